@@ -1,0 +1,29 @@
+"""`Member`: a user acting for a team; every selector and service asks it for permission."""
+
+from dataclasses import dataclass
+
+from orchestrator.accounts.models import Membership, Role, Team, User
+from orchestrator.core.errors import PermissionRefusedError
+
+_RANK = {Role.VIEWER: 0, Role.MEMBER: 1, Role.ADMIN: 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A user in the role that they have in one team."""
+
+    user: User
+    team: Team
+    role: str
+
+    def require(self, role: str, *, to: str) -> None:
+        """Raises PermissionRefusedError unless the member has at least `role`."""
+        if _RANK[Role(self.role)] < _RANK[Role(role)]:
+            raise PermissionRefusedError(
+                f"{self.user.get_username()} is a {self.role} of {self.team.name}; "
+                f"to {to}, ask an admin of the team for the role {role}"
+            )
+
+
+def member_of(membership: Membership) -> Member:
+    return Member(user=membership.user, team=membership.team, role=membership.role)

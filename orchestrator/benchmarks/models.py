@@ -1,0 +1,113 @@
+"""What is measured: repositories, their commits, and versioned benchmark definitions."""
+
+from django.db import models
+from django.db.models import Q
+
+from orchestrator.accounts.models import Team, User
+from orchestrator.core.ids import new_id
+
+
+class Project(models.Model):
+    """A git repository of a team."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="projects")
+    slug = models.SlugField(max_length=60)
+    name = models.CharField(max_length=100)
+    repository_url = models.CharField(max_length=500)
+    default_branch = models.CharField(max_length=200, default="main")
+    fetched_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["team", "slug"], name="project_slug_once")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Commit(models.Model):
+    """A commit that was named in a run, or lies on the way between such commits.
+
+    `position` counts along the topological order of the default branch, parents first; it is
+    null for commits of other branches.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="commits")
+    sha = models.CharField(max_length=40)
+    parents = models.JSONField(default=list)
+    subject = models.CharField(max_length=300)
+    author = models.CharField(max_length=200)
+    committed_at = models.DateTimeField()
+    position = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "sha"], name="commit_once"),
+            models.CheckConstraint(
+                condition=Q(sha__regex=r"^[0-9a-f]{40}$"), name="commit_sha_is_full"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.short_sha} {self.subject}"
+
+    @property
+    def short_sha(self) -> str:
+        return self.sha[:10]
+
+
+class Benchmark(models.Model):
+    """A named thing to measure in a project; its definitions are its versions."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="benchmarks")
+    slug = models.SlugField(max_length=60)
+    title = models.CharField(max_length=200)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["slug"]
+        constraints = [models.UniqueConstraint(fields=["project", "slug"], name="benchmark_once")]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class Definition(models.Model):
+    """One immutable version of a benchmark's specification."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="definitions")
+    version = models.PositiveIntegerField()
+    source = models.TextField(help_text="YAML, as it was written.")
+    spec = models.JSONField(help_text="The validated specification in canonical form.")
+    digest = models.CharField(max_length=64)
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-version"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["benchmark", "version"], name="definition_version_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.benchmark.slug} v{self.version}"
+
+
+class Case(models.Model):
+    """One cell of a matrix, known by the hash of its parameters, so that its history lasts."""
+
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="cases")
+    key = models.CharField(max_length=16)
+    parameters = models.JSONField()
+    label = models.CharField(max_length=200)
+
+    class Meta:
+        ordering = ["label"]
+        constraints = [models.UniqueConstraint(fields=["benchmark", "key"], name="case_key_once")]
+
+    def __str__(self) -> str:
+        return self.label

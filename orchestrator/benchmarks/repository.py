@@ -1,0 +1,154 @@
+"""git repositories: a bare mirror below the data folder, which is a cache and may be lost."""
+
+import fcntl
+import gzip
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from orchestrator.core.errors import InvalidRequestError
+
+_REMOTE = re.compile(r"^(https?|ssh)://[^\s\x00-\x1f-][^\s\x00-\x1f]*$|^[\w.-]+@[\w.-]+:[\w./~-]+$")
+_REF = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._/+@~^-]{0,199}$")
+_FIELDS = "%H%x1f%P%x1f%cI%x1f%an%x1f%s"
+GIT_TIMEOUT_S = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitFacts:
+    sha: str
+    parents: tuple[str, ...]
+    committed_at: datetime
+    author: str
+    subject: str
+
+
+def check_url(url: str, *, allow_local: bool) -> None:
+    """InvalidRequestError unless `url` is an https, http or ssh one, or a path where allowed."""
+    if _REMOTE.match(url) or (allow_local and url.startswith("/")):
+        return
+    raise InvalidRequestError(
+        f"expected a repository address such as https://… or git@host:path, got {url!r}",
+        field="repository_url",
+    )
+
+
+class Repository:
+    """Reads one repository through its mirror; every git call is an argument list with a limit."""
+
+    def __init__(self, url: str, mirror: Path, *, allow_local: bool) -> None:
+        check_url(url, allow_local=allow_local)
+        self._url = url
+        self._mirror = mirror
+        self._allowed = "https:http:ssh" + (":file" if allow_local else "")
+
+    def fetch(self) -> None:
+        """Brings the mirror up to date; InvalidRequestError with git's own words if it cannot."""
+        with self._locked():
+            if not (self._mirror / "HEAD").exists():
+                self._call("init", "--quiet", "--bare", str(self._mirror))
+            self._git(
+                "fetch", "--quiet", "--prune", "--force", "--", self._url,
+                "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*",
+            )  # fmt: skip
+
+    def resolve(self, ref: str) -> str:
+        """The full hash of a branch, tag or (abbreviated) commit."""
+        if not _REF.match(ref):
+            raise InvalidRequestError(f"{ref!r} is not the name of a commit, branch or tag")
+        found = self._try(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"
+        )
+        if found is None:
+            self.fetch()
+            found = self._try(
+                "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"
+            )
+        if found is None:
+            raise InvalidRequestError(
+                f"there is no commit, branch or tag {ref} in {self._url}; check the spelling, "
+                "and that it was pushed"
+            )
+        return found.strip()
+
+    def describe(self, sha: str) -> CommitFacts:
+        return _commit(self._git("show", "--no-patch", f"--format={_FIELDS}", sha).strip("\n"))
+
+    def history(self, ref: str, *, limit: int) -> list[CommitFacts]:
+        """At most `limit` newest commits of `ref` in topological order, parents first."""
+        log = self._git(
+            "log", "--topo-order", f"--max-count={limit}", f"--format={_FIELDS}", ref, "--"
+        )
+        return [_commit(line) for line in reversed(log.splitlines())]
+
+    def count(self, ref: str) -> int:
+        """The number of commits that `ref` can reach."""
+        return int(self._git("rev-list", "--count", ref, "--"))
+
+    def branches(self) -> list[str]:
+        return self._git("for-each-ref", "--format=%(refname:short)", "refs/heads").splitlines()
+
+    def archive(self, sha: str) -> bytes:
+        """The commit's files as a .tar.gz, the same bytes each time."""
+        tar = self._run("archive", "--format=tar", sha).stdout
+        return gzip.compress(tar, mtime=0)
+
+    def _try(self, *args: str) -> str | None:
+        if not (self._mirror / "HEAD").exists():
+            return None
+        done = self._run(*args, check=False)
+        return done.stdout.decode(errors="replace") if done.returncode == 0 else None
+
+    def _git(self, *args: str) -> str:
+        return self._run(*args).stdout.decode(errors="replace")
+
+    def _run(self, *args: str, check: bool = True) -> subprocess.CompletedProcess[bytes]:
+        return self._call("--git-dir", str(self._mirror), *args, check=check)
+
+    def _call(self, *args: str, check: bool = True) -> subprocess.CompletedProcess[bytes]:
+        environment = {
+            **os.environ,
+            "GIT_ALLOW_PROTOCOL": self._allowed,
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
+            # The mirror of a path may belong to another user of this machine.
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "safe.directory",
+            "GIT_CONFIG_VALUE_0": "*",
+        }
+        try:
+            done = subprocess.run(
+                ["git", *args], capture_output=True, timeout=GIT_TIMEOUT_S, env=environment,
+                stdin=subprocess.DEVNULL, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise InvalidRequestError(
+                f"git did not answer within {GIT_TIMEOUT_S} s for {self._url}; is it reachable?"
+            ) from error
+        if check and done.returncode:
+            words = done.stderr.decode(errors="replace").strip()[-500:]
+            raise InvalidRequestError(f"git cannot read {self._url}: {words}")
+        return done
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._mirror.parent.mkdir(parents=True, exist_ok=True)
+        with open(f"{self._mirror}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _commit(line: str) -> CommitFacts:
+    sha, parents, committed_at, author, subject = line.split("\x1f", 4)
+    return CommitFacts(
+        sha=sha,
+        parents=tuple(parents.split()),
+        committed_at=datetime.fromisoformat(committed_at),
+        author=author[:200],
+        subject=subject[:300],
+    )

@@ -1,0 +1,74 @@
+"""Reads of projects, benchmarks, definitions and commits."""
+
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Benchmark, Commit, Definition, Project
+from orchestrator.benchmarks.spec import Spec, from_data
+from orchestrator.core.errors import NotFoundError
+
+
+def projects_of(member: Member) -> QuerySet[Project]:
+    return member.team.projects.prefetch_related("benchmarks")
+
+
+def project_for(member: Member, slug: str) -> Project:
+    project = member.team.projects.filter(slug=slug).first()
+    if project is None:
+        raise NotFoundError(f"the team has no project {slug}")
+    return project
+
+
+def benchmarks_of(member: Member) -> QuerySet[Benchmark]:
+    return Benchmark.objects.filter(project__team=member.team).select_related("project")
+
+
+def benchmark_for(member: Member, slug: str, project: str | None = None) -> Benchmark:
+    """The benchmark of that name; `project` is needed only where two projects share the name."""
+    found = benchmarks_of(member).filter(slug=slug)
+    if project:
+        found = found.filter(project__slug=project)
+    benchmarks = list(found[:2])
+    if not benchmarks:
+        known = ", ".join(benchmarks_of(member).values_list("slug", flat=True)) or "none"
+        raise NotFoundError(f"the team has no benchmark {slug}; its benchmarks are: {known}")
+    if len(benchmarks) > 1:
+        raise NotFoundError(f"several projects have a benchmark {slug}; name the project as well")
+    return benchmarks[0]
+
+
+def latest_definition(benchmark: Benchmark) -> Definition:
+    definition = benchmark.definitions.order_by("-version").first()
+    if definition is None:
+        raise NotFoundError(f"the benchmark {benchmark.slug} has no definition yet")
+    return definition
+
+
+def definition_for(member: Member, definition_id: UUID) -> Definition:
+    definition = (
+        Definition.objects.select_related("benchmark__project")
+        .filter(pk=definition_id, benchmark__project__team=member.team)
+        .first()
+    )
+    if definition is None:
+        raise NotFoundError("there is no such definition in this team")
+    return definition
+
+
+def spec_of(definition: Definition) -> Spec:
+    return from_data(definition.spec)
+
+
+def commit_for(member: Member, benchmark: Benchmark, sha: str) -> Commit:
+    """A known commit by its hash, or by the first seven or more digits of it."""
+    commits = benchmark.project.commits.filter(project__team=member.team)
+    found = list(commits.filter(sha__startswith=sha.lower())[:2]) if len(sha) >= 7 else []
+    if not found:
+        raise NotFoundError(
+            f"no commit {sha or '(none)'} of {benchmark.project.name} is known here"
+        )
+    if len(found) > 1:
+        raise NotFoundError(f"{sha} is the beginning of several commits; give more digits")
+    return found[0]

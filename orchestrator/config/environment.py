@@ -1,0 +1,50 @@
+"""Reading of typed settings from the environment. Imports nothing of Django."""
+
+import os
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+
+def text(name: str, default: str = "") -> str:
+    return os.environ.get(name, "").strip() or default
+
+
+def flag(name: str, *, default: bool = False) -> bool:
+    return text(name, "1" if default else "0").lower() in {"1", "true", "yes", "on"}
+
+
+def words(name: str, default: str = "") -> list[str]:
+    return [word.strip() for word in text(name, default).split(",") if word.strip()]
+
+
+def path(name: str, default: Path) -> Path:
+    value = text(name)
+    return Path(value).resolve() if value else default
+
+
+def database(url: str) -> dict[str, object]:
+    """Django's DATABASES entry for `postgresql://user:password@host:port/name`.
+
+    `?host=/socket/folder` names a UNIX socket, as libpq's own URLs do.
+    Raises ValueError where the URL is not PostgreSQL's or names no database.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in {"postgres", "postgresql"}:
+        raise ValueError(
+            f"DATABASE_URL must begin with postgresql:// (PostgreSQL is the only database), not {url!r}"
+        )
+    name = parts.path.lstrip("/")
+    if not name:
+        raise ValueError("DATABASE_URL names no database: postgresql://user@host:5432/NAME")
+    query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(name),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": query.pop("host", parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": query,
+    }

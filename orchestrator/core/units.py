@@ -1,0 +1,62 @@
+"""Numbers for people: values with their unit, durations, sizes. SI inside, words at the edge."""
+
+
+def format_value(value: float | None, unit: str) -> str:
+    """`value` of a metric with its unit, three to four significant digits; unknown is "–".
+
+    Seconds are shown in ms or µs where that reads better, bytes by powers of 1024.
+    """
+    if value is None:
+        return "–"
+    if unit == "s":
+        return format_seconds(value)
+    if unit == "B":
+        return format_bytes(value)
+    return f"{_significant(value)} {unit}".strip()
+
+
+def format_seconds(value: float) -> str:
+    """A latency or CPU time in the unit (s, ms, µs) that reads best."""
+    for scale, unit in ((1.0, "s"), (1e-3, "ms")):
+        if abs(value) >= scale:
+            return f"{_significant(value / scale)} {unit}"
+    return f"{_significant(value / 1e-6)} µs"
+
+
+def format_bytes(value: float) -> str:
+    """A size in B, KiB, MiB or GiB."""
+    for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if abs(value) >= 1024**power:
+            return f"{_significant(value / 1024**power)} {unit}"
+    return f"{value:.0f} B"
+
+
+def format_change(ratio: float | None) -> str:
+    """A relative change such as -0.1081 as "−10.8 %"; unknown is "–"."""
+    if ratio is None:
+        return "–"
+    sign = "+" if ratio > 0 else "−" if ratio < 0 else "±"
+    return f"{sign}{abs(ratio) * 100:.1f} %"
+
+
+def format_duration(seconds: float | None) -> str:
+    """A span of time to wait for: "45 s", "2 min 05 s", "1 h 20 min"; unknown is "–"."""
+    if seconds is None:
+        return "–"
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def _significant(value: float) -> str:
+    if value == 0:
+        return "0"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}".replace(",", "\u202f")
+    digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    return f"{value:.{digits}f}" if abs(value) >= 0.01 else f"{value:.2g}"

@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class DispatchConfig(AppConfig):
+    name = "orchestrator.dispatch"

@@ -1,0 +1,40 @@
+"""From a host's row to an open transport."""
+
+from pathlib import Path
+
+from django.conf import settings
+
+from orchestrator.core.errors import HostSetupError
+from orchestrator.fleet import vault
+from orchestrator.fleet.models import Host, HostState, HostTransport
+from orchestrator.transport.base import Transport
+from orchestrator.transport.local import LocalTransport
+from orchestrator.transport.ssh import SshAddress, SshTransport
+
+
+def connect(host: Host) -> Transport:
+    """An open transport to the host; HostError subclasses say why there is none."""
+    if host.state in {HostState.UNCONFIRMED, HostState.DISABLED}:
+        raise HostSetupError(
+            f"{host.name}: {host.get_state_display().lower()}; see the host's page"
+        )
+    if host.transport == HostTransport.LOCAL:
+        return LocalTransport(local_work_dir(host))
+    return SshTransport(address_of(host))
+
+
+def local_work_dir(host: Host) -> Path:
+    return Path(settings.DATA_DIR) / "hosts" / str(host.pk)
+
+
+def address_of(host: Host) -> SshAddress:
+    if host.credential is None or not host.host_key:
+        raise HostSetupError(f"{host.name} has no key to log in with or no confirmed host key")
+    return SshAddress(
+        host=host.address,
+        port=host.port,
+        user=host.login,
+        host_key=host.host_key,
+        private_key=vault.unseal(host.credential.sealed_private_key),
+        work_dir=host.work_dir,
+    )

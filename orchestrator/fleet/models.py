@@ -1,0 +1,124 @@
+"""Machines: their kinds, the way to each, and what each said of itself."""
+
+from django.db import models
+from django.db.models import Q
+
+from orchestrator.accounts.models import Team
+from orchestrator.core.ids import new_id
+
+
+class HardwareProfile(models.Model):
+    """A kind of machine. What is not known stays null."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="profiles")
+    slug = models.SlugField(max_length=60)
+    name = models.CharField(max_length=100)
+    cpu_model = models.CharField(max_length=120, blank=True)
+    cores = models.PositiveIntegerField(null=True, blank=True)
+    threads = models.PositiveIntegerField(null=True, blank=True)
+    base_clock_mhz = models.PositiveIntegerField(null=True, blank=True)
+    boost_clock_mhz = models.PositiveIntegerField(null=True, blank=True)
+    memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+    os = models.CharField(max_length=100, blank=True)
+    price_per_hour = models.DecimalField(max_digits=9, decimal_places=4, null=True, blank=True)
+    notes = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["team", "slug"], name="profile_slug_once")]
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Credential(models.Model):
+    """A private key to log in with; encrypted at rest by the key of the installation."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="credentials")
+    name = models.CharField(max_length=100)
+    sealed_private_key = models.BinaryField()
+    public_key = models.TextField()
+    fingerprint = models.CharField(max_length=80)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["team", "name"], name="credential_name_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class HostState(models.TextChoices):
+    UNCONFIRMED = "unconfirmed", "Host key to be confirmed"
+    READY = "ready", "Ready"
+    UNREACHABLE = "unreachable", "Unreachable"
+    DISABLED = "disabled", "Disabled"
+
+
+class HostTransport(models.TextChoices):
+    SSH = "ssh", "SSH"
+    LOCAL = "local", "This machine"
+
+
+class Host(models.Model):
+    """One machine that we reach. An SSH host is used only once its key is confirmed."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="hosts")
+    profile = models.ForeignKey(HardwareProfile, on_delete=models.PROTECT, related_name="hosts")
+    name = models.SlugField(max_length=60)
+    transport = models.CharField(
+        max_length=5, choices=HostTransport.choices, default=HostTransport.SSH
+    )
+    address = models.CharField(max_length=253, blank=True)
+    port = models.PositiveIntegerField(default=22)
+    login = models.CharField(max_length=64, blank=True)
+    credential = models.ForeignKey(
+        Credential, on_delete=models.PROTECT, null=True, blank=True, related_name="hosts"
+    )
+    host_key = models.TextField(blank=True, help_text="As `ssh-ed25519 AAAA…`; pinned.")
+    work_dir = models.CharField(max_length=255, default=".pitwall")
+    python = models.CharField(max_length=255, default="python3")
+    state = models.CharField(
+        max_length=12, choices=HostState.choices, default=HostState.UNCONFIRMED
+    )
+    message = models.TextField(blank=True)
+    last_seen_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["team", "name"], name="host_name_once"),
+            models.CheckConstraint(
+                condition=Q(state__in=HostState.values), name="host_state_known"
+            ),
+            models.CheckConstraint(
+                condition=~Q(transport=HostTransport.SSH, state=HostState.READY)
+                | (~Q(host_key="") & Q(credential__isnull=False)),
+                name="host_ready_needs_pinned_key",
+            ),
+            models.CheckConstraint(condition=Q(port__range=(1, 65535)), name="host_port_valid"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class HostSnapshot(models.Model):
+    """What a host said of itself before a job; insert-only."""
+
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="snapshots")
+    facts = models.JSONField()
+    fingerprint = models.CharField(max_length=64)
+    taken_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["host", "-taken_at"], name="snapshot_by_host")]
+
+    def __str__(self) -> str:
+        return f"{self.host} at {self.taken_at:%Y-%m-%d %H:%M}"

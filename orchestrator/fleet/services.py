@@ -1,0 +1,198 @@
+"""Writes of profiles, credentials, hosts and what hosts say of themselves."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.services import record_audit
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import ConflictError, HostError, InvalidRequestError
+from orchestrator.fleet import selectors, vault
+from orchestrator.fleet.models import (
+    Credential,
+    HardwareProfile,
+    Host,
+    HostSnapshot,
+    HostState,
+    HostTransport,
+)
+from orchestrator.transport import keys
+from orchestrator.transport.ssh import HostKey, scan_host_key
+
+_ADDRESS = re.compile(r"^[A-Za-z0-9][A-Za-z0-9.:_-]{0,252}$")
+_LOGIN = re.compile(r"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$")
+_NAME = re.compile(r"^[a-z0-9][a-z0-9_-]{0,59}$")
+_PATH = re.compile(r"^[A-Za-z0-9_./+-]{1,255}$")
+SCAN_TIMEOUT_S = 8.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewHost:
+    """What a user says of a host to be reached over SSH."""
+
+    name: str
+    profile_slug: str
+    address: str
+    port: int
+    login: str
+    credential_id: UUID
+    work_dir: str = ".pitwall"
+    python: str = "python3"
+
+
+def save_profile(*, member: Member, slug: str, name: str, **facts: Any) -> HardwareProfile:
+    """A hardware profile, made or brought up to date; unknown facts are left out or None."""
+    member.require(Role.MEMBER, to="change hardware profiles")
+    _check(_NAME, slug, "slug", "lower-case letters, digits and dashes")
+    with transaction.atomic():
+        profile, created = HardwareProfile.objects.update_or_create(
+            team=member.team, slug=slug, defaults={"name": name, **facts}
+        )
+        if created:
+            record_audit(member=member, action="profile.created", subject=slug)
+    return profile
+
+
+def add_credential(*, member: Member, name: str, private_key: str | None = None) -> Credential:
+    """A key pair to log in with: the one given, or a new Ed25519 pair."""
+    member.require(Role.ADMIN, to="add a key")
+    if not name.strip():
+        raise InvalidRequestError("give the key a name", field="name")
+    pair = keys.parse_private_key(private_key) if private_key else keys.generate_key()
+    try:
+        with transaction.atomic():
+            credential = Credential.objects.create(
+                team=member.team,
+                name=name.strip()[:100],
+                sealed_private_key=vault.seal(pair.private_openssh),
+                public_key=pair.public_openssh,
+                fingerprint=pair.fingerprint,
+            )
+            record_audit(member=member, action="credential.created", subject=credential)
+    except IntegrityError as error:
+        raise ConflictError(f"the team has a key named {name} already") from error
+    return credential
+
+
+def add_host(*, member: Member, new: NewHost) -> tuple[Host, HostKey]:
+    """A host to be confirmed, with the key that it showed just now.
+
+    The host is not used before `confirm_host_key` pins that key. HostError where it cannot be
+    reached: then nothing is written.
+    """
+    member.require(Role.ADMIN, to="add a host")
+    _check_new_host(new)
+    profile = selectors.profile_for(member, new.profile_slug)
+    credential = selectors.credentials_of(member).filter(pk=new.credential_id).first()
+    if credential is None:
+        raise InvalidRequestError("the team has no such key", field="credential")
+    if member.team.hosts.filter(name=new.name).exists():
+        raise InvalidRequestError(f"the team has a host named {new.name} already", field="name")
+    shown = scan_host_key(new.address, new.port, SCAN_TIMEOUT_S)
+    with transaction.atomic():
+        host = Host.objects.create(
+            team=member.team,
+            profile=profile,
+            name=new.name,
+            address=new.address,
+            port=new.port,
+            login=new.login,
+            credential=credential,
+            work_dir=new.work_dir,
+            python=new.python,
+        )
+        record_audit(member=member, action="host.added", subject=host)
+    return host, shown
+
+
+def add_local_host(*, member: Member, name: str, profile: HardwareProfile, python: str) -> Host:
+    """The machine that the workers run on, as a host; there is nothing to confirm."""
+    member.require(Role.ADMIN, to="add a host")
+    host, _ = Host.objects.update_or_create(
+        team=member.team,
+        name=name,
+        defaults={
+            "profile": profile,
+            "transport": HostTransport.LOCAL,
+            "python": python,
+            "state": HostState.READY,
+            "message": "",
+        },
+    )
+    return host
+
+
+def scan_again(*, member: Member, host_id: UUID) -> HostKey:
+    """The key that the host shows now, for confirmation."""
+    member.require(Role.ADMIN, to="confirm a host key")
+    host = selectors.host_for(member, host_id)
+    return scan_host_key(host.address, host.port, SCAN_TIMEOUT_S)
+
+
+def confirm_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
+    """Pins the key that the member has looked at; `host_key` as `ssh-ed25519 AAAA…`."""
+    member.require(Role.ADMIN, to="confirm a host key")
+    host = selectors.host_for(member, host_id)
+    if not re.fullmatch(r"[a-z0-9@.-]+ [A-Za-z0-9+/=]+", host_key):
+        raise InvalidRequestError("expected a host key such as ssh-ed25519 AAAA…", field="host_key")
+    with transaction.atomic():
+        Host.objects.filter(pk=host.pk).update(host_key=host_key, state=HostState.READY, message="")
+        record_audit(member=member, action="host.key_confirmed", subject=host)
+    host.refresh_from_db()
+    return host
+
+
+def remove_host(*, member: Member, host_id: UUID) -> None:
+    """Removes a host that never measured; one with history is disabled instead."""
+    member.require(Role.ADMIN, to="remove a host")
+    host = selectors.host_for(member, host_id)
+    with transaction.atomic():
+        if host.jobs.exists():
+            Host.objects.filter(pk=host.pk).update(
+                state=HostState.DISABLED, message="removed by a member; its results are kept"
+            )
+        else:
+            host.delete()
+        record_audit(member=member, action="host.removed", subject=host.name)
+
+
+def note_host_error(*, host: Host, error: HostError) -> None:
+    """Shows on the host's page why it could not be used."""
+    Host.objects.filter(pk=host.pk).exclude(state=HostState.DISABLED).update(
+        message=str(error)[:2000],
+        **({"state": HostState.UNREACHABLE} if error.transient else {}),
+    )
+
+
+def note_host_seen(*, host: Host) -> None:
+    Host.objects.filter(pk=host.pk).exclude(state=HostState.DISABLED).update(
+        state=HostState.READY, message="", last_seen_at=utc_now()
+    )
+
+
+@transaction.atomic
+def record_snapshot(*, host: Host, facts: dict[str, Any]) -> HostSnapshot:
+    note_host_seen(host=host)
+    return HostSnapshot.objects.create(
+        host=host, facts=facts, fingerprint=str(facts.get("fingerprint", ""))[:64]
+    )
+
+
+def _check_new_host(new: NewHost) -> None:
+    _check(_NAME, new.name, "name", "lower-case letters, digits and dashes")
+    _check(_ADDRESS, new.address, "address", "a host name or an IP address")
+    _check(_LOGIN, new.login, "login", "a user name of the host")
+    _check(_PATH, new.work_dir, "work_dir", "a path without spaces")
+    _check(_PATH, new.python, "python", "a command or path without spaces")
+    if not 1 <= new.port <= 65535:
+        raise InvalidRequestError("expected a port from 1 to 65535", field="port")
+
+
+def _check(pattern: re.Pattern[str], value: str, field: str, expected: str) -> None:
+    if not pattern.fullmatch(value):
+        raise InvalidRequestError(f"expected {expected}, got {value!r}", field=field)

@@ -1,0 +1,69 @@
+"""What was measured. Rows are only ever inserted; a trigger of the database refuses updates."""
+
+from django.db import models
+from django.db.models import Q
+
+from orchestrator.runs.models import Trial
+
+
+class Metric(models.Model):
+    """A key of the registry in `orchestrator.loadtools.metrics`, as a small number."""
+
+    id = models.SmallAutoField(primary_key=True)
+    key = models.CharField(max_length=60, unique=True)
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Measurement(models.Model):
+    """One metric of one trial, in the metric's SI unit. What is unknown has no row."""
+
+    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="measurements")
+    metric = models.ForeignKey(Metric, on_delete=models.PROTECT, related_name="measurements")
+    value = models.FloatField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["trial", "metric"], name="measurement_once")]
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.value}"
+
+
+class HistogramKind(models.TextChoices):
+    OK = "ok", "Answered well"
+    OTHER = "other", "Answered otherwise"
+
+
+class Histogram(models.Model):
+    """The trial's whole latency distribution, HdrHistogram V2 encoding, in microseconds."""
+
+    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="histograms")
+    kind = models.CharField(max_length=5, choices=HistogramKind.choices)
+    encoded = models.BinaryField()
+    count = models.PositiveBigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["trial", "kind"], name="histogram_once"),
+            models.CheckConstraint(condition=Q(count__gte=1), name="histogram_not_empty"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} × {self.count}"
+
+
+class Artifact(models.Model):
+    """A file that a trial left behind, compressed with zlib: raw output, rows, logs."""
+
+    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="artifacts")
+    name = models.CharField(max_length=60)
+    sha256 = models.CharField(max_length=64, help_text="Of the content before compression.")
+    size = models.PositiveBigIntegerField()
+    compressed = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["trial", "name"], name="artifact_once")]
+
+    def __str__(self) -> str:
+        return self.name

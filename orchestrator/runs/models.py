@@ -1,0 +1,217 @@
+"""What is asked for and what is done about it: runs, jobs, trials, leases, schedules."""
+
+from django.db import models
+from django.db.models import Q
+
+from orchestrator.accounts.models import ApiToken, Team, User
+from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
+from orchestrator.core.ids import new_id
+from orchestrator.fleet.models import Host, HostSnapshot
+from orchestrator.runs.states import JOB_ACTIVE, JobState, RunState, TrialState, Validity
+
+
+def _known(field: str, values: type, name: str) -> models.CheckConstraint:
+    return models.CheckConstraint(
+        condition=Q(**{f"{field}__in": [str(value) for value in values]}), name=name
+    )
+
+
+class Trigger(models.TextChoices):
+    WEB = "web", "Web"
+    API = "api", "API"
+    SCHEDULE = "schedule", "Schedule"
+
+
+class Schedule(models.Model):
+    """Starts runs by itself: the newest commit of `ref` against `baseline_ref`."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="schedules")
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="schedules")
+    hosts = models.ManyToManyField(Host, related_name="schedules")
+    name = models.CharField(max_length=100)
+    cron = models.CharField(max_length=100, help_text="Five fields, in UTC.")
+    baseline_ref = models.CharField(max_length=200)
+    contender_ref = models.CharField(max_length=200)
+    rounds = models.PositiveIntegerField(null=True, blank=True)
+    enabled = models.BooleanField(default=True)
+    created_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    next_at = models.DateTimeField(db_index=True)
+    last_at = models.DateTimeField(null=True, blank=True)
+    last_message = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["team", "name"], name="schedule_name_once")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Run(models.Model):
+    """A request to measure one baseline and its contenders on one or more hosts."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="runs")
+    definition = models.ForeignKey(Definition, on_delete=models.PROTECT, related_name="runs")
+    trigger = models.CharField(max_length=10, choices=Trigger.choices)
+    requested_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    schedule = models.ForeignKey(
+        Schedule, on_delete=models.SET_NULL, null=True, blank=True, related_name="runs"
+    )
+    rounds = models.PositiveIntegerField()
+    seed = models.BigIntegerField()
+    state = models.CharField(max_length=10, default=RunState.QUEUED)
+    message = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["team", "-created_at"], name="run_by_team")]
+        constraints = [
+            _known("state", RunState, "run_state_known"),
+            models.CheckConstraint(
+                condition=Q(rounds__gte=1) & Q(rounds__lte=100), name="run_rounds_in_range"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.definition} {str(self.id)[:8]}"
+
+
+class Variant(models.Model):
+    """One commit of a run; position 0 is the baseline."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="variants")
+    commit = models.ForeignKey(Commit, on_delete=models.PROTECT, related_name="variants")
+    position = models.PositiveSmallIntegerField()
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "commit"], name="variant_commit_once"),
+            models.UniqueConstraint(fields=["run", "position"], name="variant_position_once"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.commit)
+
+
+class Job(models.Model):
+    """A run's work on one host, executed under one lease.
+
+    `turn` is held by the one worker that advances the job now; every write of a worker is guarded
+    by it. `attempt` counts the starts over: what an earlier attempt says late is not taken twice.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="jobs")
+    host = models.ForeignKey(Host, on_delete=models.PROTECT, related_name="jobs")
+    snapshot = models.ForeignKey(
+        HostSnapshot, on_delete=models.PROTECT, null=True, blank=True, related_name="jobs"
+    )
+    state = models.CharField(max_length=10, default=JobState.QUEUED)
+    phase = models.CharField(max_length=60, blank=True)
+    message = models.TextField(blank=True)
+    attempt = models.PositiveSmallIntegerField(default=1)
+    failures = models.PositiveSmallIntegerField(default=0)
+    round = models.PositiveSmallIntegerField(default=0)
+    step_started = models.BooleanField(default=False)
+    journal_offset = models.PositiveBigIntegerField(default=0)
+    current_trial = models.UUIDField(null=True, blank=True)
+    turn = models.UUIDField(null=True, blank=True)
+    turn_until = models.DateTimeField(null=True, blank=True)
+    look_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["look_at"],
+                condition=Q(state__in=[str(state) for state in JOB_ACTIVE]),
+                name="job_active_by_look",
+            ),
+            models.Index(
+                fields=["created_at"], condition=Q(state="queued"), name="job_queued_by_age"
+            ),
+        ]
+        constraints = [
+            _known("state", JobState, "job_state_known"),
+            models.UniqueConstraint(fields=["run", "host"], name="job_once_a_host"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run} on {self.host}"
+
+
+class HostLease(models.Model):
+    """The exclusive hold of a job on a host: one row a host, by constraint."""
+
+    host = models.OneToOneField(Host, on_delete=models.PROTECT, related_name="lease")
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="leases")
+    taken_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.host} for {self.job_id}"
+
+
+class Trial(models.Model):
+    """One measured execution of one case for one variant. Planned with the run, filled in once."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="trials")
+    variant = models.ForeignKey(Variant, on_delete=models.CASCADE, related_name="trials")
+    case = models.ForeignKey(Case, on_delete=models.PROTECT, related_name="trials")
+    round = models.PositiveSmallIntegerField()
+    position = models.PositiveIntegerField(help_text="Place in the job's order of execution.")
+    expected_s = models.FloatField()
+    state = models.CharField(max_length=10, default=TrialState.PLANNED)
+    validity = models.CharField(max_length=8, blank=True)
+    reasons = models.JSONField(default=list)
+    message = models.TextField(blank=True)
+    attempt = models.PositiveSmallIntegerField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    provenance = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            _known("state", TrialState, "trial_state_known"),
+            models.UniqueConstraint(
+                fields=["job", "case", "variant", "round"], name="trial_once_a_block"
+            ),
+            models.UniqueConstraint(fields=["job", "position"], name="trial_position_once"),
+            models.CheckConstraint(
+                condition=Q(validity__in=["", *[str(value) for value in Validity]]),
+                name="trial_validity_known",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="measured") | ~Q(validity=""),
+                name="trial_measured_has_validity",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.case} round {self.round}"
+
+
+class IdempotencyKey(models.Model):
+    """A key that a client sent with a request, and the run that this request made."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="idempotency_keys")
+    token = models.ForeignKey(ApiToken, on_delete=models.SET_NULL, null=True, related_name="+")
+    key = models.CharField(max_length=200)
+    request_digest = models.CharField(max_length=64)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="idempotency_keys")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["team", "key"], name="idempotency_key_once")]
+
+    def __str__(self) -> str:
+        return self.key

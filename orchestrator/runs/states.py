@@ -1,0 +1,62 @@
+"""The states of runs, jobs and trials, and which may follow which. No Django."""
+
+from enum import StrEnum
+
+
+class RunState(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class JobState(StrEnum):
+    QUEUED = "queued"
+    PREPARING = "preparing"
+    MEASURING = "measuring"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class TrialState(StrEnum):
+    PLANNED = "planned"
+    MEASURED = "measured"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class Validity(StrEnum):
+    VALID = "valid"
+    SUSPECT = "suspect"
+    INVALID = "invalid"
+
+
+RUN_ENDED = frozenset({RunState.FINISHED, RunState.FAILED, RunState.CANCELLED})
+JOB_ENDED = frozenset({JobState.FINISHED, JobState.FAILED, JobState.CANCELLED})
+JOB_ACTIVE = frozenset({JobState.PREPARING, JobState.MEASURING})
+
+JOB_TRANSITIONS: dict[JobState, frozenset[JobState]] = {
+    JobState.QUEUED: frozenset({JobState.PREPARING, JobState.CANCELLED, JobState.FAILED}),
+    JobState.PREPARING: frozenset({JobState.MEASURING, JobState.FAILED, JobState.CANCELLED}),
+    JobState.MEASURING: frozenset({JobState.FINISHED, JobState.FAILED, JobState.CANCELLED}),
+    JobState.FINISHED: frozenset(),
+    JobState.FAILED: frozenset(),
+    JobState.CANCELLED: frozenset(),
+}
+
+
+def run_state_of(jobs: list[JobState], *, cancelled: bool) -> RunState:
+    """The state of a run that follows from the states of its jobs (at least one).
+
+    A run whose jobs have all ended is cancelled if it was cancelled, failed if any of them
+    failed, and else finished.
+    """
+    if all(state == JobState.QUEUED for state in jobs):
+        return RunState.QUEUED
+    if not all(state in JOB_ENDED for state in jobs):
+        return RunState.RUNNING
+    if cancelled:
+        return RunState.CANCELLED
+    return RunState.FAILED if JobState.FAILED in jobs else RunState.FINISHED
