@@ -69,8 +69,14 @@ def refresh_project(*, project: Project) -> None:
 
 def commit_of_ref(*, project: Project, ref: str) -> Commit:
     """The commit that a branch, tag or hash names; InvalidRequestError if there is none."""
+    ref = ref.strip()
+    known = project.commits.filter(sha=ref).first()
+    if known is not None:
+        return known
     repository = repository_of(project)
-    sha = repository.resolve(ref.strip())
+    # A branch may have moved since the last look.
+    repository.fetch()
+    sha = repository.resolve(ref)
     commit = project.commits.filter(sha=sha).first()
     if commit is None:
         row = _commit_row(project, repository.describe(sha), None)

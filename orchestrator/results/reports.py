@@ -1,0 +1,92 @@
+"""What the selectors of results answer with: comparisons and histories, ready to be shown."""
+
+from dataclasses import dataclass
+
+from orchestrator.benchmarks.models import Benchmark, Case, Commit
+from orchestrator.fleet.models import Host
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricComparison:
+    """One metric of one case: contender against baseline. Values in the metric's own unit.
+
+    `change` is contender / baseline - 1, `interval` its 95 % confidence interval; both are None
+    where too few blocks are at hand. `verdict` is one of improved, regressed, trivial,
+    equivalent, inconclusive.
+    """
+
+    key: str
+    title: str
+    unit: str
+    better: str
+    primary: bool
+    margin: float
+    baseline: float | None
+    contender: float | None
+    change: float | None
+    interval: tuple[float, float] | None
+    blocks: int
+    p_value: float | None
+    needed_blocks: int | None
+    verdict: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyCurve:
+    """Latency in seconds at `percentiles` (0 to 100), of all valid trials merged."""
+
+    percentiles: tuple[float, ...]
+    seconds: tuple[float | None, ...]
+    requests: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseComparison:
+    """One case on one host."""
+
+    case: Case
+    host: Host
+    verdict: str
+    metrics: tuple[MetricComparison, ...]
+    baseline_latency: LatencyCurve | None
+    contender_latency: LatencyCurve | None
+    voided_blocks: int
+    open_loop: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonReport:
+    """Two commits of a benchmark. `notes` are what a reader must know before believing it."""
+
+    benchmark: Benchmark
+    baseline: Commit
+    contender: Commit
+    verdict: str
+    summary: str
+    cases: tuple[CaseComparison, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryPoint:
+    """The valid trials of one commit: geometric mean, its 95 % interval, number of trials."""
+
+    commit: Commit
+    value: float
+    interval: tuple[float, float] | None
+    trials: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """One metric of one case on one host along the commits, oldest first."""
+
+    benchmark: Benchmark
+    case: Case
+    host: Host
+    key: str
+    title: str
+    unit: str
+    better: str
+    points: tuple[HistoryPoint, ...]
