@@ -1,0 +1,76 @@
+"""The agent of one host, called through a transport: verbs in, JSON out."""
+
+import json
+from typing import Any
+
+from agents.hostagent.bundle import Bundle, build_bundle
+
+from orchestrator.core.errors import HostError, HostSetupError
+from orchestrator.transport.base import Completed, Transport
+
+CALL_TIMEOUT_S = 30.0
+
+
+class AgentError(HostError):
+    """The agent refused or broke; the message is its own."""
+
+
+class Agent:
+    """Calls the agent's verbs on the host behind `transport`; see agents/hostagent/protocol.py."""
+
+    def __init__(self, transport: Transport, *, python: str, bundle: Bundle | None = None) -> None:
+        self._transport = transport
+        self._python = python
+        self._bundle = bundle or build_bundle()
+        self._path = f"agents/{self._bundle.name}"
+
+    def install(self) -> None:
+        """Copies the agent to the host unless this very version is there."""
+        if self._transport.run(["test", "-f", self._path], timeout_s=CALL_TIMEOUT_S).exit_status:
+            self._transport.put(self._bundle.content, self._path)
+
+    def facts(self) -> dict[str, Any]:
+        facts = self._call("facts")["facts"]
+        if not isinstance(facts, dict):
+            raise AgentError("the agent's facts are not a JSON object")
+        return facts
+
+    def start(self, job: str, step: str) -> None:
+        self._call("start", job, step)
+
+    def status(self, job: str, step: str, offset: int) -> dict[str, Any]:
+        return self._call("status", job, step, "--offset", str(offset))
+
+    def stop(self, job: str, step: str) -> None:
+        self._call("stop", job, step)
+
+    def stop_all(self) -> None:
+        self._call("stop-all")
+
+    def has(self, *paths: str) -> dict[str, bool]:
+        present = self._call("has", *paths)["present"]
+        return {path: bool(present.get(path)) for path in paths}
+
+    def _call(self, *words: str) -> dict[str, Any]:
+        argv = [self._python, self._path, "--root", ".", *words]
+        return _answer(self._python, self._transport.run(argv, timeout_s=CALL_TIMEOUT_S))
+
+
+def _answer(python: str, done: Completed) -> dict[str, Any]:
+    if done.exit_status in {126, 127}:
+        raise HostSetupError(
+            f"the host cannot run {python}: the agent needs Python 3.9 or newer; "
+            "install it, or set the host's Python command"
+        )
+    words = done.stderr.decode(errors="replace").strip()[-500:]
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError as error:
+        raise AgentError(
+            f"the agent ended with status {done.exit_status} and no answer: {words or '(silent)'}"
+        ) from error
+    if not isinstance(answer, dict):
+        raise AgentError("the agent's answer is not a JSON object")
+    if "error" in answer:
+        raise AgentError(str(answer["error"].get("message", answer["error"])))
+    return answer

@@ -1,0 +1,84 @@
+"""The blocks of a comparison: for each case and host, the paired trials of two commits.
+
+A block is one round of one job: baseline and contender measured next to each other in time. A
+block counts only if both of its trials are valid enough; what is thrown away is counted.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.results.models import Measurement
+from orchestrator.runs.models import Run, Trial
+from orchestrator.runs.states import TrialState, Validity
+
+#: (host id, case id)
+CellKey = tuple[UUID, int]
+
+
+@dataclass(slots=True, kw_only=True)
+class Cell:
+    """All blocks of one case on one host: pairs of trial ids, baseline first."""
+
+    pairs: list[tuple[UUID, UUID]] = field(default_factory=list)
+    voided: int = 0
+    suspect: int = 0
+
+
+def blocks_of(
+    benchmark: Benchmark, baseline: Commit, contender: Commit, run: Run | None = None
+) -> dict[CellKey, Cell]:
+    """The blocks of two commits, over all runs that measured both, or over one run."""
+    trials = Trial.objects.filter(
+        job__run__definition__benchmark=benchmark,
+        variant__commit__in=[baseline, contender],
+        state__in=[TrialState.MEASURED, TrialState.FAILED],
+    )
+    if run is not None:
+        trials = trials.filter(job__run=run)
+    rows = trials.values_list(
+        "pk",
+        "job_id",
+        "job__host_id",
+        "case_id",
+        "round",
+        "variant__commit_id",
+        "state",
+        "validity",
+    ).order_by("job__created_at", "round")
+    grouped: dict[tuple, dict[int, tuple]] = defaultdict(dict)
+    for pk, job, host, case, number, commit, state, validity in rows:
+        grouped[host, case, job, number][commit] = (pk, state, validity)
+    return _cells(grouped, baseline.pk, contender.pk)
+
+
+def values_of(trials: Iterable[UUID], keys: Iterable[str]) -> dict[UUID, dict[str, float]]:
+    """The readings of trials: trial id → metric key → value."""
+    rows = Measurement.objects.filter(trial__in=list(trials), metric__key__in=list(keys))
+    found: dict[UUID, dict[str, float]] = defaultdict(dict)
+    for trial, key, value in rows.values_list("trial_id", "metric__key", "value"):
+        found[trial][key] = value
+    return found
+
+
+def _cells(
+    grouped: dict[tuple, dict[int, tuple]], baseline: int, contender: int
+) -> dict[CellKey, Cell]:
+    cells: dict[CellKey, Cell] = defaultdict(lambda: Cell())
+    for (host, case, _job, _round), block in grouped.items():
+        if baseline not in block or contender not in block:
+            continue
+        cell = cells[host, case]
+        pair = (block[baseline], block[contender])
+        if all(state == TrialState.MEASURED and _counts(v) for _, state, v in pair):
+            cell.pairs.append((pair[0][0], pair[1][0]))
+            cell.suspect += any(v == Validity.SUSPECT for _, _, v in pair)
+        else:
+            cell.voided += 1
+    return dict(cells)
+
+
+def _counts(validity: str) -> bool:
+    return validity in {Validity.VALID, Validity.SUSPECT}

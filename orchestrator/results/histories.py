@@ -1,0 +1,80 @@
+"""One metric of one case on one host along the commits."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Benchmark, Case, Commit
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.fleet.models import Host
+from orchestrator.loadtools.metrics import METRICS, MetricInfo
+from orchestrator.results.models import Measurement
+from orchestrator.results.reports import History, HistoryPoint
+from orchestrator.runs.states import Validity
+from orchestrator.stats.summary import summarise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryChoices:
+    """What can be charted of a benchmark: only what has been measured."""
+
+    cases: tuple[Case, ...]
+    hosts: tuple[Host, ...]
+    metrics: tuple[MetricInfo, ...]
+
+
+def history_choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
+    measured = {"trials__state": "measured", "benchmark__project__team": member.team}
+    cases = benchmark.cases.filter(**measured).distinct()
+    hosts = Host.objects.filter(
+        team=member.team,
+        jobs__run__definition__benchmark=benchmark,
+        jobs__trials__state="measured",
+    ).distinct()
+    return HistoryChoices(cases=tuple(cases), hosts=tuple(hosts), metrics=tuple(METRICS.values()))
+
+
+def history_of(
+    member: Member, *, benchmark: Benchmark, metric_key: str, case: Case, host: Host
+) -> History:
+    """The points of one series, oldest commit first: the valid trials of each commit."""
+    info = METRICS.get(metric_key)
+    if info is None:
+        raise InvalidRequestError(f"there is no metric {metric_key}", field="metric")
+    rows = Measurement.objects.filter(
+        metric__key=metric_key,
+        trial__case=case,
+        trial__job__host=host,
+        trial__job__run__team=member.team,
+        trial__job__run__definition__benchmark=benchmark,
+        trial__validity__in=[Validity.VALID, Validity.SUSPECT],
+    ).values_list("trial__variant__commit_id", "value")
+    values = defaultdict(list)
+    for commit_id, value in rows:
+        values[commit_id].append(value)
+    commits = Commit.objects.in_bulk(list(values))
+    points = [_point(commits[pk], found) for pk, found in values.items()]
+    return History(
+        benchmark=benchmark,
+        case=case,
+        host=host,
+        key=info.key,
+        title=info.title,
+        unit=info.unit,
+        better=info.better,
+        points=tuple(sorted((p for p in points if p is not None), key=_place)),
+    )
+
+
+def _point(commit: Commit, values: list[float]) -> HistoryPoint | None:
+    summary = summarise(values)
+    if summary is None:
+        return None
+    interval = None if summary.low is None or summary.high is None else (summary.low, summary.high)
+    return HistoryPoint(commit=commit, value=summary.mean, interval=interval, trials=summary.n)
+
+
+def _place(point: HistoryPoint) -> tuple[bool, int, object]:
+    """Along the default branch; commits of other branches follow by their date."""
+    commit = point.commit
+    return (commit.position is None, commit.position or 0, commit.committed_at)

@@ -1,0 +1,129 @@
+"""Writes of results: one trial at a time, once."""
+
+import json
+import zlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import transaction
+
+from orchestrator.core.ids import sha256_hex
+from orchestrator.loadtools.model import ToolOutputError, TrialReading
+from orchestrator.loadtools.registry import TOOLS
+from orchestrator.results.models import Artifact, Histogram, HistogramKind, Measurement, Metric
+from orchestrator.runs.models import Job, Trial
+from orchestrator.runs.states import TrialState
+
+
+def store_trial(*, trial: Trial, job: Job, files: Mapping[str, bytes]) -> bool:
+    """Takes in a finished trial: readings, distributions, raw files, provenance.
+
+    False where it was taken in before: the guarded UPDATE of the trial decides, so that a result
+    fetched twice is stored once. Output that cannot be read fails the trial; the files are kept.
+    """
+    try:
+        result = json.loads(files["result.json"])
+        reading = _read(trial, files, result)
+    except (KeyError, ValueError, ToolOutputError) as error:
+        missing = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        return fail_trial(
+            trial=trial, job=job, code="unreadable", message=f"output: {missing}", files=files
+        )
+    with transaction.atomic():
+        if not _claim(
+            trial,
+            job,
+            state=TrialState.MEASURED,
+            validity=reading.validity.level,
+            reasons=list(reading.validity.reasons),
+            started_at=_instant(result.get("started_at")),
+            ended_at=_instant(result.get("ended_at")),
+            provenance=_provenance(job, trial, result),
+        ):
+            return False
+        _store_readings(trial, reading)
+        _store_files(trial, files)
+    return True
+
+
+def fail_trial(
+    *, trial: Trial, job: Job, code: str, message: str, files: Mapping[str, bytes]
+) -> bool:
+    """Notes that a trial could not be measured, and why; False where that was noted before."""
+    with transaction.atomic():
+        claimed = _claim(
+            trial, job, state=TrialState.FAILED, reasons=[code], message=message[:20_000]
+        )
+        if claimed:
+            _store_files(trial, files)
+    return claimed
+
+
+def _claim(trial: Trial, job: Job, **changes: Any) -> bool:
+    planned = Trial.objects.filter(pk=trial.pk, job=job, state=TrialState.PLANNED)
+    return bool(planned.update(attempt=job.attempt, **changes))
+
+
+def _read(trial: Trial, files: Mapping[str, bytes], result: dict[str, Any]) -> TrialReading:
+    tool = str(result["tool"]["name"])
+    return TOOLS[tool].parse(files["tool.json"], json.loads(files["rows.json"]), result)
+
+
+def _store_readings(trial: Trial, reading: TrialReading) -> None:
+    ids = _metric_ids(list(reading.readings))
+    Measurement.objects.bulk_create(
+        Measurement(trial=trial, metric_id=ids[key], value=value)
+        for key, value in reading.readings.items()
+    )
+    kinds = ((HistogramKind.OK, reading.ok), (HistogramKind.OTHER, reading.other))
+    Histogram.objects.bulk_create(
+        Histogram(trial=trial, kind=kind, encoded=each.encode(), count=each.total_count)
+        for kind, each in kinds
+        if each is not None and each.total_count
+    )
+
+
+def _metric_ids(keys: list[str]) -> dict[str, int]:
+    known = dict(Metric.objects.filter(key__in=keys).values_list("key", "pk"))
+    missing = [key for key in keys if key not in known]
+    if missing:
+        Metric.objects.bulk_create((Metric(key=key) for key in missing), ignore_conflicts=True)
+        known = dict(Metric.objects.filter(key__in=keys).values_list("key", "pk"))
+    return known
+
+
+def _store_files(trial: Trial, files: Mapping[str, bytes]) -> None:
+    Artifact.objects.bulk_create(
+        Artifact(
+            trial=trial,
+            name=name,
+            sha256=sha256_hex(content),
+            size=len(content),
+            compressed=zlib.compress(content, 6),
+        )
+        for name, content in files.items()
+    )
+
+
+def _provenance(job: Job, trial: Trial, result: dict[str, Any]) -> dict[str, Any]:
+    """What the trial was made of. Larger parts (samples) stay in the raw result.json."""
+    kept = (
+        "argv", "tool", "server_argv", "port", "rc", "signal", "wall_s", "load_started_at",
+        "load_ended_at", "load_before", "usage", "hung", "server_exit",
+    )  # fmt: skip
+    return {
+        **{key: result.get(key) for key in kept},
+        "commit": trial.variant.commit.sha,
+        "definition": str(job.run.definition_id),
+        "definition_digest": job.run.definition.digest,
+        "host": job.host.name,
+        "host_snapshot": job.snapshot_id,
+        "host_fingerprint": job.snapshot.fingerprint if job.snapshot else None,
+        "design_seed": job.run.seed,
+        "attempt": job.attempt,
+    }
+
+
+def _instant(value: object) -> datetime | None:
+    return datetime.fromtimestamp(value, UTC) if isinstance(value, int | float) else None
