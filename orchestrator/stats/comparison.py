@@ -1,0 +1,220 @@
+"""Two commits, one metric of one case: what changed, and how sure that is.
+
+The block (a baseline trial and a contender trial, adjacent in time) is the unit of analysis. In
+block i, dᵢ = ln(contenderᵢ / baselineᵢ); everything follows from a paired t test on d, from two
+one-sided tests for equivalence, and from Hodges and Lehmann's estimate as a second opinion that
+no single block can sway.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.stats.paired import FEWEST_BLOCKS, PairedTest, paired_test
+from orchestrator.stats.signed_rank import FEWEST_PAIRS, hodges_lehmann
+
+Better = Literal["higher", "lower"]
+
+
+class Verdict(StrEnum):
+    """In the order of the attention they need."""
+
+    REGRESSED = "regressed"
+    INCONCLUSIVE = "inconclusive"
+    IMPROVED = "improved"
+    TRIVIAL = "trivial"
+    EQUIVALENT = "equivalent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobustChange:
+    """Hodges and Lehmann's estimate of the change, with its exact interval."""
+
+    change: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What `compare_blocks` found. Changes are contender/baseline − 1; unknown is None.
+
+    `blocks` counts those with both values, `voided` the others. `baseline` and `contender` are
+    geometric means. `low` and `high` bound `change` at `confidence`; `half_width` is how far the
+    interval reaches, as a share; `detectable` the change that so many blocks would find four times
+    in five. `needed_blocks`: how many blocks in all would conclude, given where the verdict is
+    inconclusive. `fragile`: the second opinion (`robust`, from 7 blocks) leads to another verdict.
+    """
+
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    better: Better
+    margin: float
+    confidence: float
+    blocks: int
+    voided: int = 0
+    baseline: float | None = None
+    contender: float | None = None
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+    equivalence_p: float | None = None
+    half_width: float | None = None
+    detectable: float | None = None
+    needed_blocks: int | None = None
+    robust: RobustChange | None = None
+    fragile: bool = False
+
+
+def compare_blocks(
+    baseline: Sequence[float | None],
+    contender: Sequence[float | None],
+    *,
+    better: Better,
+    margin: float,
+    alpha: float = 0.015,
+    equivalence_alpha: float = 0.02,
+    confidence: float = 0.95,
+) -> Comparison:
+    """Compare block by block: `baseline[i]` and `contender[i]` were measured in block i.
+
+    A block with a None is void and left out. Regressed or improved: p < `alpha` and the change is
+    beyond ±`margin`; trivial: p < `alpha` but inside it; equivalent: the change is proven to be
+    inside it at `equivalence_alpha`; otherwise inconclusive, as are fewer than 5 blocks. A value
+    of zero has no ratio: inconclusive, and no change is given. The defaults of the two alphas are
+    those for a job that looks at 5, 7, 10, 15 and 20 blocks (see `looks`).
+
+    Raises ValueError for sides of different length, a negative or non-finite value, and a margin
+    that is not between 0 and 1.
+    """
+    if not 0 < margin < 1:
+        raise ValueError(f"margin {margin}: expected a share between 0 and 1")
+    if better not in ("higher", "lower"):
+        raise ValueError(f"better {better!r}: expected 'higher' or 'lower'")
+    pairs = _pairs(baseline, contender)
+    blocks, voided = len(pairs), len(baseline) - len(pairs)
+    obstacle = _obstacle(pairs)
+    if obstacle:
+        return Comparison(
+            verdict=Verdict.INCONCLUSIVE,
+            reasons=(obstacle,),
+            better=better,
+            margin=margin,
+            confidence=confidence,
+            blocks=blocks,
+            voided=voided,
+            needed_blocks=None if blocks else FEWEST_BLOCKS,
+        )
+    logs = np.log(pairs)
+    differences = logs[:, 1] - logs[:, 0]
+    test = paired_test(differences, margin=margin, confidence=confidence)
+    verdict = _verdict(test, better, alpha, equivalence_alpha)
+    robust = _robust(differences, confidence)
+    fragile = robust is not None and _disagrees(robust, verdict, better, margin)
+    return Comparison(
+        verdict=verdict,
+        reasons=_reasons(test, verdict, fragile),
+        better=better,
+        margin=margin,
+        confidence=confidence,
+        blocks=blocks,
+        voided=voided,
+        baseline=float(np.exp(logs[:, 0].mean())),
+        contender=float(np.exp(logs[:, 1].mean())),
+        change=math.expm1(test.mean),
+        low=_change(test.low),
+        high=_change(test.high),
+        p_value=test.p_value,
+        equivalence_p=test.equivalence_p,
+        half_width=_change(test.half_width),
+        detectable=_change(test.detectable(alpha)),
+        needed_blocks=test.needed_blocks() if verdict is Verdict.INCONCLUSIVE else None,
+        robust=robust,
+        fragile=fragile,
+    )
+
+
+def _pairs(
+    baseline: Sequence[float | None], contender: Sequence[float | None]
+) -> NDArray[np.float64]:
+    if len(baseline) != len(contender):
+        raise ValueError(f"{len(baseline)} baseline values but {len(contender)} of the contender")
+    known = [
+        (before, after)
+        for before, after in zip(baseline, contender, strict=True)
+        if before is not None and after is not None
+    ]
+    pairs = np.array(known, dtype=np.float64).reshape(-1, 2)
+    if not np.isfinite(pairs).all() or (pairs < 0).any():
+        raise ValueError("values to compare must be finite and not negative")
+    return pairs
+
+
+def _obstacle(pairs: NDArray[np.float64]) -> str | None:
+    if not len(pairs):
+        return "no block has both values"
+    if (pairs == 0).any():
+        return "a value of zero has no ratio"
+    return None
+
+
+def _change(log_ratio: float | None) -> float | None:
+    return None if log_ratio is None else math.expm1(log_ratio)
+
+
+def _verdict(test: PairedTest, better: Better, alpha: float, equivalence_alpha: float) -> Verdict:
+    if test.n < FEWEST_BLOCKS or test.p_value is None or test.equivalence_p is None:
+        return Verdict.INCONCLUSIVE
+    if test.p_value < alpha:
+        return _direction(math.expm1(test.mean), better, test.margin)
+    if test.equivalence_p < equivalence_alpha:
+        return Verdict.EQUIVALENT
+    return Verdict.INCONCLUSIVE
+
+
+def _direction(change: float, better: Better, margin: float) -> Verdict:
+    """The verdict on a change that is real."""
+    if abs(change) <= margin:
+        return Verdict.TRIVIAL
+    return Verdict.IMPROVED if (change > 0) == (better == "higher") else Verdict.REGRESSED
+
+
+def _robust(differences: NDArray[np.float64], confidence: float) -> RobustChange | None:
+    if differences.size < FEWEST_PAIRS:
+        return None
+    centre = hodges_lehmann(differences.tolist(), confidence=confidence)
+    return RobustChange(
+        change=math.expm1(centre.estimate),
+        low=math.expm1(centre.low),
+        high=math.expm1(centre.high),
+    )
+
+
+def _disagrees(robust: RobustChange, verdict: Verdict, better: Better, margin: float) -> bool:
+    """Whether the robust interval, read the same way, does not bear a decided verdict out."""
+    if verdict is Verdict.INCONCLUSIVE:
+        return False
+    if verdict is Verdict.EQUIVALENT:
+        return not (-margin < robust.low and robust.high < margin)
+    excludes_zero = robust.low > 0 or robust.high < 0
+    return not excludes_zero or _direction(robust.change, better, margin) is not verdict
+
+
+def _reasons(test: PairedTest, verdict: Verdict, fragile: bool) -> tuple[str, ...]:
+    reasons = []
+    if test.n < FEWEST_BLOCKS:
+        reasons.append(f"{test.n} of at least {FEWEST_BLOCKS} blocks")
+    elif verdict is Verdict.INCONCLUSIVE:
+        reasons.append(
+            f"the interval is ±{math.expm1(test.half_width or 0):.1%} wide: it proves neither a "
+            f"change nor that there is none beyond ±{test.margin:.1%}"
+        )
+    if fragile:
+        reasons.append("fragile: the robust estimate leads to another verdict")
+    return tuple(reasons)

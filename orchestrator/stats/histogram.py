@@ -1,0 +1,178 @@
+"""A latency distribution that can be merged: HdrHistogram's layout, 1 µs to 1 h, 3 digits.
+
+Values under 2,048 µs are kept exactly; above, a counter is at most 1/1,024 wide, so that its upper
+end is at most 0.1 % and its middle at most 0.05 % away from any value in it. Only counters that
+are not zero are held, as two arrays.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.stats.histogram_codec import decode_counts, encode_counts
+
+LOWEST_US = 1
+HIGHEST_US = 3_600_000_000
+DIGITS = 3
+
+_HALF_BITS = 10
+_HALF = 1 << _HALF_BITS
+_MASK = 2 * _HALF - 1
+#: Doublings that the range needs above the first 2,048 values, plus the first.
+_BUCKETS = HIGHEST_US.bit_length() - _HALF_BITS
+_SLOTS = (_BUCKETS + 1) * _HALF
+_CURVE_STEPS_PER_HALVING = 5
+
+Int64Array = NDArray[np.int64]
+
+
+class Histogram:
+    """Immutable; two are equal if all their counters are."""
+
+    __slots__ = ("_count", "_index", "_running")
+
+    def __init__(self, index: Int64Array, count: Int64Array) -> None:
+        """For this module only: non-zero counters, ascending. Others call `from_counts`."""
+        self._index = index
+        self._count = count
+        self._running = np.cumsum(count)
+
+    @classmethod
+    def from_counts(cls, value_us: Sequence[int], count: Sequence[int]) -> Self:
+        """From whole microseconds and how often each was seen, in any order.
+
+        Raises ValueError for lengths that differ, a negative count, or a value outside 0 to 1 h.
+        """
+        values = np.asarray(value_us, dtype=np.int64)
+        counts = np.asarray(count, dtype=np.int64)
+        if values.shape != counts.shape or values.ndim != 1:
+            raise ValueError(f"{values.size} values but {counts.size} counts")
+        if values.size and (values.min() < 0 or values.max() > HIGHEST_US):
+            raise ValueError(
+                f"latencies from {values.min()} to {values.max()} µs: outside 0 to {HIGHEST_US}"
+            )
+        if counts.size and counts.min() < 0:
+            raise ValueError(f"a negative count: {counts.min()}")
+        return cls(*_gather(_slot_of(values), counts))
+
+    @classmethod
+    def merged(cls, histograms: Iterable["Histogram"]) -> Self:
+        """The histogram of the union of all values; exact. Of nothing: an empty one."""
+        parts = list(histograms)
+        if not parts:
+            return cls.from_counts([], [])
+        index = np.concatenate([part._index for part in parts])
+        return cls(*_gather(index, np.concatenate([part._count for part in parts])))
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """The histogram that `encode` wrote; ValueError says what is wrong with other bytes."""
+        return cls(
+            *decode_counts(data, lowest=LOWEST_US, highest=HIGHEST_US, digits=DIGITS, slots=_SLOTS)
+        )
+
+    def encode(self) -> bytes:
+        """V2 compressed encoding, raw; in base64 every HdrHistogram library reads it."""
+        return encode_counts(
+            self._index, self._count, lowest=LOWEST_US, highest=HIGHEST_US, digits=DIGITS
+        )
+
+    def merge(self, *others: "Histogram") -> "Histogram":
+        """The histogram of the union of all values; exact."""
+        return Histogram.merged((self, *others))
+
+    @property
+    def total_count(self) -> int:
+        return int(self._running[-1]) if self._running.size else 0
+
+    @property
+    def min(self) -> float | None:
+        """Lower end of the lowest counter, µs; None when empty."""
+        return float(_lowest(self._index[0])) if self._index.size else None
+
+    @property
+    def max(self) -> float | None:
+        """Upper end of the highest counter, µs; None when empty."""
+        return float(_highest(self._index[-1])) if self._index.size else None
+
+    @property
+    def mean(self) -> float | None:
+        """Of the counters' middles, µs; None when empty."""
+        if not self._index.size:
+            return None
+        return float(np.dot(_middle(self._index), self._count) / self.total_count)
+
+    def percentile(self, percentile: float) -> float:
+        """Upper end, µs, of the counter with the value of rank ⌈percentile/100 · n⌉ (from 1).
+
+        `percentile` from 0 to 100; 0 is the lower end of the lowest counter. The semantics of
+        HdrHistogram's getValueAtPercentile. Raises ValueError outside the range or when empty.
+        """
+        if not 0 <= percentile <= 100:
+            raise ValueError(f"percentile {percentile}: expected 0 to 100")
+        if not self._index.size:
+            raise ValueError("an empty histogram has no percentiles")
+        if percentile == 0:
+            return float(_lowest(self._index[0]))
+        # Rounded first: 99.9 / 100 · 1000 is a hair above 999 in floating point.
+        rank = max(1, math.ceil(round(percentile * self.total_count / 100, 6)))
+        return float(_highest(self._index[np.searchsorted(self._running, rank)]))
+
+    def percentile_curve(self) -> list[tuple[float, float]]:
+        """(percentile, µs) from 0 to 100 for drawing; ever denser towards 100.
+
+        Five steps each time the distance to 100 halves, for as long as a value lies between two
+        steps. Empty for an empty histogram.
+        """
+        if not self._index.size:
+            return []
+        halvings = math.log2(self.total_count)
+        steps = range(math.floor(halvings * _CURVE_STEPS_PER_HALVING) + 1)
+        levels = [100 * (1 - 0.5 ** (step / _CURVE_STEPS_PER_HALVING)) for step in steps]
+        return [(level, self.percentile(level)) for level in [*levels, 100.0]]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Histogram):
+            return NotImplemented
+        same_index = np.array_equal(self._index, other._index)
+        return same_index and np.array_equal(self._count, other._count)
+
+    def __hash__(self) -> int:
+        return hash((self._index.tobytes(), self._count.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"<Histogram of {self.total_count} values, {self.min} to {self.max} µs>"
+
+
+def _gather(index: Int64Array, count: Int64Array) -> tuple[Int64Array, Int64Array]:
+    # bincount adds doubles: exact as long as no counter reaches 2^53.
+    slots = np.bincount(index, weights=count, minlength=_SLOTS)
+    filled = np.flatnonzero(slots)
+    return filled, slots[filled].astype(np.int64)
+
+
+def _slot_of(values: Int64Array) -> Int64Array:
+    # frexp's exponent is the bit length, exact below 2^53.
+    bits = np.frexp((values | _MASK).astype(np.float64))[1].astype(np.int64)
+    bucket = bits - (_HALF_BITS + 1)
+    return (bucket << _HALF_BITS) + (values >> bucket)
+
+
+def _shift(index: Int64Array) -> Int64Array:
+    return np.maximum((index >> _HALF_BITS) - 1, 0)
+
+
+def _lowest(index: Int64Array) -> Int64Array:
+    shift = _shift(index)
+    return (index - (shift << _HALF_BITS)) << shift
+
+
+def _highest(index: Int64Array) -> Int64Array:
+    return _lowest(index) + (1 << _shift(index)) - 1
+
+
+def _middle(index: Int64Array) -> Int64Array:
+    return _lowest(index) + ((1 << _shift(index)) >> 1)

@@ -1,0 +1,127 @@
+"""HdrHistogram's V2 wire format: big-endian header, zigzag LEB128 counts, zlib around both.
+
+Layout after https://github.com/HdrHistogram/HdrHistogram (V2CompressedEncoding). A count of zero
+that repeats is written once, as the negated length of its run. Everything is raw bytes; other
+programs wrap them in base64.
+"""
+
+import struct
+import zlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+_COUNTS_COOKIE = 0x1C849303 | 0x10
+_COMPRESSED_COOKIE = 0x1C849304 | 0x10
+_OUTER = struct.Struct(">ii")
+#: cookie, payload length, normalising offset, digits, lowest, highest, conversion ratio
+_INNER = struct.Struct(">iiiiqqd")
+_MAX_LEB128_BYTES = 8
+
+Int64Array = NDArray[np.int64]
+
+
+def encode_counts(
+    index: Int64Array, count: Int64Array, *, lowest: int, highest: int, digits: int
+) -> bytes:
+    """Bytes of a histogram given its non-zero counters (`index` ascending, `count` > 0)."""
+    payload = _leb128(_zigzag(_with_zero_runs(index, count)))
+    header = _INNER.pack(_COUNTS_COOKIE, len(payload), 0, digits, lowest, highest, 1.0)
+    packed = zlib.compress(header + payload)
+    return _OUTER.pack(_COMPRESSED_COOKIE, len(packed)) + packed
+
+
+def decode_counts(
+    data: bytes, *, lowest: int, highest: int, digits: int, slots: int
+) -> tuple[Int64Array, Int64Array]:
+    """Non-zero counters (index, count) of bytes that `encode_counts` or HdrHistogram wrote.
+
+    Raises ValueError that says what is wrong with the bytes, also where the range or the
+    precision is not the one asked for.
+    """
+    body = _inflate(data, limit=_INNER.size + slots * _MAX_LEB128_BYTES)
+    if len(body) < _INNER.size:
+        raise ValueError("not a histogram: its header is cut short")
+    cookie, length, offset, *found, ratio = _INNER.unpack_from(body)
+    if cookie != _COUNTS_COOKIE:
+        raise ValueError(f"not a V2 histogram: unknown counts cookie {cookie:#x}")
+    if (*found, offset, ratio) != (digits, lowest, highest, 0, 1.0):
+        raise ValueError(
+            f"a histogram of another shape: {found[0]} digits, {found[1]} to {found[2]}, offset "
+            f"{offset}, ratio {ratio}; expected {digits} digits, {lowest} to {highest}, 0, 1.0"
+        )
+    payload = body[_INNER.size :]
+    if len(payload) != length:
+        raise ValueError(f"a damaged histogram: {len(payload)} bytes of counts, expected {length}")
+    return _without_zero_runs(_from_leb128(payload), slots)
+
+
+def _inflate(data: bytes, *, limit: int) -> bytes:
+    if len(data) < _OUTER.size:
+        raise ValueError(f"not a histogram: only {len(data)} bytes")
+    cookie, length = _OUTER.unpack_from(data)
+    if cookie != _COMPRESSED_COOKIE:
+        raise ValueError(f"not a compressed V2 histogram: unknown cookie {cookie & 0xFFFFFFFF:#x}")
+    packed = data[_OUTER.size :]
+    if len(packed) != length:
+        raise ValueError(f"a damaged histogram: {len(packed)} packed bytes, expected {length}")
+    inflater = zlib.decompressobj()
+    try:
+        body = inflater.decompress(packed, limit)
+    except zlib.error as error:
+        raise ValueError(f"a damaged histogram: {error}") from error
+    if not inflater.eof:
+        raise ValueError("a damaged histogram: its packed part is cut short or too large")
+    return body
+
+
+def _with_zero_runs(index: Int64Array, count: Int64Array) -> Int64Array:
+    gaps = np.diff(index, prepend=-1) - 1
+    # A single zero is written as itself, like the reference does.
+    both = np.column_stack((np.where(gaps == 1, 0, -gaps), count)).ravel()
+    keep = np.column_stack((gaps > 0, np.ones_like(count, dtype=bool))).ravel()
+    return both[keep]
+
+
+def _without_zero_runs(values: Int64Array, slots: int) -> tuple[Int64Array, Int64Array]:
+    if values.size and values.min() < -slots:
+        raise ValueError("a damaged histogram: a run of zeros longer than the histogram")
+    width = np.where(values < 0, -values, 1)
+    position = np.cumsum(width) - width
+    filled = values > 0
+    index = position[filled]
+    if index.size and index[-1] >= slots:
+        raise ValueError("a damaged histogram: more counters than its range has")
+    return index, values[filled]
+
+
+def _zigzag(values: Int64Array) -> NDArray[np.uint64]:
+    return ((values << 1) ^ (values >> 63)).astype(np.uint64)
+
+
+def _leb128(values: NDArray[np.uint64]) -> bytes:
+    shifts = np.arange(_MAX_LEB128_BYTES, dtype=np.uint64) * np.uint64(7)
+    rest = values[:, None] >> shifts
+    used = rest > 0
+    used[:, 0] = True
+    more = np.zeros_like(used)
+    more[:, :-1] = used[:, 1:]
+    septets = (rest & np.uint64(0x7F)) | (more.astype(np.uint64) << np.uint64(7))
+    return septets[used].astype(np.uint8).tobytes()
+
+
+def _from_leb128(payload: bytes) -> Int64Array:
+    octets = np.frombuffer(payload, dtype=np.uint8)
+    if not octets.size:
+        return np.empty(0, dtype=np.int64)
+    last = np.flatnonzero(octets < 0x80)
+    if not last.size or last[-1] != octets.size - 1:
+        raise ValueError("a damaged histogram: its last count is cut short")
+    start = np.concatenate(([0], last[:-1] + 1))
+    length = last - start + 1
+    if length.max() > _MAX_LEB128_BYTES:
+        raise ValueError("a damaged histogram: a count of 2^55 or more")
+    place = np.arange(octets.size) - np.repeat(start, length)
+    septets = (octets & 0x7F).astype(np.int64) << (7 * place)
+    zigzag = np.add.reduceat(septets, start)
+    return (zigzag >> 1) ^ -(zigzag & 1)

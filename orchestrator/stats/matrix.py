@@ -1,0 +1,136 @@
+"""Many cases at once: correct for their number, judge each case, and say it in one sentence."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.stats.comparison import Comparison, Verdict
+from orchestrator.stats.paired import FEWEST_BLOCKS
+
+FALSE_DISCOVERY_RATE = 0.05
+_WORST_FIRST = {verdict: rank for rank, verdict in enumerate(Verdict)}
+_CLAIMS = (Verdict.REGRESSED, Verdict.IMPROVED)
+
+#: case, metric
+Cell = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Headline:
+    """The data of one sentence: how many cases of which verdict, and the cell to name.
+
+    `cell` is the primary metric with the largest change among those that carry the verdict; None
+    where nothing was compared.
+    """
+
+    verdict: Verdict
+    cases: int
+    counts: Mapping[Verdict, int]
+    cell: Cell | None
+    change: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixVerdict:
+    """`cells`: verdicts of the primary metrics, with `q_values`; `cases`: the worst of each."""
+
+    verdict: Verdict
+    cases: Mapping[str, Verdict]
+    cells: Mapping[Cell, Verdict]
+    q_values: Mapping[Cell, float | None]
+    headline: Headline
+
+
+def adjust(p_values: Sequence[float | None]) -> list[float | None]:
+    """Benjamini–Hochberg q values, in the order given; None stays None and is not counted.
+
+    Raises ValueError for a p outside 0 to 1. Benjamini and Hochberg 1995.
+    """
+    known = [place for place, p in enumerate(p_values) if p is not None]
+    p = np.array([p_values[place] for place in known], dtype=np.float64)
+    if not ((p >= 0) & (p <= 1)).all():
+        raise ValueError("p values must lie between 0 and 1")
+    order = np.argsort(p)[::-1]
+    ranks = np.arange(p.size, 0, -1)
+    q = np.empty_like(p)
+    q[order] = np.minimum.accumulate(np.minimum(p[order] * p.size / ranks, 1.0))
+    adjusted: list[float | None] = [None] * len(p_values)
+    for place, value in zip(known, q.tolist(), strict=True):
+        adjusted[place] = value
+    return adjusted
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The one that needs attention most; inconclusive where there is none."""
+    return min(verdicts, key=_WORST_FIRST.__getitem__, default=Verdict.INCONCLUSIVE)
+
+
+def judge_matrix(
+    cases: Mapping[str, Mapping[str, Comparison]],
+    *,
+    primary: Collection[str],
+    false_discovery_rate: float = FALSE_DISCOVERY_RATE,
+) -> MatrixVerdict:
+    """Judge all cases (case → metric → comparison) by their primary metrics alone.
+
+    A change that does not survive Benjamini–Hochberg over case × primary metric becomes
+    inconclusive. A case's verdict is the worst of its primary metrics, the whole verdict the worst
+    of the cases; a case without any primary metric is inconclusive.
+    """
+    compared = {
+        (case, metric): comparison
+        for case, metrics in cases.items()
+        for metric, comparison in metrics.items()
+        if metric in primary
+    }
+    adjusted = adjust([_p_value(comparison) for comparison in compared.values()])
+    q_values = dict(zip(compared, adjusted, strict=True))
+    cells = {
+        cell: _corrected(comparison.verdict, q_values[cell], false_discovery_rate)
+        for cell, comparison in compared.items()
+    }
+    verdicts = {
+        case: worst(verdict for cell, verdict in cells.items() if cell[0] == case) for case in cases
+    }
+    return MatrixVerdict(
+        verdict=worst(verdicts.values()),
+        cases=verdicts,
+        cells=cells,
+        q_values=q_values,
+        headline=_headline(verdicts, cells, compared),
+    )
+
+
+def _p_value(comparison: Comparison) -> float | None:
+    """None for what could not be called a change whatever its p: it must not help the others."""
+    return comparison.p_value if comparison.blocks >= FEWEST_BLOCKS else None
+
+
+def _corrected(verdict: Verdict, q_value: float | None, rate: float) -> Verdict:
+    if verdict in _CLAIMS and q_value is not None and q_value > rate:
+        return Verdict.INCONCLUSIVE
+    return verdict
+
+
+def _headline(
+    cases: Mapping[str, Verdict],
+    cells: Mapping[Cell, Verdict],
+    compared: Mapping[Cell, Comparison],
+) -> Headline:
+    verdict = worst(cases.values())
+    candidates = [cell for cell, found in cells.items() if found is verdict]
+    cell = max(candidates, key=lambda cell: abs(compared[cell].change or 0.0), default=None)
+    named = compared[cell] if cell else None
+    return Headline(
+        verdict=verdict,
+        cases=len(cases),
+        counts=dict(Counter(cases.values())),
+        cell=cell,
+        change=named.change if named else None,
+        low=named.low if named else None,
+        high=named.high if named else None,
+    )

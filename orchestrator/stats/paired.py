@@ -1,0 +1,102 @@
+"""The paired t test on differences of logs, and the equivalence test beside it."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from orchestrator.stats.summary import t_quantile
+
+#: A t test on fewer blocks is at the mercy of one of them.
+FEWEST_BLOCKS = 5
+#: Differences of logs below this are rounding, not noise.
+_ROUNDING = 1e-12
+#: t quantile of the usual power, four times in five.
+_POWER_CONFIDENCE = 0.6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedTest:
+    """What n differences of logs say of their mean; all figures are logs.
+
+    With a single difference only n and mean are known.
+    """
+
+    n: int
+    mean: float
+    half_width: float | None
+    standard_error: float | None
+    p_value: float | None
+    equivalence_p: float | None
+    margin: float
+
+    @property
+    def low(self) -> float | None:
+        return None if self.half_width is None else self.mean - self.half_width
+
+    @property
+    def high(self) -> float | None:
+        return None if self.half_width is None else self.mean + self.half_width
+
+    def detectable(self, alpha: float) -> float | None:
+        """The true difference that n such blocks call real at `alpha` four times in five."""
+        if self.standard_error is None:
+            return None
+        degrees = self.n - 1
+        reach = t_quantile(1 - alpha, degrees) + t_quantile(_POWER_CONFIDENCE, degrees)
+        return reach * self.standard_error
+
+    def needed_blocks(self) -> int:
+        """Blocks in all until the interval is about as narrow as the margin: ⌈n · (h/L)²⌉.
+
+        At least one more than there are, and at least 5.
+        """
+        if self.half_width is None:
+            return FEWEST_BLOCKS
+        wanted = math.ceil(self.n * (self.half_width / math.log1p(self.margin)) ** 2)
+        return max(wanted, self.n + 1, FEWEST_BLOCKS)
+
+
+def paired_test(
+    differences: NDArray[np.float64], *, margin: float, confidence: float
+) -> PairedTest:
+    """Test the mean of `differences` (logs of ratios) against 0 and against the margin.
+
+    Equivalence means a ratio between 1 − margin and 1 + margin; its p is the larger of the two
+    one-sided ones (Schuirmann 1987). Differences without any spread are believed as they are.
+    """
+    n, mean = differences.size, float(differences.mean())
+    if n < 2:
+        return PairedTest(
+            n=n,
+            mean=mean,
+            half_width=None,
+            standard_error=None,
+            p_value=None,
+            equivalence_p=None,
+            margin=margin,
+        )
+    error = float(differences.std(ddof=1)) / math.sqrt(n)
+    degrees = n - 1
+    above = _tail(mean - math.log1p(-margin), error, degrees)
+    below = _tail(math.log1p(margin) - mean, error, degrees)
+    return PairedTest(
+        n=n,
+        mean=mean,
+        half_width=t_quantile(confidence, degrees) * error,
+        standard_error=error,
+        p_value=min(1.0, 2 * _tail(abs(mean), error, degrees)),
+        equivalence_p=max(above, below),
+        margin=margin,
+    )
+
+
+def _tail(distance: float, error: float, degrees: int) -> float:
+    """P that a mean lands this far beyond its true value by chance."""
+    if abs(distance) < _ROUNDING:
+        return 0.5
+    if error < _ROUNDING:
+        return 0.0 if distance > 0 else 1.0
+    return float(stdtr(degrees, -distance / error))

@@ -1,0 +1,222 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from orchestrator.stats.comparison import Verdict, compare_blocks
+from orchestrator.stats.looks import LOOKS, is_look, next_look
+from orchestrator.stats.signed_rank import hodges_lehmann
+
+NOISE = (0.004, -0.006, 0.001, 0.008, -0.007, 0.002, -0.003, 0.005, -0.004, 0.0)
+
+
+def pair(change, n, *, noise=NOISE, base=1000.0):
+    """n blocks whose contender differs by `change`, give or take the noise."""
+    baseline = [base * (1 + 0.05 * math.sin(block)) for block in range(n)]
+    contender = [
+        value * (1 + change) * math.exp(noise[block % len(noise)])
+        for block, value in enumerate(baseline)
+    ]
+    return baseline, contender
+
+
+def compare(baseline, contender, better="higher", margin=0.03, **settings):
+    return compare_blocks(baseline, contender, better=better, margin=margin, **settings)
+
+
+@pytest.mark.parametrize(
+    ("change", "better", "verdict"),
+    [
+        (+0.10, "higher", Verdict.IMPROVED),
+        (+0.10, "lower", Verdict.REGRESSED),
+        (-0.10, "higher", Verdict.REGRESSED),
+        (-0.10, "lower", Verdict.IMPROVED),
+        (+0.02, "higher", Verdict.TRIVIAL),
+        (-0.02, "higher", Verdict.TRIVIAL),
+        (0.0, "higher", Verdict.EQUIVALENT),
+        (0.0, "lower", Verdict.EQUIVALENT),
+    ],
+)
+def test_it_reaches_the_verdict_that_the_change_deserves(change, better, verdict):
+    assert compare(*pair(change, 10), better).verdict == verdict
+
+
+def test_it_is_inconclusive_in_noise_and_says_what_it_would_take():
+    noisy = [40 * noise for noise in NOISE]
+    found = compare(*pair(0.0, 10, noise=noisy))
+    assert found.verdict == Verdict.INCONCLUSIVE
+    log_half = math.log1p(found.half_width)
+    assert found.needed_blocks == math.ceil(10 * (log_half / math.log(1.03)) ** 2)
+    assert "proves neither" in found.reasons[0]
+
+
+def test_it_gives_the_figures_of_a_paired_t_test_on_logs():
+    baseline, contender = pair(0.05, 8)
+    found = compare(baseline, contender)
+    logs = np.log(contender) - np.log(baseline)
+    reference = stats.ttest_1samp(logs, 0)
+    low, high = reference.confidence_interval(0.95)
+    assert found.p_value == pytest.approx(reference.pvalue)
+    assert found.change == pytest.approx(math.exp(logs.mean()) - 1)
+    assert (found.low, found.high) == (
+        pytest.approx(math.exp(low) - 1),
+        pytest.approx(math.exp(high) - 1),
+    )
+    assert found.baseline == pytest.approx(stats.gmean(baseline))
+    assert found.contender == pytest.approx(stats.gmean(contender))
+
+
+def test_it_gives_the_p_of_two_one_sided_tests():
+    baseline, contender = pair(0.01, 8)
+    logs = np.log(contender) - np.log(baseline)
+    above = stats.ttest_1samp(logs, math.log(0.97), alternative="greater").pvalue
+    below = stats.ttest_1samp(logs, math.log(1.03), alternative="less").pvalue
+    assert compare(baseline, contender).equivalence_p == pytest.approx(max(above, below))
+
+
+@pytest.mark.parametrize("blocks", [2, 3, 4])
+def test_it_shows_but_does_not_judge_fewer_than_five_blocks(blocks):
+    found = compare(*pair(-0.5, blocks))
+    assert found.verdict == Verdict.INCONCLUSIVE
+    assert found.reasons == (f"{blocks} of at least 5 blocks",)
+    assert found.needed_blocks >= 5
+    assert found.low < found.change < found.high < 0
+
+
+def test_a_single_block_has_a_change_and_no_interval():
+    found = compare([100.0], [90.0])
+    assert found.change == pytest.approx(-0.1)
+    assert (found.low, found.high, found.p_value, found.half_width) == (None,) * 4
+    assert found.needed_blocks == 5
+
+
+def test_no_block_at_all_is_inconclusive():
+    found = compare([], [])
+    assert (found.verdict, found.blocks, found.change) == (Verdict.INCONCLUSIVE, 0, None)
+    assert found.needed_blocks == 5
+
+
+def test_a_block_without_one_of_its_values_is_void():
+    baseline, contender = pair(-0.1, 8)
+    clean = compare(baseline[2:], contender[2:])
+    found = compare([None, *baseline[1:]], [contender[0], None, *contender[2:]])
+    assert (found.blocks, found.voided) == (6, 2)
+    assert (found.change, found.p_value) == (clean.change, clean.p_value)
+
+
+def test_values_without_any_spread_are_believed():
+    same = compare([5.0] * 5, [5.0] * 5)
+    assert (same.verdict, same.change, same.p_value) == (Verdict.EQUIVALENT, 0.0, 1.0)
+    worse = compare([5.0] * 5, [4.0] * 5)
+    assert (worse.verdict, worse.p_value) == (Verdict.REGRESSED, 0.0)
+    assert worse.change == pytest.approx(-0.2)
+
+
+def test_a_zero_has_no_ratio():
+    found = compare([0.0, 1, 1, 1, 1], [1.0] * 5)
+    assert (found.verdict, found.change) == (Verdict.INCONCLUSIVE, None)
+    assert found.reasons == ("a value of zero has no ratio",)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "contender", "settings", "message"),
+    [
+        ([1.0], [], {}, "1 baseline values but 0"),
+        ([-1.0], [1.0], {}, "not negative"),
+        ([math.nan], [1.0], {}, "finite"),
+        ([1.0], [math.inf], {}, "finite"),
+        ([1.0], [1.0], {"margin": 0}, "margin 0"),
+        ([1.0], [1.0], {"margin": 3}, "margin 3"),
+        ([1.0], [1.0], {"better": "up"}, "better 'up'"),
+    ],
+)
+def test_it_refuses_what_cannot_be_compared(baseline, contender, settings, message):
+    with pytest.raises(ValueError, match=message):
+        compare(baseline, contender, **settings)
+
+
+blocks = st.lists(st.tuples(st.floats(1e-6, 1e9), st.floats(-0.3, 0.3)), min_size=2, max_size=12)
+
+
+@given(blocks, st.sampled_from(["higher", "lower"]))
+def test_its_verdict_never_contradicts_its_figures(drawn, better):
+    baseline = [base for base, _ in drawn]
+    found = compare(baseline, [base * math.exp(shift) for base, shift in drawn], better)
+    assert found.low <= found.change <= found.high
+    if found.verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
+        assert found.p_value < 0.015
+        assert abs(found.change) > 0.03
+        assert (found.verdict == Verdict.IMPROVED) == ((found.change > 0) == (better == "higher"))
+    if found.verdict == Verdict.TRIVIAL:
+        assert found.p_value < 0.015
+        assert abs(found.change) <= 0.03
+    if found.verdict == Verdict.EQUIVALENT:
+        assert found.equivalence_p < 0.02
+        assert -0.03 < found.low <= found.high < 0.03
+    assert (found.needed_blocks is None) == (found.verdict != Verdict.INCONCLUSIVE)
+    assert found.needed_blocks is None or found.needed_blocks > found.blocks
+
+
+@given(blocks)
+def test_the_unit_of_a_metric_does_not_matter(drawn):
+    baseline = [base for base, _ in drawn]
+    contender = [base * math.exp(shift) for base, shift in drawn]
+    found = compare(baseline, contender)
+    scaled = compare([1e-3 * value for value in baseline], [1e-3 * value for value in contender])
+    assert scaled.change == pytest.approx(found.change, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [7, 10, 15])
+def test_the_robust_interval_inverts_the_signed_rank_test(n):
+    differences = np.random.default_rng(n).normal(0.1, 1, n)
+    centre = hodges_lehmann(differences.tolist())
+    assert centre.low < centre.estimate < centre.high
+
+    def p_value(shift):
+        return stats.wilcoxon(differences - shift, method="exact").pvalue
+
+    for inside, outside in (
+        (centre.low + 1e-9, centre.low - 1e-9),
+        (centre.high - 1e-9, centre.high + 1e-9),
+    ):
+        assert p_value(inside) > 0.05 >= p_value(outside)
+
+
+def test_the_robust_estimate_needs_seven_differences():
+    with pytest.raises(ValueError, match="at least 7"):
+        hodges_lehmann([0.1] * 6)
+    assert compare(*pair(0.1, 6)).robust is None
+    assert compare(*pair(0.1, 7)).robust is not None
+
+
+def test_a_clear_change_is_not_fragile():
+    found = compare(*pair(-0.1, 10))
+    assert found.robust.change == pytest.approx(-0.1, abs=0.005)
+    assert not found.fragile
+
+
+def test_a_verdict_that_hangs_on_one_block_is_fragile():
+    inside_the_margin = [0.0285, 0.0290, 0.0288, 0.0291, 0.0287, 0.0289]
+    logs = [*inside_the_margin, 0.06]
+    found = compare([100.0] * 7, [100 * math.exp(one) for one in logs])
+    assert found.verdict == Verdict.IMPROVED
+    assert found.robust.change < 0.03 < found.change
+    assert found.fragile
+    assert found.reasons == ("fragile: the robust estimate leads to another verdict",)
+    assert next_look(found) == 10
+
+
+def test_looks_are_planned():
+    few, sure, noisy = (
+        compare(*pair(0.0, 4)),
+        compare(*pair(0.0, 10)),
+        compare(*pair(0.0, 10, noise=[40 * noise for noise in NOISE])),
+    )
+    assert next_look(few) == 5
+    assert next_look(sure) is None
+    assert next_look(noisy) == 15
+    assert next_look(noisy, looks=(5, 10)) is None
+    assert [blocks for blocks in range(25) if is_look(blocks)] == list(LOOKS)

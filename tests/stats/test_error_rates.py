@@ -1,0 +1,93 @@
+"""How often the shipped comparison is wrong, on drifting hosts, with fixed seeds."""
+
+import math
+
+import numpy as np
+import pytest
+
+from orchestrator.stats.comparison import Verdict, compare_blocks
+from orchestrator.stats.looks import LOOKS
+
+CHANGED = {Verdict.REGRESSED, Verdict.IMPROVED, Verdict.TRIVIAL}
+
+
+def blocks(rng, n, *, log_change=0.0, noise=0.03):
+    """Trials on a host that drifts by 2 % from block to block: block i's two share the drift."""
+    drift = np.cumsum(rng.normal(0, 0.02, n))
+    baseline = 1000 * np.exp(drift + rng.normal(0, noise, n))
+    contender = 1000 * np.exp(drift + log_change + rng.normal(0, noise, n))
+    return baseline.tolist(), contender.tolist()
+
+
+def share(found, wanted):
+    return sum(wanted(one) for one in found) / len(found)
+
+
+@pytest.mark.parametrize("n", [5, 10])
+def test_it_sees_a_change_that_is_not_there_as_often_as_it_says(n):
+    rng = np.random.default_rng(20_000 + n)
+    found = [
+        compare_blocks(*blocks(rng, n), better="higher", margin=0.03, alpha=0.05)
+        for _ in range(3_000)
+    ]
+    assert 0.03 <= share(found, lambda one: one.verdict in CHANGED) <= 0.06
+
+
+@pytest.mark.parametrize("n", [5, 10])
+def test_its_interval_covers_the_truth(n):
+    rng = np.random.default_rng(30_000 + n)
+    truth = 0.04
+    found = [
+        compare_blocks(*blocks(rng, n, log_change=math.log1p(truth)), better="lower", margin=0.03)
+        for _ in range(2_000)
+    ]
+    assert share(found, lambda one: one.low <= truth <= one.high) >= 0.93
+
+
+@pytest.mark.parametrize("truth", [0.03, -0.03])
+def test_it_calls_a_change_as_large_as_the_margin_equivalent_as_rarely_as_it_says(truth):
+    rng = np.random.default_rng(40_000)
+    found = [
+        compare_blocks(
+            *blocks(rng, 10, log_change=math.log1p(truth), noise=0.01),
+            better="higher",
+            margin=0.03,
+            alpha=1e-9,
+            equivalence_alpha=0.05,
+        )
+        for _ in range(2_000)
+    ]
+    assert 0.02 <= share(found, lambda one: one.verdict is Verdict.EQUIVALENT) <= 0.06
+
+
+def first_verdict(baseline, contender):
+    """What a job that stops at the first look with a verdict ends with."""
+    for look in LOOKS:
+        verdict = compare_blocks(
+            baseline[:look], contender[:look], better="higher", margin=0.03
+        ).verdict
+        if verdict is not Verdict.INCONCLUSIVE:
+            return verdict
+    return Verdict.INCONCLUSIVE
+
+
+def test_looking_five_times_does_not_make_it_wrong_more_often():
+    rng = np.random.default_rng(50_000)
+    found = [first_verdict(*blocks(rng, 20)) for _ in range(1_500)]
+    assert share(found, CHANGED.__contains__) <= 0.05
+
+
+def test_looking_five_times_does_not_prove_what_is_not_so():
+    rng = np.random.default_rng(60_000)
+    change = math.log1p(0.03)
+    found = [first_verdict(*blocks(rng, 20, log_change=change, noise=0.015)) for _ in range(1_500)]
+    assert share(found, Verdict.EQUIVALENT.__eq__) <= 0.05
+
+
+@pytest.mark.parametrize(("noise", "at_least"), [(0.01, 0.99), (0.02, 0.9)])
+def test_it_finds_a_slowdown_of_ten_percent(noise, at_least):
+    rng = np.random.default_rng(70_000)
+    found = [
+        first_verdict(*blocks(rng, 20, log_change=math.log(0.9), noise=noise)) for _ in range(500)
+    ]
+    assert share(found, Verdict.REGRESSED.__eq__) >= at_least

@@ -1,0 +1,168 @@
+import base64
+import math
+
+import numpy as np
+import pytest
+from hdrh.histogram import HdrHistogram
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.stats.histogram import HIGHEST_US, Histogram
+
+PERCENTILES = (0, 0.1, 1, 10, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 100)
+
+values = st.one_of(st.integers(0, 5_000), st.integers(0, 10_000_000), st.integers(0, HIGHEST_US))
+counted = st.lists(st.tuples(values, st.integers(1, 1_000_000)), max_size=60)
+
+
+def ours(pairs):
+    return Histogram.from_counts([value for value, _ in pairs], [count for _, count in pairs])
+
+
+def theirs(pairs):
+    histogram = HdrHistogram(1, HIGHEST_US, 3)
+    for value, count in pairs:
+        histogram.record_value(value, count)
+    return histogram
+
+
+def latencies(seed=7):
+    """A million requests of a plausible server, as (µs, count); the total is a round number."""
+    drawn = np.random.default_rng(seed).lognormal(8, 1.5, 1_000_000).astype(np.int64)
+    value, count = np.unique(drawn, return_counts=True)
+    return list(zip(value.tolist(), count.tolist(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def both():
+    pairs = latencies()
+    return ours(pairs), theirs(pairs)
+
+
+@pytest.mark.parametrize("percentile", PERCENTILES)
+def test_it_gives_the_percentiles_of_the_reference(both, percentile):
+    mine, reference = both
+    assert mine.percentile(percentile) == reference.get_value_at_percentile(percentile)
+
+
+def test_it_gives_the_count_mean_and_ends_of_the_reference(both):
+    mine, reference = both
+    assert mine.total_count == reference.get_total_count()
+    assert mine.mean == pytest.approx(reference.get_mean_value(), rel=1e-12)
+    assert mine.min == reference.get_min_value()
+    assert mine.max == reference.get_max_value()
+
+
+def test_the_reference_reads_what_it_writes(both):
+    mine, _ = both
+    read = HdrHistogram.decode(base64.b64encode(mine.encode()))
+    assert read.get_total_count() == mine.total_count
+    for percentile in PERCENTILES:
+        assert read.get_value_at_percentile(percentile) == mine.percentile(percentile)
+
+
+def test_it_reads_what_the_reference_writes(both):
+    mine, reference = both
+    assert Histogram.decode(base64.b64decode(reference.encode())) == mine
+
+
+def test_it_keeps_a_million_requests_in_a_few_kilobytes(both):
+    assert len(both[0].encode()) < 15_000
+
+
+@given(counted)
+def test_it_reads_back_what_it_wrote(pairs):
+    histogram = ours(pairs)
+    assert Histogram.decode(histogram.encode()) == histogram
+
+
+@given(st.lists(st.tuples(values, st.integers(1, 1_000)), min_size=1, max_size=20))
+def test_it_and_the_reference_agree_on_any_counts(pairs):
+    assert Histogram.decode(base64.b64decode(theirs(pairs).encode())) == ours(pairs)
+
+
+@given(counted, counted, counted)
+def test_merging_gives_the_histogram_of_the_union(first, second, third):
+    merged = ours(first).merge(ours(second), ours(third))
+    assert merged == ours(first + second + third)
+    assert merged.total_count == sum(count for _, count in first + second + third)
+
+
+@given(st.lists(st.integers(1, HIGHEST_US), min_size=1, max_size=200), st.floats(0.01, 100))
+def test_its_percentiles_are_within_a_thousandth_of_the_exact_ones(drawn, percentile):
+    histogram = Histogram.from_counts(drawn, [1] * len(drawn))
+    rank = max(1, math.ceil(round(percentile * len(drawn) / 100, 6)))
+    exact = sorted(drawn)[rank - 1]
+    assert exact <= histogram.percentile(percentile) <= exact * (1 + 1 / 1024)
+
+
+@given(st.lists(st.integers(1, HIGHEST_US), min_size=1, max_size=200))
+def test_its_mean_is_within_half_a_thousandth_of_the_exact_one(drawn):
+    histogram = Histogram.from_counts(drawn, [1] * len(drawn))
+    assert histogram.mean == pytest.approx(sum(drawn) / len(drawn), rel=1 / 2048)
+
+
+def test_it_is_exact_for_short_latencies():
+    histogram = Histogram.from_counts([1, 2, 2047], [1, 1, 2])
+    assert [histogram.percentile(p) for p in (25, 50, 75, 100)] == [1, 2, 2047, 2047]
+    assert (histogram.min, histogram.max, histogram.mean) == (1, 2047, 4097 / 4)
+
+
+def test_an_empty_one_knows_nothing():
+    empty = Histogram.from_counts([], [])
+    assert (empty.total_count, empty.min, empty.max, empty.mean) == (0, None, None, None)
+    assert empty.percentile_curve() == []
+    assert Histogram.decode(empty.encode()) == empty
+    with pytest.raises(ValueError, match="empty histogram"):
+        empty.percentile(50)
+
+
+def test_its_curve_rises_from_the_least_to_the_greatest(both):
+    curve = both[0].percentile_curve()
+    assert curve[0] == (0.0, both[0].percentile(0))
+    assert curve[-1] == (100.0, both[0].max)
+    assert curve == sorted(curve)
+    assert len({level for level, _ in curve}) == len(curve)
+
+
+@pytest.mark.parametrize(
+    ("value", "count", "message"),
+    [
+        ([1, 2], [1], "2 values but 1 counts"),
+        ([-1], [1], "outside 0 to"),
+        ([HIGHEST_US + 1], [1], "outside 0 to"),
+        ([1], [-1], "negative count"),
+    ],
+)
+def test_it_refuses_counts_that_cannot_be(value, count, message):
+    with pytest.raises(ValueError, match=message):
+        Histogram.from_counts(value, count)
+
+
+def test_it_refuses_a_percentile_outside_the_range():
+    with pytest.raises(ValueError, match="expected 0 to 100"):
+        Histogram.from_counts([1], [1]).percentile(101)
+
+
+def damaged():
+    whole = ours([(5, 3), (70_000, 9)]).encode()
+    other = HdrHistogram(1, 3_600_000, 2)
+    other.record_value(5)
+    yield "nothing", b""
+    yield "text", b"not a histogram at all"
+    yield "cut short", whole[:-4]
+    yield "longer", whole + b"x"
+    yield "flipped", whole[:20] + bytes([whole[20] ^ 0xFF]) + whole[21:]
+    yield "another range", base64.b64decode(other.encode())
+
+
+@pytest.mark.parametrize("data", [pytest.param(data, id=name) for name, data in damaged()])
+def test_it_refuses_bytes_that_are_no_histogram(data):
+    with pytest.raises(ValueError, match="histogram"):
+        Histogram.decode(data)
+
+
+@given(st.binary(max_size=200))
+def test_it_never_fails_otherwise_on_garbage(data):
+    with pytest.raises(ValueError, match="histogram"):
+        Histogram.decode(data)

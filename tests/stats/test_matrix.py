@@ -1,0 +1,89 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from orchestrator.stats.comparison import Verdict, compare_blocks
+from orchestrator.stats.matrix import adjust, judge_matrix, worst
+
+SPREAD = (0.99, 1.01, 1.0, 1.005, 0.995, 1.002)
+
+
+def found(change, *, spread=1.0):
+    contender = [100 * (1 + change) * (1 + (one - 1) * spread) for one in SPREAD]
+    return compare_blocks([100.0] * len(SPREAD), contender, better="higher", margin=0.03)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_it_adjusts_like_the_reference(p_values):
+    assert adjust(p_values) == pytest.approx(stats.false_discovery_control(p_values).tolist())
+
+
+def test_unknown_p_values_stay_unknown_and_do_not_count():
+    assert adjust([None, 0.02, None, 0.04]) == [None, pytest.approx(0.04), None, 0.04]
+    assert adjust([]) == []
+
+
+def test_it_refuses_what_is_no_p_value():
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        adjust([0.5, 1.5])
+
+
+def test_the_worst_verdict_needs_most_attention():
+    assert worst([Verdict.EQUIVALENT, Verdict.REGRESSED, Verdict.IMPROVED]) == "regressed"
+    assert worst([Verdict.EQUIVALENT, Verdict.IMPROVED]) == "improved"
+    assert worst([Verdict.IMPROVED, Verdict.INCONCLUSIVE]) == "inconclusive"
+    assert worst([]) == "inconclusive"
+
+
+def test_a_case_is_as_bad_as_its_worst_primary_metric():
+    matrix = judge_matrix(
+        {
+            "small": {"rate": found(-0.2), "p50": found(0.0), "p99": found(0.3)},
+            "large": {"rate": found(0.0), "p50": found(0.1), "p99": found(-0.4)},
+        },
+        primary=("rate", "p50"),
+    )
+    assert matrix.cases == {"small": Verdict.REGRESSED, "large": Verdict.IMPROVED}
+    assert matrix.verdict == Verdict.REGRESSED
+    assert ("large", "p99") not in matrix.cells
+
+
+def test_the_headline_names_the_largest_change_of_the_verdict():
+    matrix = judge_matrix(
+        {
+            "small": {"rate": found(-0.1)},
+            "large": {"rate": found(-0.2)},
+            "odd": {"rate": found(0.5)},
+        },
+        primary=("rate",),
+    )
+    headline = matrix.headline
+    assert headline.cell == ("large", "rate")
+    assert headline.low < headline.change < headline.high < 0
+    assert headline.change == pytest.approx(-0.2, abs=0.01)
+    assert headline.counts == {Verdict.REGRESSED: 2, Verdict.IMPROVED: 1}
+    assert headline.cases == 3
+
+
+def test_a_lone_find_among_many_cases_is_not_believed():
+    lone = found(-0.05, spread=3)
+    assert lone.verdict == Verdict.REGRESSED
+    quiet = {f"case {number}": {"rate": found(0.0)} for number in range(60)}
+    matrix = judge_matrix({"lone": {"rate": lone}, **quiet}, primary=("rate",))
+    assert matrix.q_values["lone", "rate"] > 0.05
+    assert matrix.cases["lone"] == Verdict.INCONCLUSIVE
+    alone = judge_matrix({"lone": {"rate": lone}}, primary=("rate",))
+    assert alone.cases["lone"] == Verdict.REGRESSED
+
+
+def test_a_case_without_a_primary_metric_is_inconclusive():
+    matrix = judge_matrix({"small": {"p99": found(-0.5)}}, primary=("rate",))
+    assert matrix.cases == {"small": Verdict.INCONCLUSIVE}
+    assert matrix.headline.cell is None
+
+
+def test_nothing_compared_is_inconclusive():
+    matrix = judge_matrix({}, primary=("rate",))
+    assert matrix.verdict == Verdict.INCONCLUSIVE
+    assert matrix.headline.cases == 0
