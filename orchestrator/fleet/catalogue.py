@@ -1,0 +1,55 @@
+"""Hardware profiles that public reports name, as far as those reports describe them."""
+
+from typing import Any
+
+_GIB = 1024**3
+
+#: slug → name and facts; what a report does not say is left out, and so unknown.
+PROFILES: dict[str, dict[str, Any]] = {
+    "thinkpad-t490s": {
+        "name": "Lenovo ThinkPad T490s",
+        "cpu_model": "Intel Core i5-8365U",
+        "cores": 4,
+        "base_clock_mhz": 1600,
+        "boost_clock_mhz": 4800,
+        "memory_bytes": 16 * _GIB,
+        "os": "Windows 11 Pro",
+    },
+    "macbook-air-m2": {
+        "name": "Apple MacBook Air M2",
+        "cpu_model": "Apple M2",
+        "cores": 8,
+        "base_clock_mhz": 2400,
+        "boost_clock_mhz": 3500,
+        "memory_bytes": 16 * _GIB,
+        "os": "macOS",
+    },
+    "aws-ec2": {"name": "AWS EC2", "os": "Linux", "notes": "The report names no instance type."},
+    "gcp": {"name": "Google Cloud", "notes": "The report names no machine type."},
+    "apple-m4-pro": {
+        "name": "Apple M4 Pro",
+        "cpu_model": "Apple M4 Pro",
+        "os": "macOS",
+        "notes": "Go's testing package was the load generator of the report.",
+    },
+    "fedora-i7-laptop": {
+        "name": "Mid-range laptop, 12th Gen Core i7",
+        "cpu_model": "12th Gen Intel Core i7",
+        "memory_bytes": 32 * _GIB,
+        "os": "Fedora 38",
+    },
+}
+
+
+def facts_of_machine(facts: dict[str, Any]) -> dict[str, Any]:
+    """A profile's fields from what an agent says of its host; what it does not know is None."""
+    system = " ".join(str(facts[key]) for key in ("os_name", "os_version") if facts.get(key))
+    return {
+        "cpu_model": str(facts.get("cpu_model") or "")[:120],
+        "cores": facts.get("cores"),
+        "threads": facts.get("threads"),
+        "base_clock_mhz": facts.get("clock_min_mhz") and round(facts["clock_min_mhz"]),
+        "boost_clock_mhz": facts.get("clock_max_mhz") and round(facts["clock_max_mhz"]),
+        "memory_bytes": facts.get("memory_bytes"),
+        "os": system[:100],
+    }

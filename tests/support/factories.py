@@ -1,0 +1,195 @@
+"""Plain functions that make what tests start from, through the product's own services."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Membership, Role, User
+from orchestrator.accounts.selectors import member_for_user
+from orchestrator.accounts.services import create_team, create_user
+from orchestrator.benchmarks.models import Definition, Project
+from orchestrator.benchmarks.services import create_project, save_definition
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.models import Host, HostSnapshot
+from orchestrator.fleet.services import add_local_host, save_profile
+from orchestrator.results.models import Artifact, Histogram, Measurement, Metric
+from orchestrator.runs.models import Run
+from orchestrator.runs.services import RunRequest, create_run
+from orchestrator.stats.histogram import Histogram as Distribution
+
+PASSWORD = "correct horse battery"
+
+DEFINITION = dedent(
+    """\
+    version: 1
+    title: Hello
+    subject:
+      start: ["{python}", "server.py", "--port", "{port}"]
+      ready: {path: /hello, body: "Hello, World!", timeout_s: 5}
+    load:
+      path: /hello
+      connections: "{connections}"
+      duration_s: 0.6
+      warmup_s: 0.2
+    matrix:
+      connections: [4]
+    rounds: 5
+    cooldown_s: 0
+    """
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Personas:
+    alice: Member
+    bob: Member
+    mallory: Member
+
+
+def make_personas() -> Personas:
+    red = create_team(slug="red", name="Red")
+    blue = create_team(slug="blue", name="Blue")
+    alice = create_user(username="alice", password=PASSWORD, team=red, role=Role.ADMIN)
+    bob = create_user(username="bob", password=PASSWORD, team=red, role=Role.VIEWER)
+    mallory = create_user(username="mallory", password=PASSWORD, team=blue, role=Role.ADMIN)
+    return Personas(
+        alice=member_for_user(alice), bob=member_for_user(bob), mallory=member_for_user(mallory)
+    )
+
+
+def add_member(member: Member, username: str, role: str) -> Member:
+    user = User.objects.create_user(username=username, password=PASSWORD)
+    Membership.objects.create(team=member.team, user=user, role=role)
+    return member_for_user(user)
+
+
+def git(folder: Path, *args: str, at: int = 0) -> str:
+    """Runs git in `folder` as a fixed author, `at` seconds after a fixed instant."""
+    when = f"{1_700_000_000 + at} +0000"
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "GIT_AUTHOR_NAME": "Ada",
+        "GIT_AUTHOR_EMAIL": "ada@example.org",
+        "GIT_COMMITTER_NAME": "Ada",
+        "GIT_COMMITTER_EMAIL": "ada@example.org",
+        "GIT_AUTHOR_DATE": when,
+        "GIT_COMMITTER_DATE": when,
+    }
+    done = subprocess.run(
+        ["git", *args], cwd=folder, env=environment, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def make_repository(folder: Path, versions: Sequence[dict[str, str]]) -> list[str]:
+    """A git repository with one commit a version (file name → content); the hashes, in order."""
+    folder.mkdir(parents=True)
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    return [commit_files(folder, files, number) for number, files in enumerate(versions, start=1)]
+
+
+def commit_files(folder: Path, files: dict[str, str], number: int) -> str:
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--allow-empty", "-m", f"version {number}", at=number * 60)
+    return git(folder, "rev-parse", "HEAD")
+
+
+def make_project(
+    member: Member, folder: Path, versions: Sequence[dict[str, str]] | None = None
+) -> tuple[Project, list[str]]:
+    """A project over a real repository; by default three commits of a file that is no server."""
+    versions = versions or [{"file.txt": f"{number}\n"} for number in range(3)]
+    shas = make_repository(folder, versions)
+    project = create_project(
+        member=member, slug="server", name="Server", repository_url=str(folder)
+    )
+    return project, shas
+
+
+def make_definition(
+    member: Member, project: Project, *, slug: str = "hello", source: str = DEFINITION
+) -> Definition:
+    return save_definition(member=member, project=project, slug=slug, source=source)
+
+
+def make_local_host(member: Member, name: str = "here") -> Host:
+    profile = save_profile(member=member, slug="any", name="Any machine")
+    return add_local_host(member=member, name=name, profile=profile, python=sys.executable)
+
+
+def make_run(member: Member, shas: Sequence[str], **changes: Any) -> Run:
+    """A queued run of `hello` on the host `here`; the first hash is the baseline."""
+    request = {"benchmark": "hello", "hosts": ("here",), **changes}
+    return create_run(
+        member=member,
+        request=RunRequest(baseline=shas[0], contenders=tuple(shas[1:]), **request),
+        seed=1,
+    )
+
+
+def finish_run(run: Run, rates: Sequence[float], *, wobble: float = 0.002) -> Run:
+    """Fills a run in as if it had been measured: `rates` are requests/s of its variants in order.
+
+    For tests of what is shown of results; tests of measuring do measure. Each round wobbles a
+    little in a fixed pattern, so that intervals have a width.
+    """
+    now = utc_now()
+    for job in run.jobs.all():
+        snapshot = HostSnapshot.objects.create(
+            host=job.host, facts={"cpu_model": "Test CPU", "threads": 2}, fingerprint="f" * 64
+        )
+        for trial in job.trials.select_related("variant"):
+            drift = 1 + wobble * ((trial.round * 7 + trial.variant.position * 3) % 5 - 2)
+            _fill_trial(trial, rates[trial.variant.position] * drift, now)
+        run.jobs.filter(pk=job.pk).update(
+            state="finished", snapshot=snapshot, started_at=now, ended_at=now
+        )
+    Run.objects.filter(pk=run.pk).update(
+        state="finished", started_at=now, ended_at=now + timedelta(seconds=60)
+    )
+    run.refresh_from_db()
+    return run
+
+
+def _fill_trial(trial: Any, rate: float, now: Any) -> None:
+    p50 = 4 / rate
+    readings = {
+        "requests.rate": rate,
+        "latency.p50": p50,
+        "latency.p99": 3 * p50,
+        "cpu.seconds_per_1k": 900 / rate,
+    }
+    ids = {key: Metric.objects.get_or_create(key=key)[0].pk for key in readings}
+    type(trial).objects.filter(pk=trial.pk).update(
+        state="measured",
+        validity="valid",
+        attempt=1,
+        started_at=now,
+        ended_at=now,
+        provenance={"argv": ["oha", "http://127.0.0.1:1/"], "tool": {"name": "oha"}},
+    )
+    Measurement.objects.bulk_create(
+        Measurement(trial=trial, metric_id=ids[key], value=value) for key, value in readings.items()
+    )
+    values = sorted({max(1, int(p50 * 1e6 * (0.6 + share / 50))) for share in range(100)})
+    distribution = Distribution.from_counts(values, [20] * len(values))
+    Histogram.objects.create(
+        trial=trial, kind="ok", encoded=distribution.encode(), count=distribution.total_count
+    )
+    Artifact.objects.create(
+        trial=trial,
+        name="tool.json",
+        sha256="0" * 64,
+        size=2,
+        compressed=b"x\x9c\xab\xae\x05\x00\x01u\x00\xf9",
+    )
