@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,6 +18,7 @@ from orchestrator.accounts.services import create_team, create_user
 from orchestrator.benchmarks.models import Definition, Project
 from orchestrator.benchmarks.services import create_project, save_definition
 from orchestrator.core.clock import utc_now
+from orchestrator.core.ids import sha256_hex
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.results.models import Artifact, Histogram, Measurement, Metric
@@ -189,7 +191,7 @@ def _fill_trial(trial: Any, rate: float, now: Any) -> None:
     Artifact.objects.create(
         trial=trial,
         name="tool.json",
-        sha256="0" * 64,
+        sha256=sha256_hex(b"{}"),
         size=2,
-        compressed=b"x\x9c\xab\xae\x05\x00\x01u\x00\xf9",
+        compressed=zlib.compress(b"{}"),
     )

@@ -53,11 +53,8 @@ class Command(BaseCommand):
             "host": host.name,
             "benchmark": "hello",
         }
-        self.stdout.write(
-            json.dumps(answer)
-            if options["json"]
-            else "\n".join(f"{k}: {v}" for k, v in answer.items())
-        )
+        lines = "\n".join(f"{name}: {value}" for name, value in answer.items())
+        self.stdout.write(json.dumps(answer) if options["json"] else lines)
 
 
 def _owner(team: Team) -> tuple[Member, str | None]:
