@@ -61,14 +61,10 @@ class Repository:
         """The full hash of a branch, tag or (abbreviated) commit."""
         if not _REF.match(ref):
             raise InvalidRequestError(f"{ref!r} is not the name of a commit, branch or tag")
-        found = self._try(
-            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"
-        )
+        found = self._lookup(ref)
         if found is None:
             self.fetch()
-            found = self._try(
-                "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"
-            )
+            found = self._lookup(ref)
         if found is None:
             raise InvalidRequestError(
                 f"there is no commit, branch or tag {ref} in {self._url}; check the spelling, "
@@ -97,6 +93,11 @@ class Repository:
         """The commit's files as a .tar.gz, the same bytes each time."""
         tar = self._run("archive", "--format=tar", sha).stdout
         return gzip.compress(tar, mtime=0)
+
+    def _lookup(self, ref: str) -> str | None:
+        return self._try(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"
+        )
 
     def _try(self, *args: str) -> str | None:
         if not (self._mirror / "HEAD").exists():

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from orchestrator.core.errors import InvalidRequestError
 
@@ -106,7 +107,7 @@ class Spec(_Strict):
 
 
 def parse(source: str) -> Spec:
-    """The specification that a YAML text holds; InvalidRequestError with the path if it is wrong."""
+    """The specification in a YAML text; InvalidRequestError with the path if it is wrong."""
     if len(source.encode()) > MAX_SOURCE_BYTES:
         raise InvalidRequestError(f"a definition has at most {MAX_SOURCE_BYTES // 1024} KiB")
     try:
@@ -125,30 +126,42 @@ def from_data(data: dict[str, object]) -> Spec:
     try:
         return Spec.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        path = _path(first["loc"])
-        got = first.get("input")
-        shown = (
-            f", got {got!r}" if isinstance(got, Scalar) and first["type"] != "value_error" else ""
-        )
-        message = first["msg"].removeprefix("Value error, ")
-        text = f"{path}: {message}{shown}" if path else f"{message}{shown}"
-        raise InvalidRequestError(text, field=path or None) from error
+        # A misspelt name explains the field that is then missing, so it comes first.
+        first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        path = _path(first["loc"], data)
+        text = _expectation(first)
+        if first["type"] == "value_error" and not path:
+            path, _, text = text.partition(": ")
+        raise InvalidRequestError(f"{path}: {text}", field=path) from error
 
 
-def _path(location: tuple[str | int, ...]) -> str:
-    """`('matrix', 'size', 2)` as `matrix.size[2]`; names of union members are left out."""
+def _path(location: tuple[str | int, ...], data: object) -> str:
+    """`('matrix', 'size', 2)` as `matrix.size[2]`.
+
+    The members of a union, which pydantic names in between, are no places in the data.
+    """
     text = ""
-    for part in location:
-        if isinstance(part, int):
+    for place, part in enumerate(location):
+        inside = isinstance(data, dict) and part in data
+        if isinstance(part, int) and isinstance(data, list):
             text += f"[{part}]"
-        elif re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", part) and not _is_type_name(part):
-            text += f".{part}" if text else part
+            data = data[part]
+        elif inside or (isinstance(data, dict) and place == len(location) - 1):
+            text += f".{part}" if text else str(part)
+            data = data[part] if isinstance(data, dict) and inside else None
     return text
 
 
-def _is_type_name(part: str) -> bool:
-    return part in {"int", "float", "str", "bool", "constrained-str"}
+def _expectation(error: ErrorDetails) -> str:
+    """What was expected and what came, in our words."""
+    if error["type"] == "extra_forbidden":
+        return "there is no such field; check its spelling and where it stands"
+    if error["type"] == "missing":
+        return "this field is missing"
+    message = error["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
+    got = error.get("input")
+    plain = isinstance(got, Scalar) and error["type"] != "value_error"
+    return f"{message}, got {got!r}" if plain else message
 
 
 def _yaml_place(error: yaml.YAMLError) -> str:

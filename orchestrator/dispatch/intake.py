@@ -44,7 +44,7 @@ def failed_trials(job: Job) -> list[FailedTrial]:
     return [
         FailedTrial(
             commit=trial.variant.commit.short_sha,
-            code=(trial.reasons or [""])[0],
+            code=str((trial.reasons or [""])[0]).partition(":")[0],
             message=trial.message,
         )
         for trial in failed

@@ -8,7 +8,7 @@ from orchestrator.benchmarks.selectors import latest_definition, spec_of
 from orchestrator.core.errors import NotFoundError
 from orchestrator.core.units import format_change
 from orchestrator.fleet.models import Host
-from orchestrator.loadtools.metrics import METRICS, MetricInfo, primary_keys
+from orchestrator.loadtools.metrics import METRICS, PRIMARY, Metric
 from orchestrator.results.blocks import Cell, CellKey, blocks_of, values_of
 from orchestrator.results.distributions import latency_curve
 from orchestrator.results.reports import CaseComparison, ComparisonReport, MetricComparison
@@ -49,7 +49,7 @@ def compare_commits(
         )
     open_loop = spec_of(latest_definition(benchmark)).load.rate is not None
     compared = {_name(key): _compare_cell(cell) for key, cell in cells.items()}
-    judged = judge_matrix(compared, primary=primary_keys(open_loop=open_loop))
+    judged = judge_matrix(compared, primary=PRIMARY["open" if open_loop else "closed"])
     return ComparisonReport(
         benchmark=benchmark,
         baseline=baseline,
@@ -77,11 +77,13 @@ def _name(key: CellKey) -> str:
 
 
 def _compare_cell(cell: Cell) -> dict[str, Comparison]:
-    """Every metric that has a value on both sides of some block, in the registry's order."""
+    """Every metric to be judged that has values on both sides of some block, in registry order."""
     trials = [trial for pair in cell.pairs for trial in pair]
     values = values_of(trials, METRICS)
     found = {}
     for key, info in METRICS.items():
+        if info.informational:
+            continue
         before = [values[trial].get(key) for trial, _ in cell.pairs]
         after = [values[trial].get(key) for _, trial in cell.pairs]
         if any(a is not None and b is not None for a, b in zip(before, after, strict=True)):
@@ -121,9 +123,7 @@ def _metrics(
     return tuple(sorted(rows, key=lambda row: not row.primary))
 
 
-def _metric(
-    info: MetricInfo, name: str, each: Comparison, judged: MatrixVerdict
-) -> MetricComparison:
+def _metric(info: Metric, name: str, each: Comparison, judged: MatrixVerdict) -> MetricComparison:
     primary = (name, info.key) in judged.cells
     return MetricComparison(
         key=info.key,

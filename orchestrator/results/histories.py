@@ -7,7 +7,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import Host
-from orchestrator.loadtools.metrics import METRICS, MetricInfo
+from orchestrator.loadtools.metrics import METRICS, Metric
 from orchestrator.results.models import Measurement
 from orchestrator.results.reports import History, HistoryPoint
 from orchestrator.runs.states import Validity
@@ -20,7 +20,7 @@ class HistoryChoices:
 
     cases: tuple[Case, ...]
     hosts: tuple[Host, ...]
-    metrics: tuple[MetricInfo, ...]
+    metrics: tuple[Metric, ...]
 
 
 def history_choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
@@ -31,7 +31,11 @@ def history_choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
         jobs__run__definition__benchmark=benchmark,
         jobs__trials__state="measured",
     ).distinct()
-    return HistoryChoices(cases=tuple(cases), hosts=tuple(hosts), metrics=tuple(METRICS.values()))
+    return HistoryChoices(
+        cases=tuple(cases),
+        hosts=tuple(hosts),
+        metrics=tuple(info for info in METRICS.values() if not info.informational),
+    )
 
 
 def history_of(

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.errors import NotFoundError
-from orchestrator.loadtools.metrics import MetricInfo, metric_info
+from orchestrator.loadtools.metrics import METRICS, Metric
 from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Trial
 from orchestrator.runs.selectors import trial_for
@@ -24,17 +24,17 @@ class TrialDetails:
     """A trial with its measurements, in the order of the metric registry."""
 
     trial: Trial
-    measurements: tuple[tuple[MetricInfo, float], ...]
+    measurements: tuple[tuple[Metric, float], ...]
     artifacts: tuple[ArtifactInfo, ...]
 
 
 def trial_details(trial: Trial) -> TrialDetails:
-    rows = trial.measurements.values_list("metric__key", "value")
-    measured = [(metric_info(key), value) for key, value in rows]
+    values = dict(trial.measurements.values_list("metric__key", "value"))
+    known = [(info, values[key]) for key, info in METRICS.items() if key in values]
     files = trial.artifacts.values_list("name", "size", "sha256").order_by("name")
     return TrialDetails(
         trial=trial,
-        measurements=tuple(sorted(measured, key=lambda pair: (pair[0].order, pair[0].key))),
+        measurements=tuple(known),
         artifacts=tuple(ArtifactInfo(name=n, size=s, sha256=h) for n, s, h in files),
     )
 

@@ -9,11 +9,12 @@ from typing import Any
 from django.db import transaction
 
 from orchestrator.core.ids import sha256_hex
-from orchestrator.loadtools.model import ToolOutputError, TrialReading
+from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialReading
 from orchestrator.loadtools.registry import TOOLS
 from orchestrator.results.models import Artifact, Histogram, HistogramKind, Measurement, Metric
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState
+from orchestrator.stats import histogram as stats_histogram
 
 
 def store_trial(*, trial: Trial, job: Job, files: Mapping[str, bytes]) -> bool:
@@ -36,7 +37,7 @@ def store_trial(*, trial: Trial, job: Job, files: Mapping[str, bytes]) -> bool:
             job,
             state=TrialState.MEASURED,
             validity=reading.validity.level,
-            reasons=list(reading.validity.reasons),
+            reasons=[f"{each.code}: {each.message}" for each in reading.validity.reasons],
             started_at=_instant(result.get("started_at")),
             ended_at=_instant(result.get("ended_at")),
             provenance=_provenance(job, trial, result),
@@ -76,12 +77,16 @@ def _store_readings(trial: Trial, reading: TrialReading) -> None:
         Measurement(trial=trial, metric_id=ids[key], value=value)
         for key, value in reading.readings.items()
     )
-    kinds = ((HistogramKind.OK, reading.ok), (HistogramKind.OTHER, reading.other))
     Histogram.objects.bulk_create(
-        Histogram(trial=trial, kind=kind, encoded=each.encode(), count=each.total_count)
-        for kind, each in kinds
-        if each is not None and each.total_count
+        _histogram(trial, kind, part)
+        for kind, part in ((HistogramKind.OK, reading.ok), (HistogramKind.OTHER, reading.other))
+        if part.n
     )
+
+
+def _histogram(trial: Trial, kind: str, part: Distribution) -> Histogram:
+    whole = stats_histogram.Histogram.from_counts(part.value_us, part.count)
+    return Histogram(trial=trial, kind=kind, encoded=whole.encode(), count=whole.total_count)
 
 
 def _metric_ids(keys: list[str]) -> dict[str, int]:

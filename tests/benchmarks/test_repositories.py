@@ -1,0 +1,94 @@
+"""Commits are read from a real repository through a mirror."""
+
+import tarfile
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from orchestrator.benchmarks.repository import Repository, check_url
+from orchestrator.benchmarks.services import commit_of_ref, refresh_project
+from orchestrator.core.errors import InvalidRequestError
+from tests.support.factories import Personas, commit_files, git, make_project, make_repository
+
+FILES = [{"a.txt": "one"}, {"a.txt": "two"}, {"a.txt": "three"}]
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> tuple[Path, list[str]]:
+    folder = tmp_path / "origin"
+    return folder, make_repository(folder, FILES)
+
+
+def reader(folder: Path, tmp_path: Path) -> Repository:
+    return Repository(str(folder), tmp_path / "mirror.git", allow_local=True)
+
+
+def test_it_resolves_branches_tags_and_short_hashes(
+    origin: tuple[Path, list[str]], tmp_path: Path
+) -> None:
+    folder, shas = origin
+    git(folder, "tag", "v1", shas[0])
+    repository = reader(folder, tmp_path)
+    assert repository.resolve("main") == shas[2]
+    assert repository.resolve("v1") == shas[0]
+    assert repository.resolve(shas[1][:8]) == shas[1]
+    assert repository.resolve("main~1") == shas[1]
+
+
+def test_it_lists_history_parents_first(origin: tuple[Path, list[str]], tmp_path: Path) -> None:
+    folder, shas = origin
+    repository = reader(folder, tmp_path)
+    repository.fetch()
+    history = repository.history("main", limit=2)
+    assert [commit.sha for commit in history] == shas[1:]
+    assert history[0].parents == (shas[0],)
+    assert history[1].subject == "version 3"
+
+
+def test_it_archives_a_commit_to_the_same_bytes_each_time(
+    origin: tuple[Path, list[str]], tmp_path: Path
+) -> None:
+    folder, shas = origin
+    repository = reader(folder, tmp_path)
+    repository.fetch()
+    archive = repository.archive(shas[1])
+    assert archive == repository.archive(shas[1])
+    with tarfile.open(fileobj=BytesIO(archive)) as files:
+        member = files.extractfile("a.txt")
+        assert member is not None
+        assert member.read() == b"two"
+
+
+@pytest.mark.parametrize("ref", ["nowhere", "f" * 40, "--upload-pack=x", "a b", "", "-1"])
+def test_it_says_that_a_commit_does_not_exist(
+    origin: tuple[Path, list[str]], tmp_path: Path, ref: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match="commit"):
+        reader(origin[0], tmp_path).resolve(ref)
+
+
+@pytest.mark.parametrize(
+    "url", ["ext::sh -c id", "file:///etc", "/etc", "--upload-pack=x", "-x@h:p", "https://-x", ""]
+)
+def test_it_refuses_addresses_that_are_no_repository_of_a_server(url: str) -> None:
+    with pytest.raises(InvalidRequestError):
+        check_url(url, allow_local=False)
+
+
+def test_it_says_what_git_said_of_a_repository_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequestError, match="nothing-here"):
+        reader(tmp_path / "nothing-here", tmp_path).fetch()
+
+
+@pytest.mark.django_db
+def test_it_files_commits_in_order_and_follows_the_branch(
+    personas: Personas, tmp_path: Path
+) -> None:
+    project, shas = make_project(personas.alice, tmp_path / "origin", FILES)
+    places = dict(project.commits.values_list("sha", "position"))
+    assert [places[sha] for sha in shas] == [0, 1, 2]
+    newer = commit_files(tmp_path / "origin", {"a.txt": "four"}, 4)
+    assert commit_of_ref(project=project, ref="main").sha == newer
+    refresh_project(project=project)
+    assert project.commits.get(sha=newer).position == 3

@@ -1,0 +1,169 @@
+"""A run is planned whole when it is asked for, or refused with the field that is wrong."""
+
+from pathlib import Path
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from orchestrator.core.errors import (
+    ConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    PermissionRefusedError,
+)
+from orchestrator.fleet.models import Host
+from orchestrator.runs.models import HostLease, Run, Trial
+from orchestrator.runs.order import trial_order
+from orchestrator.runs.selectors import progress_of, run_for
+from orchestrator.runs.services import (
+    RunRequest,
+    cancel_run,
+    create_run_once,
+    plan_run,
+    run_of_key,
+)
+from tests.support.factories import (
+    Personas,
+    finish_run,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+
+
+@pytest.fixture
+def shas(personas: Personas, tmp_path: Path) -> list[str]:
+    project, found = make_project(personas.alice, tmp_path / "origin")
+    make_definition(personas.alice, project)
+    make_local_host(personas.alice)
+    return found
+
+
+def request_for(shas: list[str], **changes: object) -> RunRequest:
+    values = {"benchmark": "hello", "baseline": shas[0], "contenders": (shas[1],)}
+    return RunRequest(**{**values, "hosts": ("here",), **changes})  # type: ignore[arg-type]
+
+
+def test_it_plans_every_trial_in_blocks(personas: Personas, shas: list[str]) -> None:
+    run = make_run(personas.alice, shas, rounds=4)
+    trials = list(Trial.objects.filter(job__run=run).order_by("position"))
+    assert len(trials) == 12
+    blocks = [trials[start : start + 3] for start in range(0, 12, 3)]
+    assert all(len({trial.variant_id for trial in block}) == 3 for block in blocks)
+    assert [block[0].round for block in blocks] == [1, 2, 3, 4]
+    orders = {tuple(trial.variant.position for trial in block) for block in blocks}
+    assert len(orders) > 1
+
+
+def test_it_orders_the_same_way_for_the_same_seed() -> None:
+    assert trial_order(3, 2, 5, 7) == trial_order(3, 2, 5, 7)
+    assert trial_order(3, 2, 5, 7) != trial_order(3, 2, 5, 8)
+
+
+def test_it_tells_the_cost_before_anything_is_queued(personas: Personas, shas: list[str]) -> None:
+    plan = plan_run(member=personas.alice, request=request_for(shas, rounds=6))
+    assert (plan.case_count, plan.trial_count, plan.rounds) == (1, 12, 6)
+    # 0.2 s of warm-up, 0.6 s of load, 1 s of starting and stopping, 12 times.
+    assert plan.job_s == pytest.approx(21.6)
+    assert not Run.objects.exists()
+
+
+def test_it_warns_of_too_few_rounds(personas: Personas, shas: list[str]) -> None:
+    plan = plan_run(member=personas.alice, request=request_for(shas, rounds=3))
+    assert "no verdict" in plan.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"baseline": "nowhere"}, "baseline"),
+        ({"contenders": ("nowhere",)}, "contenders"),
+        ({"contenders": ()}, "contenders"),
+        ({"contenders": ("main~2",)}, "contenders"),
+        ({"hosts": ()}, "hosts"),
+        ({"hosts": ("there",)}, "hosts"),
+        ({"rounds": 0}, "rounds"),
+        ({"rounds": 101}, "rounds"),
+    ],
+)
+def test_it_refuses_what_cannot_be_run(
+    personas: Personas, shas: list[str], changes: dict[str, object], field: str
+) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        plan_run(member=personas.alice, request=request_for(shas, **changes))
+    assert caught.value.field == field
+
+
+def test_it_refuses_a_viewer_and_hides_from_strangers(personas: Personas, shas: list[str]) -> None:
+    run = make_run(personas.alice, shas)
+    with pytest.raises(PermissionRefusedError, match="viewer"):
+        make_run(personas.bob, shas)
+    with pytest.raises(PermissionRefusedError):
+        cancel_run(member=personas.bob, run_id=run.pk)
+    with pytest.raises(NotFoundError):
+        run_for(personas.mallory, run.pk)
+    with pytest.raises(NotFoundError):
+        plan_run(member=personas.mallory, request=request_for(shas))
+
+
+def test_it_makes_one_run_for_one_key(personas: Personas, shas: list[str]) -> None:
+    request = request_for(shas)
+    first, new = create_run_once(member=personas.alice, request=request, key="k1")
+    again, new_again = create_run_once(member=personas.alice, request=request, key="k1")
+    assert (new, new_again) == (True, False)
+    assert first == again
+    assert run_of_key(member=personas.alice, request=request, key="k1") == first
+    assert Run.objects.count() == 1
+    with pytest.raises(ConflictError, match="another request"):
+        create_run_once(member=personas.alice, request=request_for(shas, rounds=9), key="k1")
+
+
+def test_it_ends_a_queued_run_at_once_when_cancelled(personas: Personas, shas: list[str]) -> None:
+    run = cancel_run(member=personas.alice, run_id=make_run(personas.alice, shas).pk)
+    assert run.state == "cancelled"
+    assert set(Trial.objects.values_list("state", flat=True)) == {"skipped"}
+    with pytest.raises(ConflictError, match="ended already"):
+        cancel_run(member=personas.alice, run_id=run.pk)
+
+
+def test_it_counts_progress(personas: Personas, shas: list[str]) -> None:
+    run = make_run(personas.alice, shas)
+    Trial.objects.filter(job__run=run, round=1).update(state="measured", validity="valid")
+    progress = progress_of(run)
+    assert (progress.trials_done, progress.trials_total) == (3, 15)
+    assert progress.seconds_left == pytest.approx(12 * 1.8)
+
+
+def test_the_database_refuses_wrong_states(personas: Personas, shas: list[str]) -> None:
+    run = make_run(personas.alice, shas)
+    job, trial = run.jobs.get(), Trial.objects.filter(job__run=run).first()
+    assert trial is not None
+    host = Host.objects.get()
+    HostLease.objects.create(host=host, job=job)
+    wrong = [
+        lambda: Run.objects.filter(pk=run.pk).update(state="odd"),
+        lambda: Run.objects.filter(pk=run.pk).update(rounds=0),
+        lambda: run.jobs.update(state="odd"),
+        lambda: Trial.objects.filter(pk=trial.pk).update(state="measured"),
+        lambda: Trial.objects.filter(pk=trial.pk).update(validity="fine"),
+        lambda: HostLease.objects.create(host=host, job=job),
+        lambda: Host.objects.filter(pk=host.pk).update(transport="ssh"),
+        lambda: Host.objects.filter(pk=host.pk).update(port=0),
+    ]
+    for write in wrong:
+        with pytest.raises(IntegrityError), transaction.atomic():
+            write()
+
+
+def test_the_database_refuses_to_change_what_was_measured(
+    personas: Personas, shas: list[str]
+) -> None:
+    finish_run(make_run(personas.alice, shas), [1000, 990, 800])
+    for table in ("results_measurement", "results_histogram", "results_artifact"):
+        with (
+            pytest.raises(IntegrityError, match="never changed"),
+            transaction.atomic(),
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(f"UPDATE {table} SET trial_id = trial_id")

@@ -1,0 +1,146 @@
+"""One worker advances a job at a time; one job holds a host at a time; nothing stays behind."""
+
+import threading
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from orchestrator.core.clock import utc_now
+from orchestrator.runs import turns
+from orchestrator.runs.models import HostLease, Job, Run, Trial
+from orchestrator.runs.services import cancel_run
+from orchestrator.runs.states import JOB_TRANSITIONS, JobState, RunState, run_state_of
+from tests.support.factories import (
+    Personas,
+    make_definition,
+    make_local_host,
+    make_personas,
+    make_project,
+    make_run,
+)
+
+
+@pytest.fixture
+def job(personas: Personas, tmp_path: Path) -> Job:
+    project, shas = make_project(personas.alice, tmp_path / "origin")
+    make_definition(personas.alice, project)
+    make_local_host(personas.alice)
+    run = make_run(personas.alice, shas[:2], rounds=1)
+    make_run(personas.alice, shas[1:], rounds=1)
+    return run.jobs.get()
+
+
+def held(job: Job) -> Job:
+    turns.lease_queued_jobs()
+    found = turns.take_turn(job.pk)
+    assert found is not None
+    return found
+
+
+def test_it_leases_a_host_to_one_job_oldest_first(job: Job) -> None:
+    assert turns.lease_queued_jobs() == [job.pk]
+    assert turns.lease_queued_jobs() == []
+    job.refresh_from_db()
+    assert job.state == JobState.PREPARING
+    assert job.run.state == RunState.RUNNING
+    assert HostLease.objects.get().job == job
+
+
+def test_it_lets_one_worker_at_a_time_advance_a_job(job: Job) -> None:
+    held(job)
+    assert turns.take_turn(job.pk) is None
+    assert turns.due_jobs() == []
+
+
+def test_it_hands_over_when_a_worker_is_silent_and_fences_the_old_one_off(job: Job) -> None:
+    dead = held(job)
+    Job.objects.filter(pk=job.pk).update(turn_until=utc_now() - timedelta(seconds=1))
+    assert turns.due_jobs() == [job.pk]
+    successor = turns.take_turn(job.pk)
+    assert successor is not None
+    with pytest.raises(turns.TurnLost):
+        turns.change(dead, phase="late")
+    turns.change(successor, phase="in time")
+
+
+def test_it_waits_until_the_job_wants_to_be_looked_at(job: Job) -> None:
+    turns.give_back(held(job), look_in_s=60)
+    assert turns.due_jobs() == []
+    assert turns.take_turn(job.pk) is None
+
+
+def test_it_looks_at_once_when_cancelled_in_mid_turn(personas: Personas, job: Job) -> None:
+    mine = held(job)
+    cancel_run(member=personas.alice, run_id=job.run_id)
+    turns.give_back(mine, look_in_s=60)
+    assert turns.due_jobs() == [job.pk]
+
+
+def test_it_releases_everything_at_the_end(job: Job) -> None:
+    turns.end_job(held(job), JobState.FAILED, "the server did not start")
+    job.refresh_from_db()
+    run = Run.objects.get(pk=job.run_id)
+    assert (job.state, job.turn, job.look_at) == ("failed", None, None)
+    assert (run.state, run.message) == ("failed", "the server did not start")
+    assert run.ended_at is not None
+    assert not HostLease.objects.filter(job=job).exists()
+    assert set(Trial.objects.filter(job=job).values_list("state", flat=True)) == {"skipped"}
+    # The host is free for the next one.
+    assert len(turns.lease_queued_jobs()) == 1
+
+
+def test_it_sweeps_leases_of_jobs_that_ended_otherwise(job: Job) -> None:
+    held(job)
+    Job.objects.filter(pk=job.pk).update(state=JobState.FAILED)
+    assert turns.release_stale_leases() == 1
+    assert turns.release_stale_leases() == 0
+
+
+def test_it_refuses_transitions_that_are_not_drawn(job: Job) -> None:
+    mine = held(job)
+    with pytest.raises(turns.TurnLost):
+        turns.move(mine, JobState.FINISHED)
+    for state in (JobState.FINISHED, JobState.FAILED, JobState.CANCELLED):
+        assert not JOB_TRANSITIONS[state]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "cancelled", "expected"),
+    [
+        (["queued", "queued"], False, "queued"),
+        (["queued", "finished"], False, "running"),
+        (["preparing"], False, "running"),
+        (["finished", "finished"], False, "finished"),
+        (["finished", "failed"], False, "failed"),
+        (["cancelled", "finished"], True, "cancelled"),
+    ],
+)
+def test_it_derives_the_state_of_a_run(jobs: list[str], cancelled: bool, expected: str) -> None:
+    assert run_state_of([JobState(state) for state in jobs], cancelled=cancelled) == expected
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_gives_one_turn_to_many_who_ask_at_once(tmp_path: Path) -> None:
+    alice = make_personas().alice
+    project, shas = make_project(alice, tmp_path / "origin")
+    make_definition(alice, project)
+    make_local_host(alice)
+    job = make_run(alice, shas, rounds=1).jobs.get()
+    start, leases, won = threading.Barrier(6), [], []
+
+    def ask() -> None:
+        start.wait()
+        leases.extend(turns.lease_queued_jobs())
+        won.append(turns.take_turn(job.pk))
+        connection.close()
+
+    workers = [threading.Thread(target=ask) for _ in range(6)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert leases == [job.pk]
+    assert len([turn for turn in won if turn is not None]) <= 1
+    assert HostLease.objects.count() == 1
