@@ -31,7 +31,7 @@ def database(url: str) -> dict[str, object]:
     parts = urlsplit(url)
     if parts.scheme not in {"postgres", "postgresql"}:
         raise ValueError(
-            f"DATABASE_URL must begin with postgresql:// (PostgreSQL is the only database), not {url!r}"
+            f"DATABASE_URL must begin with postgresql://, the only database, not {parts.scheme!r}"
         )
     name = parts.path.lstrip("/")
     if not name:

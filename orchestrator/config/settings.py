@@ -32,6 +32,7 @@ INSTALLED_APPS = [
     "orchestrator.runs",
     "orchestrator.results",
     "orchestrator.dispatch",
+    "orchestrator.api",
     "orchestrator.web",
 ]
 
@@ -113,7 +114,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_CREATE_MISSING_QUEUES = True
-CELERY_TASK_DEFAULT_QUEUE = "pitwall"
+CELERY_TASK_DEFAULT_QUEUE = environment.text("PITWALL_QUEUE", "pitwall")
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 10.0

@@ -31,11 +31,8 @@ def history_choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
         jobs__run__definition__benchmark=benchmark,
         jobs__trials__state="measured",
     ).distinct()
-    return HistoryChoices(
-        cases=tuple(cases),
-        hosts=tuple(hosts),
-        metrics=tuple(info for info in METRICS.values() if not info.informational),
-    )
+    judged = tuple(info for info in METRICS.values() if not info.informational)
+    return HistoryChoices(cases=tuple(cases), hosts=tuple(hosts), metrics=judged)
 
 
 def history_of(

@@ -1,0 +1,142 @@
+"""A host added as in the web UI is measured over SSH; one that shows another key is not."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.errors import (
+    ConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    PermissionRefusedError,
+    UnreachableError,
+)
+from orchestrator.fleet.models import Host, HostSnapshot
+from orchestrator.fleet.services import (
+    NewHost,
+    add_credential,
+    add_host,
+    confirm_host_key,
+    remove_host,
+    save_profile,
+)
+from orchestrator.runs.models import Trial
+from orchestrator.transport.keys import generate_key
+from tests.support.engine import Engine, server
+from tests.support.factories import Personas, make_definition, make_project, make_run
+from tests.support.sshd import SshServer, start_sshd
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
+    with start_sshd(tmp_path_factory.mktemp("ssh")) as running:
+        yield running
+
+
+def describe(machine: SshServer, team: Personas, **changes: object) -> NewHost:
+    save_profile(member=team.alice, slug="any", name="Any")
+    credential = team.alice.team.credentials.filter(name="key").first() or add_credential(
+        member=team.alice, name="key", private_key=machine.client_private_key
+    )
+    values: dict[str, object] = {
+        "name": "bench-1",
+        "profile_slug": "any",
+        "address": machine.host,
+        "port": machine.port,
+        "login": machine.user,
+        "credential_id": credential.pk,
+        "work_dir": str(machine.work_dir),
+    }
+    return NewHost(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def add_confirmed(machine: SshServer, team: Personas) -> Host:
+    host, shown = add_host(member=team.alice, new=describe(machine, team))
+    assert shown.text == machine.host_key
+    return confirm_host_key(member=team.alice, host_id=host.pk, host_key=shown.text)
+
+
+def test_it_measures_over_ssh_and_copies_the_agent_once(
+    engine: Engine, team: Personas, machine: SshServer, tmp_path: Path
+) -> None:
+    project, shas = make_project(team.alice, tmp_path / "origin", [server(), server(start="#")])
+    make_definition(team.alice, project)
+    add_confirmed(machine, team)
+    for _ in range(2):
+        run = engine.finish(make_run(team.alice, shas, hosts=("bench-1",), rounds=2))
+        assert (run.state, run.message) == ("finished", "")
+    assert Trial.objects.filter(state="measured").count() == 8
+    assert len(list((machine.work_dir / "agents").iterdir())) == 1
+    assert len(list((machine.work_dir / "sources").iterdir())) == 2
+    snapshot = HostSnapshot.objects.latest("taken_at")
+    assert snapshot.facts["cpu_model"]
+    assert len(snapshot.fingerprint) == 64
+
+
+def test_it_refuses_a_host_that_shows_another_key(
+    engine: Engine, team: Personas, machine: SshServer, tmp_path: Path
+) -> None:
+    project, shas = make_project(team.alice, tmp_path / "origin", [server(), server(start="#")])
+    make_definition(team.alice, project)
+    host = add_confirmed(machine, team)
+    impostor = generate_key().public_openssh
+    confirm_host_key(member=team.alice, host_id=host.pk, host_key=" ".join(impostor.split()[:2]))
+    run = engine.finish(make_run(team.alice, shas, hosts=("bench-1",)))
+    assert run.state == "failed"
+    assert "SHA256:" in run.message
+    assert not Trial.objects.filter(state="measured").exists()
+
+
+def test_it_does_not_use_a_host_before_its_key_is_confirmed(
+    team: Personas, machine: SshServer, tmp_path: Path
+) -> None:
+    project, shas = make_project(team.alice, tmp_path / "origin")
+    make_definition(team.alice, project)
+    add_host(member=team.alice, new=describe(machine, team))
+    with pytest.raises(InvalidRequestError, match="confirmed"):
+        make_run(team.alice, shas, hosts=("bench-1",))
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"name": "Bench 1"}, "name"),
+        ({"address": "a b"}, "address"),
+        ({"address": "-oProxyCommand=x"}, "address"),
+        ({"login": "root;id"}, "login"),
+        ({"port": 0}, "port"),
+        ({"work_dir": "a b"}, "work_dir"),
+        ({"python": "python3; id"}, "python"),
+        ({"profile_slug": "none"}, "profile"),
+    ],
+)
+def test_it_checks_what_was_typed(
+    team: Personas, machine: SshServer, changes: dict[str, object], field: str
+) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        add_host(member=team.alice, new=describe(machine, team, **changes))
+    assert caught.value.field == field
+    assert not Host.objects.exists()
+
+
+def test_it_writes_nothing_of_a_host_that_does_not_answer(
+    team: Personas, machine: SshServer
+) -> None:
+    with pytest.raises(UnreachableError):
+        add_host(member=team.alice, new=describe(machine, team, port=1))
+    assert not Host.objects.exists()
+
+
+def test_it_lets_only_admins_of_the_team_touch_hosts(team: Personas, machine: SshServer) -> None:
+    host = add_confirmed(machine, team)
+    with pytest.raises(PermissionRefusedError):
+        remove_host(member=team.bob, host_id=host.pk)
+    with pytest.raises(NotFoundError):
+        remove_host(member=team.mallory, host_id=host.pk)
+    with pytest.raises(ConflictError):
+        add_credential(member=team.alice, name="key")
+    remove_host(member=team.alice, host_id=host.pk)
+    assert not Host.objects.exists()

@@ -1,0 +1,158 @@
+"""Commits of a real server are measured by real load, and the difference is found."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from orchestrator.benchmarks.models import Commit
+from orchestrator.benchmarks.selectors import benchmark_for
+from orchestrator.fleet.models import Host
+from orchestrator.results.comparisons import compare_commits
+from orchestrator.results.distributions import merged
+from orchestrator.results.models import Measurement
+from orchestrator.results.selectors import artifact_content, trial_details
+from orchestrator.runs.models import HostLease, Run, Trial
+from orchestrator.runs.services import cancel_run
+from tests.support.engine import Engine, server
+from tests.support.factories import (
+    Personas,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+
+pytestmark = pytest.mark.engine
+
+SLOWER = "hashlib.sha256(bytes(4_000_000)).digest()"
+
+
+def processes_below(folder: Path) -> list[str]:
+    """Command lines of living processes that work in or for `folder`."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            where = str((entry / "cwd").readlink())
+        except OSError:
+            continue
+        if f"{folder}/data/hosts" in words or where.startswith(f"{folder}/data/hosts"):
+            found.append(shlex.join([entry.name, words]))
+    return found
+
+
+def test_it_finds_the_slower_commit_and_keeps_everything(
+    engine: Engine, team: Personas, tmp_path: Path
+) -> None:
+    alice = team.alice
+    project, shas = make_project(
+        alice, tmp_path / "origin", [server(), server(start="# nothing"), server(extra=SLOWER)]
+    )
+    make_definition(alice, project)
+    make_local_host(alice)
+    run = engine.finish(make_run(alice, [shas[0], shas[2]]))
+    assert (run.state, run.message) == ("finished", "")
+
+    benchmark = benchmark_for(alice, "hello")
+    before, after = (Commit.objects.get(sha=sha) for sha in (shas[0], shas[2]))
+    report = compare_commits(alice, benchmark=benchmark, baseline=before, contender=after)
+    assert report.verdict == "regressed"
+    rate = next(row for row in report.cases[0].metrics if row.key == "requests.rate")
+    assert rate.change is not None
+    assert rate.change < -0.2
+    assert rate.blocks == 5
+
+    trials = list(Trial.objects.filter(job__run=run))
+    assert {trial.state for trial in trials} == {"measured"}
+    for trial in trials:
+        check_provenance(alice, trial)
+    assert not HostLease.objects.exists()
+    engine.wait_for(lambda: not processes_below(tmp_path), timeout_s=10)
+
+
+def check_provenance(member: object, trial: Trial) -> None:
+    """Everything that a number came from is kept with it, and the parts agree."""
+    kept = trial.provenance
+    assert kept["tool"]["name"] == "oha"
+    assert kept["tool"]["version"]
+    assert len(kept["tool"]["sha256"]) == 64
+    assert "--output-format" in kept["argv"]
+    assert kept["commit"] == trial.variant.commit.sha
+    assert trial.started_at is not None
+    assert trial.ended_at is not None
+    assert trial.started_at < trial.ended_at
+    assert trial.job.snapshot is not None
+    details = trial_details(trial)
+    values = {info.key: value for info, value in details.measurements}
+    raw = json.loads(artifact_content(member, trial.pk, "tool.json"))  # type: ignore[arg-type]
+    assert values["requests.ok"] > 0
+    assert -1 not in values.values()
+    distribution = merged([trial.pk])
+    assert distribution is not None
+    assert distribution.total_count == values["requests.ok"]
+    assert values["requests.ok"] <= raw["statusCodeDistribution"]["200"]
+    names = {file.name for file in details.artifacts}
+    assert {"tool.json", "rows.json", "result.json"} <= names
+
+
+def test_it_finishes_after_the_worker_was_killed_with_no_trial_lost_or_doubled(
+    engine: Engine, team: Personas, tmp_path: Path
+) -> None:
+    alice = team.alice
+    project, shas = make_project(alice, tmp_path / "origin", [server(), server(start="# same")])
+    make_definition(alice, project)
+    make_local_host(alice)
+    run = make_run(alice, shas)
+    measured = Trial.objects.filter(job__run=run, state="measured")
+    engine.wait_for(lambda: measured.count() >= 2)
+    engine.kill_worker()
+    before = set(measured.values_list("pk", flat=True))
+    engine.start_one("worker", "worker", "-c", "2", "-l", "info")
+    run = engine.finish(run)
+
+    assert run.state == "finished"
+    assert measured.count() == 10
+    assert before <= set(measured.values_list("pk", flat=True))
+    assert Measurement.objects.filter(metric__key="requests.rate").count() == 10
+    host = Host.objects.get()
+    journals = (engine.data_dir / "hosts" / str(host.pk) / "jobs").glob("*/*/journal.jsonl")
+    events = [json.loads(line) for path in journals for line in path.read_text().splitlines()]
+    started = [event["trial"] for event in events if event["event"] == "trial_started"]
+    assert sorted(started) == sorted(str(trial.pk) for trial in measured)
+
+
+def test_it_stops_when_cancelled_and_keeps_what_was_measured(
+    engine: Engine, team: Personas, tmp_path: Path
+) -> None:
+    alice = team.alice
+    project, shas = make_project(alice, tmp_path / "origin", [server(), server(start="# same")])
+    make_definition(alice, project)
+    make_local_host(alice)
+    run = make_run(alice, shas, rounds=50)
+    measured = Trial.objects.filter(job__run=run, state="measured")
+    engine.wait_for(lambda: measured.exists())
+    cancel_run(member=alice, run_id=run.pk)
+    run = engine.finish(run, timeout_s=30)
+
+    assert run.state == "cancelled"
+    assert measured.exists()
+    assert Trial.objects.filter(job__run=run, state="planned").count() == 0
+    assert not HostLease.objects.exists()
+    engine.wait_for(lambda: not processes_below(tmp_path), timeout_s=15)
+
+
+def test_it_runs_the_next_job_when_the_host_is_free(
+    engine: Engine, team: Personas, tmp_path: Path
+) -> None:
+    alice = team.alice
+    project, shas = make_project(alice, tmp_path / "origin", [server(), server(start="# same")])
+    make_definition(alice, project)
+    make_local_host(alice)
+    runs = [make_run(alice, shas, rounds=1) for _ in range(2)]
+    first, second = (engine.finish(run) for run in runs)
+    assert first.ended_at is not None
+    assert second.started_at is not None
+    assert first.ended_at <= second.started_at
+    assert Run.objects.filter(state="finished").count() == 2

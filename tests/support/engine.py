@@ -1,0 +1,145 @@
+"""The real engine for tests: Celery worker and beat as processes of their own, on Redis."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from textwrap import dedent
+from urllib.parse import quote
+
+from django.conf import settings
+from django.db import connection
+
+from orchestrator.core.ids import new_id
+from orchestrator.runs.models import Run
+from orchestrator.runs.states import RUN_ENDED
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: A plain server; `{extra}` runs for each request, `{start}` before it listens.
+SERVER = dedent(
+    """\
+    import argparse, hashlib, socketserver, sys
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    class Hello(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+        def do_GET(self):
+            {extra}
+            body = {body!r}.encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        def log_message(self, *args):
+            pass
+
+    port = argparse.ArgumentParser()
+    port.add_argument("--port", type=int)
+    {start}
+    ThreadingHTTPServer(("127.0.0.1", port.parse_args().port), Hello).serve_forever()
+    """
+)
+
+
+def server(*, extra: str = "pass", body: str = "Hello, World!", start: str = "") -> dict[str, str]:
+    return {"server.py": SERVER.format(extra=extra, body=body, start=start)}
+
+
+@dataclass(slots=True, kw_only=True)
+class Engine:
+    """A worker and a beat over the test's own database; both end with `stop`."""
+
+    data_dir: Path
+    logs: Path
+    environment: dict[str, str]
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self) -> None:
+        self.start_one("worker", "worker", "-c", "2", "--prefetch-multiplier", "1", "-l", "info")
+        self.start_one("beat", "beat", "-s", str(self.logs / "beat"), "-l", "warning")
+
+    def start_one(self, name: str, *args: str) -> None:
+        argv = [sys.executable, "-m", "celery", "-A", "orchestrator.config", *args]
+        with open(self.logs / f"{name}.log", "ab") as log:
+            self.processes[name] = subprocess.Popen(
+                argv, cwd=ROOT, env=self.environment, stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, start_new_session=True,
+            )  # fmt: skip
+
+    def kill_worker(self) -> None:
+        """`kill -9` of the worker and its pool, as a crash of the machine would."""
+        worker = self.processes.pop("worker")
+        os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
+
+    def stop(self) -> None:
+        for process in self.processes.values():
+            process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+    def wait_for(self, what: Callable[[], bool], *, timeout_s: float = 60) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not what():
+            if time.monotonic() > deadline:
+                tail = (self.logs / "worker.log").read_text(errors="replace")[-3000:]
+                raise AssertionError(f"not reached within {timeout_s} s; the worker's log:\n{tail}")
+            time.sleep(0.2)
+
+    def finish(self, run: Run, *, timeout_s: float = 90) -> Run:
+        """Waits for the end of a run and returns it as it is then."""
+
+        def ended() -> bool:
+            run.refresh_from_db()
+            return run.state in RUN_ENDED
+
+        self.wait_for(ended, timeout_s=timeout_s)
+        return run
+
+
+@contextmanager
+def running_engine(folder: Path, **environment: str) -> Iterator[Engine]:
+    """An engine whose data lies in `folder`; `environment` overrides the worker's variables."""
+    data_dir, logs = folder / "data", folder / "logs"
+    data_dir.mkdir(parents=True, exist_ok=True)
+    logs.mkdir(parents=True, exist_ok=True)
+    settings.DATA_DIR = data_dir
+    engine = Engine(
+        data_dir=data_dir,
+        logs=logs,
+        environment={
+            **os.environ,
+            "DATABASE_URL": own_database_url(),
+            "PITWALL_DATA_DIR": str(data_dir),
+            "PITWALL_SECRET_KEY": settings.SECRET_KEY,
+            "PITWALL_ALLOW_LOCAL_REPOSITORIES": "1",
+            # A queue of its own, so that engines of other tests take nothing of it.
+            "PITWALL_QUEUE": f"test-{new_id()}",
+            **environment,
+        },
+    )
+    engine.start()
+    try:
+        yield engine
+    finally:
+        engine.stop()
+
+
+def own_database_url() -> str:
+    """The URL of the database that Django's tests made, for processes of their own."""
+    current = connection.settings_dict
+    user, host = quote(current["USER"]), quote(str(current["HOST"]), safe="")
+    secret = f":{quote(current['PASSWORD'], safe='')}" if current["PASSWORD"] else ""
+    port = f"&port={current['PORT']}" if current["PORT"] else ""
+    return f"postgresql://{user}{secret}@/{current['NAME']}?host={host}{port}"
