@@ -28,6 +28,13 @@ def host_for(member: Member, host_id: UUID) -> Host:
     return host
 
 
+def host_named(member: Member, name: str) -> Host:
+    host = hosts_of(member).filter(name=name).first()
+    if host is None:
+        raise NotFoundError(f"the team has no host named {name}")
+    return host
+
+
 def hosts_named(member: Member, names: list[str]) -> list[Host]:
     """The hosts of these names, in their order; InvalidRequestError names one that is missing."""
     found = {host.name: host for host in hosts_of(member).filter(name__in=names)}

@@ -55,8 +55,8 @@ def describe(machine: SshServer, team: Personas, **changes: object) -> NewHost:
 
 def add_confirmed(machine: SshServer, team: Personas) -> Host:
     host, shown = add_host(member=team.alice, new=describe(machine, team))
-    assert shown.text == machine.host_key
-    return confirm_host_key(member=team.alice, host_id=host.pk, host_key=shown.text)
+    assert shown.line == machine.host_key
+    return confirm_host_key(member=team.alice, host_id=host.pk, host_key=shown.line)
 
 
 def test_it_measures_over_ssh_and_copies_the_agent_once(

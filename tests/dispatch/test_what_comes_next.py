@@ -1,0 +1,77 @@
+"""What a job needs next follows from what is known of it."""
+
+import pytest
+
+from orchestrator.dispatch.plan import (
+    Action,
+    FailedTrial,
+    Step,
+    after_round,
+    backoff_s,
+    cpu_sets,
+    next_action,
+    reason_to_stop,
+)
+
+
+@pytest.mark.parametrize(
+    ("state", "started", "cancelled", "action"),
+    [
+        ("preparing", False, False, Action.PREPARE),
+        ("measuring", False, False, Action.START),
+        ("measuring", True, False, Action.LOOK),
+        ("preparing", False, True, Action.CANCEL),
+        ("measuring", True, True, Action.CANCEL),
+    ],
+)
+def test_it_names_the_next_step(state: str, started: bool, cancelled: bool, action: Action) -> None:
+    step = Step(state=state, step_started=started, cancel_requested=cancelled)
+    assert next_action(step) is action
+
+
+def test_it_finishes_when_nothing_is_planned() -> None:
+    assert after_round(planned_left=3) is Action.NEXT_ROUND
+    assert after_round(planned_left=0) is Action.FINISH
+
+
+def failures(*codes: str) -> list[FailedTrial]:
+    return [FailedTrial(commit="c0ffee", code=code, message=f"{code}!") for code in codes]
+
+
+@pytest.mark.parametrize(
+    ("codes", "stops"),
+    [
+        ([], False),
+        (["tool_failed", "server_died"], False),
+        (["tool_failed", "server_died", "tool_failed"], True),
+        (["build_failed"], True),
+        (["server_did_not_start"], True),
+        (["port_in_use"], True),
+    ],
+)
+def test_it_stops_what_the_next_round_would_only_repeat(codes: list[str], stops: bool) -> None:
+    reason = reason_to_stop(failures(*codes))
+    assert (reason is not None) is stops
+    if reason:
+        assert codes[-1] in reason
+        assert "c0ffee" in reason
+
+
+@pytest.mark.parametrize(
+    ("cpus", "server", "tool"),
+    [
+        (None, None, None),
+        (1, None, None),
+        (2, [0], [1]),
+        (3, [1], [2]),
+        (8, [1, 2, 3], [4, 5, 6, 7]),
+    ],
+)
+def test_it_divides_the_cpus(
+    cpus: int | None, server: list[int] | None, tool: list[int] | None
+) -> None:
+    assert cpu_sets(cpus) == (server, tool)
+
+
+def test_it_waits_longer_each_time_with_a_cap() -> None:
+    assert [backoff_s(failures) for failures in (1, 2, 3, 10)] == [2, 4, 8, 30]
