@@ -1,0 +1,188 @@
+"""Every metric that a trial can have: key, unit, which direction is better, and its margin."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from orchestrator.loadtools.model import Model
+from orchestrator.loadtools.oha_figures import OHA_FIGURES
+
+Unit = Literal["1/s", "s", "s/1k", "count", "ratio", "B", "B/s"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """`margin` is the share below which a change does not matter.
+
+    `informational` ones are shown, never judged: the tool's own figures, which count what they
+    should not, and what has no ratio. `from_whole_load`: includes the warm-up.
+    """
+
+    key: str
+    title: str
+    unit: Unit
+    better: Literal["higher", "lower"]
+    margin: float = 0.03
+    informational: bool = False
+    from_whole_load: bool = False
+
+
+PERCENTILES: tuple[float, ...] = (50, 75, 90, 95, 99, 99.9, 99.99)
+FIRST_BYTE_PERCENTILES: tuple[float, ...] = (10, 25, 50, 75, 90, 95, 99, 99.9, 99.99)
+_MARGINS: Mapping[float, float] = {90: 0.05, 95: 0.05, 99: 0.05, 99.9: 0.10, 99.99: 0.10}
+
+#: Metrics that decide the verdict of a case.
+PRIMARY: Mapping[Model, tuple[str, ...]] = {
+    "closed": ("requests.rate", "latency.p50", "cpu.seconds_per_1k"),
+    "open": ("latency.p99", "latency.p50", "cpu.seconds_per_1k"),
+}
+
+#: What has to stand beside a latency of this model wherever it is shown.
+LATENCY_LABELS: Mapping[Model, str] = {
+    "closed": "closed loop: slow answers delay the next request, so waiting is undercounted",
+    "open": "open loop: from when the request was due",
+}
+
+
+def percentile_key(percentile: float, prefix: str = "latency") -> str:
+    """`latency.p99.9` for 99.9."""
+    return f"{prefix}.p{percentile:g}"
+
+
+def metric_for(key: str) -> Metric | None:
+    """The metric of that key; None where nobody knows it."""
+    return METRICS.get(key)
+
+
+def latency_label(key: str, model: Model) -> str | None:
+    """The words that belong beside a metric under this model; None where none are needed."""
+    return LATENCY_LABELS[model] if key.startswith("latency.") else None
+
+
+def _latency() -> list[Metric]:
+    percentiles = [
+        Metric(
+            key=percentile_key(percentile),
+            title=f"Latency p{percentile:g}",
+            unit="s",
+            better="lower",
+            margin=_MARGINS.get(percentile, 0.03),
+        )
+        for percentile in PERCENTILES
+    ]
+    extremes = [
+        Metric(key=f"latency.{key}", title=title, unit="s", better="lower", informational=True)
+        for key, title in (
+            ("min", "Fastest answer"),
+            ("max", "Slowest answer"),
+            ("sd", "Standard deviation of latency"),
+        )
+    ]
+    mean = Metric(key="latency.mean", title="Mean latency", unit="s", better="lower")
+    return [mean, *percentiles, *extremes]
+
+
+def _first_byte() -> list[Metric]:
+    return [
+        Metric(
+            key=percentile_key(percentile, "latency.first_byte"),
+            title=f"First byte p{percentile:g}",
+            unit="s",
+            better="lower",
+            margin=_MARGINS.get(percentile, 0.03),
+            informational=True,
+            from_whole_load=True,
+        )
+        for percentile in FIRST_BYTE_PERCENTILES
+    ]
+
+
+def _means_of_whole_load() -> list[Metric]:
+    return [
+        Metric(
+            key=key,
+            title=title,
+            unit="s",
+            better="lower",
+            informational=True,
+            from_whole_load=True,
+        )
+        for key, title in (
+            ("latency.first_byte.mean", "Mean time to first byte"),
+            ("connect.mean", "Mean time to connect"),
+            ("dns.mean", "Mean time of name look-up"),
+        )
+    ]
+
+
+def _counts() -> list[Metric]:
+    return [
+        Metric(
+            key="requests.ok", title="Good answers", unit="count", better="higher",
+            informational=True,
+        ),
+        Metric(
+            key="requests.answered", title="Answers", unit="count", better="higher",
+            informational=True,
+        ),
+        Metric(
+            key="requests.errors", title="Requests without an answer", unit="count",
+            better="lower", informational=True, from_whole_load=True,
+        ),
+        Metric(
+            key="success.ratio", title="Share of good answers", unit="ratio", better="higher",
+            informational=True, from_whole_load=True,
+        ),
+        Metric(
+            key="requests.delivered_ratio", title="Share of the offered rate", unit="ratio",
+            better="higher", informational=True,
+        ),
+    ]  # fmt: skip
+
+
+def _machine() -> list[Metric]:
+    return [
+        Metric(
+            key="cpu.seconds_per_1k", title="Server CPU per 1,000 requests", unit="s/1k",
+            better="lower", from_whole_load=True,
+        ),
+        Metric(
+            key="cpu.tool_share", title="Share of its CPUs that the load tool used", unit="ratio",
+            better="lower", informational=True, from_whole_load=True,
+        ),
+        Metric(
+            key="memory.server_peak", title="Peak memory of the server", unit="B",
+            better="lower", from_whole_load=True,
+        ),
+    ]  # fmt: skip
+
+
+def _oha() -> list[Metric]:
+    return [
+        Metric(
+            key=figure.key,
+            title=figure.title,
+            unit=figure.unit,
+            better=figure.better,
+            informational=True,
+            from_whole_load=True,
+        )
+        for figure in OHA_FIGURES
+    ]
+
+
+_ALL = (
+    Metric(key="requests.rate", title="Requests per second", unit="1/s", better="higher"),
+    *_latency(),
+    Metric(
+        key="throughput.bytes_per_s", title="Body bytes per second", unit="B/s", better="higher"
+    ),
+    *_machine(),
+    *_counts(),
+    *_first_byte(),
+    *_means_of_whole_load(),
+    *_oha(),
+)
+
+METRICS: Mapping[str, Metric] = MappingProxyType({metric.key: metric for metric in _ALL})

@@ -1,0 +1,148 @@
+"""What is wrong with a load, whatever the tool, found before anything runs."""
+
+import math
+import re
+
+from orchestrator.loadtools.model import LoadSpec
+
+#: Rows (answered requests) kept of one trial, warm-up included.
+MAX_ROWS = 5_000_000
+#: Requests a second that one core serves or asks for at best; bounds a closed loop without a guess.
+FASTEST_RATE = 35_000.0
+
+Problem = tuple[str, str]
+
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~][A-Za-z0-9!#$%&'*+.^_`|~-]*\Z")
+_METHOD = re.compile(r"[A-Z]+\Z")
+#: Words that the agent replaces inside an argument.
+_AGENT_WORDS = re.compile(r"\{(python|port|tool|out|rows|trial_dir|tree)\}")
+
+
+def load_problems(spec: LoadSpec) -> list[Problem]:
+    """(field, what is wrong and what was expected) for all that can be known before running.
+
+    An empty list means that the load can be run by a tool that speaks its protocol.
+    """
+    return [
+        *_amount_problems(spec),
+        *_load_problems(spec),
+        *_time_problems(spec),
+        *_request_problems(spec),
+        *_protocol_problems(spec),
+    ]
+
+
+def expected_rows(spec: LoadSpec) -> float | None:
+    """Answered requests of the measuring load at most; None where the load has no end."""
+    if spec.requests is not None:
+        return float(spec.requests)
+    if spec.duration_s is None:
+        return None
+    rate = spec.rate if spec.model == "open" and spec.rate else spec.expected_rate
+    return (rate or FASTEST_RATE) * (spec.duration_s + spec.warmup_s)
+
+
+def _amount_problems(spec: LoadSpec) -> list[Problem]:
+    if spec.requests is not None and spec.duration_s is not None:
+        return [("requests", "give requests or duration_s, not both")]
+    if spec.requests is None and spec.duration_s is None:
+        return [("duration_s", "give duration_s or requests: the load has no end")]
+    if spec.requests is not None and spec.requests < 1:
+        return [("requests", f"{spec.requests}: expected at least 1")]
+    if spec.duration_s is not None and not _positive(spec.duration_s):
+        return [("duration_s", f"{spec.duration_s}: expected more than 0 seconds")]
+    rows = expected_rows(spec)
+    if rows is not None and rows > MAX_ROWS:
+        where = "requests" if spec.requests is not None else "duration_s"
+        return [
+            (
+                where,
+                f"about {rows:,.0f} requests expected, more than the {MAX_ROWS:,} that a trial "
+                "keeps: make it shorter, or say a lower rate or expected_rate",
+            )
+        ]
+    return []
+
+
+def _load_problems(spec: LoadSpec) -> list[Problem]:
+    problems = []
+    if spec.connections < 1:
+        problems.append(("connections", f"{spec.connections}: expected at least 1"))
+    if spec.requests is not None and 0 < spec.requests < spec.connections:
+        problems.append(("connections", f"more than the {spec.requests} requests to send"))
+    if spec.model not in ("closed", "open"):
+        problems.append(("model", f"{spec.model!r}: expected closed or open"))
+    if spec.model == "open" and spec.rate is None:
+        problems.append(("rate", "an open load needs a rate in requests a second"))
+    if spec.model == "closed" and spec.rate is not None:
+        problems.append(("rate", "a closed load has no rate: set model to open or leave it out"))
+    if spec.rate is not None and not _positive(spec.rate):
+        problems.append(("rate", f"{spec.rate}: expected more than 0 requests a second"))
+    if spec.expected_rate is not None and not _positive(spec.expected_rate):
+        problems.append(("expected_rate", f"{spec.expected_rate}: expected more than 0 a second"))
+    return problems
+
+
+def _time_problems(spec: LoadSpec) -> list[Problem]:
+    problems = []
+    if not math.isfinite(spec.warmup_s) or spec.warmup_s < 0:
+        problems.append(("warmup_s", f"{spec.warmup_s}: expected 0 seconds or more"))
+    elif spec.duration_s is not None and spec.warmup_s >= spec.duration_s > 0:
+        problems.append(
+            ("warmup_s", f"{spec.warmup_s}: expected less than the duration of {spec.duration_s}")
+        )
+    for name in ("request_timeout_s", "connect_timeout_s"):
+        value = getattr(spec, name)
+        if not _positive(value):
+            problems.append((name, f"{value}: expected more than 0 seconds"))
+    return problems
+
+
+def _request_problems(spec: LoadSpec) -> list[Problem]:
+    problems = []
+    if not spec.path.startswith("/"):
+        problems.append(("path", f"{spec.path!r}: expected a path that begins with /"))
+    if "#" in spec.path or any(mark <= " " or mark == "\x7f" for mark in spec.path):
+        problems.append(("path", f"{spec.path!r}: spaces, control characters or # in it"))
+    if not _METHOD.match(spec.method):
+        problems.append(("method", f"{spec.method!r}: expected capital letters, such as GET"))
+    if spec.body is not None and "\x00" in spec.body:
+        problems.append(("body", "a NUL character in it"))
+    for place, (name, value) in enumerate(spec.headers):
+        problems += [(f"headers[{place}]", message) for message in _header_faults(name, value)]
+    if spec.compression is not None and "accept-encoding" in {n.lower() for n, _ in spec.headers}:
+        problems.append(("compression", "also given as the header accept-encoding: keep one"))
+    for place, name in enumerate(spec.compression or ()):
+        if not _TOKEN.match(name):
+            problems.append((f"compression[{place}]", f"{name!r}: expected a coding such as gzip"))
+    for where, text in (("path", spec.path), ("body", spec.body or "")):
+        problems += [(where, message) for message in _agent_words(text)]
+    return problems
+
+
+def _header_faults(name: str, value: str) -> list[str]:
+    faults = _agent_words(f"{name}: {value}")
+    if not _TOKEN.match(name):
+        faults.append(f"{name!r}: not a header name")
+    if any(mark in value for mark in "\r\n\x00"):
+        faults.append(f"{name}: a line break or NUL in its value")
+    return faults
+
+
+def _agent_words(text: str) -> list[str]:
+    """An argument with one of the agent's words would reach the tool with it replaced."""
+    found = sorted({match.group() for match in _AGENT_WORDS.finditer(text)})
+    return [f"{word} in it would be replaced on the host: write it another way" for word in found]
+
+
+def _protocol_problems(spec: LoadSpec) -> list[Problem]:
+    problems = []
+    if spec.protocol == "h3" and spec.scheme == "http":
+        problems.append(("scheme", "http: HTTP/3 exists over https only"))
+    if spec.protocol in ("h2", "h3") and not spec.keepalive:
+        problems.append(("keepalive", f"false: connections of {spec.protocol} are always kept"))
+    return problems
+
+
+def _positive(value: float) -> bool:
+    return math.isfinite(value) and value > 0
