@@ -1,0 +1,54 @@
+import pytest
+
+from orchestrator.loadtools.metrics import (
+    METRICS,
+    PRIMARY,
+    latency_label,
+    metric_for,
+    percentile_key,
+)
+
+
+def test_primary_metrics_can_be_judged():
+    for keys in PRIMARY.values():
+        assert all(not METRICS[key].informational for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("key", "margin"),
+    [
+        ("requests.rate", 0.03),
+        ("latency.mean", 0.03),
+        ("latency.p50", 0.03),
+        ("latency.p90", 0.05),
+        ("latency.p99", 0.05),
+        ("latency.p99.9", 0.10),
+        ("cpu.seconds_per_1k", 0.03),
+        ("memory.server_peak", 0.03),
+    ],
+)
+def test_margins_are_those_of_the_methodology(key, margin):
+    assert METRICS[key].margin == margin
+
+
+def test_more_requests_and_less_time_are_better():
+    assert METRICS["requests.rate"].better == "higher"
+    assert {m.better for k, m in METRICS.items() if k.startswith("latency.")} == {"lower"}
+
+
+def test_the_tools_own_figures_are_never_judged():
+    own = [metric for key, metric in METRICS.items() if key.startswith("oha.")]
+    assert len(own) > 50
+    assert all(metric.informational for metric in own)
+
+
+def test_a_latency_says_how_it_was_measured():
+    assert latency_label("latency.p99", "closed").startswith("closed loop")
+    assert latency_label("latency.p99", "open").startswith("open loop")
+    assert latency_label("requests.rate", "closed") is None
+
+
+def test_keys_name_their_percentile():
+    assert [percentile_key(each) for each in (50, 99.9)] == ["latency.p50", "latency.p99.9"]
+    assert metric_for("latency.p99.9").title == "Latency p99.9"
+    assert metric_for("no.such") is None

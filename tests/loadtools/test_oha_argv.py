@@ -1,0 +1,157 @@
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.loadtools.model import LoadSpec
+from orchestrator.loadtools.registry import TOOLS
+
+OHA = TOOLS["oha"]
+CLOSED = LoadSpec(path="/hello", connections=8, duration_s=5.0, warmup_s=1.5)
+COUNTED = LoadSpec(path="/hello", connections=8, requests=2_000, warmup_s=1.5)
+
+
+def argv_of(spec):
+    return OHA.invocations(spec, 2)[-1].argv
+
+
+def value(argv, flag):
+    return argv[argv.index(flag) + 1]
+
+
+def test_a_closed_load_is_one_start_with_its_warm_up_in_it():
+    (only,) = OHA.invocations(CLOSED, 2)
+    assert only.kind == "measure"
+    assert only.warmup_s == 1.5
+    assert only.argv == (
+        "{tool}", "--no-tui", "--no-color", "--output-format", "json", "-o", "{out}",
+        "--db-url", "{rows}", "--worker-threads", "2", "-t", "10000ms",
+        "--connect-timeout", "5000ms", "-c", "8", "-z", "6500ms", "-w", "-m", "GET",
+        "-H", "accept-encoding: identity", "http://127.0.0.1:{port}/hello",
+    )  # fmt: skip
+
+
+def test_a_count_of_requests_warms_up_in_a_start_of_its_own():
+    warmup, measure = OHA.invocations(COUNTED, 2)
+    assert (warmup.kind, measure.kind) == ("warmup", "measure")
+    assert value(warmup.argv, "-z") == "1500ms"
+    assert not {"{out}", "{rows}", "-n"} & set(warmup.argv)
+    assert value(measure.argv, "-n") == "2000"
+    assert "-z" not in measure.argv
+    assert measure.warmup_s == 0
+
+
+def test_a_count_without_warm_up_is_one_start():
+    assert len(OHA.invocations(replace(COUNTED, warmup_s=0), 2)) == 1
+
+
+def test_an_open_load_corrects_latency_for_its_schedule():
+    argv = argv_of(replace(CLOSED, model="open", rate=12.5))
+    assert value(argv, "-q") == "12.5"
+    assert "--latency-correction" in argv
+    assert "-q" not in argv_of(CLOSED)
+
+
+def test_a_large_rate_is_written_in_digits():
+    assert value(argv_of(replace(CLOSED, model="open", rate=1e6)), "-q") == "1000000"
+
+
+def test_it_always_says_which_codings_it_accepts():
+    def accepted(spec):
+        argv = argv_of(spec)
+        return [word for word in argv if word.lower().startswith("accept-encoding")]
+
+    assert accepted(CLOSED) == ["accept-encoding: identity"]
+    assert accepted(replace(CLOSED, compression=("zstd", "gzip"))) == [
+        "accept-encoding: zstd, gzip"
+    ]
+    own = replace(CLOSED, headers=(("Accept-Encoding", "br"),))
+    assert accepted(own) == ["Accept-Encoding: br"]
+
+
+def test_it_passes_method_headers_body_and_connections_on():
+    argv = argv_of(
+        replace(
+            CLOSED,
+            method="POST",
+            headers=(("content-type", "text/plain"), ("x", "a: b")),
+            body="-x {a}",
+            keepalive=False,
+            path="/a{b}?q={}",
+        )
+    )
+    assert value(argv, "-m") == "POST"
+    assert "-d=-x {a}" in argv
+    assert "x: a: b" in argv
+    assert "--disable-keepalive" in argv
+    assert argv[-1] == "http://127.0.0.1:{port}/a{b}?q={}"
+
+
+@pytest.mark.parametrize(
+    ("spec", "at_least", "at_most"),
+    [
+        (CLOSED, 6.5 + 15 + 10, 40),
+        (replace(COUNTED, expected_rate=1_000.0), 6 + 15 + 10, 40),
+        (COUNTED, 600, 660),
+        (replace(COUNTED, requests=20, connections=8), 25, 60),
+        (replace(COUNTED, requests=3_000_000), 3_000, 3_100),
+    ],
+)
+def test_its_limit_leaves_room_for_slow_answers(spec, at_least, at_most):
+    assert at_least <= OHA.invocations(spec, 1)[-1].wall_limit_s <= at_most
+
+
+def test_a_good_load_has_no_problems():
+    for spec in (CLOSED, COUNTED, replace(CLOSED, model="open", rate=500.0)):
+        assert OHA.problems(spec) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"requests": 100}, "requests"),
+        ({"duration_s": None}, "duration_s"),
+        ({"duration_s": -1.0, "warmup_s": 0.0}, "duration_s"),
+        ({"duration_s": None, "requests": 0}, "requests"),
+        ({"duration_s": None, "requests": 5_000_001}, "requests"),
+        ({"duration_s": 600.0}, "duration_s"),
+        ({"duration_s": 600.0, "model": "open", "rate": 10_000.0}, "duration_s"),
+        ({"connections": 0}, "connections"),
+        ({"duration_s": None, "requests": 7}, "connections"),
+        ({"model": "open"}, "rate"),
+        ({"rate": 5.0}, "rate"),
+        ({"model": "open", "rate": 0.0}, "rate"),
+        ({"model": "open", "rate": float("nan")}, "rate"),
+        ({"model": "half"}, "model"),
+        ({"expected_rate": 0.0}, "expected_rate"),
+        ({"warmup_s": 5.0}, "warmup_s"),
+        ({"warmup_s": -0.1}, "warmup_s"),
+        ({"request_timeout_s": 0.0}, "request_timeout_s"),
+        ({"connect_timeout_s": float("inf")}, "connect_timeout_s"),
+        ({"path": "hello"}, "path"),
+        ({"path": "/a b"}, "path"),
+        ({"path": "/a#b"}, "path"),
+        ({"path": "/{port}"}, "path"),
+        ({"body": "{out}"}, "body"),
+        ({"body": "\x00"}, "body"),
+        ({"method": "get"}, "method"),
+        ({"headers": (("a", "b"), ("a b", "c"))}, "headers[1]"),
+        ({"headers": (("-a", "b"),)}, "headers[0]"),
+        ({"headers": (("a", "b\nc"),)}, "headers[0]"),
+        ({"headers": (("a", "{tree}"),)}, "headers[0]"),
+        ({"compression": ("gzip, br",)}, "compression[0]"),
+        ({"compression": ("br",), "headers": (("accept-encoding", "br"),)}, "compression"),
+        ({"protocol": "h2"}, "protocol"),
+        ({"scheme": "https"}, "scheme"),
+    ],
+)
+def test_it_refuses_what_cannot_be_run_and_names_the_field(changes, field):
+    assert [found for found, _ in OHA.problems(replace(CLOSED, **changes))] == [field]
+
+
+def test_it_refuses_http2_without_keepalive():
+    fields = [field for field, _ in OHA.problems(replace(CLOSED, protocol="h2", keepalive=False))]
+    assert fields == ["keepalive", "protocol"]
+
+
+def test_a_slow_server_may_be_loaded_for_long():
+    assert OHA.problems(replace(CLOSED, duration_s=600.0, expected_rate=100.0)) == []

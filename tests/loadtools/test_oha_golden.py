@@ -1,0 +1,127 @@
+"""Real outputs of oha 1.16.0, recorded against real servers in every kind of trouble."""
+
+import json
+
+import pytest
+
+from orchestrator.loadtools.metrics import METRICS
+from orchestrator.loadtools.model import ToolOutputError
+from orchestrator.loadtools.oha_errors import error_class
+from orchestrator.loadtools.registry import TOOLS
+
+from .conftest import GOLDEN, recorded, result_for, rows_for
+
+EMPTY = {"badurl", "dnsfail", "h3_unsupported"}
+NAMES = sorted(path.stem.removeprefix("oha_") for path in GOLDEN.glob("oha_*.json"))
+READABLE = [name for name in NAMES if name not in EMPTY]
+
+
+def read(name, **changes):
+    output = recorded(name)
+    return TOOLS["oha"].parse(output, rows_for(output), result_for(**changes))
+
+
+def numbers(part, path=()):
+    """Every number and null below `part`, histograms and counts aside."""
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if not key.endswith(("Histogram", "Successful", "Distribution")):
+                yield from numbers(value, (*path, key))
+    else:
+        yield path, part
+
+
+def test_there_are_recordings():
+    assert len(READABLE) > 60
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_it_keeps_every_figure_and_invents_none(name):
+    readings = read(name).readings
+    for path, value in numbers(json.loads(recorded(name))):
+        key = ".".join(("oha", *path))
+        if value is None:
+            assert key not in readings
+        else:
+            scale = 1e-3 if "latency_ms" in path else 1
+            assert readings[key] == pytest.approx(value * scale)
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_every_reading_has_a_metric_and_is_a_plain_number(name):
+    readings = read(name).readings
+    assert set(readings) <= set(METRICS)
+    assert all(isinstance(value, float) and value >= 0 for value in readings.values())
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_latency_and_rate_are_unknown_where_nothing_was_answered_well(name):
+    reading = read(name)
+    measured = [
+        key
+        for key in reading.readings
+        if key == "requests.rate" or (key.startswith("latency.") and "first_byte" not in key)
+    ]
+    if reading.ok.n:
+        assert {"requests.rate", "latency.mean"} <= set(measured)
+        assert reading.readings["latency.mean"] > 0
+    else:
+        assert measured == []
+        assert reading.validity.level == "invalid"
+
+
+@pytest.mark.parametrize("name", sorted(EMPTY))
+def test_no_output_is_an_error_that_says_so(name):
+    with pytest.raises(ToolOutputError, match="no JSON"):
+        TOOLS["oha"].parse(recorded(name), {}, result_for(rc=1))
+
+
+@pytest.mark.parametrize(
+    ("name", "errors", "truncated", "codes"),
+    [
+        ("n200", {}, 0, set()),
+        ("z2", {}, 10, set()),
+        ("deadline", {}, 4, {"all_truncated"}),
+        ("flaky", {"broken": 40}, 0, {"http_errors", "transport_errors"}),
+        ("frozen_w_t", {"timeout": 12}, 0, {"transport_errors"}),
+        ("h1_tls_untrusted", {"tls": 20}, 0, {"target_unreachable"}),
+        ("h2_on_plain_tls11", {"tls": 10}, 0, {"target_unreachable"}),
+        ("h2c_to_h1only", {"broken": 1, "h2_protocol": 9}, 0, {"no_answers"}),
+        ("h3_untrusted", {"tls": 6}, 0, {"target_unreachable"}),
+        ("killed_mid", {"refused": 8413, "broken": 11}, 0, {"transport_errors"}),
+        ("killed_mid_h2", {"refused": 2808, "broken": 24}, 0, {"transport_errors"}),
+        ("nofile", {"client_fd_limit": 155}, 0, {"transport_errors"}),
+        ("refused_z", {"refused": 8093}, 5, {"target_unreachable"}),
+        ("status404", {}, 0, {"http_errors"}),
+        ("status500", {}, 0, {"http_errors"}),
+        ("redirect_default", {}, 0, set()),
+        ("timeout", {"timeout": 12}, 0, {"target_unreachable"}),
+    ],
+)
+def test_it_tells_the_kinds_of_failure_apart(name, errors, truncated, codes):
+    reading = read(name)
+    assert dict(reading.errors) == errors
+    assert reading.truncated == truncated
+    # The made-up rows have one latency only, so Little's law says nothing about them.
+    assert {each.code for each in reading.validity.reasons} - {"littles_law"} == codes
+
+
+def test_an_overloaded_server_is_told_by_what_was_delivered():
+    reading = read("overload_q_lc", argv=("-z", "3s", "-q", "1000", "-c", "10"))
+    assert reading.delivered == pytest.approx(545 / 3000)
+    assert "underdelivered" in [each.code for each in reading.validity.reasons]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Connection reset by peer (os error 104)", "broken"),
+        ("QUIC connection: timed out", "timeout"),
+        ("QUIC connection: closed", "quic"),
+        ("No record found for name", "dns"),
+        ("DNS error: no records found", "dns"),
+        ("something that nobody has seen", "other"),
+    ],
+)
+def test_it_knows_texts_that_are_not_among_the_recordings(text, name):
+    assert error_class(text) == name
