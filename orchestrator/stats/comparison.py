@@ -8,7 +8,7 @@ no single block can sway.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -98,33 +98,35 @@ def compare_blocks(
     if better not in ("higher", "lower"):
         raise ValueError(f"better {better!r}: expected 'higher' or 'lower'")
     pairs = _pairs(baseline, contender)
-    blocks, voided = len(pairs), len(baseline) - len(pairs)
-    obstacle = _obstacle(pairs)
-    if obstacle:
-        return Comparison(
-            verdict=Verdict.INCONCLUSIVE,
-            reasons=(obstacle,),
-            better=better,
-            margin=margin,
-            confidence=confidence,
-            blocks=blocks,
-            voided=voided,
-            needed_blocks=None if blocks else FEWEST_BLOCKS,
-        )
+    blocks = len(pairs)
+    unknown = Comparison(
+        verdict=Verdict.INCONCLUSIVE,
+        reasons=_obstacles(pairs),
+        better=better,
+        margin=margin,
+        confidence=confidence,
+        blocks=blocks,
+        voided=len(baseline) - blocks,
+        needed_blocks=None if blocks else FEWEST_BLOCKS,
+    )
+    return unknown if unknown.reasons else _judged(unknown, pairs, alpha, equivalence_alpha)
+
+
+def _judged(
+    unknown: Comparison, pairs: NDArray[np.float64], alpha: float, equivalence_alpha: float
+) -> Comparison:
+    """The comparison with all that the pairs, which have a ratio, say."""
+    better, margin, confidence = unknown.better, unknown.margin, unknown.confidence
     logs = np.log(pairs)
     differences = logs[:, 1] - logs[:, 0]
     test = paired_test(differences, margin=margin, confidence=confidence)
     verdict = _verdict(test, better, alpha, equivalence_alpha)
     robust = _robust(differences, confidence)
     fragile = robust is not None and _disagrees(robust, verdict, better, margin)
-    return Comparison(
+    return replace(
+        unknown,
         verdict=verdict,
         reasons=_reasons(test, verdict, fragile),
-        better=better,
-        margin=margin,
-        confidence=confidence,
-        blocks=blocks,
-        voided=voided,
         baseline=float(np.exp(logs[:, 0].mean())),
         contender=float(np.exp(logs[:, 1].mean())),
         change=math.expm1(test.mean),
@@ -156,12 +158,10 @@ def _pairs(
     return pairs
 
 
-def _obstacle(pairs: NDArray[np.float64]) -> str | None:
+def _obstacles(pairs: NDArray[np.float64]) -> tuple[str, ...]:
     if not len(pairs):
-        return "no block has both values"
-    if (pairs == 0).any():
-        return "a value of zero has no ratio"
-    return None
+        return ("no block has both values",)
+    return ("a value of zero has no ratio",) if (pairs == 0).any() else ()
 
 
 def _change(log_ratio: float | None) -> float | None:

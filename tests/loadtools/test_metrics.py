@@ -1,5 +1,6 @@
 import pytest
 
+from orchestrator.loadtools import model
 from orchestrator.loadtools.metrics import (
     METRICS,
     PRIMARY,
@@ -7,6 +8,7 @@ from orchestrator.loadtools.metrics import (
     metric_for,
     percentile_key,
 )
+from orchestrator.stats import summary
 
 
 def test_primary_metrics_can_be_judged():
@@ -52,3 +54,9 @@ def test_keys_name_their_percentile():
     assert [percentile_key(each) for each in (50, 99.9)] == ["latency.p50", "latency.p99.9"]
     assert metric_for("latency.p99.9").title == "Latency p99.9"
     assert metric_for("no.such") is None
+
+
+@pytest.mark.parametrize("n", [9, 10, 19, 20, 999, 1_000, 9_999, 10_000, 100_000])
+@pytest.mark.parametrize("percentile", [0, 50, 75, 90, 95, 99, 99.9, 99.99, 100])
+def test_trials_and_statistics_support_the_same_percentiles(percentile, n):
+    assert model.is_supported(percentile, n) is summary.is_supported(percentile, n)
