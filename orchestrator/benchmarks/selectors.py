@@ -2,10 +2,10 @@
 
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.models import Benchmark, Commit, Definition, Project
+from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
 from orchestrator.benchmarks.spec import Spec, from_data
 from orchestrator.core.errors import NotFoundError
 
@@ -23,6 +23,15 @@ def project_for(member: Member, slug: str) -> Project:
 
 def benchmarks_of(member: Member) -> QuerySet[Benchmark]:
     return Benchmark.objects.filter(project__team=member.team).select_related("project")
+
+
+def benchmarks_with_versions(member: Member) -> QuerySet[Benchmark]:
+    """With their cases, and the number of the newest definition as `version`."""
+    return (
+        benchmarks_of(member)
+        .annotate(version=Max("definitions__version"))
+        .prefetch_related("cases")
+    )
 
 
 def benchmark_for(member: Member, slug: str, project: str | None = None) -> Benchmark:
@@ -61,6 +70,13 @@ def spec_of(definition: Definition) -> Spec:
     return from_data(definition.spec)
 
 
+def case_for(benchmark: Benchmark, key: str) -> Case:
+    case = benchmark.cases.filter(key=key).first()
+    if case is None:
+        raise NotFoundError(f"the benchmark {benchmark.slug} has no case {key}")
+    return case
+
+
 def commit_for(member: Member, benchmark: Benchmark, sha: str) -> Commit:
     """A known commit by its hash, or by the first seven or more digits of it."""
     commits = benchmark.project.commits.filter(project__team=member.team)
@@ -72,3 +88,13 @@ def commit_for(member: Member, benchmark: Benchmark, sha: str) -> Commit:
     if len(found) > 1:
         raise NotFoundError(f"{sha} is the beginning of several commits; give more digits")
     return found[0]
+
+
+def recent_commits(project: Project, limit: int = 100) -> QuerySet[Commit]:
+    """The newest commits that are known of a project, newest first."""
+    return project.commits.order_by("-committed_at", "-position")[:limit]
+
+
+def versions_of(benchmark: Benchmark) -> QuerySet[Definition]:
+    """All definitions of a benchmark, newest first."""
+    return benchmark.definitions.select_related("created_by").order_by("-version")
