@@ -1,5 +1,25 @@
-"""Version 1 of the REST API."""
+"""Version 1 of the REST API: how its parts are put together."""
 
-from ninja import NinjaAPI
+from orchestrator.api.auth import BearerToken
+from orchestrator.api.docs import DocsPage
+from orchestrator.api.errors import add_handlers
+from orchestrator.api.routers import catalogue, comparisons, histories, runs, trials, unknown
+from orchestrator.api.schema import DescribedAPI
 
-api = NinjaAPI(title="Pitwall", version="1", urls_namespace="api-v1")
+DESCRIPTION = """\
+Starts benchmark runs, follows them and compares commits. Make an API token in the team's settings
+and send it as `Authorization: Bearer pw_…`. Refusals are `application/problem+json` documents whose
+`detail` says what to do. Times are in UTC, quantities in the unit that stands beside them.
+"""
+
+api = DescribedAPI(
+    title="Pitwall",
+    version="1",
+    description=DESCRIPTION,
+    urls_namespace="api-v1",
+    auth=BearerToken(),
+    docs=DocsPage(),
+)
+add_handlers(api)
+for part in (runs, comparisons, histories, catalogue, trials, unknown):
+    api.add_router("", part.router)

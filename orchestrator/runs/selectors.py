@@ -8,6 +8,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from orchestrator.accounts.members import Member
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import NotFoundError
+from orchestrator.fleet.models import Host
 from orchestrator.runs.models import Job, Run, Schedule, Trial
 from orchestrator.runs.states import JOB_ENDED, RUN_ENDED, TrialState
 
@@ -50,6 +51,14 @@ def run_for(member: Member, run_id: UUID) -> Run:
     if run is None:
         raise NotFoundError("there is no such run in this team")
     return run
+
+
+def run_state_for(member: Member, run_id: UUID) -> str:
+    """The run's state and nothing else, for those who ask often."""
+    state = Run.objects.filter(team=member.team, pk=run_id).values_list("state", flat=True).first()
+    if state is None:
+        raise NotFoundError("there is no such run in this team")
+    return state
 
 
 def trial_for(member: Member, trial_id: UUID) -> Trial:
@@ -127,3 +136,12 @@ def _left_s(job: Job, current: Trial | None) -> float:
         return left
     spent = (utc_now() - current.started_at).total_seconds()
     return left - min(max(spent, 0.0), current.expected_s)
+
+
+def jobs_on(host: Host) -> QuerySet[Job]:
+    """What ran on a host, newest first; get the host through `host_for`."""
+    return (
+        Job.objects.filter(host=host)
+        .select_related("run__definition__benchmark__project")
+        .order_by("-created_at")
+    )

@@ -1,0 +1,16 @@
+"""`manage.py openapi`: prints the OpenAPI document, as it is committed in docs/api/."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from orchestrator.api.schema import schema_text
+from orchestrator.api.v1 import api
+
+
+class Command(BaseCommand):
+    help = "Prints the OpenAPI document of the API."
+    requires_system_checks = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.stdout.write(schema_text(api), ending="")

@@ -1,0 +1,40 @@
+"""Single trials and their files."""
+
+from uuid import UUID
+
+from django.http import HttpResponse
+from ninja import Router
+
+from orchestrator.api.auth import CallerRequest
+from orchestrator.api.schemas.common import Text
+from orchestrator.api.schemas.trials import TrialOut, trial_out
+from orchestrator.results.selectors import artifact_content, trial_details
+from orchestrator.runs.selectors import trial_for
+
+router = Router(tags=["results"])
+
+
+@router.get("/trials/{uuid:trial_id}", response=TrialOut, summary="Show a trial")
+def show_trial(request: CallerRequest, trial_id: UUID) -> TrialOut:
+    return trial_out(trial_details(trial_for(request.auth.member, trial_id)))
+
+
+@router.get(
+    "/trials/{uuid:trial_id}/artifacts/{str:name}",
+    summary="Download a file of a trial",
+    openapi_extra={
+        "responses": {
+            200: {
+                "description": "The bytes as the tool wrote them",
+                "content": {"application/octet-stream": {}},
+            }
+        }
+    },
+)
+def download_artifact(request: CallerRequest, trial_id: UUID, name: Text) -> HttpResponse:
+    content = artifact_content(request.auth.member, trial_id, name)
+    # A server under test may have written it: never let a browser render it.
+    response = HttpResponse(content, content_type="application/octet-stream")
+    response.headers["Content-Disposition"] = "attachment"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response

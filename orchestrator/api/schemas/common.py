@@ -1,0 +1,52 @@
+"""Shapes that several endpoints share."""
+
+from typing import Annotated
+
+from django.conf import settings
+from ninja import Schema
+from pydantic import StringConstraints
+
+from orchestrator.benchmarks.models import Case, Commit
+
+#: Text of a client: never empty, and without the NUL that PostgreSQL cannot store.
+Text = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+
+
+class Problem(Schema):
+    """A refusal (RFC 9457): `detail` says what happened and what to do about it."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    field: str | None = None
+
+
+class CommitOut(Schema):
+    commit: str
+    short: str
+    subject: str
+
+
+class CaseOut(Schema):
+    """One cell of a benchmark's matrix; `key` is the same for as long as its parameters are."""
+
+    key: str
+    label: str
+    parameters: dict[str, str | int | float | bool]
+
+
+def commit_out(commit: Commit) -> CommitOut:
+    return CommitOut(commit=commit.sha, short=commit.short_sha, subject=commit.subject)
+
+
+def case_out(case: Case) -> CaseOut:
+    return CaseOut(key=case.key, label=case.label, parameters=case.parameters)
+
+
+def api_url(path: str) -> str:
+    return f"/api/v1/{path}"
+
+
+def web_url(path: str) -> str:
+    return f"{settings.BASE_URL}/{path}"

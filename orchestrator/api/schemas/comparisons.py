@@ -1,0 +1,144 @@
+"""Two commits side by side."""
+
+from typing import Literal
+from urllib.parse import urlencode
+
+from ninja import Schema
+
+from orchestrator.api.schemas.common import (
+    CaseOut,
+    CommitOut,
+    case_out,
+    commit_out,
+    web_url,
+)
+from orchestrator.results.reports import (
+    CaseComparison,
+    ComparisonReport,
+    LatencyCurve,
+    MetricComparison,
+)
+
+Verdict = Literal["improved", "regressed", "trivial", "equivalent", "inconclusive"]
+
+
+class MetricOut(Schema):
+    """`change` is contender / baseline - 1, `interval` its 95 % confidence interval."""
+
+    metric: str
+    title: str
+    unit: str
+    better: str
+    primary: bool
+    margin: float
+    baseline: float | None
+    contender: float | None
+    change: float | None
+    interval: tuple[float, float] | None
+    blocks: int
+    p_value: float | None
+    needed_blocks: int | None
+    verdict: Verdict
+    reasons: list[str]
+
+
+class LatencyOut(Schema):
+    """Seconds at each of `percentiles`; null at one that too few requests support."""
+
+    percentiles: list[float]
+    baseline: list[float | None]
+    contender: list[float | None]
+
+
+class CaseComparisonOut(Schema):
+    case: CaseOut
+    host: str
+    verdict: Verdict
+    open_loop: bool
+    voided_blocks: int
+    metrics: list[MetricOut]
+    latency: LatencyOut | None
+
+
+class ComparisonOut(Schema):
+    """`verdict` speaks of the whole matrix; `notes` are what to know before believing it."""
+
+    benchmark: str
+    project: str
+    baseline: CommitOut
+    contender: CommitOut
+    verdict: Verdict
+    summary: str
+    notes: list[str]
+    web_url: str
+    cases: list[CaseComparisonOut]
+
+
+def comparison_out(report: ComparisonReport) -> ComparisonOut:
+    return ComparisonOut(
+        benchmark=report.benchmark.slug,
+        project=report.benchmark.project.slug,
+        baseline=commit_out(report.baseline),
+        contender=commit_out(report.contender),
+        verdict=report.verdict,
+        summary=report.summary,
+        notes=list(report.notes),
+        web_url=_web_url(report),
+        cases=[_case_out(case) for case in report.cases],
+    )
+
+
+def _web_url(report: ComparisonReport) -> str:
+    query = {
+        "project": report.benchmark.project.slug,
+        "benchmark": report.benchmark.slug,
+        "baseline": report.baseline.sha,
+        "contender": report.contender.sha,
+    }
+    return web_url(f"compare/?{urlencode(query)}")
+
+
+def _case_out(compared: CaseComparison) -> CaseComparisonOut:
+    return CaseComparisonOut(
+        case=case_out(compared.case),
+        host=compared.host.name,
+        verdict=compared.verdict,
+        open_loop=compared.open_loop,
+        voided_blocks=compared.voided_blocks,
+        metrics=[_metric_out(metric) for metric in compared.metrics],
+        latency=_latency_out(compared.baseline_latency, compared.contender_latency),
+    )
+
+
+def _metric_out(metric: MetricComparison) -> MetricOut:
+    return MetricOut(
+        metric=metric.key,
+        title=metric.title,
+        unit=metric.unit,
+        better=metric.better,
+        primary=metric.primary,
+        margin=metric.margin,
+        baseline=metric.baseline,
+        contender=metric.contender,
+        change=metric.change,
+        interval=metric.interval,
+        blocks=metric.blocks,
+        p_value=metric.p_value,
+        needed_blocks=metric.needed_blocks,
+        verdict=metric.verdict,
+        reasons=list(metric.reasons),
+    )
+
+
+def _latency_out(
+    baseline: LatencyCurve | None, contender: LatencyCurve | None
+) -> LatencyOut | None:
+    known = baseline or contender
+    if known is None:
+        return None
+    unknown = [None] * len(known.percentiles)
+    return LatencyOut(
+        percentiles=list(known.percentiles),
+        baseline=list(baseline.seconds) if baseline else unknown,
+        contender=list(contender.seconds) if contender else unknown,
+    )

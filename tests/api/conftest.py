@@ -1,0 +1,90 @@
+"""What the tests of the API share: clients that send a token, and something to measure."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.services import create_token
+from orchestrator.runs.models import Run
+from tests.support import factories
+from tests.support.factories import Personas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiClient:
+    secret: str
+
+    def get(self, path: str, **query: Any) -> HttpResponse:
+        return Client().get(f"/api/v1/{path}", query, headers=self._headers())
+
+    def post(self, path: str, body: Any = None, *, key: str | None = None) -> HttpResponse:
+        headers = self._headers() | ({"Idempotency-Key": key} if key else {})
+        return Client(enforce_csrf_checks=True).post(
+            f"/api/v1/{path}", body, content_type="application/json", headers=headers
+        )
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.secret}"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lab:
+    """Team red's benchmark `hello` on the host `here`, and the hashes of three commits."""
+
+    personas: Personas
+    shas: list[str]
+    repository: Path
+
+    def wanted(self, **changes: Any) -> dict[str, Any]:
+        return {
+            "benchmark": "hello",
+            "baseline": self.shas[0],
+            "contenders": [self.shas[1]],
+            "hosts": ["here"],
+            **changes,
+        }
+
+    def queued_run(self, *places: int) -> Run:
+        shas = [self.shas[place] for place in places or (0, 1)]
+        return factories.make_run(self.personas.alice, shas)
+
+    def measured_run(self, *rates: float) -> Run:
+        return factories.finish_run(self.queued_run(*range(len(rates))), rates)
+
+
+def make_client(member: Member) -> ApiClient:
+    """Also for viewers: their token is from a time when they were members."""
+    new = create_token(member=replace(member, role=Role.MEMBER), name="test")
+    return ApiClient(secret=new.secret)
+
+
+@pytest.fixture
+def lab(personas: Personas, settings: Any, tmp_path: Path) -> Lab:
+    settings.ALLOW_LOCAL_REPOSITORIES = True
+    settings.DATA_DIR = tmp_path / "data"
+    repository = tmp_path / "repository"
+    project, shas = factories.make_project(personas.alice, repository)
+    factories.make_definition(personas.alice, project)
+    factories.make_local_host(personas.alice)
+    return Lab(personas=personas, shas=shas, repository=repository)
+
+
+@pytest.fixture
+def alice(lab: Lab) -> ApiClient:
+    return make_client(lab.personas.alice)
+
+
+@pytest.fixture
+def bob(lab: Lab) -> ApiClient:
+    return make_client(lab.personas.bob)
+
+
+@pytest.fixture
+def mallory(lab: Lab) -> ApiClient:
+    return make_client(lab.personas.mallory)

@@ -1,0 +1,95 @@
+"""What changed between two commits, over HTTP."""
+
+import pytest
+
+from orchestrator.results.comparisons import compare_commits
+from orchestrator.runs.models import Run
+from tests.support import factories
+
+
+def test_it_shows_a_regression(lab, alice, settings):
+    run = lab.measured_run(1000, 800)
+    shown = alice.get("comparisons", baseline=lab.shas[0], contender=lab.shas[1]).json()
+    assert (shown["benchmark"], shown["project"]) == ("hello", "server")
+    assert shown["baseline"]["commit"] == lab.shas[0]
+    assert shown["contender"]["commit"] == lab.shas[1]
+    assert shown["verdict"] == "regressed"
+    assert lab.shas[1][:10] in shown["summary"]
+    assert shown["notes"]
+    assert shown["web_url"].startswith(f"{settings.BASE_URL}/compare/?")
+    (case,) = shown["cases"]
+    assert case["host"] == "here"
+    assert case["case"]["parameters"] == {"connections": 4}
+    assert case["case"]["key"] == run.jobs.get().trials.first().case.key
+    assert (case["verdict"], case["voided_blocks"], case["open_loop"]) == ("regressed", 0, False)
+    assert len(case["latency"]["percentiles"]) == len(case["latency"]["baseline"])
+
+
+def test_it_says_the_same_as_the_report(lab, alice):
+    lab.measured_run(1000, 800)
+    run = Run.objects.get()
+    before, after = [variant.commit for variant in run.variants.all()]
+    report = compare_commits(
+        lab.personas.alice, benchmark=run.definition.benchmark, baseline=before, contender=after
+    )
+    (case,) = alice.get("comparisons", run=run.pk).json()["cases"]
+    shown = {metric["metric"]: metric for metric in case["metrics"]}
+    for metric in report.cases[0].metrics:
+        assert shown[metric.key]["change"] == metric.change
+        assert shown[metric.key]["verdict"] == metric.verdict
+        assert shown[metric.key]["interval"] == (list(metric.interval) if metric.interval else None)
+    assert shown["requests.rate"]["change"] == pytest.approx(-0.2, abs=0.01)
+    assert shown["requests.rate"]["blocks"] == 5
+
+
+def test_it_shows_that_nothing_changed(lab, alice):
+    lab.measured_run(1000, 1000)
+    shown = alice.get("comparisons", baseline=lab.shas[0], contender=lab.shas[1]).json()
+    assert shown["verdict"] == "equivalent"
+
+
+def test_a_run_gives_what_is_left_out(lab, alice):
+    run = lab.measured_run(1000, 800)
+    assert alice.get("comparisons", run=run.pk).json()["verdict"] == "regressed"
+
+
+def test_a_run_of_several_contenders_needs_the_name_of_one(lab, alice):
+    run = lab.measured_run(1000, 1000, 800)
+    answer = alice.get("comparisons", run=run.pk)
+    assert (answer.status_code, answer.json()["field"]) == (422, "contender")
+    verdicts = [
+        alice.get("comparisons", run=run.pk, contender=sha[:8]).json()["verdict"]
+        for sha in lab.shas[1:]
+    ]
+    assert verdicts == ["equivalent", "regressed"]
+
+
+def test_it_refuses_commits_that_were_never_measured_together(lab, alice):
+    lab.measured_run(1000, 800)
+    answer = alice.get("comparisons", baseline=lab.shas[0], contender=lab.shas[2])
+    assert answer.status_code == 404
+    assert "start a run" in answer.json()["detail"]
+
+
+def test_it_says_which_side_is_missing(lab, alice):
+    answer = alice.get("comparisons", baseline=lab.shas[0])
+    assert (answer.status_code, answer.json()["field"]) == (422, "contender")
+
+
+def test_it_asks_for_the_benchmark_where_there_are_several(lab, alice):
+    run = lab.measured_run(1000, 800)
+    project = run.definition.benchmark.project
+    factories.make_definition(lab.personas.alice, project, slug="other")
+    query = {"baseline": lab.shas[0], "contender": lab.shas[1]}
+    answer = alice.get("comparisons", **query)
+    assert (answer.status_code, answer.json()["field"]) == (422, "benchmark")
+    assert alice.get("comparisons", benchmark="hello", **query).json()["verdict"] == "regressed"
+    assert alice.get("comparisons", benchmark="other", **query).status_code == 404
+
+
+def test_a_viewer_compares_and_a_stranger_does_not(lab, bob, mallory):
+    run = lab.measured_run(1000, 800)
+    query = {"benchmark": "hello", "baseline": lab.shas[0], "contender": lab.shas[1]}
+    assert bob.get("comparisons", **query).status_code == 200
+    assert mallory.get("comparisons", **query).status_code == 404
+    assert mallory.get("comparisons", run=run.pk).status_code == 404

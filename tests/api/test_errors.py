@@ -1,0 +1,90 @@
+"""Every refusal is a problem document."""
+
+import pytest
+from django.test import Client, RequestFactory
+
+from orchestrator.api.v1 import api
+from orchestrator.core import errors
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (errors.NotFoundError("no"), 404),
+        (errors.PermissionRefusedError("no"), 403),
+        (errors.InvalidRequestError("no"), 422),
+        (errors.ConflictError("no"), 409),
+        (errors.HostError("no"), 502),
+        (errors.UnreachableError("no"), 502),
+        (errors.HostSetupError("no"), 502),
+        (errors.PitwallError("no"), 500),
+    ],
+)
+def test_it_maps_each_error_to_a_status(error, status):
+    answer = api.on_exception(RequestFactory().get("/"), error)
+    assert answer.status_code == status
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+def test_it_hides_a_bug_and_logs_it(caplog):
+    answer = api.on_exception(RequestFactory().get("/api/v1/x"), ZeroDivisionError("secret"))
+    assert answer.status_code == 500
+    assert b"secret" not in answer.content
+    assert "GET /api/v1/x failed" in caplog.text
+
+
+def test_it_names_the_field_of_an_invalid_request(lab, alice):
+    answer = alice.post("runs", lab.wanted(hosts=["nowhere"]))
+    assert answer.status_code == 422
+    assert answer.json() == {
+        "type": "about:blank",
+        "title": answer.json()["title"],
+        "status": 422,
+        "detail": "the team has no host named nowhere; its hosts are: here",
+        "field": "hosts",
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"hosts": ["here", 7]}, "hosts[1]"),
+        ({"hosts": []}, "hosts"),
+        ({"hosts": ["he\0re"]}, "hosts[0]"),
+        ({"rounds": 0}, "rounds"),
+        ({"rounds": "many"}, "rounds"),
+        ({"baseline": ""}, "baseline"),
+        ({"baseline": "nosuchbranch"}, "baseline"),
+        ({"contenders": []}, "contenders"),
+        ({"contenders": ["nosuchbranch"]}, "contenders"),
+        ({"contender": "x" * 201}, "contender"),
+        ({"rouns": 3}, "rouns"),
+    ],
+)
+def test_it_names_the_path_of_what_is_wrong(lab, alice, changes, field):
+    answer = alice.post("runs", lab.wanted(**changes))
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [({"limit": 0}, "limit"), ({"cursor": "x"}, "cursor"), ({"state": "?"}, "state")],
+)
+def test_it_names_a_wrong_parameter(alice, query, field):
+    answer = alice.get("runs", **query)
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
+
+
+def test_it_says_that_a_body_is_not_json(alice):
+    answer = alice.post("runs", "{")
+    assert answer.status_code == 400
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/v1/runs/7", "/api/v2/runs", "/api/"])
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_it_says_that_a_path_is_unknown(db, path, method):
+    answer = getattr(Client(enforce_csrf_checks=True), method)(path)
+    assert answer.status_code == 404
+    assert answer["Content-Type"] == "application/problem+json"
+    assert path in answer.json()["detail"]

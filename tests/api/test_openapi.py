@@ -1,0 +1,58 @@
+"""The schema is a promise: it is committed, and a page shows it."""
+
+import re
+from pathlib import Path
+
+from django.test import Client
+
+from orchestrator.api.schema import schema_text
+from orchestrator.api.v1 import api
+
+SNAPSHOT = Path(__file__).parents[2] / "docs" / "api" / "openapi.json"
+
+
+def test_the_committed_schema_is_the_schema():
+    assert schema_text(api) == SNAPSHOT.read_text(), "run `make openapi` and look at the changes"
+
+
+def test_it_is_served_without_a_login(db):
+    answer = Client().get("/api/v1/openapi.json")
+    assert answer.status_code == 200
+    assert answer.json()["openapi"].startswith("3.1")
+    assert "/api/v1/runs/{run_id}" in answer.json()["paths"]
+
+
+def test_every_reference_of_the_schema_leads_somewhere():
+    text = schema_text(api)
+    known = set(api.get_openapi_schema(path_prefix="/api/v1/")["components"]["schemas"])
+    assert set(re.findall(r"#/components/schemas/(\w+)", text)) <= known
+
+
+def test_every_operation_says_how_it_refuses():
+    for methods in api.get_openapi_schema(path_prefix="/api/v1/")["paths"].values():
+        for operation in methods.values():
+            assert "application/problem+json" in operation["responses"]["default"]["content"]
+            assert operation["security"] == [{"BearerToken": []}]
+
+
+def test_the_page_shows_every_operation_and_schema(db):
+    page = Client().get("/api/v1/docs")
+    assert page.status_code == 200
+    html = page.content.decode()
+    schema = api.get_openapi_schema()
+    for path in schema["paths"]:
+        assert path in html
+    for name in schema["components"]["schemas"]:
+        assert f'id="schema-{name}"' in html
+
+
+def test_the_page_needs_nothing_that_a_strict_policy_refuses(db):
+    html = Client().get("/api/v1/docs").content.decode()
+    assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=", html)
+    assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", html)
+
+
+def test_links_of_the_page_lead_somewhere(db):
+    html = Client().get("/api/v1/docs").content.decode()
+    ids = set(re.findall(r'id="([^"]+)"', html))
+    assert set(re.findall(r'href="#([^"]+)"', html)) <= ids

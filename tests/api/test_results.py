@@ -1,0 +1,108 @@
+"""Histories, trials and their files, and what runs can be made of."""
+
+import pytest
+
+from orchestrator.results.models import Artifact
+from orchestrator.runs.models import HostLease, Job
+
+
+@pytest.fixture
+def history(lab):
+    run = lab.measured_run(1000, 900, 800)
+    return {
+        "benchmark": "hello",
+        "metric": "requests.rate",
+        "case": run.jobs.get().trials.first().case.key,
+        "host": "here",
+    }
+
+
+def test_it_shows_a_metric_along_the_commits(lab, alice, history):
+    shown = alice.get("history", **history).json()
+    assert (shown["metric"], shown["host"], shown["project"]) == ("requests.rate", "here", "server")
+    assert [point["commit"]["commit"] for point in shown["points"]] == lab.shas
+    values = [point["value"] for point in shown["points"]]
+    assert values == pytest.approx([1000, 900, 800], rel=0.01)
+    assert all(low <= value <= high for value, (low, high) in _with_intervals(shown))
+    assert {point["trials"] for point in shown["points"]} == {5}
+
+
+def _with_intervals(shown):
+    return [(point["value"], point["interval"]) for point in shown["points"]]
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"metric": "nothing"}, 422),
+        ({"case": "nothing"}, 404),
+        ({"host": "nothing"}, 404),
+        ({"benchmark": "nothing"}, 404),
+    ],
+)
+def test_it_does_not_find_an_unknown_series(alice, history, change, status):
+    assert alice.get("history", **(history | change)).status_code == status
+
+
+def test_a_stranger_sees_no_history(mallory, bob, history):
+    assert mallory.get("history", **history).status_code == 404
+    assert bob.get("history", **history).status_code == 200
+
+
+def test_it_shows_a_trial_with_its_measurements_and_files(lab, alice):
+    trial = lab.measured_run(1000, 800).jobs.get().trials.first()
+    shown = alice.get(f"trials/{trial.pk}").json()
+    measured = {each["metric"]: each for each in shown["measurements"]}
+    assert measured["requests.rate"]["value"] == pytest.approx(1000, rel=0.25)
+    assert measured["latency.p50"]["unit"] == "s"
+    assert shown["provenance"]["argv"][0] == "oha"
+    assert (shown["state"], shown["validity"]) == ("measured", "valid")
+    (file,) = shown["artifacts"]
+    assert (file["name"], file["size"]) == ("tool.json", 2)
+    assert file["url"] == f"/api/v1/trials/{trial.pk}/artifacts/tool.json"
+
+
+def test_it_hands_out_a_file_as_it_was_written(lab, alice, bob, mallory):
+    artifact = Artifact.objects.filter(trial__job__run=lab.measured_run(1000, 800)).first()
+    path = f"trials/{artifact.trial_id}/artifacts/tool.json"
+    answer = alice.get(path)
+    assert (answer.status_code, answer.content) == (200, b"{}")
+    assert answer["Content-Type"] == "application/octet-stream"
+    assert answer["Content-Disposition"] == "attachment"
+    assert bob.get(path).status_code == 200
+    assert mallory.get(path).status_code == 404
+    assert alice.get(path + ".x").status_code == 404
+
+
+def test_a_stranger_sees_no_trial(lab, mallory):
+    trial = lab.measured_run(1000, 800).jobs.get().trials.first()
+    assert mallory.get(f"trials/{trial.pk}").status_code == 404
+
+
+def test_a_planned_trial_has_no_values(lab, alice):
+    trial = lab.queued_run().jobs.get().trials.first()
+    shown = alice.get(f"trials/{trial.pk}").json()
+    assert (shown["state"], shown["validity"], shown["measurements"]) == ("planned", None, [])
+
+
+def test_it_lists_benchmarks_with_their_cases(lab, alice, mallory):
+    lab.queued_run()
+    (shown,) = alice.get("benchmarks").json()
+    assert (shown["benchmark"], shown["project"], shown["definition_version"]) == (
+        "hello",
+        "server",
+        1,
+    )
+    assert [case["parameters"] for case in shown["cases"]] == [{"connections": 4}]
+    assert mallory.get("benchmarks").json() == []
+
+
+def test_it_lists_hosts_and_who_holds_them(lab, alice, mallory):
+    (shown,) = alice.get("hosts").json()
+    assert (shown["name"], shown["state"], shown["run"]) == ("here", "ready", None)
+    assert shown["profile"]["name"] == "Any machine"
+    run = lab.queued_run()
+    job = Job.objects.get(run=run)
+    HostLease.objects.create(host=job.host, job=job)
+    assert alice.get("hosts").json()[0]["run"] == str(run.pk)
+    assert mallory.get("hosts").json() == []

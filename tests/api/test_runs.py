@@ -1,0 +1,178 @@
+"""Runs are started, listed, shown and cancelled; each as owner, viewer and stranger."""
+
+import threading
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+
+from orchestrator.runs.models import Run, Trigger
+from orchestrator.runs.states import RunState
+
+UNKNOWN = "0190a000-0000-7000-8000-000000000000"
+
+
+def test_it_starts_a_run(lab, alice, settings):
+    answer = alice.post("runs", lab.wanted(rounds=2))
+    run = Run.objects.get()
+    shown = answer.json()
+    assert answer.status_code == 201
+    assert answer["Location"] == shown["url"] == f"/api/v1/runs/{run.pk}"
+    assert shown["web_url"] == f"{settings.BASE_URL}/runs/{run.pk}/"
+    assert run.trigger == Trigger.API
+    assert (shown["id"], shown["state"], shown["phase"]) == (str(run.pk), "queued", "queued")
+    assert (shown["benchmark"], shown["project"]) == ("hello", "server")
+    assert (shown["rounds"], shown["definition_version"]) == (2, 1)
+    assert (shown["trials_total"], shown["trials_done"]) == (4, 0)
+    assert shown["seconds_left"] > 0
+    assert shown["started_at"] is None
+    assert shown["ended_at"] is None
+    assert shown["baseline"] == {
+        "commit": lab.shas[0],
+        "short": lab.shas[0][:10],
+        "subject": "version 1",
+    }
+    assert [each["commit"] for each in shown["contenders"]] == [lab.shas[1]]
+    job = run.jobs.get()
+    assert shown["jobs"] == [
+        {
+            "id": str(job.pk),
+            "host": "here",
+            "state": "queued",
+            "phase": "",
+            "message": "",
+            "attempt": 1,
+            "trials_total": 4,
+            "trials_done": 0,
+            "trials_failed": 0,
+            "current_trial": None,
+        }
+    ]
+
+
+def test_it_shows_what_it_answered_to_the_start(lab, alice):
+    started = alice.post("runs", lab.wanted()).json()
+    assert alice.get(f"runs/{started['id']}").json() == started
+
+
+def test_it_takes_branches_and_a_single_contender(lab, alice):
+    wanted = lab.wanted(baseline="main~2", contender="main")
+    del wanted["contenders"]
+    shown = alice.post("runs", wanted).json()
+    assert shown["baseline"]["commit"] == lab.shas[0]
+    assert [each["commit"] for each in shown["contenders"]] == [lab.shas[2]]
+
+
+def test_it_shows_the_trial_that_is_measured_now(lab, alice):
+    run = lab.queued_run()
+    trial = run.jobs.get().trials.first()
+    run.jobs.update(current_trial=trial.pk, state="measuring", phase="round 1")
+    Run.objects.update(state="running")
+    shown = alice.get(f"runs/{run.pk}").json()
+    assert shown["phase"] == "round 1"
+    assert shown["jobs"][0]["current_trial"] == {
+        "id": str(trial.pk),
+        "case": trial.case.label,
+        "commit": trial.variant.commit.short_sha,
+        "round": 1,
+    }
+
+
+def test_a_viewer_reads_but_does_not_start_or_cancel(lab, bob):
+    run = lab.queued_run()
+    assert bob.get(f"runs/{run.pk}").status_code == 200
+    assert len(bob.get("runs").json()["runs"]) == 1
+    for answer in (bob.post("runs", lab.wanted()), bob.post(f"runs/{run.pk}/cancel")):
+        assert answer.status_code == 403
+        assert "viewer" in answer.json()["detail"]
+    assert Run.objects.get().state == RunState.QUEUED
+
+
+def test_a_stranger_finds_nothing(lab, mallory):
+    run = lab.queued_run()
+    assert mallory.get(f"runs/{run.pk}").status_code == 404
+    assert mallory.get(f"runs/{run.pk}", wait=5).status_code == 404
+    assert mallory.get(f"runs/{run.pk}/trials").status_code == 404
+    assert mallory.post(f"runs/{run.pk}/cancel").status_code == 404
+    assert mallory.post("runs", lab.wanted()).status_code == 404
+    assert mallory.get("runs").json() == {"runs": [], "next": None}
+    assert Run.objects.get().cancel_requested_at is None
+
+
+def test_it_does_not_find_an_unknown_run(alice):
+    assert alice.get(f"runs/{UNKNOWN}").status_code == 404
+
+
+def test_it_cancels_a_queued_run_once(lab, alice):
+    run = lab.queued_run()
+    answer = alice.post(f"runs/{run.pk}/cancel")
+    assert (answer.status_code, answer.json()["state"]) == (200, "cancelled")
+    assert answer.json()["jobs"][0]["state"] == "cancelled"
+    again = alice.post(f"runs/{run.pk}/cancel")
+    assert again.status_code == 409
+    assert "ended already" in again.json()["detail"]
+
+
+def test_it_lists_runs_newest_first_in_pages(lab, alice):
+    made = [str(lab.queued_run().pk) for _ in range(5)]
+    seen, cursor, pages = [], None, 0
+    while pages == 0 or cursor:
+        page = alice.get("runs", limit=2, **({"cursor": cursor} if cursor else {})).json()
+        seen += [run["id"] for run in page["runs"]]
+        cursor, pages = page["next"], pages + 1
+    assert (seen, pages) == (sorted(made, reverse=True), 3)
+
+
+def test_it_has_no_next_page_after_a_full_last_one(lab, alice):
+    lab.queued_run(), lab.queued_run()
+    assert alice.get("runs", limit=2).json()["next"] is None
+
+
+def test_it_filters_runs(lab, alice):
+    queued, measured = lab.queued_run(), lab.measured_run(100, 100)
+
+    def ids(**query):
+        return {run["id"] for run in alice.get("runs", **query).json()["runs"]}
+
+    assert ids(state="queued") == {str(queued.pk)}
+    assert ids(state="finished") == {str(measured.pk)}
+    assert ids(benchmark="hello", project="server") == {str(queued.pk), str(measured.pk)}
+    assert ids(benchmark="other") == ids(project="other") == set()
+
+
+def test_it_lists_the_trials_of_a_run(lab, alice):
+    run = lab.measured_run(100, 100)
+    lab.queued_run()
+    page = alice.get(f"runs/{run.pk}/trials", limit=4).json()
+    rest = alice.get(f"runs/{run.pk}/trials", cursor=page["next"]).json()
+    trials = page["trials"] + rest["trials"]
+    assert len({trial["id"] for trial in trials}) == 10
+    assert {trial["run"] for trial in trials} == {str(run.pk)}
+    assert {(trial["state"], trial["validity"]) for trial in trials} == {("measured", "valid")}
+
+
+def test_waiting_for_an_ended_run_answers_at_once(lab, alice, monkeypatch):
+    run = lab.measured_run(100, 100)
+    monkeypatch.setattr("time.sleep", lambda _s: pytest.fail("it waited"))
+    assert alice.get(f"runs/{run.pk}", wait=60).json()["state"] == "finished"
+
+
+@pytest.mark.parametrize("wait", [-1, 61, "long"])
+def test_it_refuses_to_wait_for_other_than_a_minute(lab, alice, wait):
+    answer = alice.get(f"runs/{uuid4()}", wait=wait)
+    assert (answer.status_code, answer.json()["field"]) == (422, "wait")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_waiting_answers_when_the_state_changes(lab, alice):
+    run = lab.queued_run()
+
+    def start():
+        Run.objects.filter(pk=run.pk).update(state="running")
+        connection.close()
+
+    later = threading.Timer(0.7, start)
+    later.start()
+    shown = alice.get(f"runs/{run.pk}", wait=60).json()
+    later.join()
+    assert shown["state"] == "running"
