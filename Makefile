@@ -1,0 +1,42 @@
+# Everything a contributor types. Needs Python 3.11 or newer, git and make; oha or cargo to make load.
+# Each recipe line is one plain command, so that make and not a shell gets the Ctrl-C.
+
+PYTHON ?= python3
+VENV_PYTHON := .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help demo run test check lock clean clean-all
+
+help: ## what there is
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+demo: ## start Pitwall, measure three commits and compare them (ONCE=1: end after that)
+	@$(PYTHON) -m devstack.bootstrap
+	@$(VENV_PYTHON) -m devstack demo $(if $(ONCE),--once)
+
+run: ## start Pitwall and leave it running until Ctrl-C
+	@$(PYTHON) -m devstack.bootstrap
+	@$(VENV_PYTHON) -m devstack run
+
+test: ## run the tests on a PostgreSQL and a Redis of their own (ARGS="tests/stats -k change")
+	@$(PYTHON) -m devstack.bootstrap --dev
+	@$(VENV_PYTHON) -m devstack exec --name test -- $(VENV_PYTHON) -m pytest $(ARGS)
+
+check: ## style, import rules, missing migrations, types
+	@$(PYTHON) -m devstack.bootstrap --dev
+	$(VENV_PYTHON) -m ruff check .
+	$(VENV_PYTHON) -m ruff format --check .
+	.venv/bin/lint-imports
+	$(VENV_PYTHON) -m devstack exec --name check --without-oha -- $(VENV_PYTHON) manage.py makemigrations --check --dry-run
+	$(VENV_PYTHON) -m mypy orchestrator agents devstack
+
+lock: ## resolve requirements*.in into requirements*.txt (ARGS=--upgrade)
+	@$(PYTHON) -m devstack.bootstrap
+	$(VENV_PYTHON) -m devstack.lock $(ARGS)
+
+clean: ## remove the tests' servers and all caches; the demo's data stay
+	rm -rf .pitwall/test* .pitwall/check* .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
+	find orchestrator agents devstack tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+clean-all: clean ## remove the virtual environment and the demo's data as well
+	rm -rf .pitwall .venv staticfiles

@@ -1,0 +1,86 @@
+"""`python -m devstack demo|run|exec`: see `make help`."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+
+from devstack.errors import DevstackError
+from devstack.instance import hold_free_instance, hold_instance
+from devstack.interrupts import StopRequested
+from devstack.places import CHECKOUT
+from devstack.processes import Command
+from devstack.stack import Stack, stack_of
+from devstack.supervisor import say
+
+
+def main() -> int:
+    options = parse()
+    try:
+        if options.what == "exec":
+            return execute(options)
+        return serve(options)
+    except DevstackError as error:
+        say(str(error))
+        return 1
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m devstack", description=__doc__)
+    commands = parser.add_subparsers(dest="what", required=True)
+    demo = commands.add_parser("demo", help="start Pitwall and show it at work")
+    demo.add_argument("--once", action="store_true", help="end after the first comparison")
+    commands.add_parser("run", help="start Pitwall and leave it running")
+    execute = commands.add_parser("exec", help="run a command with PostgreSQL and Redis")
+    execute.add_argument("--name", default="test", help="the instance, under .pitwall")
+    execute.add_argument("--without-oha", action="store_true", help="do not get a load tool")
+    execute.add_argument("argv", nargs="+", metavar="CMD")
+    return parser.parse_args()
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Run a command between the start and the stop of the servers; its status is ours."""
+    with stack_of(hold_free_instance(options.name), careless=True) as stack:
+        try:
+            if not options.without_oha:
+                stack.provide_oha()
+            stack.start_servers()
+            return run(stack, *options.argv)
+        except StopRequested as request:
+            return 128 + request.signum
+
+
+def serve(options: argparse.Namespace) -> int:
+    """Run the whole of Pitwall until somebody stops it, or to the end of the demo with --once."""
+    with stack_of(hold_instance("demo"), careless=False) as stack:
+        try:
+            stack.provide_oha()
+            stack.start_servers()
+            url = stack.start_application()
+            if options.what == "run":
+                return stay(stack, url)
+            status = run(stack, sys.executable, "-m", "devstack.demo", str(stack.instance.root))
+            return status if options.once else stay(stack, url, status)
+        except StopRequested as request:
+            return 128 + request.signum
+
+
+def stay(stack: Stack, url: str, status: int = 0) -> int:
+    """Wait to be stopped; Ctrl-C is how this is meant to end, and gives back `status`."""
+    say(f"Pitwall runs at {url}. Its logs: {stack.instance.root / 'logs'}. Ctrl-C stops it.")
+    try:
+        stack.supervisor.watch()
+    except StopRequested as request:
+        return status if request.signum == signal.SIGINT else 128 + request.signum
+    return status
+
+
+def run(stack: Stack, *argv: str) -> int:
+    """The exit status of a command that has our terminal, as a shell would give it."""
+    status = stack.supervisor.run(Command(name="command", argv=argv, env=stack.env, cwd=CHECKOUT))
+    return 128 - status if status < 0 else status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

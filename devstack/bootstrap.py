@@ -1,0 +1,179 @@
+"""Fill `.venv` with exactly what the lock files name: `python3 -m devstack.bootstrap [--dev]`.
+
+Runs on whatever `python3` is, so it uses the standard library only and the syntax of Python 3.8.
+A stamp inside `.venv` says what was installed and whether the installation came to its end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from devstack.filelock import waiting_for_lock
+from devstack.places import CHECKOUT, STATE, VENV, VENV_PYTHON, tools_cache
+
+OLDEST = (3, 11)
+NAMES = ("python3.13", "python3.12", "python3.11", "python3.14")
+STAMP = VENV / ".pitwall-stamp"
+UV_LOCK = CHECKOUT / "devstack" / "requirements-uv.txt"
+
+
+class BootstrapError(Exception):
+    """Something that the person at the keyboard has to change; the text says what."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python3 -m devstack.bootstrap", description=__doc__)
+    parser.add_argument("--dev", action="store_true", help="also what tests and checks need")
+    options = parser.parse_args()
+    try:
+        with waiting_for_lock(
+            STATE / "bootstrap.lock", "pitwall: another process fills .venv; waiting."
+        ):
+            ensure(dev=options.dev)
+    except BootstrapError as error:
+        print(f"pitwall: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def ensure(*, dev: bool) -> None:
+    """Make `.venv` hold what the lock files say; return at once if it does already."""
+    wanted = {path.name: fingerprint(path) for path in lock_files(dev)}
+    stamp = read_stamp()
+    installed = stamp.get("installed", {})
+    whole = stamp.get("state") == "ready" and VENV_PYTHON.exists()
+    if whole and all(installed.get(name) == digest for name, digest in wanted.items()):
+        return
+    if whole and not dev and "requirements-dev.txt" in installed:
+        # Somebody works with the tests here: leave them what they need.
+        return ensure(dev=True)
+    if not whole:
+        make_venv()
+    write_stamp({"state": "installing", "installed": {}})
+    install(lock_files(dev))
+    write_stamp({"state": "ready", "installed": wanted})
+
+
+def lock_files(dev: bool) -> list[Path]:
+    names = ["requirements.txt"] + (["requirements-dev.txt"] if dev else [])
+    return [CHECKOUT / name for name in names]
+
+
+def fingerprint(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def read_stamp() -> dict:
+    try:
+        stamp = json.loads(STAMP.read_text())
+    except (OSError, ValueError):
+        return {}
+    return stamp if isinstance(stamp, dict) else {}
+
+
+def write_stamp(stamp: dict) -> None:
+    new = STAMP.with_name(STAMP.name + ".new")
+    new.write_text(json.dumps(stamp))
+    new.replace(STAMP)
+
+
+def make_venv() -> None:
+    python = pick_python()
+    if VENV.exists():
+        print("pitwall: .venv is not one that this finished; making it anew")
+        shutil.rmtree(VENV)
+    print(f"pitwall: making .venv with {python}", flush=True)
+    if subprocess.run([python, "-m", "venv", str(VENV)], stdout=subprocess.PIPE).returncode == 0:
+        return
+    shutil.rmtree(VENV, ignore_errors=True)
+    uv = uv_on_path()
+    if uv is None:
+        raise BootstrapError(
+            f"`{python} -m venv` failed. On Debian and Ubuntu: apt-get install python3-venv. "
+            "Or put uv on PATH."
+        )
+    run([uv, "venv", "--quiet", "--python", python, str(VENV)])
+
+
+def pick_python() -> str:
+    """The running Python if it is new enough, else one that PATH has under a usual name."""
+    if sys.version_info >= OLDEST:
+        # Not sys.executable of a virtual environment: that one may be removed.
+        return str(getattr(sys, "_base_executable", sys.executable))
+    for name in NAMES:
+        path = shutil.which(name)
+        if path and new_enough(path):
+            return path
+    running = ".".join(str(part) for part in sys.version_info[:3])
+    raise BootstrapError(
+        f"Pitwall needs Python 3.11 or newer. `{sys.executable}` is {running}, and none of "
+        f"{', '.join(NAMES)} on PATH works. Install one, or say make PYTHON=/path/to/python3.11"
+    )
+
+
+def new_enough(python: str) -> bool:
+    # A name on PATH may be the shim of a version manager that has no such version.
+    probe = f"import sys, venv; sys.exit(sys.version_info < {OLDEST!r})"
+    return answers([python, "-c", probe])
+
+
+def install(locks: list[Path]) -> None:
+    required = ["--require-hashes"] + [arg for path in locks for arg in ("-r", str(path))]
+    uv = uv_on_path() or uv_of_ours()
+    print(f"pitwall: installing {' and '.join(path.name for path in locks)}", flush=True)
+    if uv is not None:
+        run([uv, "pip", "install", "--quiet", "--python", str(VENV_PYTHON), *required])
+    else:
+        print("pitwall: uv is not to be had here; pip takes two to four minutes", flush=True)
+        run([str(VENV_PYTHON), "-m", "pip", "install", "--quiet", *required])
+
+
+def uv_on_path() -> str | None:
+    path = shutil.which("uv")
+    return path if path and answers([path, "--version"]) else None
+
+
+def uv_of_ours() -> str | None:
+    """A pinned uv in the user's cache, installed there by pip at the first use."""
+    home = tools_cache() / f"uv-{fingerprint(UV_LOCK)[:12]}"
+    uv = home / "bin" / "uv"
+    if uv.exists() and answers([str(uv), "--version"]):
+        return str(uv)
+    with waiting_for_lock(
+        home.with_suffix(".lock"), "pitwall: another process installs uv; waiting."
+    ):
+        shutil.rmtree(home, ignore_errors=True)
+        pip = [str(VENV_PYTHON), "-m", "pip", "install", "--quiet", "--require-hashes"]
+        answers([*pip, "--prefix", str(home), "-r", str(UV_LOCK)])
+    return str(uv) if uv.exists() and answers([str(uv), "--version"]) else None
+
+
+def answers(argv: list[str]) -> bool:
+    try:
+        done = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except OSError:
+        return False
+    return done.returncode == 0
+
+
+def run(argv: list[str]) -> None:
+    status = subprocess.run(argv, cwd=str(CHECKOUT), env=clean_environment()).returncode
+    if status != 0:
+        raise BootstrapError(f"`{' '.join(argv)}` ended with {status}. Its message is above.")
+
+
+def clean_environment() -> dict:
+    return {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

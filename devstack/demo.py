@@ -1,0 +1,122 @@
+"""The demo: three commits of a small server, measured and compared through the REST API.
+
+The stack runs already, and its settings are in the environment. Exit status 0 means that the
+commit which changes nothing was not called slower, and that the slower one was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from devstack.demo_client import Client
+from devstack.demo_progress import ProgressLine
+from devstack.demo_repository import Commits, demo_repository
+from devstack.demo_tables import comparison_text
+from devstack.errors import DevstackError
+from devstack.places import CHECKOUT
+
+ROUNDS = 7
+POLL_S = 1.0
+ENDED = ("finished", "failed", "cancelled")
+
+
+class DemoError(DevstackError):
+    """The demo did not show what it is there to show."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m devstack.demo", description=__doc__)
+    parser.add_argument("folder", type=Path, help="the instance's folder")
+    options = parser.parse_args()
+    try:
+        demo(options.folder)
+    except DevstackError as error:
+        print(f"\nThe demo failed: {error}", flush=True)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def demo(folder: Path) -> None:
+    repository = folder / "hello-server"
+    commits = demo_repository(repository)
+    seed = seed_demo(repository)
+    url = os.environ["PITWALL_BASE_URL"]
+    client = Client(url, seed["token"])
+    sign_in(url, seed)
+    run = measure(client, seed, commits)
+    harmless = compare(client, run, commits.first, commits.harmless)
+    slower = compare(client, run, commits.first, commits.slower)
+    for comparison in (harmless, slower):
+        print(comparison_text(comparison), flush=True)
+    judge(harmless["verdict"], slower["verdict"])
+
+
+def seed_demo(repository: Path) -> dict[str, Any]:
+    """What the demo needs to be there: a team, a user, a token, this machine, the benchmark."""
+    argv = [sys.executable, str(CHECKOUT / "manage.py"), "seed_demo", "--json"]
+    done = subprocess.run(
+        [*argv, "--server-repository", str(repository)], capture_output=True, text=True
+    )
+    if done.returncode != 0:
+        raise DemoError(f"manage.py seed_demo failed.\n{done.stderr.strip()}")
+    seed: dict[str, Any] = json.loads(done.stdout)
+    return seed
+
+
+def sign_in(url: str, seed: dict[str, Any]) -> None:
+    password = seed["password"] or "(the one that was printed the first time)"
+    print(f"\n  Open {url}\n  user {seed['user']}, password {password}\n", flush=True)
+
+
+def measure(client: Client, seed: dict[str, Any], commits: Commits) -> dict[str, Any]:
+    """Start the run and follow it to its end."""
+    wanted = {
+        "benchmark": seed["benchmark"],
+        "baseline": commits.first,
+        "contenders": [commits.harmless, commits.slower],
+        "hosts": [seed["host"]],
+        "rounds": ROUNDS,
+    }
+    run = client.get(f"/api/v1/runs/{client.post('/api/v1/runs', wanted)['id']}")
+    print(f"  Measuring three commits of a small server, {ROUNDS} rounds. {run['web_url']}")
+    line = ProgressLine()
+    try:
+        while run["state"] not in ENDED:
+            line.show(run)
+            time.sleep(POLL_S)
+            run = client.get(f"/api/v1/runs/{run['id']}")
+        line.show(run)
+    finally:
+        line.end()
+    if run["state"] != "finished":
+        raise DemoError(f"the run is {run['state']}: {run['message']} See {run['web_url']}")
+    print()
+    return dict(run)
+
+
+def compare(client: Client, run: dict[str, Any], baseline: str, contender: str) -> dict[str, Any]:
+    query = {"run": run["id"], "baseline": baseline, "contender": contender}
+    comparison: dict[str, Any] = client.get("/api/v1/comparisons", **query)
+    return comparison
+
+
+def judge(harmless: str, slower: str) -> None:
+    """Raise DemoError unless both verdicts are right."""
+    if harmless == "regressed":
+        raise DemoError("the commit that changes nothing was called slower.")
+    if slower != "regressed":
+        raise DemoError(f"the slower commit was called {slower}, not regressed.")
+    print("The slower commit was caught; the one that changes nothing was not.", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

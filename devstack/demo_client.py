@@ -1,0 +1,76 @@
+"""Pitwall's REST API as a CI would use it: `urllib`, a token, JSON."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from typing import Any
+from urllib.parse import urlencode
+
+from devstack.errors import DevstackError
+
+TIMEOUT_S = 30
+PATIENCE_S = 30
+
+
+class ApiError(DevstackError):
+    """The API refused something or was not there."""
+
+
+class Client:
+    def __init__(self, url: str, token: str) -> None:
+        self.url = url
+        self.token = token
+        # A proxy for the way out has no business on the way to this machine.
+        self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def get(self, path: str, **query: str) -> Any:
+        """The decoded answer; a web server that starts again just now is waited for."""
+        target = f"{path}?{urlencode(query)}" if query else path
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                return self._ask("GET", target, None)
+            except OSError as error:
+                if time.monotonic() > deadline:
+                    raise ApiError(f"GET {self.url}{target}: {error}") from error
+                time.sleep(1)
+
+    def post(self, path: str, body: dict[str, Any]) -> Any:
+        """The decoded answer. Raises ApiError."""
+        try:
+            return self._ask("POST", path, json.dumps(body).encode())
+        except OSError as error:
+            raise ApiError(f"POST {self.url}{path}: {error}") from error
+
+    def _ask(self, method: str, path: str, body: bytes | None) -> Any:
+        request = urllib.request.Request(
+            f"{self.url}{path}",
+            data=body,
+            method=method,
+            headers={
+                "Authorization": f"Bearer {self.token}",
+                "Accept": "application/json",
+                "Content-Type": "application/json",
+            },
+        )
+        try:
+            with self.opener.open(request, timeout=TIMEOUT_S) as reply:
+                return json.load(reply)
+        except urllib.error.HTTPError as error:
+            with error:
+                said = error.read().decode(errors="replace")
+            raise ApiError(
+                f"{method} {path} was answered with {error.code}: {detail(said)}"
+            ) from error
+
+
+def detail(said: str) -> str:
+    """What a problem document says for people, or the beginning of whatever else came."""
+    try:
+        problem = json.loads(said)
+        return str(problem["detail"])
+    except (ValueError, KeyError, TypeError):
+        return said[:500]

@@ -1,0 +1,60 @@
+"""How far a run is: one line that is rewritten on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from typing import Any, TextIO
+
+BAR = 24
+QUIET_EVERY_S = 5.0
+
+
+class ProgressLine:
+    def __init__(self, out: TextIO = sys.stdout) -> None:
+        self.out = out
+        self.live = out.isatty()
+        self._last_phase = ""
+        self._last_at = 0.0
+
+    def show(self, run: dict[str, Any]) -> None:
+        """Draw a run as GET /api/v1/runs/{id} describes it."""
+        text = describe(run)
+        if self.live:
+            width = shutil.get_terminal_size().columns - 1
+            self._write(f"\r\x1b[K{text[:width]}")
+        elif self._is_due(str(run.get("phase"))):
+            self._write(f"{text}\n")
+
+    def end(self) -> None:
+        if self.live:
+            self._write("\n")
+
+    def _is_due(self, phase: str) -> bool:
+        now = time.monotonic()
+        if phase == self._last_phase and now - self._last_at < QUIET_EVERY_S:
+            return False
+        self._last_phase, self._last_at = phase, now
+        return True
+
+    def _write(self, text: str) -> None:
+        self.out.write(text)
+        self.out.flush()
+
+
+def describe(run: dict[str, Any]) -> str:
+    """One line: bar, trials, time left, phase and what is measured now."""
+    total, done = run.get("trials_total") or 0, run.get("trials_done") or 0
+    full = BAR * done // total if total else 0
+    parts = [f"[{'#' * full}{'.' * (BAR - full)}]", f"trial {done} of {total}"]
+    left = run.get("seconds_left")
+    if left is not None:
+        parts.append(f"about {left:.0f} s left")
+    parts.append(str(run.get("phase") or run.get("state")))
+    return "  ".join([*parts, *current(run)])
+
+
+def current(run: dict[str, Any]) -> list[str]:
+    trials = [job.get("current_trial") for job in run.get("jobs", [])]
+    return [f"{trial['case']} at {trial['commit'][:7]}" for trial in trials if trial][:1]

@@ -1,0 +1,112 @@
+"""The demo's git repository: a plain HTTP server in three commits."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from devstack.errors import DevstackError
+from devstack.places import CHECKOUT
+
+SOURCE = CHECKOUT / "agents" / "suites" / "hello" / "server.py"
+FIRST = "Serve a greeting"
+HARMLESS = "Say in the README how to start it"
+SLOWER = "Sign each greeting"
+DATES = {FIRST: "2026-01-05T09:00:00Z", HARMLESS: "2026-01-06T09:00:00Z"}
+DATES[SLOWER] = "2026-01-07T09:00:00Z"
+README = "# Hello\n\nA small HTTP server, made by `make demo`.\n"
+HOW = "\nStart it with `python3 server.py --port 8080`.\n"
+NO_WORK = "WORK = 0\n"
+MORE_WORK = "WORK = 600\n"
+
+
+class RepositoryError(DevstackError):
+    """The demo's repository cannot be made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commits:
+    """The full hashes of the three commits."""
+
+    first: str
+    harmless: str
+    slower: str
+
+
+def demo_repository(folder: Path) -> Commits:
+    """The three commits of the repository in `folder`, which is made if it lacks one of them.
+
+    Commits that were put on top are kept. Raises RepositoryError.
+    """
+    commits = known_commits(folder)
+    if commits is None or served_at(folder, commits.first) != SOURCE.read_text():
+        shutil.rmtree(folder, ignore_errors=True)
+        make(folder)
+        commits = known_commits(folder)
+    if commits is None:
+        raise RepositoryError(f"The commits of {folder} are not what was just committed there.")
+    return commits
+
+
+def make(folder: Path) -> None:
+    source = SOURCE.read_text()
+    if source.count(NO_WORK) != 1:
+        raise RepositoryError(f"{SOURCE} does not have one line `{NO_WORK.strip()}`.")
+    folder.mkdir(parents=True)
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    (folder / "server.py").write_text(source)
+    (folder / "README.md").write_text(README)
+    commit(folder, FIRST)
+    (folder / "README.md").write_text(README + HOW)
+    commit(folder, HARMLESS)
+    (folder / "server.py").write_text(source.replace(NO_WORK, MORE_WORK))
+    commit(folder, SLOWER)
+
+
+def commit(folder: Path, subject: str) -> None:
+    git(folder, "add", "--all")
+    # Fixed dates and a fixed author: the hashes are the same on every machine.
+    git(folder, "commit", "--quiet", "--no-verify", "-m", subject, date=DATES[subject])
+
+
+def known_commits(folder: Path) -> Commits | None:
+    if not (folder / ".git").is_dir():
+        return None
+    hashes: dict[str, str] = {}
+    for line in git(folder, "log", "--format=%H %s").splitlines():
+        sha, _, subject = line.partition(" ")
+        hashes[subject] = sha
+    if not all(subject in hashes for subject in DATES):
+        return None
+    return Commits(first=hashes[FIRST], harmless=hashes[HARMLESS], slower=hashes[SLOWER])
+
+
+def served_at(folder: Path, sha: str) -> str:
+    return git(folder, "show", f"{sha}:server.py")
+
+
+def git(folder: Path, *args: str, date: str = "") -> str:
+    """What git prints; the person's own settings (signing, hooks) have no say."""
+    stamp = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date} if date else {}
+    who = {
+        f"GIT_{role}_{part}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for part, value in (("NAME", "Pitwall demo"), ("EMAIL", "demo@pitwall.invalid"))
+    }
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *args],
+            env={**clean, **quiet, **who, **stamp},
+            capture_output=True,
+            text=True,
+        )
+    except OSError as error:
+        raise RepositoryError(f"The demo needs git: {error}") from error
+    if done.returncode != 0:
+        raise RepositoryError(f"git {args[0]} failed in {folder}: {done.stderr.strip()}")
+    return done.stdout

@@ -1,0 +1,76 @@
+"""A comparison as a table for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+HEADS = ("metric", "baseline", "contender", "change [95 % interval]", "verdict")
+UNKNOWN = "-"
+
+
+def comparison_text(comparison: dict[str, Any]) -> str:
+    """The verdict, a table for each case, notes and the address of the same in the browser."""
+    contender, baseline = comparison["contender"], comparison["baseline"]
+    lines = [
+        f"{short(contender)}  {contender['subject']!r}",
+        f"  against {short(baseline)}  {baseline['subject']!r}",
+        f"  {comparison['verdict'].upper()}: {comparison['summary']}",
+    ]
+    for case in comparison["cases"]:
+        lines += ["", f"  {case['case']['label'] or 'the only case'}", *table(rows(case))]
+    lines += [f"  note: {note}" for note in comparison.get("notes", [])]
+    return "\n".join([*lines, "", f"  {comparison['web_url']}", ""])
+
+
+def short(commit: dict[str, Any]) -> str:
+    return str(commit["commit"])[:10]
+
+
+def rows(case: dict[str, Any]) -> list[Sequence[str]]:
+    return [HEADS, *(row(metric) for metric in case["metrics"])]
+
+
+def row(metric: dict[str, Any]) -> Sequence[str]:
+    unit = metric["unit"]
+    return (
+        ("* " if metric["primary"] else "  ") + metric["title"],
+        quantity(metric["baseline"], unit),
+        quantity(metric["contender"], unit),
+        f"{percent(metric['change'])} {interval(metric['interval'])}",
+        metric["verdict"],
+    )
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """A number of three or four digits that matter, with its unit; seconds as ms or us."""
+    if value is None:
+        return UNKNOWN
+    if unit == "s" and 0 < abs(value) < 1:
+        small = abs(value) < 1e-3
+        return quantity(value * (1e6 if small else 1e3), "us" if small else "ms")
+    digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2 if abs(value) >= 10 else 3
+    return f"{value:,.{digits}f} {'' if unit == '1' else unit}".rstrip()
+
+
+def percent(share: float | None) -> str:
+    return UNKNOWN if share is None else f"{100 * share:+.1f} %"
+
+
+def interval(ends: Sequence[float] | None) -> str:
+    if ends is None:
+        return "[unknown]"
+    return f"[{100 * ends[0]:+.1f}, {100 * ends[1]:+.1f}]"
+
+
+def table(cells: list[Sequence[str]]) -> list[str]:
+    """The rows with columns aligned: text to the left, numbers to the right."""
+    widths = [max(len(row[column]) for row in cells) for column in range(len(HEADS))]
+    return [
+        "    "
+        + "  ".join(
+            text.ljust(width) if column in (0, 4) else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]

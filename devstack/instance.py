@@ -1,0 +1,128 @@
+"""One instance of Pitwall on this machine: its folder under `.pitwall`, which one process holds."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from devstack.errors import DevstackError
+from devstack.filelock import try_lock
+from devstack.places import STATE
+
+USUAL_PORT = 8000
+MOST_COPIES = 9
+# How long a guard may take to end what a killed supervisor left.
+LEFTOVER_S = 50.0
+
+
+class InstanceError(DevstackError):
+    """The instance is in use."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """`lock` is the descriptor that holds it; `root` is the folder of all that it keeps."""
+
+    name: str
+    root: Path
+    lock: int
+
+    def log(self, name: str) -> Path:
+        return self.root / "logs" / f"{name}.log"
+
+    def secret_key(self) -> str:
+        """Made once, readable by its owner alone."""
+        path = self.root / "secret_key"
+        with contextlib.suppress(FileNotFoundError):
+            if key := path.read_text().strip():
+                return key
+        path.unlink(missing_ok=True)
+        key = secrets.token_urlsafe(48)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(key)
+        return key
+
+    def port(self) -> int:
+        """The port of last time, else the usual one, else any; the first of them that is free."""
+        path = self.root / "port"
+        remembered = int(path.read_text()) if path.exists() else USUAL_PORT
+        port = next(port for port in (remembered, USUAL_PORT, any_port()) if is_free(port))
+        path.write_text(str(port))
+        return port
+
+    def announce(self, url: str) -> None:
+        """Leave word for a second process that finds the lock taken."""
+        (self.root / "running.json").write_text(json.dumps({"pid": os.getpid(), "url": url}))
+
+
+def hold_instance(name: str) -> Instance:
+    """The instance of this name. Raises InstanceError while another process runs it."""
+    root = STATE / name
+    deadline = time.monotonic() + LEFTOVER_S
+    while (lock := try_lock(root / "lock")) is None:
+        pid, url = running(root)
+        if pid is None or is_alive(pid):
+            at = f" at {url}" if url else ""
+            who = f" (process {pid})" if pid else ""
+            raise InstanceError(f"Pitwall runs already in this checkout{at}{who}. Stop it first.")
+        if time.monotonic() > deadline:
+            raise InstanceError(f"What process {pid} left in {root} does not end. See its logs.")
+        time.sleep(0.1)
+    return fresh(Instance(name=name, root=root, lock=lock))
+
+
+def hold_free_instance(name: str) -> Instance:
+    """The instance of this name, or the first of `name-2`, `name-3`… that nobody uses."""
+    names = [name, *(f"{name}-{number}" for number in range(2, MOST_COPIES + 1))]
+    for candidate in names:
+        root = STATE / candidate
+        lock = try_lock(root / "lock")
+        if lock is not None:
+            return fresh(Instance(name=candidate, root=root, lock=lock))
+    raise InstanceError(f"{MOST_COPIES} of the instance {name} are in use. Wait for one to end.")
+
+
+def fresh(instance: Instance) -> Instance:
+    instance.announce("")
+    return instance
+
+
+def running(root: Path) -> tuple[int | None, str]:
+    try:
+        said = json.loads((root / "running.json").read_text())
+    except (OSError, ValueError):
+        return None, ""
+    return said["pid"], said["url"]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def any_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        # As gunicorn does: a port whose last connections fade away is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

