@@ -38,3 +38,8 @@ def member_for_token(secret: str) -> tuple[Member, ApiToken]:
 
 def tokens_of(member: Member) -> QuerySet[ApiToken]:
     return member.team.api_tokens.select_related("user").filter(revoked_at=None).order_by("name")
+
+
+def members_of(member: Member) -> QuerySet[Membership]:
+    """Who is in the member's team, by user name."""
+    return member.team.memberships.select_related("user").order_by("user__username")

@@ -4,14 +4,21 @@
 def format_value(value: float | None, unit: str) -> str:
     """`value` of a metric with its unit, three to four significant digits; unknown is "–".
 
-    Seconds are shown in ms or µs where that reads better, bytes by powers of 1024.
+    Seconds are shown in ms or µs where that reads better, bytes by powers of 1024, ratios in per
+    cent, and counts without a unit.
     """
     if value is None:
         return "–"
-    if unit == "s":
-        return format_seconds(value)
-    if unit == "B":
-        return format_bytes(value)
+    if unit in {"s", "B"}:
+        return format_seconds(value) if unit == "s" else format_bytes(value)
+    if unit == "s/1k":
+        return f"{format_seconds(value)} / 1k"
+    if unit == "B/s":
+        return f"{format_bytes(value)}/s"
+    if unit == "ratio":
+        return f"{value * 100:.2f} %"
+    if unit == "count":
+        return f"{value:,.0f}".replace(",", "\u202f")
     return f"{_significant(value)} {unit}".strip()
 
 

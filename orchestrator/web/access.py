@@ -1,0 +1,35 @@
+"""Who asks: the signed-in user as a member of their team."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.selectors import member_for_user
+
+P = ParamSpec("P")
+
+
+def member_of(request: HttpRequest) -> Member:
+    """The member who asks, looked up once a request; PermissionRefusedError without a team."""
+    member = getattr(request, "pitwall_member", None)
+    if member is None:
+        member = member_for_user(request.user)
+        request.pitwall_member = member  # type: ignore[attr-defined]
+    return member
+
+
+def for_member(
+    view: Callable[Concatenate[HttpRequest, Member, P], HttpResponse],
+) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    """A view that wants `(request, member, …)`; whoever is not logged in is sent to log in."""
+
+    @login_required
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        return view(request, member_of(request), *args, **kwargs)
+
+    return wrapped

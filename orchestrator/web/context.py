@@ -1,0 +1,59 @@
+"""What every page's frame shows: the member, the team and the navigation."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.core.errors import PermissionRefusedError
+from orchestrator.web.access import member_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NavigationItem:
+    url_name: str
+    title: str
+    active: bool
+
+
+#: (url name, title, prefixes of the url names that belong to it)
+_ITEMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("overview", "Overview", ("overview",)),
+    ("runs", "Runs", ("run", "trial")),
+    ("compare", "Compare", ("compare",)),
+    ("history", "History", ("history",)),
+    ("benchmarks", "Benchmarks", ("benchmark", "project")),
+    ("hosts", "Hosts", ("host", "profile")),
+    ("schedules", "Schedules", ("schedule",)),
+    ("settings", "Settings", ("settings", "token")),
+)
+
+
+def navigation(request: HttpRequest) -> dict[str, Any]:
+    """`member`, `navigation` and `may_write` for the templates; nothing for a visitor."""
+    member = _member(request)
+    if member is None:
+        return {"member": None, "navigation": ()}
+    match = getattr(request, "resolver_match", None)
+    here = (match.url_name or "") if match else ""
+    return {
+        "member": member,
+        "navigation": tuple(
+            NavigationItem(url_name=name, title=title, active=here.startswith(prefixes))
+            for name, title, prefixes in _ITEMS
+        ),
+        "may_write": member.role in {Role.MEMBER, Role.ADMIN},
+        "may_administrate": member.role == Role.ADMIN,
+    }
+
+
+def _member(request: HttpRequest) -> Member | None:
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
+        return None
+    try:
+        return member_of(request)
+    except PermissionRefusedError:
+        return None

@@ -1,0 +1,23 @@
+"""What a new benchmark begins with."""
+
+from textwrap import dedent
+
+DEFINITION = dedent(
+    """\
+    version: 1
+    title: Hello, world
+    subject:
+      build: []
+      start: ["{python}", "server.py", "--port", "{port}"]
+      ready: {path: /, status: 200, timeout_s: 10}
+    load:
+      tool: oha
+      path: /
+      connections: "{connections}"
+      duration_s: 30
+      warmup_s: 10
+    matrix:
+      connections: [10, 50]
+    rounds: 7
+    """
+)

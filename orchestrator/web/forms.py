@@ -1,0 +1,197 @@
+"""Forms: they check what is simple about the input; the services check what it means."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import NON_FIELD_ERRORS
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.selectors import benchmarks_of, projects_of
+from orchestrator.core.errors import ConflictError, HostError, InvalidRequestError
+from orchestrator.fleet.models import Host, HostState
+from orchestrator.fleet.selectors import credentials_of, hosts_of, profiles_of
+
+#: What a form shows at its fields; all else becomes an error page.
+FORM_ERRORS = (InvalidRequestError, ConflictError, HostError)
+UNUSABLE = frozenset({HostState.UNCONFIRMED, HostState.DISABLED})
+
+
+class TeamForm(forms.Form):
+    """A form whose choices are those of the member's team."""
+
+    #: Names of services' fields that this form calls otherwise.
+    renamed: dict[str, str] = {}
+
+    def __init__(self, member: Member, *args: Any, **kwargs: Any) -> None:
+        self.member = member
+        super().__init__(*args, label_suffix="", **kwargs)
+
+    @property
+    def status(self) -> int:
+        """The HTTP status of a page with this form."""
+        return 422 if self.is_bound and self.errors else 200
+
+    def show_error(self, error: Exception, default: str | None = None) -> None:
+        """Puts a service's refusal beside the field that it names, else beside `default`."""
+        named = getattr(error, "field", None) or ""
+        field = self.renamed.get(named, named)
+        place = field if field in self.fields else default
+        self.add_error(place or NON_FIELD_ERRORS, str(error))
+
+
+class HostsField(forms.MultipleChoiceField):
+    widget = forms.CheckboxSelectMultiple
+
+
+class MeasureForm(TeamForm):
+    """What runs and schedules have in common: a benchmark, hosts, rounds."""
+
+    benchmark = forms.ChoiceField()
+    hosts = HostsField(error_messages={"required": "Choose at least one host."})
+    rounds = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=100,
+        help_text="Empty: as many as the definition says. 5 is the least for a verdict.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.host_rows = list(hosts_of(self.member))
+        self._field("benchmark").choices = benchmark_choices(self.member)
+        self._field("hosts").choices = [(host.name, host.name) for host in self.host_rows]
+
+    def shown_hosts(self) -> list[tuple[Host, bool, bool]]:
+        """Each host of the team, whether it is chosen, and whether it can be used."""
+        chosen = self["hosts"].value() or []
+        return [(host, host.name in chosen, host.state not in UNUSABLE) for host in self.host_rows]
+
+    def _field(self, name: str) -> Any:
+        return self.fields[name]
+
+
+class RunForm(MeasureForm):
+    renamed = {"contenders": "contender"}
+
+    baseline = forms.CharField(
+        max_length=200, help_text="Branch, tag or commit that the others are compared with."
+    )
+    contender = forms.CharField(max_length=200, help_text="Branch, tag or commit to be judged.")
+    second_contender = forms.CharField(
+        max_length=200, required=False, help_text="Optional: measured in the same rounds."
+    )
+    field_order = ("benchmark", "baseline", "contender", "second_contender", "hosts", "rounds")
+
+
+class ScheduleForm(MeasureForm):
+    renamed = {"baseline_ref": "baseline", "contender_ref": "contender"}
+
+    name = forms.CharField(max_length=100)
+    cron = forms.CharField(
+        max_length=100, initial="0 3 * * *", help_text="Five fields, in UTC: 0 3 * * * is 03:00."
+    )
+    baseline = forms.CharField(max_length=200, help_text="Such as a release tag.")
+    contender = forms.CharField(max_length=200, help_text="Such as the branch main.")
+
+
+class HostForm(TeamForm):
+    renamed = {"credential_id": "credential", "work_dir": "name", "python": "name"}
+
+    KEY_SOURCES = (
+        ("generate", "Let Pitwall make a new key pair"),
+        ("stored", "Use a key that is stored already"),
+        ("paste", "Paste a private key"),
+    )
+    name = forms.CharField(max_length=60, help_text="Lower-case letters, digits and dashes.")
+    profile = forms.ChoiceField(help_text="What kind of machine it is.")
+    address = forms.CharField(max_length=253, help_text="Host name or IP address.")
+    port = forms.IntegerField(min_value=1, max_value=65535, initial=22)
+    login = forms.CharField(max_length=64, label="User", help_text="Who to log in as; not root.")
+    key_source = forms.ChoiceField(
+        choices=KEY_SOURCES,
+        widget=forms.RadioSelect,
+        initial="generate",
+        label="Key to log in with",
+    )
+    credential = forms.ChoiceField(required=False, label="Stored key")
+    private_key = forms.CharField(
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 5, "spellcheck": "false", "autocomplete": "off"}),
+        help_text="OpenSSH or PEM, without passphrase. Kept encrypted, never shown again.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        profiles = [(each.slug, each.name) for each in profiles_of(self.member)]
+        keys = [(str(k.pk), f"{k.name} · {k.fingerprint}") for k in credentials_of(self.member)]
+        self.fields["profile"].choices = profiles  # type: ignore[attr-defined]
+        self.fields["credential"].choices = [("", "—"), *keys]  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        wanted = {"stored": "credential", "paste": "private_key"}.get(data.get("key_source", ""))
+        if wanted and not data.get(wanted):
+            self.add_error(wanted, "Needed for the way chosen above.")
+        return data
+
+
+class ProfileForm(TeamForm):
+    slug = forms.CharField(max_length=60, label="Short name", help_text="Such as thinkpad-t490s.")
+    name = forms.CharField(max_length=100)
+    cpu_model = forms.CharField(max_length=120, required=False, label="CPU model")
+    cores = forms.IntegerField(required=False, min_value=1, max_value=4096)
+    threads = forms.IntegerField(required=False, min_value=1, max_value=8192)
+    memory_gib = forms.DecimalField(
+        required=False, min_value=0, max_value=100_000, label="Memory in GiB"
+    )
+    os = forms.CharField(max_length=100, required=False, label="Operating system")
+    price_per_hour = forms.DecimalField(
+        required=False, min_value=0, max_digits=9, decimal_places=4, label="Price an hour"
+    )
+
+
+class ProjectForm(TeamForm):
+    slug = forms.SlugField(max_length=60, label="Short name", help_text="Used in addresses.")
+    name = forms.CharField(max_length=100, required=False)
+    repository_url = forms.CharField(
+        max_length=500, label="Repository", help_text="https://… or git@host:path."
+    )
+    default_branch = forms.CharField(max_length=200, initial="main")
+
+
+class DefinitionForm(TeamForm):
+    source = forms.CharField(
+        strip=False,
+        label="Definition (YAML)",
+        widget=forms.Textarea(attrs={"rows": 24, "spellcheck": "false", "class": "code"}),
+    )
+
+
+class BenchmarkForm(DefinitionForm):
+    project = forms.ChoiceField()
+    slug = forms.CharField(max_length=60, label="Short name", help_text="Such as hello-world.")
+    field_order = ("project", "slug", "source")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices = [(project.slug, project.name) for project in projects_of(self.member)]
+        self.fields["project"].choices = choices  # type: ignore[attr-defined]
+
+
+class TokenForm(TeamForm):
+    name = forms.CharField(max_length=100, help_text="What will use it, such as “CI of server”.")
+
+
+def benchmark_choices(member: Member) -> list[tuple[str, str]]:
+    return [(benchmark_key(each), _label(each)) for each in benchmarks_of(member)]
+
+
+def benchmark_key(benchmark: Benchmark) -> str:
+    """`project/slug`, the name of a benchmark in forms and addresses."""
+    return f"{benchmark.project.slug}/{benchmark.slug}"
+
+
+def _label(benchmark: Benchmark) -> str:
+    return f"{benchmark.title} ({benchmark_key(benchmark)})"

@@ -1,0 +1,76 @@
+"""What holds for every response: the content security policy, and errors as pages."""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from orchestrator.core.errors import (
+    ConflictError,
+    HostError,
+    InvalidRequestError,
+    NotFoundError,
+    PermissionRefusedError,
+    PitwallError,
+)
+
+GetResponse = Callable[[HttpRequest], HttpResponse]
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+    )
+)
+
+#: The one map from errors to HTTP; the first class that fits counts.
+STATUS: tuple[tuple[type[PitwallError], int, str], ...] = (
+    (NotFoundError, 404, "Not found"),
+    (PermissionRefusedError, 403, "Not allowed"),
+    (InvalidRequestError, 400, "That cannot be done"),
+    (ConflictError, 409, "Not possible now"),
+    (HostError, 502, "The host could not be used"),
+    (PitwallError, 500, "Something went wrong"),
+)
+
+
+def content_security_policy(get_response: GetResponse) -> GetResponse:
+    """Nothing inline and nothing from elsewhere; a view may set a policy of its own."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        response.headers.setdefault("Content-Security-Policy", POLICY)
+        return response
+
+    return middleware
+
+
+def translate_errors(get_response: GetResponse) -> GetResponse:
+    """Errors that no form has shown at a field become a page with the fitting status."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        return get_response(request)
+
+    middleware.process_exception = _error_page  # type: ignore[attr-defined]
+    return middleware
+
+
+def status_of(error: PitwallError) -> tuple[int, str]:
+    """The HTTP status of an error and its headline."""
+    return next((status, title) for kind, status, title in STATUS if isinstance(error, kind))
+
+
+def _error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
+    if not isinstance(error, PitwallError):
+        return None
+    status, title = status_of(error)
+    partial = "#message" if request.headers.get("HX-Request") else ""
+    context = {"title": title, "message": str(error), "status": status}
+    return render(request, f"error.html{partial}", context, status=status)

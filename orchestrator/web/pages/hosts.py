@@ -1,0 +1,118 @@
+"""Hosts: the list, one host, adding one over SSH, confirming its key."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.core.errors import HostError
+from orchestrator.fleet.models import Credential
+from orchestrator.fleet.selectors import credentials_of, host_for, hosts_of, latest_snapshot
+from orchestrator.fleet.services import (
+    NewHost,
+    add_credential,
+    add_host,
+    confirm_host_key,
+    remove_host,
+    scan_again,
+)
+from orchestrator.runs.selectors import jobs_on
+from orchestrator.web.access import for_member
+from orchestrator.web.forms import FORM_ERRORS, HostForm
+
+LATEST_JOBS = 20
+
+
+@for_member
+def hosts(request: HttpRequest, member: Member) -> HttpResponse:
+    return render(request, "hosts/list.html", {"hosts": hosts_of(member)})
+
+
+@for_member
+def host(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    found = host_for(member, host_id)
+    context = {
+        "host": found,
+        "snapshot": latest_snapshot(found),
+        "jobs": jobs_on(found)[:LATEST_JOBS],
+    }
+    return render(request, "hosts/detail.html", context)
+
+
+@for_member
+def new_host(request: HttpRequest, member: Member) -> HttpResponse:
+    member.require(Role.ADMIN, to="add a host")
+    form = HostForm(member, request.POST if request.method == "POST" else None)
+    made = None
+    if form.is_valid():
+        try:
+            made = _credential(member, form)
+            found, _ = add_host(member=member, new=_new_host(form, made))
+        except FORM_ERRORS as error:
+            form = _again(form, made)
+            form.show_error(error, default="address" if isinstance(error, HostError) else None)
+        else:
+            return redirect("host-confirm", found.pk)
+    context = {"form": form, "made": made, "credentials": credentials_of(member)}
+    return render(request, "hosts/new.html", context, status=form.status)
+
+
+@for_member
+def confirm(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    """Shows the key that the host shows now; pins the one that the member has looked at."""
+    if request.method == "POST":
+        shown = request.POST.get("host_key", "")
+        confirm_host_key(member=member, host_id=host_id, host_key=shown)
+        return redirect("host", host_id)
+    found = host_for(member, host_id)
+    key, problem = None, ""
+    try:
+        key = scan_again(member=member, host_id=host_id)
+    except HostError as error:
+        problem = str(error)
+    context = {"host": found, "key": key, "problem": problem}
+    return render(request, "hosts/confirm.html", context, status=502 if problem else 200)
+
+
+@for_member
+@require_POST
+def remove(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    remove_host(member=member, host_id=host_id)
+    return redirect("hosts")
+
+
+def _credential(member: Member, form: HostForm) -> Credential | None:
+    """The key pair that the form asks to make; None where a stored one was chosen."""
+    data = form.cleaned_data
+    if data["key_source"] == "stored":
+        return None
+    pasted = data["private_key"] if data["key_source"] == "paste" else None
+    return add_credential(member=member, name=f"{data['name']} key", private_key=pasted)
+
+
+def _new_host(form: HostForm, made: Credential | None) -> NewHost:
+    data = form.cleaned_data
+    return NewHost(
+        name=data["name"],
+        profile_slug=data["profile"],
+        address=data["address"],
+        port=data["port"],
+        login=data["login"],
+        credential_id=made.pk if made else UUID(data["credential"]),
+    )
+
+
+def _again(form: HostForm, made: Credential | None) -> HostForm:
+    """The form once more; a key that was made meanwhile is now a stored one, and chosen."""
+    if made is None:
+        return form
+    data = form.data.copy()
+    data.setlist("key_source", ["stored"])
+    data.setlist("credential", [str(made.pk)])
+    data.setlist("private_key", [""])
+    form = HostForm(form.member, data)
+    form.full_clean()
+    return form

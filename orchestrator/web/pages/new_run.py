@@ -1,0 +1,108 @@
+"""Asking for a run: the form, and what the run would take before it is started."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.runs.selectors import run_for
+from orchestrator.runs.services import RunPlan, RunRequest, create_run, plan_run
+from orchestrator.web.access import for_member
+from orchestrator.web.forms import FORM_ERRORS, RunForm, benchmark_key
+from orchestrator.web.refs import ref_choices
+
+PREFILLED = ("benchmark", "baseline", "contender", "second_contender", "rounds")
+
+
+@for_member
+def new_run(request: HttpRequest, member: Member) -> HttpResponse:
+    """The form; prefilled from the address, or from an earlier run (`?again=`)."""
+    if request.method != "POST":
+        return _page(request, RunForm(member, initial=_initial(request, member)))
+    form = RunForm(member, request.POST)
+    if form.is_valid():
+        try:
+            run = create_run(member=member, request=_run_request(form))
+        except FORM_ERRORS as error:
+            form.show_error(error)
+        else:
+            return redirect("run", run.pk)
+    return _page(request, form)
+
+
+@for_member
+@require_POST
+def preview(request: HttpRequest, member: Member) -> HttpResponse:
+    """What the run would take: the panel alone for htmx, the whole page for a plain button."""
+    form = RunForm(member, request.POST)
+    plan = _plan(form, member) if form.is_valid() else None
+    if not request.headers.get("HX-Request"):
+        return _page(request, form, plan)
+    _forget_what_is_missing(form)
+    return render(request, "runs/new.html#answer", {"form": form, "plan": plan, "answer": True})
+
+
+def _plan(form: RunForm, member: Member) -> RunPlan | None:
+    try:
+        return plan_run(member=member, request=_run_request(form))
+    except FORM_ERRORS as error:
+        form.show_error(error)
+        return None
+
+
+def _forget_what_is_missing(form: RunForm) -> None:
+    """While somebody is still typing, an empty field is no mistake."""
+    for name in list(form.errors):
+        if name in form.fields and not form[name].value():
+            del form.errors[name]
+
+
+def _run_request(form: RunForm) -> RunRequest:
+    data = form.cleaned_data
+    project, _, benchmark = data["benchmark"].rpartition("/")
+    contenders = (data["contender"], data["second_contender"])
+    return RunRequest(
+        project=project,
+        benchmark=benchmark,
+        baseline=data["baseline"],
+        contenders=tuple(ref for ref in contenders if ref),
+        hosts=tuple(data["hosts"]),
+        rounds=data["rounds"],
+    )
+
+
+def _initial(request: HttpRequest, member: Member) -> dict[str, Any]:
+    again = request.GET.get("again", "")
+    if again:
+        return _again(member, again)
+    given: dict[str, Any] = {name: request.GET[name] for name in PREFILLED if name in request.GET}
+    return {**given, "hosts": request.GET.getlist("hosts")}
+
+
+def _again(member: Member, again: str) -> dict[str, Any]:
+    run = run_for(member, _uuid(again))
+    shas = [variant.commit.sha for variant in run.variants.all()]
+    return {
+        "benchmark": benchmark_key(run.definition.benchmark),
+        "baseline": shas[0],
+        "contender": shas[1],
+        "second_contender": shas[2] if len(shas) > 2 else "",
+        "rounds": run.rounds,
+        "hosts": [job.host.name for job in run.jobs.all()],
+    }
+
+
+def _uuid(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        return UUID(int=0)
+
+
+def _page(request: HttpRequest, form: RunForm, plan: RunPlan | None = None) -> HttpResponse:
+    key = form["benchmark"].value() or ""
+    context = {"form": form, "plan": plan, "refs": ref_choices(form.member, key)}
+    return render(request, "runs/new.html", context, status=form.status)

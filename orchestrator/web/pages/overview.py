@@ -1,0 +1,31 @@
+"""The first page: what ran, what runs, what will run."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.templatetags.static import static
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.selectors import projects_of
+from orchestrator.fleet.selectors import hosts_of
+from orchestrator.runs.selectors import runs_of, schedules_of
+from orchestrator.web.access import for_member
+from orchestrator.web.verdicts import verdict_cards
+
+LATEST_RUNS = 8
+NEXT_SCHEDULES = 5
+
+
+@for_member
+def overview(request: HttpRequest, member: Member) -> HttpResponse:
+    latest = runs_of(member)[:LATEST_RUNS]
+    context = {
+        "runs": [(run, verdict_cards(member, run)) for run in latest],
+        "hosts": hosts_of(member),
+        "projects": projects_of(member),
+        "schedules": schedules_of(member).filter(enabled=True).order_by("next_at")[:NEXT_SCHEDULES],
+    }
+    return render(request, "overview.html", context)
+
+
+def favicon(request: HttpRequest) -> HttpResponse:
+    return redirect(static("favicon.svg"), permanent=True)

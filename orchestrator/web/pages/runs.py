@@ -1,0 +1,102 @@
+"""Runs: the list, one run live, its trials, its end."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
+from django.shortcuts import redirect, render
+from django.utils.http import parse_etags
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.core.ids import digest_of
+from orchestrator.runs.models import Run
+from orchestrator.runs.selectors import RunProgress, progress_of, run_for, runs_of, trials_of
+from orchestrator.runs.services import cancel_run
+from orchestrator.runs.states import RUN_ENDED, TrialState
+from orchestrator.web.access import for_member
+from orchestrator.web.forms import benchmark_key
+from orchestrator.web.verdicts import verdict_cards
+
+RUNS_A_PAGE = 25
+TRIALS_A_PAGE = 200
+LATEST_TRIALS = 40
+
+
+@for_member
+def runs(request: HttpRequest, member: Member) -> HttpResponse:
+    page = Paginator(runs_of(member), RUNS_A_PAGE).get_page(request.GET.get("page"))
+    rows = [(run, verdict_cards(member, run)) for run in page]
+    return render(request, "runs/list.html", {"page": page, "runs": rows})
+
+
+@for_member
+def run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
+    found = run_for(member, run_id)
+    return render(request, "runs/detail.html", _live(member, found, progress_of(found)))
+
+
+@for_member
+def progress(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
+    """The live panel; 304 when nothing moved. A run that has ended asks for its whole page."""
+    found = run_for(member, run_id)
+    now = progress_of(found)
+    tag = entity_tag(now)
+    if tag in parse_etags(request.headers.get("If-None-Match", "")):
+        response: HttpResponse = HttpResponseNotModified()
+    else:
+        response = render(request, "runs/detail.html#live", _live(member, found, now))
+    if found.state in RUN_ENDED and request.headers.get("HX-Request"):
+        response.headers["HX-Refresh"] = "true"
+    response.headers["ETag"] = tag
+    response.headers["Cache-Control"] = "private, no-cache"
+    return response
+
+
+@for_member
+def trials(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
+    found = run_for(member, run_id)
+    ordered = trials_of(found).order_by("job__host__name", "position")
+    page = Paginator(ordered, TRIALS_A_PAGE).get_page(request.GET.get("page"))
+    return render(request, "runs/trials.html", {"run": found, "page": page})
+
+
+@for_member
+@require_POST
+def cancel(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
+    cancel_run(member=member, run_id=run_id)
+    return redirect("run", run_id)
+
+
+def entity_tag(now: RunProgress) -> str:
+    """Changes when anything moves that the live panel shows, the passing of time aside."""
+    jobs = [
+        [part.job.state, part.job.phase, part.job.message, part.job.round, part.trials_done,
+         part.trials_failed, str(part.job.current_trial)]
+        for part in now.jobs
+    ]  # fmt: skip
+    cancelled = now.run.cancel_requested_at is not None
+    return f'"{digest_of([now.run.state, now.run.message, cancelled, jobs])[:32]}"'
+
+
+def _live(member: Member, found: Run, now: RunProgress) -> dict[str, Any]:
+    done = trials_of(found).exclude(state__in=[TrialState.PLANNED, TrialState.SKIPPED])
+    return {
+        "run": found,
+        "progress": now,
+        "share": round(100 * now.trials_done / now.trials_total) if now.trials_total else 0,
+        "ended": found.state in RUN_ENDED,
+        "poll_headers": json.dumps({"If-None-Match": entity_tag(now)}),
+        "took_s": _took_s(found),
+        "cards": verdict_cards(member, found),
+        "trials": done.order_by("-ended_at", "-position")[:LATEST_TRIALS],
+        "benchmark_key": benchmark_key(found.definition.benchmark),
+    }
+
+
+def _took_s(found: Run) -> float | None:
+    if found.started_at is None or found.ended_at is None:
+        return None
+    return (found.ended_at - found.started_at).total_seconds()

@@ -1,0 +1,49 @@
+"""What forms offer where a branch, tag or commit is asked for."""
+
+from dataclasses import dataclass
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.selectors import benchmark_for, benchmarks_of, recent_commits
+from orchestrator.benchmarks.services import repository_of
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefChoice:
+    value: str
+    label: str
+
+
+def benchmark_of_key(member: Member, key: str) -> Benchmark:
+    """The benchmark that `project/slug`, or `slug` alone, names."""
+    project, _, slug = key.rpartition("/")
+    return benchmark_for(member, slug, project or None)
+
+
+def chosen_benchmark(member: Member, key: str) -> Benchmark | None:
+    """The benchmark of an address; without one the team's first, if it has any."""
+    return benchmark_of_key(member, key) if key else benchmarks_of(member).first()
+
+
+def ref_choices(member: Member, key: str) -> list[RefChoice]:
+    """Branches and the newest known commits of a benchmark's project."""
+    try:
+        benchmark = chosen_benchmark(member, key)
+    except NotFoundError:
+        return []
+    if benchmark is None:
+        return []
+    commits = recent_commits(benchmark.project)
+    return [
+        *(RefChoice(value=name, label="branch") for name in _branches(benchmark)),
+        *(RefChoice(value=commit.short_sha, label=commit.subject) for commit in commits),
+    ]
+
+
+def _branches(benchmark: Benchmark) -> list[str]:
+    """Of the local mirror; none where it has not been fetched yet."""
+    try:
+        return repository_of(benchmark.project).branches()
+    except InvalidRequestError:
+        return []

@@ -1,0 +1,142 @@
+"""Numbers, times, states and verdicts as the pages show them."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from orchestrator.core import units
+
+register = template.Library()
+
+#: A symbol beside each word, so that colour never stands alone.
+VERDICT_SYMBOLS = {
+    "improved": "▲",
+    "regressed": "▼",
+    "equivalent": "＝",
+    "trivial": "≈",
+    "inconclusive": "?",
+}
+STATE_SYMBOLS = {
+    "queued": "○",
+    "planned": "○",
+    "preparing": "◔",
+    "running": "◑",
+    "measuring": "◑",
+    "finished": "●",
+    "measured": "●",
+    "ready": "●",
+    "valid": "✓",
+    "suspect": "!",
+    "invalid": "✕",
+    "failed": "✕",
+    "unreachable": "✕",
+    "cancelled": "–",
+    "skipped": "–",
+    "disabled": "–",
+    "unconfirmed": "!",
+}
+_AGES = ((60, "s"), (60, "min"), (24, "h"), (30, "d"))
+
+register.filter("change", units.format_change)
+register.filter("duration", units.format_duration)
+register.filter("size", units.format_bytes)
+register.filter("quantity", units.format_value)
+
+
+@register.filter
+def interval(pair: tuple[float, float] | None) -> str:
+    """A confidence interval of a change: "−3.1 % to −1.2 %"."""
+    if pair is None:
+        return "–"
+    return f"{units.format_change(pair[0])} to {units.format_change(pair[1])}"
+
+
+@register.filter
+def quantities(pair: tuple[float, float] | None, unit: str) -> str:
+    """A confidence interval of a value with its unit."""
+    if pair is None:
+        return "–"
+    return f"{units.format_value(pair[0], unit)} to {units.format_value(pair[1], unit)}"
+
+
+@register.filter
+def ago(instant: datetime | None) -> SafeString | str:
+    """A time as seen from now, with the exact instant as its title."""
+    if instant is None:
+        return "–"
+    seconds = (timezone.now() - instant).total_seconds()
+    text = f"in {_age(-seconds)}" if seconds < -1 else f"{_age(seconds)} ago"
+    return format_html(
+        '<time datetime="{}" title="{} UTC">{}</time>',
+        instant.isoformat(timespec="seconds"),
+        instant.strftime("%Y-%m-%d %H:%M:%S"),
+        "just now" if 0 <= seconds < 2 else text,
+    )
+
+
+@register.filter
+def stamp(instant: datetime | None) -> SafeString | str:
+    """An exact instant, to the millisecond, UTC."""
+    if instant is None:
+        return "–"
+    text = instant.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    return format_html('<time datetime="{}">{} UTC</time>', instant.isoformat(), text)
+
+
+@register.filter
+def epoch(instant: datetime | None) -> str:
+    return "" if instant is None else f"{instant.timestamp():.1f}"
+
+
+@register.filter
+def short(sha: str | None) -> str:
+    """The first ten digits of a commit's hash."""
+    return (sha or "–")[:10]
+
+
+@register.filter
+def facts(value: dict[str, Any]) -> list[tuple[str, str]]:
+    """Nested facts as rows: ("memory › total", "…")."""
+    return [(" › ".join(path), shown) for path, shown in _flat(value, ())]
+
+
+@register.filter
+def words(code: str) -> str:
+    """A code such as `server_died` in words."""
+    return str(code).replace("_", " ")
+
+
+@register.inclusion_tag("components/_verdict.html")
+def verdict(name: str) -> dict[str, str]:
+    return {"name": str(name), "symbol": VERDICT_SYMBOLS.get(str(name), "?")}
+
+
+@register.inclusion_tag("components/_state.html")
+def state(name: str, title: str = "") -> dict[str, str]:
+    name = str(name)
+    return {"name": name, "title": title or name, "symbol": STATE_SYMBOLS.get(name, "○")}
+
+
+def _age(seconds: float) -> str:
+    amount = max(0.0, seconds)
+    for size, unit in _AGES:
+        if amount < size:
+            return f"{int(amount)} {unit}"
+        amount /= size
+    months = int(amount)
+    return f"{months} months" if months < 24 else f"{months // 12} years"
+
+
+def _flat(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _flat(inner, (*path, words(key)))
+    elif isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
+        yield path, ", ".join(str(item) for item in value) or "–"
+    else:
+        yield path, "unknown" if value is None else str(value)

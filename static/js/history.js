@@ -1,0 +1,81 @@
+// One metric along the commits: a line with the band of its intervals; a point leads to the
+// comparison with the point before it.
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+let chart = null;
+
+function colour(name) {
+  // Canvas does not know light-dark(): let the style sheet engine resolve it.
+  const probe = document.createElement("span");
+  probe.hidden = true;
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const resolved = getComputedStyle(probe).color;
+  probe.remove();
+  return resolved;
+}
+
+function faint(ink) {
+  return ink.replace(/^rgb\((.*)\)$/, "rgba($1, 0.18)");
+}
+
+function datasets(data) {
+  const ink = colour("--series-1");
+  const edge = { pointRadius: 0, pointHitRadius: 0, borderWidth: 0 };
+  return [
+    { ...edge, label: "low", data: data.points.map((p) => p.low) },
+    { ...edge, label: "95 % interval", data: data.points.map((p) => p.high), fill: "-1", backgroundColor: faint(ink) },
+    {
+      label: data.title,
+      data: data.points.map((p) => p.value),
+      borderColor: ink,
+      backgroundColor: ink,
+      borderWidth: 2,
+      pointRadius: 4,
+      pointHoverRadius: 6,
+    },
+  ];
+}
+
+function options(data) {
+  const text = colour("--muted");
+  const grid = { color: colour("--grid") };
+  return {
+    animation: still ? false : { duration: 300 },
+    maintainAspectRatio: false,
+    interaction: { mode: "index", intersect: false },
+    onClick: (_, hits) => {
+      const url = hits.length ? data.points[hits[0].index].url : null;
+      if (url) location.assign(url);
+    },
+    plugins: {
+      legend: { labels: { color: colour("--text"), filter: (item) => item.text !== "low" } },
+      tooltip: {
+        filter: (item) => item.datasetIndex === 2,
+        callbacks: {
+          title: (items) => items.length ? `${items[0].label} ${data.points[items[0].dataIndex].subject}` : "",
+          label: (item) => data.points[item.dataIndex].shown,
+        },
+      },
+    },
+    scales: {
+      x: { grid, ticks: { color: text } },
+      y: { grid, grace: "10%", title: { display: Boolean(data.unit), text: data.unit, color: text }, ticks: { color: text } },
+    },
+  };
+}
+
+function draw() {
+  const canvas = document.querySelector("canvas[data-chart=history]");
+  const data = JSON.parse(document.getElementById(canvas.dataset.source).textContent);
+  chart?.destroy();
+  chart = new Chart(canvas, {
+    type: "line",
+    data: { labels: data.points.map((p) => p.label), datasets: datasets(data) },
+    options: options(data),
+  });
+  canvas.dataset.drawn = "true";
+}
+
+dark.addEventListener("change", draw);
+draw();
