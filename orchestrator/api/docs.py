@@ -1,11 +1,14 @@
 """The page that shows the API: rendered from the schema, without scripts."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 from ninja import NinjaAPI
 from ninja.openapi.docs import DocsBase
 
@@ -26,13 +29,13 @@ class FieldDoc:
     place: str
     type: TypeName
     required: bool
-    description: str
+    description: SafeString
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerDoc:
     status: str
-    description: str
+    description: SafeString
     type: TypeName | None
 
 
@@ -42,7 +45,7 @@ class OperationDoc:
     method: str
     path: str
     summary: str
-    description: str
+    description: SafeString
     parameters: tuple[FieldDoc, ...]
     body: TypeName | None
     answers: tuple[AnswerDoc, ...]
@@ -51,7 +54,7 @@ class OperationDoc:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaDoc:
     name: str
-    description: str
+    description: SafeString
     values: tuple[str, ...]
     fields: tuple[FieldDoc, ...]
 
@@ -62,7 +65,8 @@ class DocsPage(DocsBase):
     def render_page(self, request: HttpRequest, api: NinjaAPI, **kwargs: Any) -> HttpResponse:
         schema = api.get_openapi_schema()
         context = {
-            "info": schema["info"],
+            "title": f"{api.title} API, version {api.version}",
+            "description": prose(api.description),
             "openapi_url": self.get_openapi_url(api, kwargs),
             "operations": list(operations_of(schema)),
             "schemas": list(schemas_of(schema)),
@@ -78,13 +82,13 @@ def operations_of(schema: Json) -> Iterator[OperationDoc]:
                 method=method.upper(),
                 path=path,
                 summary=operation["summary"],
-                description=operation.get("description", ""),
+                description=prose(operation.get("description", "")),
                 parameters=tuple(_parameter(each) for each in operation["parameters"]),
                 body=_content_type(operation.get("requestBody", {})),
                 answers=tuple(
                     AnswerDoc(
                         status=str(status),
-                        description=answer["description"],
+                        description=prose(answer["description"]),
                         type=_content_type(answer),
                     )
                     for status, answer in operation["responses"].items()
@@ -97,7 +101,7 @@ def schemas_of(schema: Json) -> Iterator[SchemaDoc]:
         needed = each.get("required", [])
         yield SchemaDoc(
             name=name,
-            description=each.get("description", ""),
+            description=prose(each.get("description", "")),
             values=tuple(str(value) for value in each.get("enum", [])),
             fields=tuple(
                 FieldDoc(
@@ -105,11 +109,16 @@ def schemas_of(schema: Json) -> Iterator[SchemaDoc]:
                     place="",
                     type=type_name(details),
                     required=field in needed,
-                    description=details.get("description", ""),
+                    description=prose(details.get("description", "")),
                 )
                 for field, details in each.get("properties", {}).items()
             ),
         )
+
+
+def prose(text: str) -> SafeString:
+    """A description of the schema as HTML: what stands in backticks is code."""
+    return mark_safe(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text)))
 
 
 def type_name(schema: Json) -> TypeName:
@@ -140,7 +149,7 @@ def _parameter(parameter: Json) -> FieldDoc:
         place=parameter["in"],
         type=type_name(parameter["schema"]),
         required=parameter["required"],
-        description=parameter.get("description", ""),
+        description=prose(parameter.get("description", "")),
     )
 
 

@@ -45,14 +45,15 @@ def problem(status: int, detail: str, *, field: str | None = None) -> HttpRespon
 
 
 def add_handlers(api: NinjaAPI) -> None:
-    for error, handler in (
-        (PitwallError, _refused),
-        (ValidationError, _not_valid),
-        (AuthenticationError, _not_authenticated),
-        (HttpError, _http_error),
-        (Http404, unknown_path),
-        (Exception, _bug),
-    ):
+    handlers: dict[type[Exception], Any] = {
+        PitwallError: _refused,
+        ValidationError: _not_valid,
+        AuthenticationError: _not_authenticated,
+        HttpError: _http_error,
+        Http404: unknown_path,
+        Exception: _bug,
+    }
+    for error, handler in handlers.items():
         api.add_exception_handler(error, handler)
 
 

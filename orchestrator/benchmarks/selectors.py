@@ -1,5 +1,6 @@
 """Reads of projects, benchmarks, definitions and commits."""
 
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Max, QuerySet
@@ -25,7 +26,7 @@ def benchmarks_of(member: Member) -> QuerySet[Benchmark]:
     return Benchmark.objects.filter(project__team=member.team).select_related("project")
 
 
-def benchmarks_with_versions(member: Member) -> QuerySet[Benchmark]:
+def benchmarks_with_versions(member: Member) -> QuerySet[Any]:
     """With their cases, and the number of the newest definition as `version`."""
     return (
         benchmarks_of(member)

@@ -62,7 +62,7 @@ def _of_run(member: Member, run: Run, baseline: str | None, contender: str | Non
         contender=commit_for(member, benchmark, contender) if contender else others[0],
         run=run,
     )
-    return comparison_out(report)
+    return comparison_out(report, run)
 
 
 def _benchmark(member: Member, slug: str | None, project: str | None) -> Benchmark:

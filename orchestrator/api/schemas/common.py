@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from django.conf import settings
+from django.urls import reverse
 from ninja import Schema
 from pydantic import StringConstraints
 
@@ -48,5 +49,6 @@ def api_url(path: str) -> str:
     return f"/api/v1/{path}"
 
 
-def web_url(path: str) -> str:
-    return f"{settings.BASE_URL}/{path}"
+def web_url(page: str, *args: object) -> str:
+    """The address of a page of the web UI, by the name that it has there."""
+    return settings.BASE_URL + reverse(page, args=args)

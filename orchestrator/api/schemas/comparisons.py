@@ -1,6 +1,5 @@
 """Two commits side by side."""
 
-from typing import Literal
 from urllib.parse import urlencode
 
 from ninja import Schema
@@ -18,8 +17,8 @@ from orchestrator.results.reports import (
     LatencyCurve,
     MetricComparison,
 )
-
-Verdict = Literal["improved", "regressed", "trivial", "equivalent", "inconclusive"]
+from orchestrator.runs.models import Run
+from orchestrator.stats.comparison import Verdict
 
 
 class MetricOut(Schema):
@@ -74,35 +73,38 @@ class ComparisonOut(Schema):
     cases: list[CaseComparisonOut]
 
 
-def comparison_out(report: ComparisonReport) -> ComparisonOut:
+def comparison_out(report: ComparisonReport, run: Run | None = None) -> ComparisonOut:
+    """`run`: the one run that the report is limited to, if it is."""
     return ComparisonOut(
         benchmark=report.benchmark.slug,
         project=report.benchmark.project.slug,
         baseline=commit_out(report.baseline),
         contender=commit_out(report.contender),
-        verdict=report.verdict,
+        verdict=Verdict(report.verdict),
         summary=report.summary,
         notes=list(report.notes),
-        web_url=_web_url(report),
+        web_url=_web_url(report, run),
         cases=[_case_out(case) for case in report.cases],
     )
 
 
-def _web_url(report: ComparisonReport) -> str:
+def _web_url(report: ComparisonReport, run: Run | None) -> str:
+    benchmark = report.benchmark
     query = {
-        "project": report.benchmark.project.slug,
-        "benchmark": report.benchmark.slug,
+        "benchmark": f"{benchmark.project.slug}/{benchmark.slug}",
         "baseline": report.baseline.sha,
         "contender": report.contender.sha,
     }
-    return web_url(f"compare/?{urlencode(query)}")
+    if run is not None:
+        query["run"] = str(run.pk)
+    return f"{web_url('compare')}?{urlencode(query)}"
 
 
 def _case_out(compared: CaseComparison) -> CaseComparisonOut:
     return CaseComparisonOut(
         case=case_out(compared.case),
         host=compared.host.name,
-        verdict=compared.verdict,
+        verdict=Verdict(compared.verdict),
         open_loop=compared.open_loop,
         voided_blocks=compared.voided_blocks,
         metrics=[_metric_out(metric) for metric in compared.metrics],
@@ -125,7 +127,7 @@ def _metric_out(metric: MetricComparison) -> MetricOut:
         blocks=metric.blocks,
         p_value=metric.p_value,
         needed_blocks=metric.needed_blocks,
-        verdict=metric.verdict,
+        verdict=Verdict(metric.verdict),
         reasons=list(metric.reasons),
     )
 
@@ -136,7 +138,7 @@ def _latency_out(
     known = baseline or contender
     if known is None:
         return None
-    unknown = [None] * len(known.percentiles)
+    unknown: list[float | None] = [None] * len(known.percentiles)
     return LatencyOut(
         percentiles=list(known.percentiles),
         baseline=list(baseline.seconds) if baseline else unknown,

@@ -114,7 +114,7 @@ def run_summary_out(run: Run) -> RunSummaryOut:
         baseline=baseline,
         contenders=contenders,
         url=api_url(f"runs/{run.pk}"),
-        web_url=web_url(f"runs/{run.pk}/"),
+        web_url=web_url("run", run.pk),
     )
 
 
