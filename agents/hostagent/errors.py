@@ -1,0 +1,53 @@
+"""Everything that can go wrong on a host, as the agent tells it.
+
+AgentError(code, message)
+├── BadArgument, BadPlan, Unsupported       the caller asked for something that cannot be done
+├── TrialFailed(code, message, output)      one trial is over; the next one goes on
+├── BuildFailed(message, output)            one build is over; its trials fail, others go on
+└── Aborted(reason)                         the whole step is over
+"""
+
+from __future__ import annotations
+
+
+class AgentError(Exception):
+    code = "internal"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class BadArgument(AgentError):
+    code = "bad_argument"
+
+
+class BadPlan(AgentError):
+    code = "bad_plan"
+
+
+class Unsupported(AgentError):
+    code = "unsupported"
+
+
+class TrialFailed(AgentError):
+    """`code` is one of protocol.FAILURES; `output` is the tail of what the process wrote."""
+
+    def __init__(self, code: str, message: str, output: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.output = output
+
+
+class BuildFailed(AgentError):
+    code = "build_failed"
+
+    def __init__(self, message: str, output: str = "") -> None:
+        super().__init__(message)
+        self.output = output
+
+
+class Aborted(AgentError):
+    """`message` is the reason that the journal keeps: "stopped", "silence" or an error's text."""
+
+    code = "aborted"

@@ -1,0 +1,51 @@
+"""The journal of a step: one JSON object a line, only ever appended to."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+
+class Journal:
+    """Writes events; each is on the disk when `append` returns."""
+
+    def __init__(self, path: Path) -> None:
+        cut_partial_line(path)
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def append(self, event: str, **fields: Any) -> None:
+        record = {"t": time.time(), "event": event, **fields}
+        os.write(self._fd, json.dumps(record).encode() + b"\n")
+        os.fsync(self._fd)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+def read_from(path: Path, offset: int) -> tuple[list[dict[str, Any]], int]:
+    """Events at or after byte `offset`, and the offset behind the last complete line.
+
+    A line without its newline is left for the next call. A file that is missing or shorter than
+    `offset` gives no events and the same offset.
+    """
+    try:
+        with open(path, "rb") as file:
+            file.seek(offset)
+            data = file.read()
+    except FileNotFoundError:
+        return [], offset
+    complete = data[: data.rfind(b"\n") + 1]
+    return [json.loads(line) for line in complete.splitlines()], offset + len(complete)
+
+
+def cut_partial_line(path: Path) -> None:
+    """Remove what a supervisor that was killed while writing left behind the last newline."""
+    try:
+        with open(path, "r+b") as file:
+            data = file.read()
+            file.truncate(data.rfind(b"\n") + 1)
+    except FileNotFoundError:
+        return

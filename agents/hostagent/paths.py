@@ -1,0 +1,89 @@
+"""Where things lie below the work directory, and which names may become part of a path."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import BadArgument
+
+_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\Z")
+
+
+def checked_id(text: str) -> str:
+    """`text` itself if it can be one component of a path; BadArgument otherwise."""
+    if not _ID.match(text):
+        raise BadArgument(
+            f"{text!r} cannot name a file: use letters, digits, '.', '_' and '-', no leading dot"
+        )
+    return text
+
+
+def below(root: Path, relative: str) -> Path:
+    """The path `relative` below `root`; BadArgument where it is absolute or leads elsewhere."""
+    parts = relative.split("/")
+    if os.path.isabs(relative) or not all(parts) or any(part in (".", "..") for part in parts):
+        raise BadArgument(f"{relative!r} is not a path below the work directory")
+    return root.joinpath(*parts)
+
+
+@dataclass(frozen=True)
+class StepDir:
+    """One step of a job: `jobs/<job>/<step>` below the work directory `root`."""
+
+    root: Path
+    job: str
+    step: str
+
+    @property
+    def path(self) -> Path:
+        return self.root / "jobs" / checked_id(self.job) / checked_id(self.step)
+
+    @property
+    def plan(self) -> Path:
+        return self.path / "plan.json"
+
+    @property
+    def journal(self) -> Path:
+        return self.path / "journal.jsonl"
+
+    @property
+    def pid_file(self) -> Path:
+        return self.path / "supervisor.pid"
+
+    @property
+    def lock(self) -> Path:
+        return self.path / "supervisor.lock"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "supervisor.log"
+
+    @property
+    def contact(self) -> Path:
+        return self.path / "contact"
+
+    def build_log(self, commit: str) -> Path:
+        return self.path / f"build-{checked_id(commit)}.log"
+
+    def trial(self, trial: str) -> Path:
+        return self.path / "trials" / checked_id(trial)
+
+
+def all_steps(root: Path) -> list[StepDir]:
+    """Every step below the work directory, sorted by job and step."""
+    found = sorted(root.glob("jobs/*/*/"))
+    return [StepDir(root, path.parent.name, path.name) for path in found if path.is_dir()]
+
+
+def build_dir(root: Path, tree: str) -> Path:
+    """The folder of a build that a plan names as `builds/<id>` (or as `builds/<id>/tree`)."""
+    path = below(root, tree)
+    return path.parent if path.name == "tree" else path
+
+
+def tree_dir(root: Path, tree: str) -> Path:
+    """The unpacked commit inside the build folder: where servers and build steps run."""
+    return build_dir(root, tree) / "tree"

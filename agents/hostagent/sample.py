@@ -1,0 +1,76 @@
+"""Samples at 1 Hz while a load runs: CPU and memory of the server's and the tool's trees."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Optional
+
+from .processes import Child
+from .proctable import HAS_PROC, NO_PROC
+from .usage import Usage, of_tree, stolen_s
+
+PERIOD_S = 1.0
+
+
+class Sampler:
+    """Made just before the load starts; call it often while the load runs, then `usage` once."""
+
+    def __init__(self, server: Child) -> None:
+        self._server = server
+        self._before = of_tree(server.tree())
+        self._stolen = stolen_s()
+        self._next_s = 0.0
+        self.samples: list[dict[str, Any]] = []
+        self.load_before = _load1()
+
+    def __call__(self, tool: Child, seconds: float) -> None:
+        """Take a sample if one is due, `seconds` after the load began."""
+        if not HAS_PROC or seconds < self._next_s:
+            return
+        self._next_s += PERIOD_S
+        working = tool.tree(self._server.tree())
+        server = of_tree(self._server.tree(working))
+        load = of_tree(working)
+        self.samples.append(
+            {
+                "t": round(seconds, 3),
+                "server_cpu_s": _used(self._before, server),
+                "server_rss_bytes": server.rss_bytes if server else None,
+                "tool_cpu_s": load.cpu_s if load else None,
+            }
+        )
+
+    def usage(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
+        """What the whole load cost; null with a reason where the system does not tell."""
+        after = of_tree(self._server.tree())
+        stolen = stolen_s()
+        known = {
+            "server_cpu_s": _used(self._before, after),
+            "tool_cpu_s": tool_cpu_s,
+            "server_peak_rss_bytes": after.peak_rss_bytes if after else None,
+            "server_voluntary_switches": _switched(self._before, after),
+            "steal_s": None if stolen is None or self._stolen is None else stolen - self._stolen,
+        }
+        why = "the server was gone" if HAS_PROC else NO_PROC
+        reasons = {key: why for key, value in known.items() if value is None}
+        return {**known, "reasons": reasons}
+
+
+def _used(before: Optional[Usage], after: Optional[Usage]) -> Optional[float]:
+    """CPU seconds in between; None where a process of the tree ended and took its count along."""
+    if before is None or after is None or after.cpu_s < before.cpu_s:
+        return None
+    return after.cpu_s - before.cpu_s
+
+
+def _switched(before: Optional[Usage], after: Optional[Usage]) -> Optional[int]:
+    if before is None or after is None or after.voluntary_switches < before.voluntary_switches:
+        return None
+    return after.voluntary_switches - before.voluntary_switches
+
+
+def _load1() -> Optional[float]:
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return None
