@@ -1,97 +1,135 @@
-"""One run of the load tool under a wall limit."""
+"""One run of the load tool: started, watched, and ended at its wall limit."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
 import signal
+import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from .errors import TrialFailed
-from .processes import Child
-from .pulse import Pulse
+from .files import tail_text
+from .paths import StepDir, below
+from .plan import Load, Tool, Trial
+from .processes import Child, environment
+from .words import replace
 
-#: SIGTERM would lose all output of oha; SIGINT gets the JSON of the part done.
-GRACE_S = 10.0
+INTERRUPT_GRACE_S = 10.0
+POLL_S = 0.05
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """`exit_code` is minus the signal number where a signal ended the tool."""
+    """How a load ended. `hung`: the wall limit was reached and the tool was interrupted."""
 
-    argv: Sequence[str]
-    exit_code: int
+    argv: list[str]
+    rc: int
+    signal: Optional[int]
     started_at: float
     ended_at: float
-    wall_s: float
     cpu_s: Optional[float]
     hung: bool
 
 
-def run(
-    argv: Sequence[str],
-    *,
-    folder: Path,
-    env: Mapping[str, str],
-    cpus: Optional[Sequence[int]],
-    wall_limit_s: float,
-    pulse: Pulse,
-    watch: Callable[[Child, float], float],
-    grace_s: float = GRACE_S,
-) -> Outcome:
-    """Run `argv` in `folder`; its output goes to tool.stdout and tool.stderr there.
+def tool_path(root: Path, tool: Tool) -> Path:
+    """The tool's program; TrialFailed where there is none that can be run."""
+    path = Path(tool.path) if os.path.isabs(tool.path) else below(root, tool.path)
+    if not os.access(path, os.X_OK) or path.is_dir():
+        raise TrialFailed(
+            "tool_missing", f"{tool.name} is not at {path}, or cannot be run; run the job again"
+        )
+    return path.resolve()
 
-    `watch(child, now)` is called at the start and again after as many seconds as it returns.
-    At the limit the tool gets SIGINT and, `grace_s` later, SIGKILL. Raises Aborted and TrialFailed
-    `tool_missing` with nothing left running.
+
+def identify(tool: Tool, path: Path) -> dict[str, Any]:
+    """Name, version (null if it does not tell) and SHA-256 of the tool."""
+    said = subprocess.run(
+        [str(path), "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=10
+    )
+    version = re.search(rb"\d+\.\d+\.\d+", said.stdout)
+    return {
+        "name": tool.name,
+        "version": version.group().decode() if version else None,
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+    }
+
+
+def put_load(
+    step: StepDir,
+    trial: Trial,
+    load: Load,
+    words: Mapping[str, str],
+    while_running: Callable[[Child, float], None],
+) -> Outcome:
+    """Run the tool to its end; `while_running(child, seconds)` is called while it works.
+
+    At the wall limit it gets SIGINT, on which oha writes what it has, and SIGKILL 10 s later.
     """
-    started_at, began = time.time(), time.monotonic()
-    child = _start(argv, folder, env, cpus)
-    try:
-        hung = _attend(child, began + wall_limit_s, grace_s, pulse, watch)
-    finally:
-        # Only the tool's own session: whatever else lives now belongs to the server.
-        child.end_session()
+    folder = step.trial(trial.id)
+    argv = replace(load.argv, words)
+    with open(folder / "tool.stderr", "ab") as errors, open(folder / "tool.stdout", "ab") as out:
+        started_at, start = time.time(), time.monotonic()
+        try:
+            child = Child(
+                argv,
+                cwd=folder,
+                env=environment(step.path, {"NO_COLOR": "1"}),
+                stdout=out,
+                stderr=errors,
+                cpus=trial.tool.cpus,
+            )
+        except OSError as error:
+            raise TrialFailed("tool_missing", f"{argv[0]} cannot be started: {error}") from error
+        try:
+            hung = not _watch(child, start, load.wall_limit_s, while_running)
+        finally:
+            child.kill()
+    code = child.exit_code
+    assert code is not None
     return Outcome(
         argv=argv,
-        exit_code=child.exit_code or 0,
+        rc=code,
+        signal=-code if code < 0 else None,
         started_at=started_at,
         ended_at=time.time(),
-        wall_s=time.monotonic() - began,
         cpu_s=child.cpu_s,
         hung=hung,
     )
 
 
-def _start(
-    argv: Sequence[str], folder: Path, env: Mapping[str, str], cpus: Optional[Sequence[int]]
-) -> Child:
-    with open(folder / "tool.stdout", "wb") as out, open(folder / "tool.stderr", "wb") as err:
-        try:
-            return Child(argv, cwd=folder, env=env, stdout=out, stderr=err, cpus=cpus)
-        except OSError as error:
-            text = f"the load tool {argv[0]} could not be started: {error}"
-            raise TrialFailed("tool_missing", text) from error
-
-
-def _attend(
-    child: Child,
-    limit: float,
-    grace_s: float,
-    pulse: Pulse,
-    watch: Callable[[Child, float], float],
+def _watch(
+    child: Child, start: float, limit_s: float, while_running: Callable[[Child, float], None]
 ) -> bool:
-    """Wait for the tool's end; True if it had to be interrupted."""
-    hung = False
-    look = time.monotonic()
+    """False where the tool had to be interrupted."""
     while child.exit_code is None:
-        now = time.monotonic()
-        if now >= limit:
-            child.send(signal.SIGKILL if hung else signal.SIGINT)
-            hung, limit = True, now + grace_s
-        if now >= look:
-            look = now + watch(child, now)
-        pulse.wait(min(look, limit) - time.monotonic())
-    return hung
+        spent = time.monotonic() - start
+        if spent > limit_s:
+            _interrupt(child)
+            return False
+        while_running(child, spent)
+        time.sleep(POLL_S)
+    return True
+
+
+def _interrupt(child: Child) -> None:
+    child.send(signal.SIGINT)
+    deadline = time.monotonic() + INTERRUPT_GRACE_S
+    while child.exit_code is None and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+
+
+def check_output(folder: Path, outcome: Outcome, out: Path, rows: Path) -> None:
+    """TrialFailed where the load left nothing to read."""
+    said = tail_text(folder / "tool.stderr")
+    if outcome.rc != 0 and not outcome.hung:
+        raise TrialFailed("tool_failed", f"the load tool ended with {outcome.rc}", said)
+    if not out.exists() or not out.stat().st_size:
+        raise TrialFailed("tool_failed", "the load tool left no report", said)
+    if not rows.exists():
+        raise TrialFailed("output_lost", "the load tool left no rows; is the disk full?", said)

@@ -1,120 +1,181 @@
-"""The server under test: started, asked until it answers as the plan says, stopped."""
+"""The server under test: a free port, its start, the answer that shows that it serves, its end."""
 
 from __future__ import annotations
 
+import contextlib
 import http.client
-import re
+import socket
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Optional
 
-from . import answer, words
-from .errors import AgentError, TrialFailed
+from .errors import TrialFailed
 from .files import tail_text
 from .paths import StepDir, tree_dir
-from .plan import Trial
-from .port import check_free, free_port
+from .plan import Ready, Trial
 from .processes import Child, environment
-from .pulse import Pulse
+from .proctable import HAS_PROC
+from .words import replace
 
-_ATTEMPTS = 3
-_POLL_S = 0.02
-_STOP_GRACE_S = 5.0
-_IN_USE = re.compile(r"address already in use|EADDRINUSE|port .*in use", re.IGNORECASE)
+HOST = "127.0.0.1"
+STARTS = 2
+GRACE_S = 5.0
+POLL_S = 0.02
+_ANSWER_TIMEOUT_S = 5.0
+_BODY_LIMIT = 1 << 20
 
 
 class Server:
-    """One run of the server; `log` gets all that it writes."""
+    """A running server under test and the port that it was given."""
 
-    def __init__(self, trial: Trial, step: StepDir, port: int, log: Path) -> None:
+    def __init__(self, child: Child, port: int, argv: list[str], log: Path) -> None:
+        self.child = child
         self.port = port
-        self.log = log
-        self._ready = trial.ready
-        tree = tree_dir(step.root, trial.tree)
-        self.argv = words.replace(
-            trial.server.argv, {"port": port, "tree": tree, "trial_dir": step.trial(trial.id)}
-        )
-        env = environment(step.path, trial.server.env)
-        with open(log, "wb") as output:
-            try:
-                self.child = Child(
-                    self.argv,
-                    cwd=tree,
-                    env=env,
-                    stdout=output,
-                    stderr=output,
-                    cpus=trial.server.cpus,
-                )
-            except OSError as error:
-                text = f"`{' '.join(self.argv)}` could not be started: {error}"
-                raise TrialFailed("server_did_not_start", text) from error
+        self.argv = argv
+        self._log = log
 
     def output(self) -> str:
-        return tail_text(self.log)
-
-    def await_ready(self, pulse: Pulse) -> None:
-        """Returns once the answer is right; TrialFailed when it ended or time is up."""
-        deadline = time.monotonic() + self._ready.timeout_s
-        while True:
-            wrong = self._complaint()
-            if wrong is None:
-                return
-            if self.child.exit_code is not None:
-                raise self._ended("server_did_not_start", "before it answered")
-            if time.monotonic() > deadline:
-                raise self._not_ready(wrong)
-            pulse.wait(_POLL_S)
-
-    def _complaint(self) -> Optional[str]:
-        """None if the answer is right, "" if there is none, else what is wrong with it."""
-        try:
-            return answer.complaint(self._ready, self.port)
-        except (OSError, http.client.HTTPException):
-            return ""
-
-    def _not_ready(self, wrong: str) -> TrialFailed:
-        waited = f"{self._ready.timeout_s:g} s"
-        if wrong:
-            return TrialFailed("wrong_answer", f"{wrong} (asked for {waited})", self.output())
-        text = f"no answer to GET {self._ready.path} on port {self.port} within {waited}"
-        return TrialFailed("server_not_ready", text, self.output())
-
-    def check(self, when: str) -> None:
-        """Raises TrialFailed where the server died or answers wrongly; `when` goes into it."""
-        wrong = self._complaint()
-        if self.child.exit_code is not None:
-            raise self._ended("server_died", when)
-        if wrong is not None:
-            said = wrong or f"no answer to GET {self._ready.path}"
-            raise TrialFailed("wrong_answer", f"{when}: {said}", self.output())
-
-    def _ended(self, code: str, when: str) -> TrialFailed:
-        text = f"the server ended {when} with exit code {self.child.exit_code}"
-        return TrialFailed(code, text, self.output())
+        return tail_text(self._log)
 
     def stop(self) -> None:
-        self.child.stop(_STOP_GRACE_S)
+        self.child.stop(GRACE_S)
 
 
-def start(trial: Trial, step: StepDir, log: Path, pulse: Pulse) -> Server:
-    """A server that answers as it should. A port that somebody took meanwhile is tried anew."""
-    for left in reversed(range(_ATTEMPTS)):
+@contextlib.contextmanager
+def serving(step: StepDir, trial: Trial, words: Mapping[str, str]) -> Iterator[Server]:
+    """The trial's server, ready; whatever happens, its whole tree is gone afterwards."""
+    server = _start_ready(step, trial, words)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def check_answer(port: int, ready: Ready) -> Optional[str]:
+    """None if the server answers as the plan expects; else what came instead."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=_ANSWER_TIMEOUT_S)
+    try:
+        connection.request("GET", ready.path, headers={"Accept-Encoding": "identity"})
+        response = connection.getresponse()
+        body = response.read(_BODY_LIMIT).decode("utf-8", "replace")
+    finally:
+        connection.close()
+    if response.status != ready.status:
+        return f"status {response.status} instead of {ready.status} for GET {ready.path}"
+    if ready.body is not None and body != ready.body:
+        return f"body {body[:200]!r} instead of {ready.body[:200]!r} for GET {ready.path}"
+    return None
+
+
+def _start_ready(step: StepDir, trial: Trial, words: Mapping[str, str]) -> Server:
+    for attempt in range(1, STARTS + 1):
+        server = _start(step, trial, words)
         try:
-            return _start_once(trial, step, log, pulse)
-        except TrialFailed as error:
-            retry = trial.server.port is None and error.code == "server_did_not_start"
-            if not (left and retry and _IN_USE.search(error.output)):
+            _await_ready(server, trial.ready)
+        except TrialFailed as failed:
+            server.child.kill()
+            last = attempt == STARTS or trial.server.port is not None
+            if last or not _says_port_in_use(failed.output):
                 raise
+        except BaseException:
+            server.child.kill()
+            raise
+        else:
+            return server
     raise AssertionError("unreachable")
 
 
-def _start_once(trial: Trial, step: StepDir, log: Path, pulse: Pulse) -> Server:
-    if trial.server.port is not None:
-        check_free(trial.server.port)
-    server = Server(trial, step, trial.server.port or free_port(), log)
-    try:
-        server.await_ready(pulse)
-    except AgentError:
-        server.stop()
-        raise
-    return server
+def _says_port_in_use(output: str) -> bool:
+    return "address already in use" in output.lower() or "eaddrinuse" in output.lower()
+
+
+def _start(step: StepDir, trial: Trial, words: Mapping[str, str]) -> Server:
+    port = _port(trial.server.port)
+    named = {**words, "port": str(port)}
+    argv = replace(trial.server.argv, named)
+    extra = {key: replace([value], named)[0] for key, value in trial.server.env.items()}
+    log = step.trial(trial.id) / "server.log"
+    with open(log, "wb") as output:
+        try:
+            child = Child(
+                argv,
+                cwd=tree_dir(step.root, trial.tree),
+                env=environment(step.path, extra),
+                stdout=output,
+                stderr=output,
+                cpus=trial.server.cpus,
+            )
+        except OSError as error:
+            raise TrialFailed(
+                "server_did_not_start", f"{argv[0]!r} cannot be started: {error}"
+            ) from error
+    return Server(child, port, argv, log)
+
+
+def _port(wanted: Optional[int]) -> int:
+    """A port that is free now; the plan's own one must be."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, wanted or 0))
+        except OSError as error:
+            raise TrialFailed(
+                "port_in_use",
+                f"port {wanted} of {HOST} is taken{_holder(wanted or 0)} ({error.strerror}); stop "
+                "what holds it, or leave the port out of the definition so that one is chosen",
+            ) from error
+        return int(probe.getsockname()[1])
+
+
+def _holder(port: int) -> str:
+    """Who listens there, as ` by NAME (pid N)`, where the system tells; else nothing."""
+    if not HAS_PROC:
+        return ""
+    inodes = _listening_inodes(port)
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            links = {str(link.readlink()) for link in (entry / "fd").iterdir()}
+            if links & inodes:
+                return f" by {(entry / 'comm').read_text().strip()} (pid {entry.name})"
+    return ""
+
+
+def _listening_inodes(port: int) -> set[str]:
+    lines: list[str] = []
+    for name in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError):
+            lines += Path("/proc/net", name).read_text().splitlines()[1:]
+    rows = [line.split() for line in lines]
+    return {
+        f"socket:[{row[9]}]" for row in rows if row[3] == "0A" and row[1].endswith(f":{port:04X}")
+    }
+
+
+def _await_ready(server: Server, ready: Ready) -> None:
+    deadline = time.monotonic() + ready.timeout_s
+    wrong: Optional[str] = None
+    while time.monotonic() < deadline:
+        code = server.child.exit_code
+        if code is not None:
+            raise TrialFailed(
+                "server_did_not_start",
+                f"the server ended with {code} before it answered; its output follows",
+                server.output(),
+            )
+        try:
+            wrong = check_answer(server.port, ready)
+        except (OSError, http.client.HTTPException):
+            time.sleep(POLL_S)
+            continue
+        if wrong is None:
+            return
+        time.sleep(POLL_S)
+    if wrong is not None:
+        raise TrialFailed("wrong_answer", f"the server answers {wrong}", server.output())
+    raise TrialFailed(
+        "server_not_ready",
+        f"the server did not answer GET {ready.path} on port {server.port} within "
+        f"{ready.timeout_s:g} s",
+        server.output(),
+    )
