@@ -46,7 +46,7 @@ def _write_file(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -
     content = archive.extractfile(member)
     # Mode "x": a name that comes twice, or is a link by now, is refused.
     with open(path, "xb") as file:
-        shutil.copyfileobj(content, file)  # type: ignore[arg-type, misc]
+        shutil.copyfileobj(content, file)  # type: ignore[arg-type]
     path.chmod(0o755 if member.mode & 0o100 else 0o644)
 
 
