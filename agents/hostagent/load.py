@@ -83,6 +83,7 @@ def put_load(
                 stdout=out,
                 stderr=errors,
                 cpus=trial.tool.cpus,
+                adopts=False,
             )
         except OSError as error:
             raise TrialFailed("tool_missing", f"{argv[0]} cannot be started: {error}") from error

@@ -25,6 +25,8 @@ from .proctable import HAS_PROC, family, marked, snapshot
 MARK = "PITWALL_STEP"
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+#: Our own direct children; whoever else has us for a parent is an orphan.
+_started: set[int] = set()
 _libc = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
 
 
@@ -53,8 +55,13 @@ class Child:
         stdout: IO[Any],
         stderr: IO[Any],
         cpus: Optional[Sequence[int]] = None,
+        adopts: bool = True,
     ) -> None:
-        """Raises OSError where the program cannot be started, AgentError for CPUs not to be had."""
+        """Raises OSError where the program cannot be started, AgentError for CPUs not to be had.
+
+        `adopts`: processes that left their parent behind are taken for this child's. Of the
+        children that run at one time, one may adopt.
+        """
         with pinned(cpus):
             self._popen = subprocess.Popen(
                 list(argv),
@@ -67,6 +74,8 @@ class Child:
                 preexec_fn=_die_with(os.getpid()) if _libc else None,
             )
         self.pid = self._popen.pid
+        self._adopts = adopts
+        _started.add(self.pid)
         self.cpu_s: Optional[float] = None
 
     @property
@@ -86,16 +95,14 @@ class Child:
         if self.exit_code is None:
             os.kill(self.pid, number)
 
-    def tree(self, strangers: Iterable[int] = ()) -> set[int]:
-        """Pids of the tree; orphans that we adopted belong to it unless they are `strangers`."""
+    def tree(self) -> set[int]:
+        """Pids of the tree, with the orphans that we adopted if this child answers for them."""
         table = snapshot()
-        adopted = os.getpid() if HAS_PROC else None
-        roots = {
-            item.pid
-            for item in table.values()
-            if self.pid in (item.pid, item.group, item.session) or item.parent == adopted
-        }
-        return family(table, roots - set(strangers)) - set(strangers) - {os.getpid()}
+        roots = {self.pid}
+        if self._adopts and HAS_PROC:
+            ours = {process.pid for process in table.values() if process.parent == os.getpid()}
+            roots |= ours - _started
+        return {pid for pid in family(table, roots) if pid in table} - {os.getpid()}
 
     def stop(self, grace_s: float) -> None:
         """Ask the process to end, then kill whatever is left of its tree."""

@@ -28,9 +28,8 @@ class Sampler:
         if not HAS_PROC or seconds < self._next_s:
             return
         self._next_s += PERIOD_S
-        working = tool.tree(self._server.tree())
-        server = of_tree(self._server.tree(working))
-        load = of_tree(working)
+        server = of_tree(self._server.tree())
+        load = of_tree(tool.tree())
         self.samples.append(
             {
                 "t": round(seconds, 3),
