@@ -1,0 +1,1 @@
+"""The way to a machine: run a command, put a file, get a file, close."""

@@ -1,0 +1,86 @@
+"""Where a host is and how it proves that it is the one we mean."""
+
+import base64
+import binascii
+import hashlib
+import re
+from dataclasses import dataclass, field
+from typing import Self
+
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.transport.base import checked_work_dir
+
+_LINE = re.compile(r"([a-z0-9@.-]+)[ \t]+([A-Za-z0-9+/]+={0,2})(?:[ \t].*)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostKey:
+    """A public key of a host: its type, such as `ssh-ed25519`, and its blob in base64."""
+
+    type: str
+    base64: str
+
+    @classmethod
+    def parse(cls, line: str) -> Self:
+        """From `ssh-ed25519 AAAA… [comment]`, as in a `.pub` file; else InvalidRequestError."""
+        match = _LINE.fullmatch(line.strip())
+        if match is None or not _names_its_type(match[2], match[1]):
+            raise InvalidRequestError(
+                "The host key must be one line such as 'ssh-ed25519 AAAA…', as in the host's "
+                "/etc/ssh/ssh_host_ed25519_key.pub.",
+                field="host_key",
+            )
+        return cls(type=match[1], base64=match[2])
+
+    @classmethod
+    def from_blob(cls, key_type: str, blob: bytes) -> Self:
+        """From the key in SSH's binary form."""
+        return cls(type=key_type, base64=base64.b64encode(blob).decode())
+
+    @property
+    def line(self) -> str:
+        """`ssh-ed25519 AAAA…`: what is kept and pinned."""
+        return f"{self.type} {self.base64}"
+
+    @property
+    def fingerprint_sha256(self) -> str:
+        """`SHA256:…`, as `ssh-keygen -l` prints it."""
+        digest = hashlib.sha256(base64.b64decode(self.base64)).digest()
+        return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshAddress:
+    """All that is needed to log in at a host.
+
+    `host_key` is the pinned public key (`ssh-ed25519 AAAA…`), `private_key` ours as OpenSSH PEM
+    text without passphrase, `work_dir` absolute or relative to the login's home.
+    """
+
+    host: str
+    port: int = 22
+    user: str
+    host_key: str
+    private_key: str = field(repr=False)
+    work_dir: str = ".pitwall"
+
+    def __post_init__(self) -> None:
+        checked_work_dir(self.work_dir)
+
+    def __str__(self) -> str:
+        return f"{self.user}@{place(self.host, self.port)}"
+
+
+def place(host: str, port: int) -> str:
+    """`host:port` for messages; an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _names_its_type(blob_base64: str, key_type: str) -> bool:
+    """An SSH key blob starts with the length and the name of its type."""
+    try:
+        blob = base64.b64decode(blob_base64, validate=True)
+    except binascii.Error:
+        return False
+    name = key_type.encode()
+    return blob.startswith(len(name).to_bytes(4, "big") + name)

@@ -1,0 +1,138 @@
+"""What every way to a machine can do, and the values that pass through it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self
+
+from orchestrator.core.errors import HostError, InvalidRequestError
+
+OUTPUT_LIMIT_BYTES = 8 * 1024 * 1024
+
+_PATH = re.compile(r"[A-Za-z0-9._/-]+", re.ASCII)
+
+
+class CommandTimedOutError(HostError):
+    """A command took longer than it was given; it was told to stop."""
+
+    transient = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """A command that ended; `exit_status` is 0 to 255, as in a shell: 128 + n after signal n."""
+
+    exit_status: int
+    stdout: bytes
+    stderr: bytes
+
+
+class Transport(Protocol):
+    """An open way to one machine. Used by one thread at a time; a context manager that closes.
+
+    Paths are relative to the work directory, which exists once the transport is open. They hold
+    letters, digits, `.`, `_`, `-` and `/` and no `..`; any other raises InvalidRequestError. Every
+    verb may raise a HostError, whose `transient` says whether the same step may work later.
+    """
+
+    def run(self, argv: Sequence[str], *, timeout_s: float) -> Completed:
+        """Run a program in the work directory, without stdin or terminal, to the end of its output.
+
+        A program that cannot be found ends with status 127, as in a shell; a status other than 0
+        is no error here. After `timeout_s` the program and its process group are stopped and
+        CommandTimedOutError is raised. More than 8 MiB of stdout or of stderr is a HostError.
+        """
+        ...
+
+    def put(self, content: bytes, path: str, *, mode: int = 0o644) -> None:
+        """Write a file whole or not at all, over an older one, and make its parent folders."""
+        ...
+
+    def get(self, path: str, *, limit: int) -> bytes:
+        """The content of a file of at most `limit` bytes.
+
+        Raises NotFoundError if it is not there and HostError if it is larger.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the connection; commands that detached themselves live on. May be called twice."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+class Closing:
+    """The context manager half of a Transport."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Output:
+    """Collects what a command writes; HostError as soon as a stream passes the limit."""
+
+    def __init__(self) -> None:
+        self.stdout = bytearray()
+        self.stderr = bytearray()
+
+    def add(self, stream: bytearray, data: bytes) -> None:
+        stream += data
+        if len(stream) > OUTPUT_LIMIT_BYTES:
+            raise HostError(
+                f"The command wrote more than {OUTPUT_LIMIT_BYTES} bytes and was stopped. "
+                "Let it write to a file and get that."
+            )
+
+
+def checked_path(path: str) -> str:
+    """The path itself, if it is relative, plain and stays below the work directory."""
+    if path.startswith("/"):
+        raise InvalidRequestError(
+            f"The path {path!r} is absolute; give it relative to the work directory."
+        )
+    _check_parts(path, path.split("/"))
+    return path
+
+
+def checked_work_dir(path: str) -> str:
+    """The work directory itself, if it is plain: absolute, or relative to the login's home."""
+    _check_parts(path, path.removeprefix("/").split("/"))
+    return path
+
+
+def checked_argv(argv: Sequence[str]) -> list[str]:
+    """The command as a list, if it can be handed to a program at all."""
+    if isinstance(argv, str) or not argv or not argv[0]:
+        raise InvalidRequestError("A command needs a program: a list of its name and arguments.")
+    if any("\0" in argument for argument in argv):
+        raise InvalidRequestError(f"The command {argv[0]!r} has an argument with a NUL character.")
+    return list(argv)
+
+
+def _check_parts(path: str, parts: Sequence[str]) -> None:
+    plain = _PATH.fullmatch(path) and not path.startswith("-")
+    if not plain or any(part in ("", ".", "..") for part in parts):
+        raise InvalidRequestError(
+            f"The path {path!r} is not plain: letters, digits, '.', '_', '-' and single '/' only, "
+            "without '..' and not starting with '-'."
+        )

@@ -1,0 +1,170 @@
+"""The way to a logged-in SSH connection: socket, handshake, pinned host key, our key."""
+
+import contextlib
+import io
+import socket
+from collections.abc import Iterator
+
+import paramiko
+
+from orchestrator.core.errors import (
+    HostKeyMismatchError,
+    HostSetupError,
+    LoginRefusedError,
+    UnreachableError,
+)
+from orchestrator.transport.address import HostKey, SshAddress, place
+from orchestrator.transport.keys import KeyPair, parse_private_key
+
+# A cut link is noticed within about 10 s. paramiko's own keepalive alone never notices it: it
+# only writes. Platforms know different ones of these.
+_SOCKET_OPTIONS = (
+    (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),
+    (socket.IPPROTO_TCP, "TCP_NODELAY", 1),
+    (socket.IPPROTO_TCP, "TCP_KEEPIDLE", 3),
+    (socket.IPPROTO_TCP, "TCP_KEEPALIVE", 3),  # macOS has this for TCP_KEEPIDLE
+    (socket.IPPROTO_TCP, "TCP_KEEPINTVL", 2),
+    (socket.IPPROTO_TCP, "TCP_KEEPCNT", 3),
+    (socket.IPPROTO_TCP, "TCP_USER_TIMEOUT", 8_000),
+)
+_KEEPALIVE_S = 3
+
+_ALGORITHMS = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}
+
+_KEY_CLASSES: dict[str, type[paramiko.PKey]] = {
+    "ssh-ed25519": paramiko.Ed25519Key,
+    "ssh-rsa": paramiko.RSAKey,
+}
+
+
+def scan_host_key(host: str, port: int, timeout_s: float) -> HostKey:
+    """The key that a host shows, without logging in, to be confirmed by a person and pinned.
+
+    Of several keys it is the ed25519 one. Raises UnreachableError or HostSetupError.
+    """
+    with contextlib.closing(_handshake(host, port, timeout_s, prefer=None)) as connection:
+        return _shown_key(connection)
+
+
+def open_connection(address: SshAddress, *, timeout_s: float) -> paramiko.Transport:
+    """A connection that is logged in; the caller closes it.
+
+    Each step may take `timeout_s`. Raises UnreachableError, HostSetupError (the two sides have no
+    algorithm in common), HostKeyMismatchError, LoginRefusedError, and InvalidRequestError if the
+    pinned key or our private key cannot be read.
+    """
+    pinned = HostKey.parse(address.host_key)
+    own = parse_private_key(address.private_key)
+    connection = _handshake(address.host, address.port, timeout_s, prefer=pinned.type)
+    try:
+        _check_host_key(address, pinned, _shown_key(connection))
+        _log_in(connection, address, own, timeout_s)
+        connection.set_keepalive(_KEEPALIVE_S)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _handshake(host: str, port: int, timeout_s: float, prefer: str | None) -> paramiko.Transport:
+    sock = _connect(host, port, timeout_s)
+    with _handshake_errors(place(host, port)), contextlib.ExitStack() as undo:
+        undo.callback(sock.close)
+        connection = paramiko.Transport(sock)
+        undo.callback(connection.close)
+        connection.banner_timeout = connection.handshake_timeout = timeout_s
+        connection.auth_timeout = timeout_s
+        if prefer is not None:
+            _ask_first_for(connection, prefer)
+        connection.start_client(timeout=timeout_s)
+        connection.get_remote_server_key()  # start_client just returns when time is up
+        undo.pop_all()
+    return connection
+
+
+def _connect(host: str, port: int, timeout_s: float) -> socket.socket:
+    try:
+        sock = socket.create_connection((host, port), timeout=timeout_s)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UnreachableError(
+            f"{place(host, port)} cannot be reached: {reason}. Check the address, that the machine "
+            "is on, and that its SSH server is running."
+        ) from error
+    for level, name, value in _SOCKET_OPTIONS:
+        if hasattr(socket, name):
+            sock.setsockopt(level, getattr(socket, name), value)
+    return sock
+
+
+@contextlib.contextmanager
+def _handshake_errors(where: str) -> Iterator[None]:
+    try:
+        yield
+    except paramiko.ssh_exception.IncompatiblePeer as error:
+        raise HostSetupError(
+            f"{where} has no algorithm in common with us ({error}). Its SSH server is too old or "
+            "too restricted: SHA-1 and DSA keys are not supported. Update it, or give it an "
+            "ed25519 host key."
+        ) from error
+    except (paramiko.SSHException, EOFError, OSError) as error:
+        raise UnreachableError(
+            f"{where} took the connection but did not complete the SSH handshake: "
+            f"{str(error) or 'it hung up'}. Check that this is the port of an SSH server; a busy "
+            "one may also drop connections (MaxStartups)."
+        ) from error
+
+
+def _ask_first_for(connection: paramiko.Transport, key_type: str) -> None:
+    """Ask for the pinned type first, or a host with several keys might show another one."""
+    options = connection.get_security_options()
+    wanted = _ALGORITHMS.get(key_type, (key_type,))
+    known = tuple(options.key_types)
+    first = tuple(name for name in wanted if name in known)
+    options.key_types = first + tuple(name for name in known if name not in first)
+
+
+def _shown_key(connection: paramiko.Transport) -> HostKey:
+    key = connection.get_remote_server_key()
+    return HostKey.from_blob(key.get_name(), key.asbytes())
+
+
+def _check_host_key(address: SshAddress, pinned: HostKey, shown: HostKey) -> None:
+    if shown.line == pinned.line:
+        return
+    raise HostKeyMismatchError(
+        f"{place(address.host, address.port)} showed the host key {shown.fingerprint_sha256} "
+        f"({shown.type}), but {pinned.fingerprint_sha256} ({pinned.type}) was confirmed. If the "
+        "machine was set up anew, compare with `ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` on "
+        "the machine itself and confirm the new key; if not, another machine answers in its place."
+    )
+
+
+def _log_in(
+    connection: paramiko.Transport, address: SshAddress, own: KeyPair, timeout_s: float
+) -> None:
+    try:
+        connection.auth_publickey(address.user, _paramiko_key(own))
+    except paramiko.AuthenticationException as error:
+        if "timeout" in str(error).lower() or "transport shut down" in str(error):
+            raise UnreachableError(
+                f"{address} did not complete the login within {timeout_s} s: {error}"
+            ) from error
+        raise _refused(address, own) from error
+    except (paramiko.SSHException, EOFError, OSError) as error:
+        raise UnreachableError(f"{address} hung up during the login: {error}") from error
+    if not connection.is_authenticated():
+        raise _refused(address, own)
+
+
+def _refused(address: SshAddress, own: KeyPair) -> LoginRefusedError:
+    return LoginRefusedError(
+        f"{place(address.host, address.port)} refused to log in {address.user!r} with the key "
+        f"{own.fingerprint}. Check the user, and add this line to its ~/.ssh/authorized_keys: "
+        f"{own.public_openssh}"
+    )
+
+
+def _paramiko_key(own: KeyPair) -> paramiko.PKey:
+    key_class = _KEY_CLASSES.get(own.public_openssh.split()[0], paramiko.ECDSAKey)
+    return key_class.from_private_key(io.StringIO(own.private_openssh))

@@ -1,0 +1,151 @@
+"""The machine itself, as a host like any other."""
+
+import contextlib
+import os
+import secrets
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from orchestrator.core.errors import HostError, HostSetupError, NotFoundError
+from orchestrator.transport.base import (
+    Closing,
+    CommandTimedOutError,
+    Completed,
+    Output,
+    checked_argv,
+    checked_path,
+)
+
+_CHUNK_BYTES = 65536
+_GRACE_S = 1.0
+
+
+class LocalTransport(Closing):
+    """A Transport to this machine; HostSetupError if the work directory cannot be made."""
+
+    def __init__(self, work_dir: Path) -> None:
+        self._work_dir = work_dir
+        with _file_errors(f"make the folder {work_dir}"):
+            work_dir.mkdir(parents=True, exist_ok=True)
+
+    def run(self, argv: Sequence[str], *, timeout_s: float) -> Completed:
+        """See Transport.run."""
+        argv = checked_argv(argv)
+        try:
+            process = self._start(argv)
+        except OSError as error:
+            return _not_started(argv, error)
+        with process:
+            try:
+                return _wait(process, time.monotonic() + timeout_s)
+            except HostError:
+                _stop(process)
+                raise
+            except subprocess.TimeoutExpired as error:
+                _stop(process)
+                raise CommandTimedOutError(
+                    f"{argv[0]} took longer than {timeout_s:g} s on this machine and was stopped."
+                ) from error
+
+    def put(self, content: bytes, path: str, *, mode: int = 0o644) -> None:
+        """See Transport.put."""
+        target = self._work_dir / checked_path(path)
+        unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        with _file_errors(f"write {path}"):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                unfinished.write_bytes(content)
+                unfinished.chmod(mode)
+                unfinished.replace(target)
+            finally:
+                unfinished.unlink(missing_ok=True)
+
+    def get(self, path: str, *, limit: int) -> bytes:
+        """See Transport.get."""
+        with _file_errors(f"read {path}"):
+            try:
+                return self._read(self._work_dir / checked_path(path), limit)
+            except (FileNotFoundError, NotADirectoryError) as error:
+                raise NotFoundError(f"There is no file {path} on this machine.") from error
+
+    def close(self) -> None:
+        """See Transport.close."""
+
+    def _start(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            argv,
+            cwd=self._work_dir,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def _read(self, path: Path, limit: int) -> bytes:
+        with path.open("rb") as file:
+            content = file.read(limit + 1)
+        if len(content) > limit:
+            raise HostError(f"{path} has more than the {limit} bytes wanted.")
+        return content
+
+
+def _not_started(argv: Sequence[str], error: OSError) -> Completed:
+    status = 127 if isinstance(error, FileNotFoundError) else 126
+    said = f"{argv[0]}: {error.strerror}\n"
+    return Completed(exit_status=status, stdout=b"", stderr=said.encode())
+
+
+def _wait(process: subprocess.Popen[bytes], deadline: float) -> Completed:
+    output = Output()
+    _read_all(process, output, deadline)
+    status = process.wait(max(deadline - time.monotonic(), 0))
+    return Completed(
+        exit_status=status if status >= 0 else 128 - status,
+        stdout=bytes(output.stdout),
+        stderr=bytes(output.stderr),
+    )
+
+
+def _read_all(process: subprocess.Popen[bytes], output: Output, deadline: float) -> None:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ, output.stdout)
+        selector.register(process.stderr, selectors.EVENT_READ, output.stderr)
+        while selector.get_map():
+            ready = selector.select(max(deadline - time.monotonic(), 0))
+            if not ready:
+                raise subprocess.TimeoutExpired(process.args, 0)
+            for key, _ in ready:
+                data = os.read(key.fd, _CHUNK_BYTES)
+                output.add(key.data, data)
+                if not data:
+                    selector.unregister(key.fileobj)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End the process group: politely, and a second later for certain."""
+    _signal_group(process, signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_GRACE_S)
+    _signal_group(process, signal.SIGKILL)
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+    # macOS answers EPERM for a group in which only the dead are left.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+@contextlib.contextmanager
+def _file_errors(doing: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise HostSetupError(
+            f"Could not {doing} on this machine: {error}. Check the permissions and the free space."
+        ) from error

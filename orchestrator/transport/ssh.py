@@ -1,0 +1,229 @@
+"""A machine reached over SSH: any POSIX system with an SSH server and its SFTP."""
+
+import contextlib
+import posixpath
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+
+import paramiko
+
+from orchestrator.core.errors import HostError, HostSetupError, NotFoundError, UnreachableError
+from orchestrator.transport.address import HostKey, SshAddress
+from orchestrator.transport.base import (
+    Closing,
+    CommandTimedOutError,
+    Completed,
+    Output,
+    checked_argv,
+    checked_path,
+)
+from orchestrator.transport.command import (
+    DeadlineError,
+    command_line,
+    read_all,
+    split_mark,
+    stop_line,
+)
+from orchestrator.transport.connection import open_connection, scan_host_key
+
+__all__ = ["HostKey", "SshAddress", "SshTransport", "scan_host_key"]
+
+_FILE_TIMEOUT_S = 30.0
+_STOP_TIMEOUT_S = 5.0
+_DYING_S = 0.5
+_FILE_ERRORS = (OSError, EOFError, paramiko.SSHException)
+
+
+class SshTransport(Closing):
+    """A Transport over one SSH connection, open from construction on.
+
+    Construction raises what `open_connection` raises, and HostSetupError if the host offers no
+    SFTP or the work directory cannot be made there.
+    """
+
+    def __init__(self, address: SshAddress, *, connect_timeout_s: float = 10.0) -> None:
+        self._address = address
+        self._folders: set[str] = set()
+        self._connection = open_connection(address, timeout_s=connect_timeout_s)
+        try:
+            self._sftp = self._open_sftp()
+            with self._file_errors(f"make the folder {address.work_dir}"):
+                self._make_folders(address.work_dir)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def run(self, argv: Sequence[str], *, timeout_s: float) -> Completed:
+        """See Transport.run."""
+        argv = checked_argv(argv)
+        deadline = time.monotonic() + timeout_s
+        output = Output()
+        with contextlib.closing(
+            self._start(command_line(argv, self._address.work_dir), timeout_s)
+        ) as channel:
+            try:
+                status = read_all(channel, output, deadline)
+            except DeadlineError as error:
+                raise self._timed_out(argv, output, timeout_s) from error
+            except HostError:
+                self._stop(output)
+                raise
+        return self._completed(argv, status, output)
+
+    def put(self, content: bytes, path: str, *, mode: int = 0o644) -> None:
+        """See Transport.put."""
+        target = self._at(path)
+        folder, name = posixpath.split(target)
+        unfinished = posixpath.join(folder, f".{name}.{secrets.token_hex(4)}.part")
+        with self._file_errors(f"write {path}"):
+            self._make_folders(folder)
+            try:
+                self._write(content, unfinished, mode)
+                self._sftp.posix_rename(unfinished, target)
+            except BaseException:
+                with contextlib.suppress(*_FILE_ERRORS):
+                    self._sftp.remove(unfinished)
+                raise
+
+    def get(self, path: str, *, limit: int) -> bytes:
+        """See Transport.get."""
+        with self._file_errors(f"read {path}"):
+            try:
+                return self._read(self._at(path), limit)
+            except FileNotFoundError as error:
+                raise NotFoundError(f"There is no file {path} on {self._address}.") from error
+
+    def close(self) -> None:
+        """See Transport.close."""
+        self._connection.close()
+
+    # Commands
+
+    def _start(self, line: str, timeout_s: float) -> paramiko.Channel:
+        try:
+            channel = self._connection.open_session(timeout=timeout_s)
+            channel.settimeout(timeout_s)
+            channel.exec_command(line)
+        except _FILE_ERRORS as error:
+            raise self._no_session(error) from error
+        return channel
+
+    def _no_session(self, error: Exception) -> HostError:
+        if self._is_lost():
+            return self._lost(error)
+        return UnreachableError(
+            f"{self._address} did not start a command: {error}. It may have too many sessions open "
+            "(MaxSessions); try again."
+        )
+
+    def _completed(self, argv: Sequence[str], status: int, output: Output) -> Completed:
+        group, stdout = split_mark(bytes(output.stdout))
+        stderr = bytes(output.stderr)
+        if status == -1:
+            if self._is_lost():
+                raise self._lost(f"in the middle of {argv[0]}")
+            raise HostError(f"{argv[0]} was killed on {self._address}, together with its shell.")
+        if group is None:
+            said = (stderr or stdout).decode(errors="replace").strip()[-500:]
+            raise HostSetupError(
+                f"{self._address} did not run {argv[0]} in {self._address.work_dir} (exit status "
+                f"{status}): {said or 'it said nothing'}. It needs a login with a shell."
+            )
+        return Completed(exit_status=status, stdout=stdout, stderr=stderr)
+
+    def _timed_out(self, argv: Sequence[str], output: Output, timeout_s: float) -> HostError:
+        if not self._connection.is_active():
+            return self._lost(f"in the middle of {argv[0]}")
+        self._stop(output)
+        return CommandTimedOutError(
+            f"{argv[0]} took longer than {timeout_s:g} s on {self._address} and was stopped."
+        )
+
+    def _stop(self, output: Output) -> None:
+        """End the command's process group: closing its channel would leave it running."""
+        group, _ = split_mark(bytes(output.stdout))
+        if group is None:
+            return
+        with contextlib.suppress(HostError, DeadlineError):
+            channel = self._start(stop_line(group), _STOP_TIMEOUT_S)
+            with contextlib.closing(channel):
+                read_all(channel, Output(), time.monotonic() + _STOP_TIMEOUT_S)
+
+    # Files
+
+    def _at(self, path: str) -> str:
+        return posixpath.join(self._address.work_dir, checked_path(path))
+
+    def _open_sftp(self) -> paramiko.SFTPClient:
+        try:
+            channel = self._connection.open_session(timeout=_FILE_TIMEOUT_S)
+            channel.settimeout(_FILE_TIMEOUT_S)
+            channel.invoke_subsystem("sftp")
+            return paramiko.SFTPClient(channel)
+        except _FILE_ERRORS as error:
+            if self._is_lost():
+                raise self._lost(error) from error
+            raise HostSetupError(
+                f"{self._address} offers no SFTP ({error}). Its sshd_config needs "
+                "'Subsystem sftp internal-sftp'."
+            ) from error
+
+    def _make_folders(self, folder: str) -> None:
+        if folder in ("", "/") or folder in self._folders:
+            return
+        self._make_folders(posixpath.dirname(folder))
+        try:
+            self._sftp.stat(folder)
+        except FileNotFoundError:
+            self._make_folder(folder)
+        self._folders.add(folder)
+
+    def _make_folder(self, folder: str) -> None:
+        try:
+            self._sftp.mkdir(folder)
+        except OSError:
+            self._sftp.stat(folder)  # another connection was quicker
+
+    def _write(self, content: bytes, path: str, mode: int) -> None:
+        with self._sftp.open(path, "wb") as file:
+            file.set_pipelined(True)
+            file.chmod(mode)
+            file.write(content)
+        if self._sftp.stat(path).st_size != len(content):
+            raise OSError("it was not written whole; is the disk full?")
+
+    def _read(self, path: str, limit: int) -> bytes:
+        with self._sftp.open(path, "rb") as file:
+            size = file.stat().st_size or 0
+            if size > limit:
+                raise HostError(
+                    f"{path} on {self._address} has {size} bytes, more than the {limit} wanted."
+                )
+            file.prefetch(size)
+            return file.read(size)
+
+    # Errors
+
+    @contextlib.contextmanager
+    def _file_errors(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except _FILE_ERRORS as error:
+            if self._is_lost() or isinstance(error, TimeoutError):
+                raise self._lost(error) from error
+            raise HostSetupError(
+                f"Could not {doing} on {self._address}: {error}. Check the permissions and the "
+                "free space there."
+            ) from error
+
+    def _is_lost(self) -> bool:
+        # A dying connection ends its channels a moment before it says that it is dead itself.
+        self._connection.join(_DYING_S)
+        return not self._connection.is_active()
+
+    def _lost(self, reason: object) -> UnreachableError:
+        return UnreachableError(
+            f"The connection to {self._address} was lost: {str(reason) or 'the host hung up'}. "
+            "Check that the machine is on and try again."
+        )

@@ -1,0 +1,119 @@
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.errors import HostError, HostSetupError, InvalidRequestError, NotFoundError
+from orchestrator.transport.base import Transport
+
+
+def test_it_gets_what_it_put(transport: Transport, work: Path) -> None:
+    content = bytes(range(256)) * 3
+    transport.put(content, "jobs/j-1/plan.json")
+    assert transport.get("jobs/j-1/plan.json", limit=len(content)) == content
+    assert (work / "jobs/j-1/plan.json").read_bytes() == content
+
+
+def test_it_carries_five_megabytes_both_ways(transport: Transport) -> None:
+    content = os.urandom(5_000_000)
+    transport.put(content, "big")
+    assert transport.get("big", limit=5_000_000) == content
+
+
+def test_it_carries_an_empty_file(transport: Transport) -> None:
+    transport.put(b"", "empty")
+    assert transport.get("empty", limit=0) == b""
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o755])
+def test_it_sets_the_mode(transport: Transport, work: Path, mode: int) -> None:
+    transport.put(b"x", "file", mode=mode)
+    assert stat.S_IMODE((work / "file").stat().st_mode) == mode
+
+
+def test_it_replaces_an_older_file_at_once(transport: Transport, work: Path) -> None:
+    """A reader sees the old content or the new, never less."""
+    contents = [b"a" * 300_000, b"b" * 300_000]
+    transport.put(contents[0], "file")
+    seen: set[bytes] = set()
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            seen.add((work / "file").read_bytes())
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    try:
+        for turn in range(1, 20):
+            transport.put(contents[turn % 2], "file")
+    finally:
+        stop.set()
+        reader.join()
+    assert seen
+    assert seen <= set(contents)
+
+
+def test_it_leaves_nothing_but_the_file(transport: Transport, work: Path) -> None:
+    transport.put(b"one", "folder/file")
+    transport.put(b"two", "folder/file")
+    assert [path.name for path in (work / "folder").iterdir()] == ["file"]
+
+
+def test_it_leaves_nothing_behind_when_it_cannot_put(transport: Transport, work: Path) -> None:
+    (work / "file").mkdir()
+    with pytest.raises(HostSetupError, match="Could not write file on "):
+        transport.put(b"x", "file")
+    assert [path.name for path in work.iterdir()] == ["file"]
+
+
+def test_it_cannot_put_below_a_file(transport: Transport) -> None:
+    transport.put(b"x", "file")
+    with pytest.raises(HostSetupError, match="Could not write file/below on "):
+        transport.put(b"x", "file/below")
+
+
+@pytest.mark.parametrize("path", ["nothing", "no-folder/nothing", "file/below"])
+def test_it_says_that_a_file_is_not_there(transport: Transport, path: str) -> None:
+    transport.put(b"x", "file")
+    with pytest.raises(NotFoundError, match=f"There is no file {path} on "):
+        transport.get(path, limit=10)
+
+
+def test_it_gets_no_more_than_the_limit(transport: Transport) -> None:
+    transport.put(b"12345", "file")
+    with pytest.raises(HostError, match="more than the 4"):
+        transport.get("file", limit=4)
+
+
+def test_it_cannot_get_a_folder(transport: Transport, work: Path) -> None:
+    (work / "folder").mkdir()
+    with pytest.raises(HostSetupError, match="Could not read folder on "):
+        transport.get("folder", limit=1_000_000)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "/etc/passwd",
+        "../up",
+        "a/../b",
+        "a//b",
+        "./a",
+        "a/",
+        "a b",
+        "a;b",
+        "-rf",
+        "ä",
+        "a\nb",
+        "~",
+    ],
+)
+def test_it_refuses_paths_that_are_not_plain(transport: Transport, path: str) -> None:
+    with pytest.raises(InvalidRequestError, match="path"):
+        transport.put(b"x", path)
+    with pytest.raises(InvalidRequestError, match="path"):
+        transport.get(path, limit=10)
