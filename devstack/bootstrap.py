@@ -92,16 +92,16 @@ def make_venv() -> None:
         print("pitwall: .venv is not one that this finished; making it anew")
         shutil.rmtree(VENV)
     print(f"pitwall: making .venv with {python}", flush=True)
-    if subprocess.run([python, "-m", "venv", str(VENV)], stdout=subprocess.PIPE).returncode == 0:
-        return
-    shutil.rmtree(VENV, ignore_errors=True)
     uv = uv_on_path()
-    if uv is None:
+    if uv is not None:
+        # Thirty times as fast as the module venv, and Debian's python3 may lack that one.
+        run([uv, "venv", "--quiet", "--python", python, str(VENV)])
+    elif not answers([python, "-m", "venv", str(VENV)]):
+        shutil.rmtree(VENV, ignore_errors=True)
         raise BootstrapError(
             f"`{python} -m venv` failed. On Debian and Ubuntu: apt-get install python3-venv. "
             "Or put uv on PATH."
         )
-    run([uv, "venv", "--quiet", "--python", python, str(VENV)])
 
 
 def pick_python() -> str:

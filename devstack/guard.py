@@ -1,6 +1,7 @@
 """The last resort: ends what a supervisor started when the supervisor itself was killed.
 
-Run by the supervisor as a process of its own session, with a pipe as standard input. Each line
+Run by the supervisor as a process of its own session, with the seconds between asking and killing
+as its argument and a pipe as standard input. Each line
 says `+ GROUP SIGNAL` (a process group to end, and how), `- GROUP` (it has ended), `= JSON` (a
 command to run at the end, as [argv, environment, folder]) or `=` (no such command any more). When
 the pipe closes, its writer is gone: every group still listed is asked to end and then killed, and
@@ -18,7 +19,6 @@ import subprocess
 import sys
 import time
 
-GRACE_S = 8.0
 COMMAND_TIMEOUT_S = 30.0
 POLL_S = 0.05
 
@@ -37,7 +37,7 @@ def main() -> None:
             commands = [*commands, json.loads(line[1:])] if line.strip() != "=" else []
         else:
             note(groups, line.split())
-    end(groups)
+    end(groups, grace_s=float(sys.argv[1]))
     for argv, environment, folder in reversed(commands):
         run(argv, environment, folder)
 
@@ -54,9 +54,9 @@ def run(argv: list[str], environment: dict[str, str], folder: str) -> None:
         subprocess.run(argv, env=environment, cwd=folder, timeout=COMMAND_TIMEOUT_S)
 
 
-def end(groups: dict[int, int]) -> None:
+def end(groups: dict[int, int], *, grace_s: float) -> None:
     left = {group for group, how in groups.items() if send(group, how)}
-    deadline = time.monotonic() + GRACE_S
+    deadline = time.monotonic() + grace_s
     while left and time.monotonic() < deadline:
         time.sleep(POLL_S)
         left = {group for group in left if send(group, 0)}

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -68,10 +68,18 @@ class Child:
             self.process.send_signal(signum)
 
     def kill_group(self) -> None:
-        """End whatever is left of the group, the leader included, and reap the leader."""
+        """End whatever is left of the group, the leader included, and reap the leader.
+
+        Of a leader that still lives the descendants are ended too: PostgreSQL puts each of its
+        children into a session of its own.
+        """
+        others = descendants(self.pid) if self.status() is None else []
         # A group of zombies answers "not permitted" on macOS.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
+        for other in others:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(other, signal.SIGKILL)
         self.process.wait()
 
 
@@ -126,3 +134,28 @@ def log_tail(log: Path | None, lines: int = 20) -> str:
         return ""
     text = "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
     return f"The end of {log}:\n{text}"
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes below one, as far as `ps` or /proc shows them."""
+    parents = parents_of_all()
+    found = [pid]
+    for ancestor in found:
+        found += [child for child, parent in parents.items() if parent == ancestor]
+    return found[1:]
+
+
+def parents_of_all() -> dict[int, int]:
+    if sys.platform == "linux":
+        return dict(parent_in_proc())
+    said = subprocess.run(["ps", "-axo", "pid=,ppid="], capture_output=True, text=True).stdout
+    pairs = (line.split() for line in said.splitlines())
+    return {int(pid): int(parent) for pid, parent in pairs}
+
+
+def parent_in_proc() -> Iterator[tuple[int, int]]:
+    for folder in Path("/proc").glob("[0-9]*"):
+        # It may end while we look.
+        with contextlib.suppress(OSError):
+            # After the name, which may contain anything: state, parent.
+            yield int(folder.name), int((folder / "stat").read_text().rpartition(")")[2].split()[1])

@@ -54,15 +54,19 @@ class Running:
 
 
 class Supervisor:
-    def __init__(self, keep_open: Iterable[int] = ()) -> None:
-        """`keep_open`: descriptors (of locks) to hold until the last child is gone."""
+    def __init__(self, keep_open: Iterable[int] = (), *, guard_grace_s: float = 8.0) -> None:
+        """`keep_open`: descriptors (of locks) to hold until the last child is gone.
+
+        `guard_grace_s`: what children have for ending by themselves when we were killed.
+        """
+        self._guard_grace_s = guard_grace_s
         self._started: list[Running | Command] = []
         self._interrupts = Interrupts()
         self._keep_open = tuple(keep_open)
 
     def __enter__(self) -> Supervisor:
         self._guard = subprocess.Popen(
-            [sys.executable, "-I", str(GUARD)],
+            [sys.executable, "-I", str(GUARD), str(self._guard_grace_s)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
