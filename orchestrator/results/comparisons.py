@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.benchmarks.selectors import latest_definition, spec_of
-from orchestrator.core.errors import NotFoundError
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.core.units import format_change
 from orchestrator.fleet.models import Host
 from orchestrator.loadtools.metrics import METRICS, PRIMARY, Metric
@@ -39,8 +39,13 @@ def compare_commits(
     """The comparison of two commits from all blocks in which both were measured.
 
     NotFoundError where they never were measured together: numbers from different times of a
-    machine are no evidence about a commit.
+    machine are no evidence about a commit. InvalidRequestError for a commit against itself.
     """
+    if baseline == contender:
+        raise InvalidRequestError(
+            f"{baseline.short_sha} cannot be compared with itself; name another commit",
+            field="contender",
+        )
     cells = blocks_of(benchmark, baseline, contender, run)
     if benchmark.project.team_id != member.team.pk or not cells:
         raise NotFoundError(

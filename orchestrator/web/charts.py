@@ -1,5 +1,6 @@
 """Data in drawing shape: what a chart or an interval bar needs, and nothing to compute there."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,15 +17,8 @@ from orchestrator.results.reports import (
 BAR_WIDTH = 200.0
 _LEAST_REACH = 0.02
 _GREATEST_REACH = 1.0
-#: Places of the percentile axis, which is drawn along 1 / (1 - q).
-_TICKS = (
-    (1.0, "min"),
-    (2.0, "p50"),
-    (10.0, "p90"),
-    (100.0, "p99"),
-    (1e3, "p99.9"),
-    (1e4, "p99.99"),
-)
+#: Labels of the percentile axis.
+_TICKS = (1.0, 10.0, 50.0, 90.0, 99.0, 99.9, 99.99)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +91,7 @@ def interval_bar(metric: MetricComparison, reach: float) -> IntervalBar | None:
 
 
 def latency_chart(case: CaseComparison, baseline: str, contender: str) -> dict[str, Any] | None:
-    """Latency in ms along 1 / (1 - q) of both commits, both axes logarithmic."""
+    """Latency in ms at the percentiles of both commits; see `_logit` for the horizontal axis."""
     sides = ((baseline, case.baseline_latency), (contender, case.contender_latency))
     series = [
         {"label": label, "points": _curve_points(curve)}
@@ -106,11 +100,10 @@ def latency_chart(case: CaseComparison, baseline: str, contender: str) -> dict[s
     ]
     if not any(each["points"] for each in series):
         return None
-    furthest = max(point["x"] for each in series for point in each["points"])
-    ticks = [
-        {"value": value, "label": label} for value, label in _TICKS if value <= furthest * 1.01
-    ]
-    return {"series": series, "ticks": ticks, "unit": "ms"}
+    places = [point["x"] for each in series for point in each["points"]]
+    ticks = [{"value": _logit(q), "label": f"p{q:g}"} for q in _TICKS]
+    shown = [tick for tick in ticks if min(places) - 0.01 <= tick["value"] <= max(places) + 0.01]
+    return {"series": series, "ticks": shown, "unit": "ms"}
 
 
 def history_chart(history: History, urls: Sequence[str | None]) -> dict[str, Any]:
@@ -157,10 +150,16 @@ def _place(change: float, reach: float) -> float:
 def _curve_points(curve: LatencyCurve) -> list[dict[str, Any]]:
     known = zip(curve.percentiles, curve.seconds, strict=True)
     return [
-        {"x": 1 / (1 - q / 100), "y": seconds * 1e3, "label": f"p{q:g}"}
+        {"x": _logit(q), "y": seconds * 1e3, "label": f"p{q:g}"}
         for q, seconds in known
-        if seconds is not None and q < 100
+        if seconds is not None and 0 < q < 100
     ]
+
+
+def _logit(percentile: float) -> float:
+    """log10(q / (1 - q)): p50 in the middle, both tails spread out, a decade a step."""
+    share = percentile / 100
+    return round(math.log10(share / (1 - share)), 6)
 
 
 def _latency_rows(

@@ -1,4 +1,4 @@
-// Latency percentiles of two commits: latency in ms along 1 / (1 - q), both logarithmic.
+// Latency percentiles of two commits: ms, logarithmic; the places of the percentiles are given.
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 const charts = new Map();
@@ -53,9 +53,8 @@ function options(data) {
     },
     scales: {
       x: {
-        type: "logarithmic",
+        type: "linear",
         grid,
-        min: 1,
         title: { display: true, text: "percentile", color: text },
         afterBuildTicks: (axis) => { axis.ticks = data.ticks.map(({ value }) => ({ value })); },
         ticks: { color: text, callback: (value) => data.ticks.find((t) => t.value === value)?.label },

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import commit_for
-from orchestrator.core.errors import NotFoundError
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.results.comparisons import commits_measured, compare_commits
 from orchestrator.results.reports import ComparisonReport
 from orchestrator.runs.models import Run
@@ -17,6 +17,7 @@ from orchestrator.runs.selectors import run_for
 from orchestrator.web.access import for_member
 from orchestrator.web.charts import BAR_WIDTH, case_view
 from orchestrator.web.forms import benchmark_choices, benchmark_key
+from orchestrator.web.middleware import status_of
 from orchestrator.web.refs import chosen_benchmark
 
 
@@ -40,9 +41,9 @@ def compare(request: HttpRequest, member: Member) -> HttpResponse:
             run = _run(member, request.GET.get("run", ""))
             report = _report(member, benchmark, baseline, contender, run)
             context |= _shown(report)
-        except NotFoundError as error:
+        except (NotFoundError, InvalidRequestError) as error:
             context["problem"] = str(error)
-            status = 404
+            status, _ = status_of(error)
     return render(request, "compare.html", context, status=status)
 
 

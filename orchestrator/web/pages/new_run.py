@@ -84,7 +84,7 @@ def _initial(request: HttpRequest, member: Member) -> dict[str, Any]:
 
 def _again(member: Member, again: str) -> dict[str, Any]:
     run = run_for(member, _uuid(again))
-    shas = [variant.commit.sha for variant in run.variants.all()]
+    shas = [variant.commit.short_sha for variant in run.variants.all()]
     return {
         "benchmark": benchmark_key(run.definition.benchmark),
         "baseline": shas[0],

@@ -17,7 +17,7 @@ register = template.Library()
 VERDICT_SYMBOLS = {
     "improved": "▲",
     "regressed": "▼",
-    "equivalent": "＝",
+    "equivalent": "=",
     "trivial": "≈",
     "inconclusive": "?",
 }

@@ -1,0 +1,113 @@
+"""Each page as the owner, a team mate, a stranger and a visitor."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.accounts.models import User
+from tests.support.factories import PASSWORD
+from tests.web.conftest import World
+
+Address = Callable[[World], str]
+
+LISTS = (
+    "overview", "runs", "compare", "history", "benchmarks", "hosts", "profiles",
+    "schedules", "settings",
+)  # fmt: skip
+FORMS = ("run-new", "benchmark-new", "project-new")
+
+
+def _trial(world: World) -> Any:
+    return world.run.jobs.get().trials.first().pk
+
+
+def _compare(world: World) -> str:
+    query = f"benchmark=server/hello&baseline={world.shas[0]}&contender={world.shas[2]}"
+    return f"{reverse('compare')}?{query}"
+
+
+OWNED: dict[str, Address] = {
+    "run": lambda world: reverse("run", args=[world.run.pk]),
+    "run-progress": lambda world: reverse("run-progress", args=[world.run.pk]),
+    "run-trials": lambda world: reverse("run-trials", args=[world.run.pk]),
+    "run-again": lambda world: f"{reverse('run-new')}?again={world.run.pk}",
+    "trial": lambda world: reverse("trial", args=[_trial(world)]),
+    "artifact": lambda world: reverse("trial-artifact", args=[_trial(world), "tool.json"]),
+    "host": lambda world: reverse("host", args=[world.host.pk]),
+    "benchmark": lambda _: reverse("benchmark", args=["server", "hello"]),
+    "compare": _compare,
+    "compare of one run": lambda world: f"{_compare(world)}&run={world.run.pk}",
+    "history": lambda _: f"{reverse('history')}?benchmark=server/hello",
+}
+
+
+@pytest.mark.parametrize("name", [*LISTS, *FORMS])
+def test_it_shows_the_teams_pages_to_owner_and_team_mate(
+    name: str, world: World, alice: Client, bob: Client
+) -> None:
+    assert alice.get(reverse(name)).status_code == 200
+    assert bob.get(reverse(name)).status_code == 200
+
+
+@pytest.mark.parametrize("name", OWNED)
+def test_it_shows_what_belongs_to_the_team_to_both(
+    name: str, world: World, alice: Client, bob: Client
+) -> None:
+    assert alice.get(OWNED[name](world)).status_code == 200
+    assert bob.get(OWNED[name](world)).status_code == 200
+
+
+@pytest.mark.parametrize("name", OWNED)
+def test_it_says_not_found_to_a_stranger(name: str, world: World, mallory: Client) -> None:
+    answer = mallory.get(OWNED[name](world))
+
+    assert answer.status_code == 404
+    assert "Hello" not in answer.content.decode()
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_it_shows_a_stranger_nothing_of_the_team(name: str, world: World, mallory: Client) -> None:
+    page = mallory.get(reverse(name)).content.decode()
+
+    assert "Hello" not in page
+    assert world.shas[0][:10] not in page
+    assert "alice" not in page
+
+
+@pytest.mark.parametrize("name", [*LISTS, *FORMS, "host-new"])
+def test_it_sends_a_visitor_to_log_in(name: str, db: None, client: Client) -> None:
+    answer = client.get(reverse(name))
+
+    assert answer.status_code == 302
+    assert answer.headers["Location"].startswith(reverse("login"))
+
+
+@pytest.mark.parametrize("name", OWNED)
+def test_it_sends_a_visitor_to_log_in_before_it_looks_anything_up(
+    name: str, world: World, client: Client
+) -> None:
+    answer = client.get(OWNED[name](world))
+
+    assert answer.status_code == 302
+    assert answer.headers["Location"].startswith(reverse("login"))
+
+
+def test_it_logs_in_and_out(personas: object, client: Client) -> None:
+    wrong = client.post(reverse("login"), {"username": "alice", "password": "wrong"})
+    assert "correct username and password" in wrong.content.decode()
+    right = client.post(reverse("login"), {"username": "alice", "password": PASSWORD})
+    assert right.headers["Location"] == reverse("overview")
+    client.post(reverse("logout"))
+    assert client.get(reverse("overview")).status_code == 302
+
+
+def test_it_tells_somebody_without_a_team_what_to_do(db: None, client: Client) -> None:
+    client.force_login(User.objects.create_user(username="eve", password="a long one"))
+    answer = client.get(reverse("overview"))
+
+    assert answer.status_code == 403
+    assert "ask an admin of the team to add you" in answer.content.decode()
+    assert "Log out" in answer.content.decode()

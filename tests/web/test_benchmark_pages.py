@@ -1,0 +1,126 @@
+"""Projects, benchmarks and their definitions."""
+
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.benchmarks.models import Benchmark, Definition, Project
+from tests.support.factories import DEFINITION, Personas, make_project, make_repository
+from tests.web.conftest import World
+
+HELLO = ("server", "hello")
+
+
+def test_it_saves_a_new_version(world: World, alice: Client) -> None:
+    source = DEFINITION.replace("rounds: 5", "rounds: 9")
+    answer = alice.post(reverse("benchmark", args=HELLO), {"source": source})
+
+    assert answer.headers["Location"] == reverse("benchmark", args=HELLO)
+    assert list(Definition.objects.values_list("version", flat=True)) == [2, 1]
+    older = alice.get(reverse("benchmark", args=HELLO), {"version": "1"}).content.decode()
+    assert "rounds: 5" in older
+    assert alice.get(reverse("benchmark", args=HELLO), {"version": "7"}).status_code == 404
+
+
+def test_it_makes_no_version_of_what_was_not_edited(world: World, alice: Client) -> None:
+    alice.post(reverse("benchmark", args=HELLO), {"source": DEFINITION.replace("\n", "\r\n")})
+
+    assert Definition.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("duration_s: 0.6", "duration_s: soon", "load.duration_s"),
+        ("connections: [4]", "connections: []", "matrix.connections"),
+        ("version: 1", "version: [", "not valid YAML: line"),
+    ],
+)
+def test_it_shows_the_path_into_the_file(
+    old: str, new: str, words: str, world: World, alice: Client
+) -> None:
+    source = DEFINITION.replace(old, new)
+    answer = alice.post(reverse("benchmark", args=HELLO), {"source": source})
+    page = answer.content.decode()
+    start = page.index('id="id_source_error"')
+
+    assert answer.status_code == 422
+    assert words in page[start : page.index("</p>", start)]
+    assert new in page
+    assert Definition.objects.count() == 1
+
+
+def test_it_defines_a_new_benchmark(world: World, alice: Client) -> None:
+    data = {"project": "server", "slug": "hello-again", "source": DEFINITION}
+    answer = alice.post(reverse("benchmark-new"), data)
+
+    assert answer.headers["Location"] == reverse("benchmark", args=["server", "hello-again"])
+    assert alice.get(answer.headers["Location"]).status_code == 200
+
+
+def test_it_offers_an_example_that_is_valid(world: World, alice: Client) -> None:
+    source = alice.get(reverse("benchmark-new")).context["form"]["source"].value()
+    data = {"project": "server", "slug": "example", "source": source}
+
+    assert alice.post(reverse("benchmark-new"), data).status_code == 302
+
+
+def test_it_shows_a_wrong_name_at_its_field(world: World, alice: Client) -> None:
+    data = {"project": "server", "slug": "Hello World", "source": DEFINITION}
+    page = alice.post(reverse("benchmark-new"), data).content.decode()
+    start = page.index('id="id_slug_error"')
+
+    assert "expected lower-case letters" in page[start : page.index("</p>", start)]
+
+
+def test_it_lets_viewers_look_but_not_change(world: World, bob: Client) -> None:
+    page = bob.get(reverse("benchmark", args=HELLO)).content.decode()
+    changed = bob.post(reverse("benchmark", args=HELLO), {"source": DEFINITION + "\n"})
+
+    assert "<textarea" not in page
+    assert "rounds: 5" in page
+    assert changed.status_code == 403
+
+
+def test_it_does_not_take_a_strangers_definition(world: World, mallory: Client) -> None:
+    new = {"project": "server", "slug": "mine", "source": DEFINITION}
+
+    assert mallory.post(reverse("benchmark", args=HELLO), {"source": "x: 1"}).status_code == 404
+    assert mallory.post(reverse("benchmark-new"), new).status_code in {404, 422}
+    assert Benchmark.objects.count() == 1
+
+
+def test_it_adds_a_project(personas: Personas, alice: Client, tmp_path: Path) -> None:
+    make_repository(tmp_path / "code", [{"a": "1"}])
+    data = {
+        "slug": "code", "name": "", "repository_url": str(tmp_path / "code"),
+        "default_branch": "main",
+    }  # fmt: skip
+    answer = alice.post(reverse("project-new"), data)
+
+    assert answer.headers["Location"] == reverse("benchmarks")
+    assert Project.objects.get().commits.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [("/no/such/folder", "git cannot read"), ("ext::sh -c id", "expected a repository address")],
+)
+def test_it_shows_a_wrong_repository_at_its_field(
+    address: str, words: str, personas: Personas, alice: Client
+) -> None:
+    data = {"slug": "code", "name": "", "repository_url": address, "default_branch": "main"}
+    page = alice.post(reverse("project-new"), data).content.decode()
+    start = page.index('id="id_repository_url_error"')
+
+    assert words in page[start : page.index("</p>", start)]
+    assert not Project.objects.exists()
+
+
+def test_it_refuses_a_viewers_project(personas: Personas, bob: Client, tmp_path: Path) -> None:
+    make_project(personas.alice, tmp_path / "code")
+    data = {"slug": "x", "name": "", "repository_url": "https://h/x", "default_branch": "main"}
+
+    assert bob.post(reverse("project-new"), data).status_code == 403

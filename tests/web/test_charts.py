@@ -1,0 +1,58 @@
+"""Interval bars: places on an axis around zero."""
+
+from typing import Any
+
+import pytest
+
+from orchestrator.results.reports import MetricComparison
+from orchestrator.web.charts import BAR_WIDTH, interval_bar, reach_of
+
+
+def _metric(low: float | None, high: float | None, **changes: Any) -> MetricComparison:
+    known = low is not None and high is not None
+    given: dict[str, Any] = {
+        "key": "k", "title": "K", "unit": "s", "better": "lower", "primary": True, "margin": 0.03,
+        "baseline": 1.0, "contender": 1.0, "change": (low + high) / 2 if known else None,
+        "interval": (low, high) if known else None, "blocks": 5, "p_value": None,
+        "needed_blocks": None, "verdict": "inconclusive", "reasons": (),
+    }  # fmt: skip
+    return MetricComparison(**{**given, **changes})
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "x", "width", "point"),
+    [
+        (-0.1, 0.1, 0.0, BAR_WIDTH, BAR_WIDTH / 2),
+        (0.0, 0.1, BAR_WIDTH / 2, BAR_WIDTH / 2, BAR_WIDTH * 0.75),
+        (-0.05, 0.0, BAR_WIDTH / 4, BAR_WIDTH / 4, BAR_WIDTH * 0.375),
+    ],
+)
+def test_it_places_an_interval_around_zero(
+    low: float, high: float, x: float, width: float, point: float
+) -> None:
+    bar = interval_bar(_metric(low, high), reach=0.1)
+
+    assert bar is not None
+    assert (bar.x, bar.width, bar.point, bar.clipped) == (x, width, point, False)
+
+
+def test_it_clips_what_reaches_further() -> None:
+    bar = interval_bar(_metric(-0.5, 0.5), reach=0.1)
+
+    assert bar is not None
+    assert (bar.x, bar.x + bar.width, bar.clipped) == (0.0, BAR_WIDTH, True)
+
+
+def test_it_draws_no_bar_of_an_unknown_interval() -> None:
+    assert interval_bar(_metric(None, None), reach=0.1) is None
+
+
+def test_it_reaches_as_far_as_the_widest_primary_interval() -> None:
+    metrics = [_metric(-0.2, 0.1), _metric(-0.01, 0.01), _metric(-0.9, 0.9, primary=False)]
+
+    assert reach_of(metrics) == pytest.approx(0.23)
+
+
+def test_it_keeps_the_reach_within_bounds() -> None:
+    assert reach_of([_metric(-0.0001, 0.0001)]) == pytest.approx(0.023)
+    assert reach_of([_metric(-0.5, 40.0)]) == 1.0

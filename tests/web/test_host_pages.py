@@ -1,0 +1,172 @@
+"""Adding a host over SSH, confirming its key, and what its page shows."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.fleet.models import Credential, Host
+from orchestrator.fleet.services import add_credential, save_profile
+from orchestrator.transport.address import HostKey
+from tests.support.factories import Personas
+from tests.support.sshd import SshServer, start_sshd
+from tests.web.conftest import World
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[SshServer]:
+    with start_sshd(tmp_path) as running:
+        yield running
+
+
+def _data(server: SshServer, **changes: Any) -> dict[str, Any]:
+    given = {
+        "name": "rack-1",
+        "profile": "any",
+        "address": server.host,
+        "port": str(server.port),
+        "login": server.user,
+        "key_source": "paste",
+        "private_key": server.client_private_key,
+    }
+    return {**given, **changes}
+
+
+@pytest.fixture
+def _profile(personas: Personas) -> None:
+    save_profile(member=personas.alice, slug="any", name="Any machine")
+
+
+@pytest.mark.usefixtures("_profile")
+def test_it_adds_a_host_shows_its_key_and_pins_it(server: SshServer, alice: Client) -> None:
+    added = alice.post(reverse("host-new"), _data(server))
+    host = Host.objects.get(name="rack-1")
+    assert added.headers["Location"] == reverse("host-confirm", args=[host.pk])
+    assert (host.state, host.host_key) == ("unconfirmed", "")
+
+    page = alice.get(added.headers["Location"]).content.decode()
+    key = HostKey.parse(server.host_key)
+    assert key.fingerprint_sha256.replace("+", "&#x2B;") in page.replace("+", "&#x2B;")
+    assert key.type in page
+    shown = re.search(r'name="host_key" value="([^"]+)"', page)
+    assert shown is not None
+
+    confirmed = alice.post(added.headers["Location"], {"host_key": shown[1]})
+    host.refresh_from_db()
+    assert confirmed.headers["Location"] == reverse("host", args=[host.pk])
+    assert (host.state, host.host_key) == ("ready", key.line)
+
+
+@pytest.mark.usefixtures("_profile")
+def test_it_makes_a_key_pair_and_shows_the_public_half(server: SshServer, alice: Client) -> None:
+    data = _data(server, key_source="generate", private_key="")
+    page = alice.post(reverse("host-new"), data, follow=True).content.decode()
+    credential = Credential.objects.get()
+
+    assert credential.public_key.strip() in page
+    assert "authorized_keys" in page
+    assert "PRIVATE KEY" not in page
+
+
+@pytest.mark.usefixtures("_profile")
+def test_it_takes_a_stored_key(server: SshServer, alice: Client, personas: Personas) -> None:
+    stored = add_credential(member=personas.alice, name="team key")
+    data = _data(server, key_source="stored", credential=str(stored.pk), private_key="")
+    alice.post(reverse("host-new"), data)
+
+    assert Host.objects.get(name="rack-1").credential == stored
+
+
+@pytest.mark.usefixtures("_profile")
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("name", "Rack 1", "expected lower-case letters, digits and dashes"),
+        ("address", "-oProxyCommand=x", "expected a host name or an IP address"),
+        ("login", "root; id", "expected a user name of the host"),
+        ("port", "0", "greater than or equal to 1"),
+        ("private_key", "ssh-ed25519 AAAA", "This is a public key"),
+        ("private_key", "", "Needed for the way chosen above"),
+    ],
+)
+def test_it_shows_an_error_at_its_field(
+    field: str, value: str, words: str, server: SshServer, alice: Client
+) -> None:
+    answer = alice.post(reverse("host-new"), _data(server, **{field: value}))
+    page = answer.content.decode()
+    start = page.index(f'id="id_{field}_error"')
+
+    assert answer.status_code == 422
+    assert words in page[start : page.index("</p>", start)]
+    assert not Host.objects.exists()
+
+
+@pytest.mark.usefixtures("_profile")
+def test_it_keeps_the_key_when_the_host_does_not_answer(server: SshServer, alice: Client) -> None:
+    """Port 1 of the loopback address refuses; the key made meanwhile is chosen for another try."""
+    data = _data(server, key_source="generate", private_key="", port="1")
+    answer = alice.post(reverse("host-new"), data)
+    page = answer.content.decode()
+    credential = Credential.objects.get()
+
+    assert answer.status_code == 422
+    assert f'<option value="{credential.pk}" selected>' in page
+    assert credential.public_key.strip() in page
+    start = page.index('id="id_address_error"')
+    assert "127.0.0.1" in page[start : page.index("</p>", start)]
+    assert not Host.objects.exists()
+
+
+@pytest.mark.usefixtures("_profile")
+def test_it_never_sends_a_pasted_key_back(server: SshServer, alice: Client) -> None:
+    page = alice.post(reverse("host-new"), _data(server, port="1")).content.decode()
+
+    assert "PRIVATE KEY" not in page
+
+
+@pytest.mark.usefixtures("_profile")
+def test_it_lets_only_admins_add_hosts(server: SshServer, bob: Client) -> None:
+    assert bob.get(reverse("host-new")).status_code == 403
+    assert bob.post(reverse("host-new"), _data(server)).status_code == 403
+    assert not Host.objects.exists()
+
+
+def test_it_keeps_strangers_from_confirming(world: World, mallory: Client, bob: Client) -> None:
+    address = reverse("host-confirm", args=[world.host.pk])
+
+    assert mallory.get(address).status_code == 404
+    assert mallory.post(address, {"host_key": "ssh-ed25519 AAAA"}).status_code == 404
+    assert bob.post(address, {"host_key": "ssh-ed25519 AAAA"}).status_code == 403
+
+
+def test_it_shows_what_the_host_said_of_itself(world: World, alice: Client) -> None:
+    page = alice.get(reverse("host", args=[world.host.pk])).content.decode()
+
+    assert "Test CPU" in page
+    assert reverse("run", args=[world.run.pk]) in page
+
+
+def test_it_removes_a_host_but_keeps_its_results(
+    world: World, alice: Client, bob: Client, mallory: Client
+) -> None:
+    address = reverse("host-remove", args=[world.host.pk])
+    assert mallory.post(address).status_code == 404
+    assert bob.post(address).status_code == 403
+    assert alice.post(address).headers["Location"] == reverse("hosts")
+    world.host.refresh_from_db()
+    assert world.host.state == "disabled"
+
+
+def test_it_adds_a_profile(personas: Personas, alice: Client, bob: Client) -> None:
+    data = {"slug": "t490s", "name": "ThinkPad T490s", "memory_gib": "16", "cores": "4"}
+    assert alice.post(reverse("profiles"), data).headers["Location"] == reverse("profiles")
+    profile = personas.alice.team.profiles.get()
+    assert (profile.memory_bytes, profile.cores, profile.threads) == (16 * 1024**3, 4, None)
+    assert bob.post(reverse("profiles"), {**data, "slug": "other"}).status_code == 403
+    wrong = alice.post(reverse("profiles"), {**data, "slug": "Not a slug"})
+    assert wrong.status_code == 422
+    assert "expected lower-case letters" in wrong.content.decode()

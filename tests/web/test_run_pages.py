@@ -1,0 +1,145 @@
+"""A run as it is watched: live panel, 304, end, cancel, trials."""
+
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.runs.models import Job, Run, Trial
+from tests.support.factories import make_run
+from tests.web.conftest import World
+
+
+def _running(world: World) -> Run:
+    run = make_run(world.alice, world.shas[:2])
+    Job.objects.filter(run=run).update(state="measuring", phase="warming up")
+    Run.objects.filter(pk=run.pk).update(state="running")
+    return run
+
+
+def test_it_polls_while_the_run_goes_on(world: World, alice: Client) -> None:
+    run = _running(world)
+    page = alice.get(reverse("run", args=[run.pk])).content.decode()
+
+    assert f'hx-get="{reverse("run-progress", args=[run.pk])}"' in page
+    assert "warming up" in page
+    assert "data-seconds-left" in page
+    assert "0 of 10 trials" in page
+    assert '<meta http-equiv="refresh"' in page
+
+
+def test_it_answers_304_until_something_moves(world: World, alice: Client) -> None:
+    run = _running(world)
+    address = reverse("run-progress", args=[run.pk])
+    first = alice.get(address)
+    tag = first.headers["ETag"]
+    again = alice.get(address, HTTP_IF_NONE_MATCH=tag)
+    Job.objects.filter(run=run).update(phase="measuring")
+    moved = alice.get(address, HTTP_IF_NONE_MATCH=tag)
+
+    assert first.status_code == 200
+    assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", tag)
+    assert moved.status_code == 200
+    assert moved.headers["ETag"] != tag
+
+
+def test_it_sends_the_tag_of_what_the_page_shows(world: World, alice: Client) -> None:
+    run = _running(world)
+    page = alice.get(reverse("run", args=[run.pk])).content.decode()
+    tag = alice.get(reverse("run-progress", args=[run.pk])).headers["ETag"]
+
+    assert f"If-None-Match&quot;: &quot;\\&quot;{tag.strip(chr(34))}\\&quot;" in page
+
+
+def test_it_asks_for_the_whole_page_once_the_run_has_ended(world: World, alice: Client) -> None:
+    address = reverse("run-progress", args=[world.run.pk])
+    page = alice.get(reverse("run", args=[world.run.pk])).content.decode()
+
+    assert alice.get(address, HTTP_HX_REQUEST="true").headers["HX-Refresh"] == "true"
+    assert "HX-Refresh" not in alice.get(address).headers
+    assert "hx-get" not in page
+
+
+def test_it_shows_verdicts_that_lead_to_the_comparison(world: World, alice: Client) -> None:
+    page = alice.get(reverse("run", args=[world.run.pk])).content.decode()
+
+    assert 'data-verdict="regressed"' in page
+    assert 'data-verdict="equivalent"' in page
+    assert f"contender={world.shas[2]}&amp;run={world.run.pk}" in page
+
+
+def test_it_shows_why_a_job_failed(world: World, alice: Client) -> None:
+    run = _running(world)
+    Job.objects.filter(run=run).update(state="failed", message="oha is missing: <install> it")
+    page = alice.get(reverse("run", args=[run.pk])).content.decode()
+
+    assert "oha is missing: &lt;install&gt; it" in page
+
+
+def test_it_shows_why_a_trial_is_suspect(world: World, alice: Client) -> None:
+    trial = world.run.jobs.get().trials.first()
+    assert trial is not None
+    Trial.objects.filter(pk=trial.pk).update(validity="suspect", reasons=["steal_over_1_percent"])
+    page = alice.get(reverse("run-trials", args=[world.run.pk])).content.decode()
+
+    assert "suspect" in page
+    assert "steal over 1 percent" in page
+
+
+def test_it_cancels(world: World, alice: Client) -> None:
+    run = make_run(world.alice, world.shas[:2])
+    answer = alice.post(reverse("run-cancel", args=[run.pk]))
+    run.refresh_from_db()
+
+    assert answer.headers["Location"] == reverse("run", args=[run.pk])
+    assert run.state == "cancelled"
+
+
+def test_it_says_that_an_ended_run_cannot_be_cancelled(world: World, alice: Client) -> None:
+    answer = alice.post(reverse("run-cancel", args=[world.run.pk]))
+
+    assert answer.status_code == 409
+    assert "this run has ended already" in answer.content.decode()
+
+
+def test_it_lets_neither_viewer_nor_stranger_cancel(
+    world: World, bob: Client, mallory: Client
+) -> None:
+    run = make_run(world.alice, world.shas[:2])
+
+    assert bob.post(reverse("run-cancel", args=[run.pk])).status_code == 403
+    assert mallory.post(reverse("run-cancel", args=[run.pk])).status_code == 404
+    run.refresh_from_db()
+    assert run.cancel_requested_at is None
+
+
+def test_it_cancels_by_post_only(world: World, alice: Client) -> None:
+    assert alice.get(reverse("run-cancel", args=[world.run.pk])).status_code == 405
+
+
+def test_it_wants_the_forms_own_token(world: World) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(world.alice.user)
+
+    assert client.post(reverse("run-cancel", args=[world.run.pk])).status_code == 403
+
+
+def test_it_shows_all_of_a_trial(world: World, alice: Client) -> None:
+    trial = world.run.jobs.get().trials.first()
+    assert trial is not None
+    page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
+
+    assert "http://127.0.0.1:1/" in page
+    assert "Requests per second" in page
+    assert trial.variant.commit.sha in page
+    assert "Test CPU" in page
+    assert "tool.json" in page
+
+
+def test_it_hands_out_the_raw_files(world: World, alice: Client) -> None:
+    trial = world.run.jobs.get().trials.first()
+    assert trial is not None
+    answer = alice.get(reverse("trial-artifact", args=[trial.pk, "tool.json"]))
+
+    assert answer.content == b"{}"
+    assert answer.headers["Content-Disposition"].startswith("attachment")
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert alice.get(reverse("trial-artifact", args=[trial.pk, "no.txt"])).status_code == 404

@@ -1,0 +1,74 @@
+"""Schedules in the browser."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.runs.models import Schedule
+from tests.web.conftest import World
+
+
+def _data(**changes: Any) -> dict[str, Any]:
+    given = {
+        "name": "nightly", "cron": "0 3 * * *", "benchmark": "server/hello", "baseline": "main~1",
+        "contender": "main", "hosts": ["here"], "rounds": "",
+    }  # fmt: skip
+    return {**given, **changes}
+
+
+def test_it_makes_switches_and_deletes_a_schedule(world: World, alice: Client) -> None:
+    alice.post(reverse("schedules"), _data())
+    schedule = Schedule.objects.get()
+    assert (schedule.cron, schedule.contender_ref, schedule.enabled) == ("0 3 * * *", "main", True)
+    assert "nightly" in alice.get(reverse("overview")).content.decode()
+
+    alice.post(reverse("schedule-enable", args=[schedule.pk]), {"enabled": "false"})
+    schedule.refresh_from_db()
+    assert not schedule.enabled
+    assert "Turn on" in alice.get(reverse("schedules")).content.decode()
+
+    alice.post(reverse("schedule-delete", args=[schedule.pk]))
+    assert not Schedule.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("cron", "every day", "expected five cron fields"),
+        ("hosts", [], "Choose at least one host"),
+        ("contender", "", "This field is required"),
+    ],
+)
+def test_it_shows_an_error_at_its_field(
+    field: str, value: Any, words: str, world: World, alice: Client
+) -> None:
+    answer = alice.post(reverse("schedules"), _data(**{field: value}))
+    page = answer.content.decode()
+    start = page.index(f'id="id_{field}_error"')
+
+    assert answer.status_code == 422
+    assert words in page[start : page.index("</p>", start)]
+    assert not Schedule.objects.exists()
+
+
+def test_it_says_that_a_name_is_taken(world: World, alice: Client) -> None:
+    alice.post(reverse("schedules"), _data())
+    page = alice.post(reverse("schedules"), _data()).content.decode()
+
+    assert "has a schedule named nightly already" in page
+
+
+def test_it_refuses_viewers_and_strangers(
+    world: World, alice: Client, bob: Client, mallory: Client
+) -> None:
+    alice.post(reverse("schedules"), _data())
+    schedule = Schedule.objects.get()
+
+    assert bob.post(reverse("schedules"), _data(name="other")).status_code == 403
+    for client, status in ((bob, 403), (mallory, 404)):
+        for name in ("schedule-enable", "schedule-delete"):
+            assert client.post(reverse(name, args=[schedule.pk])).status_code == status
+    schedule.refresh_from_db()
+    assert schedule.enabled
