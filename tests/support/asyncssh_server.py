@@ -1,8 +1,8 @@
 """An SSH server of its own process, for machines without sshd.
 
-Reads one JSON object from stdin (host_key, client_key: OpenSSH text; user), prints the port, serves
-until it is terminated, and drops all connections on SIGUSR1. The login's home is the folder that it
-was started in.
+Reads one JSON object from stdin (host_keys, client_key: OpenSSH text; user), prints the port,
+serves until it is terminated, and drops all connections on SIGUSR1. The login's home is the folder
+that it was started in.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ async def serve(config: dict[str, Any]) -> None:
         lambda: Server(config["user"], client_key),
         "127.0.0.1",
         0,
-        server_host_keys=[asyncssh.import_private_key(config["host_key"])],
+        server_host_keys=[asyncssh.import_private_key(key) for key in config["host_keys"]],
         process_factory=run_command,
         sftp_factory=True,
         allow_pty=False,

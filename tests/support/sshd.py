@@ -23,9 +23,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from orchestrator.transport.address import SshAddress
-from orchestrator.transport.keys import KeyPair, generate_key
+from orchestrator.transport.keys import KeyPair, generate_key, parse_private_key
 
 _START_TIMEOUT_S = 20
 _STARTS = 5
@@ -35,6 +37,7 @@ _SSHD_CONFIG = """\
 ListenAddress 127.0.0.1
 Port {port}
 HostKey {folder}/host_key
+HostKey {folder}/other_host_key
 PidFile none
 AuthorizedKeysFile {folder}/authorized_keys
 StrictModes no
@@ -53,13 +56,17 @@ Subsystem sftp internal-sftp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SshServer:
-    """A running server. `home` is where its logins start; `work_dir` is a folder for tests."""
+    """A running server. `home` is where its logins start; `work_dir` is a folder for tests.
+
+    It has two host keys: `host_key` is an ed25519 one, `other_host_key` an ECDSA one.
+    """
 
     kind: str
     host: str
     port: int
     user: str
     host_key: str
+    other_host_key: str
     client_private_key: str = field(repr=False)
     client_public_key: str
     home: Path
@@ -82,6 +89,7 @@ class SshServer:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Keys:
     host: KeyPair
+    other_host: KeyPair
     client: KeyPair
 
 
@@ -105,7 +113,7 @@ def start_sshd(tmp_path: Path, kind: str | None = None) -> Iterator[SshServer]:
     kind = kind or server_kinds()[0]
     folder = tmp_path / "ssh-server"
     folder.mkdir()
-    keys = _Keys(host=generate_key(), client=generate_key())
+    keys = _Keys(host=generate_key(), other_host=_ecdsa_key(), client=generate_key())
     start = _start_sshd if kind == "sshd" else _start_asyncssh
     process, port = start(folder, keys)
     try:
@@ -125,6 +133,7 @@ def _server(
         port=port,
         user=account.pw_name,
         host_key=keys.host.public_openssh,
+        other_host_key=keys.other_host.public_openssh,
         client_private_key=keys.client.private_openssh,
         client_public_key=keys.client.public_openssh,
         home=Path(account.pw_dir) if kind == "sshd" else folder,
@@ -144,6 +153,13 @@ def _stop(kind: str, process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
+def _ecdsa_key() -> KeyPair:
+    key = ec.generate_private_key(ec.SECP256R1())
+    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8)
+    pem = key.private_bytes(*form, serialization.NoEncryption())
+    return parse_private_key(pem.decode())
+
+
 # sshd
 
 
@@ -154,9 +170,9 @@ def _sshd_program() -> str | None:
 
 def _start_sshd(folder: Path, keys: _Keys) -> tuple[subprocess.Popen[str], int]:
     (folder / "authorized_keys").write_text(keys.client.public_openssh + "\n")
-    host_key = folder / "host_key"
-    host_key.touch(mode=0o600)
-    host_key.write_text(keys.host.private_openssh)
+    for name, key in (("host_key", keys.host), ("other_host_key", keys.other_host)):
+        (folder / name).touch(mode=0o600)
+        (folder / name).write_text(key.private_openssh)
     for _ in range(_STARTS):
         port = _free_port()
         (folder / "sshd_config").write_text(_SSHD_CONFIG.format(port=port, folder=folder))
@@ -223,7 +239,7 @@ def _start_asyncssh(folder: Path, keys: _Keys) -> tuple[subprocess.Popen[str], i
     assert process.stdout is not None
     user = pwd.getpwuid(os.getuid()).pw_name
     config = {
-        "host_key": keys.host.private_openssh,
+        "host_keys": [keys.host.private_openssh, keys.other_host.private_openssh],
         "client_key": keys.client.public_openssh,
         "user": user,
     }

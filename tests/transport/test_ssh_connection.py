@@ -61,6 +61,12 @@ def test_it_scans_the_host_key_without_logging_in(server: SshServer) -> None:
     assert scanned == HostKey.parse(server.host_key)
 
 
+def test_it_takes_either_key_of_a_host_that_has_two(server: SshServer) -> None:
+    for pinned in (server.host_key, server.other_host_key):
+        with SshTransport(server.address(host_key=pinned)) as transport:
+            assert transport.run(["echo", "in"], timeout_s=20).stdout == b"in\n"
+
+
 def test_it_shows_both_fingerprints_when_the_host_key_is_another(server: SshServer) -> None:
     pinned = generate_key()
     with pytest.raises(HostKeyMismatchError) as caught:
