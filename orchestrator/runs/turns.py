@@ -27,7 +27,7 @@ from orchestrator.runs.states import (
 )
 
 #: A worker that has not renewed its turn for this long is taken for dead.
-TURN_S = 45.0
+TURN_S = 30.0
 
 
 class TurnLost(Exception):
