@@ -1,8 +1,24 @@
 """What every test may ask for: personas of two teams. Fixtures for machines are in `support`."""
 
+from collections.abc import Iterator
+
 import pytest
+from django.conf import settings
+from django.test import override_settings
 
 from tests.support.factories import Personas, make_personas
+
+
+@pytest.fixture(scope="session", autouse=True)
+def uncollected_static_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Static files as they lie in the checkout, also for the live server, and quick passwords."""
+    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    with override_settings(
+        STATIC_ROOT=str(tmp_path_factory.mktemp("static")),
+        STORAGES={**settings.STORAGES, "staticfiles": plain},
+        PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
+    ):
+        yield
 
 
 @pytest.fixture

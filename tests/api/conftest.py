@@ -64,12 +64,6 @@ def make_client(member: Member) -> ApiClient:
     return ApiClient(secret=new.secret)
 
 
-@pytest.fixture(autouse=True)
-def quick_passwords(settings: Any) -> None:
-    """The slow hash of passwords, three times a test, is not what is tested here."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def lab(personas: Personas, settings: Any, tmp_path: Path) -> Lab:
     settings.ALLOW_LOCAL_REPOSITORIES = True
