@@ -1,0 +1,81 @@
+"""A real Chromium, and a signed-in page of it."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.browser.chromium import ARGUMENTS, find_chromium
+from tests.support.factories import (
+    PASSWORD,
+    Personas,
+    finish_run,
+    make_definition,
+    make_local_host,
+    make_personas,
+    make_project,
+    make_run,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    personas: Personas
+    shas: list[str]
+    run: Any
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    program = find_chromium()
+    if program is None:
+        pytest.skip("no chromium was found: install it, or name it in PITWALL_TEST_CHROMIUM")
+    # Playwright keeps an event loop in this thread, which Django takes for asynchronous code.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        yield browser
+        browser.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def world(browser: Browser, transactional_db: None, settings: Any, tmp_path: Path) -> World:
+    settings.DATA_DIR = tmp_path / "data"
+    settings.ALLOW_LOCAL_REPOSITORIES = True
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    }
+    personas = make_personas()
+    project, shas = make_project(personas.alice, tmp_path / "repository")
+    make_definition(personas.alice, project)
+    make_local_host(personas.alice)
+    run = finish_run(make_run(personas.alice, shas, rounds=6), [1000, 1001, 850])
+    return World(personas=personas, shas=shas, run=run)
+
+
+@pytest.fixture
+def page(browser: Browser, world: World, live_server: Any) -> Iterator[Page]:
+    """A page of alice; the test fails if the browser reported an error, such as a broken policy."""
+    context = browser.new_context(base_url=live_server.url, reduced_motion="reduce")
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
+    log_in(page)
+    yield page
+    context.close()
+    assert problems == []
+
+
+def log_in(page: Page, name: str = "alice") -> None:
+    page.goto("/")
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("heading", name="Overview").wait_for()

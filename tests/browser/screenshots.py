@@ -1,0 +1,34 @@
+"""The README's pictures, made of whatever results the given address shows."""
+
+from pathlib import Path
+
+from playwright.sync_api import Page
+
+SIZE = {"width": 1200, "height": 900}
+
+
+def wait_until_drawn(page: Page) -> None:
+    """Waits for all charts of the page."""
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('canvas[data-chart]')]"
+        ".every((canvas) => canvas.dataset.drawn === 'true')"
+    )
+
+
+def take_screenshots(page: Page, base_url: str, *, compare_path: str, folder: Path) -> list[Path]:
+    """`compare.png` and `compare-dark.png` of a comparison, into `folder`.
+
+    `page` is logged in at `base_url`; `compare_path` is the address of the comparison below it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    page.set_viewport_size(SIZE)
+    made = []
+    for scheme, name in (("light", "compare.png"), ("dark", "compare-dark.png")):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.goto(base_url.rstrip("/") + compare_path)
+        wait_until_drawn(page)
+        # Chart.js paints in the next frame.
+        page.wait_for_timeout(200)
+        page.screenshot(path=folder / name, full_page=True)
+        made.append(folder / name)
+    return made

@@ -1,0 +1,155 @@
+"""The pages in a real browser: nothing is refused by the policy, nothing is cut off."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from orchestrator.runs.models import Job, Run
+from tests.browser.conftest import World, log_in
+from tests.browser.screenshots import take_screenshots, wait_until_drawn
+from tests.support.factories import make_run
+
+pytestmark = pytest.mark.browser
+
+PAGES = (
+    "/", "/runs/", "/runs/new", "/compare/", "/history/", "/benchmarks/", "/benchmarks/new",
+    "/benchmarks/server/hello/", "/projects/new", "/hosts/", "/hosts/new", "/profiles/",
+    "/schedules/", "/settings/",
+)  # fmt: skip
+
+
+def _compare_path(world: World) -> str:
+    return f"/compare/?benchmark=server/hello&baseline={world.shas[0]}&contender={world.shas[2]}"
+
+
+def _colours(page: Page, selector: str) -> int:
+    """How many different colours a canvas shows."""
+    return page.eval_on_selector(
+        selector,
+        """(canvas) => {
+            const pen = canvas.getContext("2d");
+            const { data } = pen.getImageData(0, 0, canvas.width, canvas.height);
+            return new Set(new Uint32Array(data.buffer)).size;
+        }""",
+    )
+
+
+def test_it_shows_every_page_on_a_wide_and_on_a_narrow_screen(page: Page, world: World) -> None:
+    for width in (1280, 400):
+        page.set_viewport_size({"width": width, "height": 800})
+        for path in (*PAGES, f"/runs/{world.run.pk}/", _compare_path(world)):
+            page.goto(path)
+            expect(page.locator("h1")).to_be_visible()
+            wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+            assert wider <= 0, f"{path} is {wider} pixels too wide at {width}"
+
+
+def test_it_previews_a_run_while_it_is_filled_in_and_starts_it(page: Page, world: World) -> None:
+    page.goto("/runs/new")
+    page.get_by_label("Baseline").fill(world.shas[0][:10])
+    page.get_by_label("Contender", exact=True).fill("no-such-branch")
+    page.get_by_label("here").check()
+    error = page.locator("#id_contender_error")
+    expect(error).to_contain_text("there is no commit, branch or tag no-such-branch")
+
+    page.get_by_label("Contender", exact=True).fill("main")
+    expect(page.locator("#plan")).to_contain_text("Estimated time")
+    expect(page.locator("#plan dt:text-is('Trials') + dd")).to_have_text("10")
+    expect(error).to_be_empty()
+
+    page.get_by_role("button", name="Start run").click()
+    expect(page.get_by_role("heading", name="Hello run")).to_be_visible()
+    expect(page.locator("#live")).to_contain_text("0 of 10 trials")
+
+
+def test_it_watches_a_run_until_it_ends(page: Page, world: World) -> None:
+    run = make_run(world.personas.alice, world.shas[:2])
+    Job.objects.filter(run=run).update(state="measuring", phase="warming up")
+    Run.objects.filter(pk=run.pk).update(state="running")
+    page.goto(f"/runs/{run.pk}/")
+    live = page.locator("#live")
+    expect(live).to_contain_text("warming up")
+
+    with page.expect_response(lambda answer: answer.status == 304):
+        pass
+    Job.objects.filter(run=run).update(phase="measuring the third")
+    expect(live).to_contain_text("measuring the third")
+
+    Job.objects.filter(run=run).update(state="failed", message="oha is missing; install it")
+    Run.objects.filter(pk=run.pk).update(state="failed", message="oha is missing; install it")
+    expect(live).to_contain_text("oha is missing; install it")
+    expect(page.get_by_role("button", name="Cancel run")).to_have_count(0)
+    expect(live).not_to_have_attribute("hx-trigger", "every 1500ms")
+
+
+def test_it_cancels_a_run(page: Page, world: World) -> None:
+    run = make_run(world.personas.alice, world.shas[:2])
+    page.goto(f"/runs/{run.pk}/")
+    page.get_by_role("button", name="Cancel run").click()
+
+    expect(page.locator("#progress-title")).to_contain_text("cancelled")
+
+
+def test_it_draws_the_latency_of_both_commits(page: Page, world: World) -> None:
+    page.goto(f"/runs/{world.run.pk}/")
+    page.get_by_role("link", name="Open the comparison").last.click()
+    expect(page.locator(".headline")).to_contain_text("is a regression")
+    wait_until_drawn(page)
+    page.wait_for_timeout(100)
+
+    assert _colours(page, "canvas[data-chart=latency]") > 10
+
+
+def test_it_draws_the_history_and_leads_to_the_comparison(page: Page, world: World) -> None:
+    page.goto("/history/?benchmark=server/hello")
+    wait_until_drawn(page)
+    page.wait_for_timeout(100)
+    assert _colours(page, "canvas[data-chart=history]") > 10
+
+    page.get_by_role("link", name="Compare", exact=True).last.click()
+    expect(page.locator(".headline")).to_be_visible()
+
+
+def test_it_draws_anew_when_the_look_changes(page: Page, world: World) -> None:
+    page.emulate_media(color_scheme="light")
+    page.goto(_compare_path(world))
+    wait_until_drawn(page)
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+    assert light != dark
+
+
+def test_it_makes_the_pictures(page: Page, world: World, live_server: Any, tmp_path: Any) -> None:
+    path = _compare_path(world)
+    made = take_screenshots(page, live_server.url, compare_path=path, folder=tmp_path / "images")
+
+    assert [file.name for file in made] == ["compare.png", "compare-dark.png"]
+    assert all(file.read_bytes().startswith(b"\x89PNG") for file in made)
+
+
+def test_it_can_be_used_by_keyboard(page: Page) -> None:
+    page.goto("/runs/")
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+
+
+def test_it_works_without_scripts(browser: Browser, world: World, live_server: Any) -> None:
+    context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
+    page = context.new_page()
+    log_in(page)
+    page.goto("/runs/new")
+    page.get_by_label("Baseline").fill(world.shas[0])
+    page.get_by_label("Contender", exact=True).fill("main")
+    page.get_by_label("here").check()
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator("#plan")).to_contain_text("Estimated time")
+    page.get_by_role("button", name="Start run").click()
+    expect(page.locator("#live")).to_contain_text("0 of 10 trials")
+    context.close()
