@@ -42,8 +42,8 @@ def demo_repository(folder: Path) -> Commits:
     Commits that were put on top are kept. Raises RepositoryError.
     """
     commits = known_commits(folder)
-    if commits is None or served_at(folder, commits.first) != SOURCE.read_text():
-        shutil.rmtree(folder, ignore_errors=True)
+    if commits is None or served_at(folder, commits.first) != SOURCE.read_text(encoding="utf-8"):
+        put_aside(folder)
         make(folder)
         commits = known_commits(folder)
     if commits is None:
@@ -51,8 +51,16 @@ def demo_repository(folder: Path) -> Commits:
     return commits
 
 
+def put_aside(folder: Path) -> None:
+    """Somebody may have tried something in it."""
+    old = folder.with_name(folder.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+
+
 def make(folder: Path) -> None:
-    source = SOURCE.read_text()
+    source = SOURCE.read_text(encoding="utf-8")
     if source.count(NO_WORK) != 1:
         raise RepositoryError(f"{SOURCE} does not have one line `{NO_WORK.strip()}`.")
     folder.mkdir(parents=True)
@@ -103,7 +111,7 @@ def git(folder: Path, *args: str, date: str = "") -> str:
             ["git", "-C", str(folder), *args],
             env={**clean, **quiet, **who, **stamp},
             capture_output=True,
-            text=True,
+            encoding="utf-8",
         )
     except OSError as error:
         raise RepositoryError(f"The demo needs git: {error}") from error

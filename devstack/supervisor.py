@@ -188,9 +188,10 @@ class Supervisor:
 
     def _run_at_stop(self, command: Command) -> None:
         """A failure is a line in the report and no more: the stop must go on."""
-        self._tell_guard("=")
         if self._interrupts.in_a_hurry():
+            # The guard still has it, and runs it when we are gone.
             return
+        self._tell_guard("=")
         try:
             child = self._spawn_command(command)
         except ServiceError as error:
@@ -245,7 +246,8 @@ class Supervisor:
         assert self._guard.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._guard.stdin.close()
-        self._guard.wait()
+        if not self._interrupts.in_a_hurry():
+            self._guard.wait()
 
 
 def obituary(running: Running, what: str) -> str:

@@ -1,0 +1,169 @@
+"""What the demo makes and prints, without the stack around it."""
+
+import io
+import subprocess
+
+import pytest
+
+from devstack import demo_repository
+from devstack.demo import DemoError, judge
+from devstack.demo_progress import ProgressLine, describe
+from devstack.demo_repository import RepositoryError
+from devstack.demo_tables import comparison_text, quantity
+
+SERVER = "WORK = 0\nprint(WORK)\n"
+
+
+@pytest.fixture(autouse=True)
+def source(monkeypatch, tmp_path):
+    path = tmp_path / "server.py"
+    path.write_text(SERVER)
+    monkeypatch.setattr(demo_repository, "SOURCE", path)
+    # The settings of whoever runs this must have no say.
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Somebody")
+    return path
+
+
+def git(folder, *args):
+    return demo_repository.git(folder, *args).strip()
+
+
+def test_it_makes_three_commits_with_the_same_hashes_everywhere(tmp_path):
+    one = demo_repository.demo_repository(tmp_path / "one")
+    two = demo_repository.demo_repository(tmp_path / "two")
+    assert one == two
+    assert git(tmp_path / "one", "rev-parse", "HEAD") == one.slower
+    assert demo_repository.served_at(tmp_path / "one", one.harmless) == SERVER
+    changed = demo_repository.served_at(tmp_path / "one", one.slower)
+    assert changed == SERVER.replace("WORK = 0", demo_repository.MORE_WORK.strip())
+
+
+def test_it_keeps_commits_that_were_put_on_top(tmp_path):
+    folder = tmp_path / "repository"
+    first = demo_repository.demo_repository(folder)
+    git(folder, "commit", "--allow-empty", "-m", "My own")
+    assert demo_repository.demo_repository(folder) == first
+    assert git(folder, "log", "-1", "--format=%s") == "My own"
+
+
+def test_it_begins_anew_with_another_server_and_puts_the_old_one_aside(tmp_path, source):
+    folder = tmp_path / "repository"
+    first = demo_repository.demo_repository(folder)
+    source.write_text(SERVER + "# new\n")
+    assert demo_repository.demo_repository(folder).first != first.first
+    assert (tmp_path / "repository.old" / ".git").is_dir()
+
+
+def test_it_refuses_a_server_without_the_constant(tmp_path, source):
+    source.write_text("print('no work')\n")
+    with pytest.raises(RepositoryError, match="does not have one line `WORK = 0`"):
+        demo_repository.demo_repository(tmp_path / "repository")
+
+
+def test_it_makes_the_repository_from_the_server_of_the_catalogue(monkeypatch, tmp_path):
+    catalogue = demo_repository.CHECKOUT / "agents" / "suites" / "hello" / "server.py"
+    monkeypatch.setattr(demo_repository, "SOURCE", catalogue)
+    commits = demo_repository.demo_repository(tmp_path / "repository")
+    slower = demo_repository.served_at(tmp_path / "repository", commits.slower)
+    compile(slower, "server.py", "exec")
+    clone = tmp_path / "clone"
+    argv = ["git", "clone", "-q", str(tmp_path / "repository"), str(clone)]
+    subprocess.run(argv, check=True, env={"PATH": "/usr/bin:/bin"})
+    assert (clone / "server.py").read_text() == slower
+
+
+RUN = {
+    "state": "running",
+    "phase": "measuring",
+    "trials_total": 21,
+    "trials_done": 7,
+    "seconds_left": 62.4,
+    "jobs": [{"current_trial": {"case": "plain", "commit": "0123456789"}}],
+}
+
+
+def test_it_says_how_far_a_run_is():
+    assert describe(RUN) == (
+        "[########................]  trial 7 of 21  about 62 s left  measuring  plain at 0123456"
+    )
+
+
+@pytest.mark.parametrize("missing", ["seconds_left", "trials_total", "phase", "jobs"])
+def test_it_can_do_without_what_is_not_known_yet(missing):
+    run = {key: value for key, value in RUN.items() if key != missing}
+    assert "None" not in describe(run)
+
+
+def test_it_prints_lines_at_changes_of_phase_where_there_is_no_terminal():
+    out = io.StringIO()
+    line = ProgressLine(out)
+    for phase in ("building", "building", "measuring"):
+        line.show({**RUN, "phase": phase})
+    line.end()
+    assert [text.split("  ")[3] for text in out.getvalue().splitlines()] == [
+        "building",
+        "measuring",
+    ]
+
+
+COMPARISON = {
+    "baseline": {"commit": "a" * 40, "subject": "Serve a greeting"},
+    "contender": {"commit": "b" * 40, "subject": "Sign each greeting"},
+    "verdict": "regressed",
+    "summary": "Slower by 10.8 %.",
+    "notes": [],
+    "web_url": "http://127.0.0.1:8000/compare/?baseline=a",
+    "cases": [
+        {
+            "case": {"key": "k", "label": "16 connections"},
+            "verdict": "regressed",
+            "metrics": [
+                {
+                    "title": "Requests per second", "unit": "1/s", "primary": True,
+                    "baseline": 1234.56, "contender": 1100.1, "change": -0.1089,
+                    "interval": [-0.13, -0.09], "verdict": "regressed",
+                },
+                {
+                    "title": "p99", "unit": "s", "primary": False,
+                    "baseline": 0.01234, "contender": None, "change": None,
+                    "interval": None, "verdict": "inconclusive",
+                },
+            ],
+        }
+    ],
+}  # fmt: skip
+
+
+def test_it_prints_a_comparison_with_intervals_and_its_address():
+    text = comparison_text(COMPARISON)
+    table = [line for line in text.splitlines() if line.startswith("    ")]
+    assert "-10.9 % [-13.0, -9.0]" in table[1]
+    assert "1,235 1/s" in table[1]
+    assert "12.34 ms" in table[2]
+    assert "- [unknown]" in table[2]
+    assert len({line.index("]") for line in table if "]" in line}) == 1
+    assert COMPARISON["web_url"] in text
+    assert "REGRESSED: Slower by 10.8 %." in text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.0000123, "s", "12.30 us"),
+        (2.5, "s", "2.500 s"),
+        (0.0, "s", "0.000 s"),
+        (0.5, "1", "0.500"),
+        (None, "s", "-"),
+    ],
+)
+def test_it_prints_quantities_with_digits_that_matter(value, unit, text):
+    assert quantity(value, unit) == text
+
+
+def test_it_is_content_only_with_the_right_verdicts():
+    judge("equivalent", "regressed")
+    with pytest.raises(DemoError, match="changes nothing was called slower"):
+        judge("regressed", "regressed")
+    with pytest.raises(DemoError, match="was called inconclusive, not regressed"):
+        judge("equivalent", "inconclusive")
