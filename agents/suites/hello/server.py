@@ -1,0 +1,94 @@
+"""A plain HTTP/1.1 server in one file: `GET /hello` answers "Hello, World!".
+
+    python3 server.py --port 8080
+
+It reads every header and dates every answer, as servers do. WORK is the number of hashes that each
+request costs on top of that.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import socket
+from email.utils import formatdate
+from http import HTTPStatus
+
+WORK = 0
+
+LARGEST_HEAD = 16 * 1024
+
+
+def work(rounds):
+    digest = b"pitwall"
+    for _ in range(rounds):
+        digest = hashlib.sha256(digest).digest()
+    return digest
+
+
+def parse(head):
+    """The method, the path without its query, and the headers of a request."""
+    first, *lines = head.decode("latin-1").split("\r\n")
+    method, _, rest = first.partition(" ")
+    path = rest.partition(" ")[0].partition("?")[0]
+    headers = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        headers[name.strip().lower()] = value.strip()
+    return method, path, headers
+
+
+def respond(status, body, *, close=False):
+    headers = {
+        "Date": formatdate(usegmt=True),
+        "Server": "hello",
+        "Content-Type": "text/plain; charset=utf-8",
+        "Content-Length": len(body),
+        "Connection": "close" if close else "keep-alive",
+    }
+    lines = [f"{name}: {value}" for name, value in headers.items()]
+    head = "\r\n".join([f"HTTP/1.1 {status.value} {status.phrase}", *lines, "", ""])
+    return head.encode("latin-1") + body
+
+
+def answer(head):
+    """The whole answer to one request, and whether the connection ends with it."""
+    method, path, headers = parse(head)
+    close = headers.get("connection", "").lower() == "close"
+    if method != "GET" or path != "/hello":
+        return respond(HTTPStatus.NOT_FOUND, b"not here", close=close), close
+    work(WORK)
+    return respond(HTTPStatus.OK, b"Hello, World!", close=close), close
+
+
+class Connection(asyncio.Protocol):
+    """Answers the requests of one connection in order; none of them has a body."""
+
+    def connection_made(self, transport):
+        self.transport = transport
+        self.unread = b""
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def data_received(self, data):
+        *heads, self.unread = (self.unread + data).split(b"\r\n\r\n")
+        for head in heads:
+            response, close = answer(head)
+            self.transport.write(response)
+            if close:
+                self.transport.close()
+                return
+        if len(self.unread) > LARGEST_HEAD:
+            self.transport.write(respond(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, b""))
+            self.transport.close()
+
+
+async def serve(port):
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(Connection, "127.0.0.1", port, backlog=1024)
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, required=True)
+    asyncio.run(serve(parser.parse_args().port))
