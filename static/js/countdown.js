@@ -1,5 +1,5 @@
 // Counts the time left down between two answers of the server.
-let seen = null;
+let said = null;
 let since = 0;
 
 function shown(seconds) {
@@ -13,12 +13,12 @@ function shown(seconds) {
 function tick() {
   const element = document.querySelector("[data-seconds-left]");
   if (!element) return;
-  if (element !== seen) {
-    seen = element;
+  if (element.dataset.secondsLeft !== said) {
+    said = element.dataset.secondsLeft;
     since = performance.now();
   }
   const passed = (performance.now() - since) / 1000;
-  element.textContent = shown(Number(element.dataset.secondsLeft) - passed);
+  element.textContent = shown(Number(said) - passed);
 }
 
 setInterval(tick, 500);

@@ -45,5 +45,11 @@ def test_it_flattens_facts() -> None:
     ]
 
 
+def test_it_quotes_a_command_as_a_shell_wants_it() -> None:
+    assert pitwall.command(["oha", "-H", "a: b", "http://h/?x=1&y"]) == (
+        "oha -H 'a: b' 'http://h/?x=1&y'"
+    )
+
+
 def test_it_shows_an_interval_with_its_signs() -> None:
     assert pitwall.interval((-0.031, 0.012)) == "−3.1 % to +1.2 %"

@@ -1,5 +1,6 @@
 """Numbers, times, states and verdicts as the pages show them."""
 
+import shlex
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -103,6 +104,12 @@ def short(sha: str | None) -> str:
 def facts(value: dict[str, Any]) -> list[tuple[str, str]]:
     """Nested facts as rows: ("memory › total", "…")."""
     return [(" › ".join(path), shown) for path, shown in _flat(value, ())]
+
+
+@register.filter
+def command(argv: list[str]) -> str:
+    """An argument list as one would type it, quoted where a shell needs it."""
+    return shlex.join(str(word) for word in argv)
 
 
 @register.filter
