@@ -1,11 +1,11 @@
-# Everything a contributor types. Needs Python 3.11 or newer, git and make; oha or cargo to make load.
+# Everything a contributor types. Needs Python 3.11 or newer, git and make; oha or cargo to put load.
 # Each recipe line is one plain command, so that make and not a shell gets the Ctrl-C.
 
 PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test check lock clean clean-all
+.PHONY: help demo run test check lock openapi clean clean-all
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -33,6 +33,10 @@ check: ## style, import rules, missing migrations, types
 lock: ## resolve requirements*.in into requirements*.txt (ARGS=--upgrade)
 	@$(PYTHON) -m devstack.bootstrap
 	$(VENV_PYTHON) -m devstack.lock $(ARGS)
+
+openapi: ## write the API's schema anew, after a change of the API
+	@$(PYTHON) -m devstack.bootstrap
+	$(VENV_PYTHON) manage.py openapi > docs/api/openapi.json
 
 clean: ## remove the tests' servers and all caches; the demo's data stay
 	rm -rf .pitwall/test* .pitwall/check* .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

@@ -7,7 +7,9 @@ from orchestrator.config import environment
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
 DEBUG = environment.flag("PITWALL_DEBUG")
-SECRET_KEY = environment.text("PITWALL_SECRET_KEY", "only-for-management-commands-without-a-server")
+# Management commands that serve nobody may run without one; wsgi.py and the vault refuse to.
+SECRET_KEY_IS_GIVEN = bool(environment.text("PITWALL_SECRET_KEY"))
+SECRET_KEY = environment.text("PITWALL_SECRET_KEY", "given-to-nobody-" + "0" * 40)
 DATA_DIR = environment.path("PITWALL_DATA_DIR", BASE_DIR / ".pitwall" / "data")
 BASE_URL = environment.text("PITWALL_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
 ALLOWED_HOSTS = environment.words("PITWALL_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")

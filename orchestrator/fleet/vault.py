@@ -26,6 +26,8 @@ def unseal(sealed: bytes) -> str:
 
 
 def _fernet() -> Fernet:
+    if not settings.SECRET_KEY_IS_GIVEN:
+        raise HostSetupError("set PITWALL_SECRET_KEY: private keys are sealed with it")
     derived = HKDF(
         algorithm=hashes.SHA256(), length=32, salt=None, info=b"pitwall credential vault"
     ).derive(settings.SECRET_KEY.encode())

@@ -9,9 +9,11 @@ request costs on top of that.
 import argparse
 import asyncio
 import hashlib
+import io
 import socket
 from email.utils import formatdate
 from http import HTTPStatus
+from http.client import parse_headers
 
 WORK = 0
 
@@ -27,14 +29,10 @@ def work(rounds):
 
 def parse(head):
     """The method, the path without its query, and the headers of a request."""
-    first, *lines = head.decode("latin-1").split("\r\n")
-    method, _, rest = first.partition(" ")
-    path = rest.partition(" ")[0].partition("?")[0]
-    headers = {}
-    for line in lines:
-        name, _, value = line.partition(":")
-        headers[name.strip().lower()] = value.strip()
-    return method, path, headers
+    first, _, rest = head.partition(b"\r\n")
+    method, _, target = first.decode("latin-1").partition(" ")
+    path = target.partition(" ")[0].partition("?")[0]
+    return method, path, parse_headers(io.BytesIO(rest + b"\r\n\r\n"))
 
 
 def respond(status, body, *, close=False):
@@ -53,7 +51,7 @@ def respond(status, body, *, close=False):
 def answer(head):
     """The whole answer to one request, and whether the connection ends with it."""
     method, path, headers = parse(head)
-    close = headers.get("connection", "").lower() == "close"
+    close = headers.get("Connection", "").lower() == "close"
     if method != "GET" or path != "/hello":
         return respond(HTTPStatus.NOT_FOUND, b"not here", close=close), close
     work(WORK)
