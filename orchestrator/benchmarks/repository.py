@@ -13,7 +13,9 @@ from pathlib import Path
 
 from orchestrator.core.errors import InvalidRequestError
 
-_REMOTE = re.compile(r"^(https?|ssh)://[^\s\x00-\x1f-][^\s\x00-\x1f]*$|^\w[\w.-]*@[\w.-]+:[\w./~-]+$")
+_REMOTE = re.compile(
+    r"^(https?|ssh)://[^\s\x00-\x1f-][^\s\x00-\x1f]*$|^\w[\w.-]*@[\w.-]+:[\w./~-]+$"
+)
 _REF = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._/+@~^-]{0,199}$")
 _FIELDS = "%H%x1f%P%x1f%cI%x1f%an%x1f%s"
 GIT_TIMEOUT_S = 120

@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 from agents.hostagent.bundle import Bundle, build_bundle
-
 from orchestrator.core.errors import HostError, HostSetupError
 from orchestrator.transport.base import Completed, Transport
 

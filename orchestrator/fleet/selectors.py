@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import QuerySet
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
@@ -56,8 +56,3 @@ def profile_for(member: Member, slug: str) -> HardwareProfile:
 
 def latest_snapshot(host: Host) -> HostSnapshot | None:
     return host.snapshots.order_by("-taken_at").first()
-
-
-def is_free() -> Exists:
-    """For queries of hosts: no job holds the host now."""
-    return ~Exists(Host.objects.filter(pk=OuterRef("pk"), lease__isnull=False))

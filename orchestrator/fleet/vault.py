@@ -14,7 +14,7 @@ def seal(text: str) -> bytes:
     return _fernet().encrypt(text.encode())
 
 
-def unseal(sealed: bytes) -> str:
+def unseal(sealed: bytes | memoryview) -> str:
     """The sealed text; HostSetupError where the installation's secret has changed since."""
     try:
         return _fernet().decrypt(bytes(sealed)).decode()

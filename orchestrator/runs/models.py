@@ -1,5 +1,7 @@
 """What is asked for and what is done about it: runs, jobs, trials, leases, schedules."""
 
+from enum import StrEnum
+
 from django.db import models
 from django.db.models import Q
 
@@ -10,7 +12,7 @@ from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.runs.states import JOB_ACTIVE, JobState, RunState, TrialState, Validity
 
 
-def _known(field: str, values: type, name: str) -> models.CheckConstraint:
+def _known(field: str, values: type[StrEnum], name: str) -> models.CheckConstraint:
     return models.CheckConstraint(
         condition=Q(**{f"{field}__in": [str(value) for value in values]}), name=name
     )

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Concatenate, ParamSpec, cast
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import User
 from orchestrator.accounts.selectors import member_for_user
 
 P = ParamSpec("P")
@@ -17,7 +18,7 @@ def member_of(request: HttpRequest) -> Member:
     """The member who asks, looked up once a request; PermissionRefusedError without a team."""
     member = getattr(request, "pitwall_member", None)
     if member is None:
-        member = member_for_user(request.user)
+        member = member_for_user(cast(User, request.user))
         request.pitwall_member = member  # type: ignore[attr-defined]
     return member
 

@@ -93,17 +93,14 @@ def interval_bar(metric: MetricComparison, reach: float) -> IntervalBar | None:
 def latency_chart(case: CaseComparison, baseline: str, contender: str) -> dict[str, Any] | None:
     """Latency in ms at the percentiles of both commits; see `_logit` for the horizontal axis."""
     sides = ((baseline, case.baseline_latency), (contender, case.contender_latency))
-    series = [
-        {"label": label, "points": _curve_points(curve)}
-        for label, curve in sides
-        if curve is not None
-    ]
-    if not any(each["points"] for each in series):
+    curves = [(label, _curve_points(curve)) for label, curve in sides if curve is not None]
+    places = [point["x"] for _, points in curves for point in points]
+    if not places:
         return None
-    places = [point["x"] for each in series for point in each["points"]]
-    ticks = [{"value": _logit(q), "label": f"p{q:g}"} for q in _TICKS]
-    shown = [tick for tick in ticks if min(places) - 0.01 <= tick["value"] <= max(places) + 0.01]
-    return {"series": series, "ticks": shown, "unit": "ms"}
+    series = [{"label": label, "points": points} for label, points in curves]
+    first, last = min(places) - 0.01, max(places) + 0.01
+    ticks = [{"value": _logit(q), "label": f"p{q:g}"} for q in _TICKS if first <= _logit(q) <= last]
+    return {"series": series, "ticks": ticks, "unit": "ms"}
 
 
 def history_chart(history: History, urls: Sequence[str | None]) -> dict[str, Any]:

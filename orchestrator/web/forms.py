@@ -23,9 +23,9 @@ class TeamForm(forms.Form):
     #: Names of services' fields that this form calls otherwise.
     renamed: dict[str, str] = {}
 
-    def __init__(self, member: Member, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, member: Member, data: Any = None, **options: Any) -> None:
         self.member = member
-        super().__init__(*args, label_suffix="", **kwargs)
+        super().__init__(data, label_suffix="", **options)
 
     @property
     def status(self) -> int:
@@ -95,6 +95,13 @@ class ScheduleForm(MeasureForm):
     contender = forms.CharField(max_length=200, help_text="Such as the branch main.")
 
 
+class SecretTextarea(forms.Textarea):
+    """Takes a secret and never sends it back, not even with an error beside it."""
+
+    def format_value(self, value: Any) -> None:
+        return None
+
+
 class HostForm(TeamForm):
     renamed = {"credential_id": "credential", "work_dir": "name", "python": "name"}
 
@@ -118,7 +125,7 @@ class HostForm(TeamForm):
     private_key = forms.CharField(
         required=False,
         strip=False,
-        widget=forms.Textarea(attrs={"rows": 5, "spellcheck": "false", "autocomplete": "off"}),
+        widget=SecretTextarea(attrs={"rows": 5, "spellcheck": "false", "autocomplete": "off"}),
         help_text="OpenSSH or PEM, without passphrase. Kept encrypted, never shown again.",
     )
 

@@ -1,8 +1,9 @@
 """Hosts: the list, one host, adding one over SSH, confirming its key."""
 
+from typing import cast
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
@@ -109,7 +110,7 @@ def _again(form: HostForm, made: Credential | None) -> HostForm:
     """The form once more; a key that was made meanwhile is now a stored one, and chosen."""
     if made is None:
         return form
-    data = form.data.copy()
+    data = cast(QueryDict, form.data).copy()
     data.setlist("key_source", ["stored"])
     data.setlist("credential", [str(made.pk)])
     data.setlist("private_key", [""])
