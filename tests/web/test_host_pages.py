@@ -123,9 +123,9 @@ def test_it_keeps_the_key_when_the_host_does_not_answer(server: SshServer, alice
 
 @pytest.mark.usefixtures("_profile")
 def test_it_never_sends_a_pasted_key_back(server: SshServer, alice: Client) -> None:
-    page = alice.post(reverse("host-new"), _data(server, port="1")).content.decode()
-
-    assert "PRIVATE KEY" not in page
+    for changes in ({"port": "1"}, {"name": ""}):
+        page = alice.post(reverse("host-new"), _data(server, **changes)).content.decode()
+        assert "PRIVATE KEY" not in page
 
 
 @pytest.mark.usefixtures("_profile")
