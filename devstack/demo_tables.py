@@ -43,14 +43,23 @@ def row(metric: dict[str, Any]) -> Sequence[str]:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """A number of three or four digits that matter, with its unit; seconds as ms or us."""
+    """A number of three or four digits that matter, with its unit: 12.34 ms, 23.74 MB."""
     if value is None:
         return UNKNOWN
-    if unit == "s" and 0 < abs(value) < 1:
-        small = abs(value) < 1e-3
-        return quantity(value * (1e6 if small else 1e3), "us" if small else "ms")
+    factor, prefix = scale(abs(value), unit)
+    value *= factor
     digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2 if abs(value) >= 10 else 3
-    return f"{value:,.{digits}f} {'' if unit == '1' else unit}".rstrip()
+    return f"{value:,.{digits}f} {prefix}{'' if unit == '1' else unit}".rstrip()
+
+
+def scale(size: float, unit: str) -> tuple[float, str]:
+    """What to multiply by, and the prefix that makes up for it."""
+    what = unit.partition("/")[0]
+    if what == "s" and 0 < size < 1:
+        return (1e3, "m") if size >= 1e-3 else (1e6, "u")
+    if what == "B" and size >= 1e4:
+        return (1e-6, "M") if size >= 1e6 else (1e-3, "k")
+    return 1.0, ""
 
 
 def percent(share: float | None) -> str:

@@ -205,6 +205,8 @@ class Supervisor:
 
     def _ask_to_end(self, child: Child, ladder: Iterable[tuple[int, float]]) -> None:
         for signum, grace_s in ladder:
+            if self._interrupts.in_a_hurry():
+                return
             child.send(signum)
             if self._wait_for(child, grace_s):
                 return
