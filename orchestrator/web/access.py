@@ -29,8 +29,14 @@ def for_member(
     """A view that wants `(request, member, …)`; whoever is not logged in is sent to log in."""
 
     @login_required
+    def signed_in(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        return view(request, member_of(request), *args, **kwargs)
+
     @wraps(view)
     def wrapped(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        return view(request, member_of(request), *args, **kwargs)
+        if request.headers.get("HX-Request") and not request.user.is_authenticated:
+            # The log-in page must not end up inside a panel: the whole page is asked for anew.
+            return HttpResponse(headers={"HX-Refresh": "true"})
+        return signed_in(request, *args, **kwargs)
 
     return wrapped

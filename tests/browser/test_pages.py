@@ -55,6 +55,7 @@ def test_it_previews_a_run_while_it_is_filled_in_and_starts_it(page: Page, world
 
     page.get_by_label("Contender", exact=True).fill("main")
     expect(page.locator("#plan")).to_contain_text("Estimated time")
+    expect(page.locator("datalist#refs option[value=main]")).to_have_count(1)
     expect(page.locator("#plan dt:text-is('Trials') + dd")).to_have_text("10")
     expect(error).to_be_empty()
 

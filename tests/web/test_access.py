@@ -95,6 +95,13 @@ def test_it_sends_a_visitor_to_log_in_before_it_looks_anything_up(
     assert answer.headers["Location"].startswith(reverse("login"))
 
 
+def test_it_reloads_a_live_page_whose_reader_was_logged_out(world: World, client: Client) -> None:
+    answer = client.get(OWNED["run-progress"](world), HTTP_HX_REQUEST="true")
+
+    assert answer.headers["HX-Refresh"] == "true"
+    assert answer.content == b""
+
+
 def test_it_logs_in_and_out(personas: object, client: Client) -> None:
     wrong = client.post(reverse("login"), {"username": "alice", "password": "wrong"})
     assert "correct username and password" in wrong.content.decode()

@@ -131,6 +131,15 @@ def test_it_offers_branches_and_commits(world: World, alice: Client) -> None:
     assert f'<option value="{world.shas[1][:10]}">version 2</option>' in page
 
 
+def test_it_offers_the_commits_of_the_benchmark_that_was_chosen(
+    world: World, alice: Client
+) -> None:
+    panel = alice.post(reverse("run-preview"), _data(world), **HTMX).content.decode()
+
+    assert '<datalist id="refs" hx-swap-oob="true">' in panel
+    assert '<option value="main">' in panel
+
+
 def test_it_fills_the_form_in_to_run_again(world: World, alice: Client) -> None:
     page = alice.get(reverse("run-new"), {"again": str(world.run.pk)}).content.decode()
 

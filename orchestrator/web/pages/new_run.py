@@ -42,7 +42,9 @@ def preview(request: HttpRequest, member: Member) -> HttpResponse:
     if not request.headers.get("HX-Request"):
         return _page(request, form, plan)
     _forget_what_is_missing(form)
-    return render(request, "runs/new.html#answer", {"form": form, "plan": plan, "answer": True})
+    refs = ref_choices(member, form["benchmark"].value() or "")
+    context = {"form": form, "plan": plan, "refs": refs, "answer": True}
+    return render(request, "runs/new.html#answer", context)
 
 
 def _plan(form: RunForm, member: Member) -> RunPlan | None:
