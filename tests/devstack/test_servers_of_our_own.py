@@ -9,7 +9,8 @@ import psycopg
 import pytest
 from kombu import Connection
 
-from devstack.postgres import Binaries, Postgres, PostgresError, candidates, choose_binaries
+from devstack.postgres import Postgres
+from devstack.postgres_binaries import Binaries, PostgresError, candidates, choose_binaries
 from devstack.processes import spawn
 from devstack.redis import Redis, choose_binary
 from devstack.runtime import RuntimeFolderError, runtime_folder
