@@ -195,7 +195,9 @@ def run_initdb(argv: list[str], identity: Identity, log: Path) -> None:
         ).returncode
     if status != 0:
         text = log.with_name("initdb.log").read_text(errors="replace")
-        raise PostgresError(f"initdb failed. If it may not read a folder on the way:\n{text}")
+        raise PostgresError(
+            f"initdb failed. Its user must be able to enter every folder above the data.\n{text}"
+        )
 
 
 def environment() -> dict[str, str]:

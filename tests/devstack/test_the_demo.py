@@ -55,6 +55,15 @@ def test_it_begins_anew_with_another_server_and_puts_the_old_one_aside(tmp_path,
     assert (tmp_path / "repository.old" / ".git").is_dir()
 
 
+def test_it_begins_anew_with_another_amount_of_work(tmp_path, monkeypatch):
+    folder = tmp_path / "repository"
+    first = demo_repository.demo_repository(folder)
+    monkeypatch.setattr(demo_repository, "MORE_WORK", "WORK = 7\n")
+    again = demo_repository.demo_repository(folder)
+    assert again.first == first.first
+    assert again.slower != first.slower
+
+
 def test_it_refuses_a_server_without_the_constant(tmp_path, source):
     source.write_text("print('no work')\n")
     with pytest.raises(RepositoryError, match="does not have one line `WORK = 0`"):
