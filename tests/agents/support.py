@@ -1,0 +1,232 @@
+"""A host's work directory with the real agent in it, driven by its command line as over SSH."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from agents.hostagent.bundle import build_bundle
+
+HELLO = Path(__file__).parents[2] / "agents/suites/hello/server.py"
+PATIENCE_S = 30.0
+COMMIT = "c0ffee"
+
+#: A load tool that writes what the agent expects, without any load: `tool OUT ROWS`.
+FAKE_TOOL = """
+import json, sqlite3, sys
+if "--version" in sys.argv:
+    print("fake 1.2.3")
+    sys.exit(0)
+out, rows = sys.argv[1:3]
+with open(out, "w") as file:
+    json.dump({"fake": True}, file)
+database = sqlite3.connect(rows)
+database.execute("CREATE TABLE oha (url, start, start_latency_correction, end, duration, status,"
+                 " len_bytes, run)")
+database.execute("INSERT INTO oha VALUES ('u', 0.5, NULL, 0.75, 0.25, 200, 13, 1)")
+database.commit()
+"""
+
+#: Answers every GET as hello does; {extra} is put in before it serves.
+SERVER = """
+import http.server, os, subprocess, sys, time
+{extra}
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"Hello, World!")
+    def log_message(self, *_):
+        pass
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+class AgentHost:
+    """One work directory. `verb` runs the zip application, as the orchestrator does."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        bundle = build_bundle()
+        self.program = root / "agents" / bundle.name
+        for name in ("agents", "sources", "builds", "tools", "jobs"):
+            (root / name).mkdir(parents=True)
+        self.program.write_bytes(bundle.content)
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, str(self.program), "--root", str(self.root), *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+
+    def verb(self, *words: str) -> dict[str, Any]:
+        done = self.run(*words)
+        assert done.stdout, done.stderr
+        answer: dict[str, Any] = json.loads(done.stdout)
+        assert done.returncode == (1 if "error" in answer else 0)
+        return answer
+
+    def send_source(self, files: Mapping[str, str], commit: str = COMMIT) -> None:
+        write_tar(self.root / f"sources/{commit}.tar.gz", files)
+
+    def send_tool(self, source: str = FAKE_TOOL, name: str = "fake") -> str:
+        """The plan's path of a Python program that plays the load tool."""
+        path = self.root / "tools" / name
+        path.write_text(f"#!{sys.executable}\n{source}")
+        path.chmod(0o755)
+        return f"tools/{name}"
+
+    def send_plan(self, plan: dict[str, Any]) -> "Step":
+        folder = self.root / "jobs" / plan["job"] / plan["step"]
+        folder.mkdir(parents=True)
+        (folder / "plan.json").write_text(json.dumps(plan))
+        return Step(self, plan["job"], plan["step"])
+
+    def start(self, plan: dict[str, Any]) -> "Step":
+        step = self.send_plan(plan)
+        step.pid = self.verb("start", step.job, step.name)["pid"]
+        return step
+
+    def run_round(self, plan: dict[str, Any]) -> "Step":
+        step = self.start(plan)
+        step.await_end()
+        return step
+
+
+class Step:
+    """A step on the host, and the events of it read so far."""
+
+    def __init__(self, host: AgentHost, job: str, name: str) -> None:
+        self.host = host
+        self.job = job
+        self.name = name
+        self.pid = 0
+        self.offset = 0
+        self.events: list[dict[str, Any]] = []
+        self.alive = False
+
+    @property
+    def folder(self) -> Path:
+        return self.host.root / "jobs" / self.job / self.name
+
+    def look(self) -> dict[str, Any]:
+        status = self.host.verb("status", self.job, self.name, "--offset", str(self.offset))
+        self.offset = status["offset"]
+        self.events += status["events"]
+        self.alive = status["alive"]
+        return status
+
+    def await_event(self, name: str) -> dict[str, Any]:
+        def found() -> list[dict[str, Any]]:
+            self.look()
+            return self.named(name)
+
+        eventually(found, f"no event {name}")
+        return self.named(name)[0]
+
+    def await_end(self) -> None:
+        eventually(lambda: not self.look()["alive"], "the supervisor does not end")
+        self.look()
+
+    def named(self, event: str) -> list[dict[str, Any]]:
+        return [item for item in self.events if item["event"] == event]
+
+    def only(self, event: str) -> dict[str, Any]:
+        (found,) = self.named(event)
+        return found
+
+    def file(self, trial: str, name: str) -> Any:
+        return json.loads((self.folder / "trials" / trial / name).read_bytes())
+
+
+def eventually(holds: Callable[[], Any], complaint: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline, complaint
+        time.sleep(0.05)
+
+
+def write_tar(path: Path, files: Mapping[str, str]) -> None:
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+
+
+def a_build(**changes: Any) -> dict[str, Any]:
+    plain = {
+        "commit": COMMIT,
+        "source": f"sources/{COMMIT}.tar.gz",
+        "tree": f"builds/{COMMIT}-r",
+        "steps": [],
+        "env": {},
+        "timeout_s": 20,
+    }
+    return {**plain, **changes}
+
+
+def a_trial(tool_path: str, **changes: Any) -> dict[str, Any]:
+    """A trial of server.py with a tool that is called `tool_path OUT ROWS`."""
+    plain = {
+        "id": "t1",
+        "tree": f"builds/{COMMIT}-r",
+        "commit": COMMIT,
+        "server": a_server(),
+        "ready": {"path": "/hello", "status": 200, "body": "Hello, World!", "timeout_s": 10},
+        "loads": [a_load()],
+        "tool": {"name": "fake", "path": tool_path, "cpus": None},
+        "warmup_s": 0.0,
+        "cooldown_s": 0.0,
+        "expected_s": 1.0,
+    }
+    return {**plain, **changes}
+
+
+def a_server(**changes: Any) -> dict[str, Any]:
+    plain = {"argv": ["{python}", "server.py", "{port}"], "env": {}, "cpus": None, "port": None}
+    return {**plain, **changes}
+
+
+def a_load(*argv: str, **changes: Any) -> dict[str, Any]:
+    words = list(argv) or ["{tool}", "{out}", "{rows}"]
+    return {"argv": words, "kind": "measure", "wall_limit_s": 20.0, **changes}
+
+
+def a_plan(*trials: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    plain = {
+        "schema": 1,
+        "job": "j1",
+        "step": "a1-r1",
+        "silence_s": 600,
+        "builds": [a_build()],
+        "trials": list(trials),
+    }
+    return {**plain, **changes}
+
+
+def is_running(pid: int) -> bool:
+    """False for a process that ended, also where nobody has collected it yet."""
+    try:
+        state = subprocess.run(
+            ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True
+        )
+    except FileNotFoundError:
+        return Path(f"/proc/{pid}").exists() and os.getpgid(pid) > 0
+    return state.returncode == 0 and not state.stdout.strip().startswith("Z")
+
+
+def pids_in(path: Path, count: int) -> list[int]:
+    """`count` pids that a test's server wrote into `path`, one a line, once they are all there."""
+    eventually(lambda: path.exists() and len(path.read_text().split()) >= count, f"no {path.name}")
+    return [int(word) for word in path.read_text().split()]

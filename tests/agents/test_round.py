@@ -1,0 +1,169 @@
+"""A round with the real load tool, from `start` to its files."""
+
+import json
+import os
+import time
+from typing import Any
+
+from tests.agents.support import (
+    HELLO,
+    SERVER,
+    AgentHost,
+    a_load,
+    a_plan,
+    a_server,
+    a_trial,
+    is_running,
+)
+
+SERVE_HELLO = a_server(argv=["{python}", "server.py", "--port", "{port}"])
+OHA_ARGV = (
+    *("{tool}", "--no-tui", "--output-format", "json", "-o", "{out}", "--db-url", "{rows}"),
+    *("--worker-threads", "1", "-t", "5s", "-c", "4", "-w"),
+)
+URL = "http://127.0.0.1:{port}/hello"
+
+
+def oha_trial(oha: str, *words: str, **changes: Any) -> dict[str, Any]:
+    tool = {"name": "oha", "path": oha, "cpus": None}
+    load = a_load(*OHA_ARGV, *words, URL)
+    return a_trial("", **{"tool": tool, "server": SERVE_HELLO, "loads": [load], **changes})
+
+
+def test_it_measures_two_trials_and_leaves_their_files(host: AgentHost, oha: str) -> None:
+    host.send_source({"server.py": HELLO.read_text()})
+    trials = [oha_trial(oha, "-z", "1200ms", id=name, warmup_s=0.2) for name in ("t1", "t2")]
+    before = time.time()
+    step = host.run_round(a_plan(*trials))
+    assert [e["trial"] for e in step.named("trial_done")] == ["t1", "t2"], step.events
+    assert step.events[0]["event"] == "supervisor_started"
+    assert step.events[-1]["event"] == "round_done"
+    assert step.only("build_done")["cached"] is False
+    phases = [e["phase"] for e in step.named("phase") if e["trial"] == "t1"]
+    assert phases == ["starting", "measuring", "stopping", "cooling"]
+    for name in ("t1", "t2"):
+        _check_result(step.file(name, "result.json"), before)
+        _check_rows(step.file(name, "rows.json"), step.file(name, "tool.json"))
+    assert not is_running(step.pid)
+
+
+def _check_result(result: dict[str, Any], before: float) -> None:
+    assert result["tool"]["version"].count(".") == 2
+    assert len(result["tool"]["sha256"]) == 64
+    assert result["rc"] == 0
+    assert result["hung"] is False
+    assert f"http://127.0.0.1:{result['port']}/hello" in result["argv"]
+    times = [before, *(result[k] for k in ("started_at", "load_started_at", "load_ended_at"))]
+    assert times == sorted(times)
+    usage = result["usage"]
+    assert usage["tool_cpu_s"] > 0
+    if os.path.exists("/proc/self/stat"):
+        assert usage["server_cpu_s"] > 0
+        assert usage["server_peak_rss_bytes"] > 1_000_000
+        assert result["samples"]
+    assert all(
+        (usage[key] is None) == (key in usage["reasons"]) for key in usage if key != "reasons"
+    )
+
+
+def _check_rows(rows: dict[str, Any], report: dict[str, Any]) -> None:
+    assert rows["all"]["percentiles"] == report["latencyPercentiles"]  # bit for bit
+    assert rows["all"]["n"] == sum(report["statusCodeDistribution"].values())
+    counted = sum(rows["ok"]["count"])
+    assert 0 < counted < rows["all"]["n"]
+    assert rows["by_status"] == {"200": counted}
+    assert rows["bytes"] == 13 * counted
+    assert sum(item["answered"] for item in rows["slices"]) == counted
+    assert rows["window"]["start_s"] == 0.2
+    assert rows["window"]["end_s"] > 1.0
+
+
+def test_it_keeps_the_corrected_latency_of_an_open_loop(host: AgentHost, oha: str) -> None:
+    host.send_source({"server.py": HELLO.read_text()})
+    words = ("-z", "1s", "-q", "300", "--latency-correction")
+    step = host.run_round(a_plan(oha_trial(oha, *words)))
+    rows, report = step.file("t1", "rows.json"), step.file("t1", "tool.json")
+    assert rows["all"]["percentiles"] == report["latencyPercentiles"]
+
+
+def test_it_interrupts_a_hung_oha_and_keeps_what_was_done(host: AgentHost, oha: str) -> None:
+    host.send_source({"server.py": HELLO.read_text()})
+    load = a_load(*OHA_ARGV, "-z", "60s", URL, wall_limit_s=1.0)
+    step = host.run_round(a_plan(oha_trial(oha, loads=[load])))
+    assert step.only("trial_done")
+    assert step.file("t1", "result.json")["hung"] is True
+    assert step.file("t1", "rows.json")["all"]["n"] > 0
+
+
+def test_it_forgets_what_a_warm_up_wrote(host: AgentHost) -> None:
+    counting = (
+        "import json, os, sqlite3, sys\n"
+        "if '--version' in sys.argv: sys.exit(0)\n"
+        "out, rows, n = sys.argv[1:]\n"
+        "assert not os.path.exists(out) and not os.path.exists(rows)\n"
+        "json.dump({'n': n}, open(out, 'w'))\n"
+        "database = sqlite3.connect(rows)\n"
+        "database.execute('CREATE TABLE oha (start, end, duration, status, len_bytes, "
+        "start_latency_correction)')\n"
+        "database.execute('INSERT INTO oha VALUES (0.1, 0.2, 0.1, 200, 13, NULL)')\n"
+        "database.commit()\n"
+    )
+    loads = [
+        a_load("{tool}", "{out}", "{rows}", "1", kind="warmup"),
+        a_load("{tool}", "{out}", "{rows}", "2"),
+    ]
+    step = host.run_round(a_plan(a_trial(host.send_tool(counting), loads=loads)))
+    assert step.file("t1", "tool.json") == {"n": "2"}
+    assert [e["phase"] for e in step.named("phase")][1:3] == ["warming up", "measuring"]
+
+
+def test_it_replaces_known_words_and_leaves_other_braces(host: AgentHost) -> None:
+    load = a_load("{tool}", "{out}", "{rows}", "{port}", "[1-9]{1,4}", "{trial_dir}", "{tree}")
+    step = host.run_round(a_plan(a_trial(host.send_tool(), loads=[load])))
+    result = step.file("t1", "result.json")
+    assert result["argv"][3:] == [
+        str(result["port"]),
+        "[1-9]{1,4}",
+        str(step.folder / "trials/t1"),
+        str(host.root / "builds/c0ffee-r/tree"),
+    ]
+
+
+def test_it_gives_the_server_only_the_plans_environment(host: AgentHost, monkeypatch: Any) -> None:
+    monkeypatch.setenv("PITWALL_SECRET_OF_THE_CALLER", "1")
+    extra = "import json; print(json.dumps(dict(os.environ)), flush=True)"
+    from_plan = a_server(env={"GREETING": "hi"})
+    host.send_source({"server.py": SERVER.format(extra=extra)})
+    step = host.run_round(a_plan(a_trial(host.send_tool(), server=from_plan)))
+    seen = json.loads((step.folder / "trials/t1/server.log").read_text())
+    assert seen["GREETING"] == "hi"
+    assert "PITWALL_SECRET_OF_THE_CALLER" not in seen
+
+
+def test_it_starts_a_step_only_once(host: AgentHost) -> None:
+    slow = a_trial(host.send_tool(), cooldown_s=1.0)
+    step = host.start(a_plan(slow))
+    assert host.verb("start", step.job, step.name) == {"pid": step.pid, "already": True}
+    step.await_end()
+    assert host.verb("start", step.job, step.name) == {"pid": step.pid, "already": True}
+    step.look()
+    assert len(step.named("supervisor_started")) == 1
+    assert len(step.named("trial_done")) == 1
+
+
+def test_it_does_not_repeat_a_trial_that_has_its_result(host: AgentHost) -> None:
+    step = host.run_round(a_plan(a_trial(host.send_tool())))
+    first = step.file("t1", "result.json")
+    host.run("supervise", step.job, step.name)
+    step.look()
+    assert len(step.named("trial_started")) == 1
+    assert len(step.named("round_done")) == 2
+    assert step.file("t1", "result.json") == first
+
+
+def test_it_does_not_build_twice(host: AgentHost) -> None:
+    host.run_round(a_plan(a_trial(host.send_tool())))
+    (host.root / "sources/c0ffee.tar.gz").unlink()
+    step = host.run_round(a_plan(a_trial("tools/fake"), step="a1-r2"))
+    assert step.only("build_done")["cached"] is True
+    assert step.only("trial_done")
