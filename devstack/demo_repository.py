@@ -20,7 +20,7 @@ DATES[SLOWER] = "2026-01-07T09:00:00Z"
 README = "# Hello\n\nA small HTTP server, made by `make demo`.\n"
 HOW = "\nStart it with `python3 server.py --port 8080`.\n"
 NO_WORK = "WORK = 0\n"
-MORE_WORK = "WORK = 30\n"
+MORE_WORK = "WORK = 100\n"
 
 
 class RepositoryError(DevstackError):
