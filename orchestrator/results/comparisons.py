@@ -152,7 +152,8 @@ def _metric(info: Metric, name: str, each: Comparison, judged: MatrixVerdict) ->
 def _summary(headline: Headline, contender: Commit) -> str:
     change = "there are no complete blocks"
     if headline.cell is not None:
-        change = f"{METRICS[headline.cell[1]].title.lower()} {format_change(headline.change)}"
+        title = METRICS[headline.cell[1]].title
+        change = f"{title[0].lower()}{title[1:]} {format_change(headline.change)}"
         if headline.low is not None and headline.high is not None:
             change += f" ({format_change(headline.low)} to {format_change(headline.high)})"
     sentence = _SENTENCES[headline.verdict].format(contender=contender.short_sha, change=change)

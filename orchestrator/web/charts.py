@@ -16,7 +16,7 @@ from orchestrator.results.reports import (
 
 BAR_WIDTH = 200.0
 _LEAST_REACH = 0.02
-_GREATEST_REACH = 1.0
+_GREATEST_REACH = 4.0
 #: Labels of the percentile axis.
 _TICKS = (1.0, 10.0, 50.0, 90.0, 99.0, 99.9, 99.99)
 
@@ -60,7 +60,7 @@ def case_view(case: CaseComparison, baseline: str, contender: str) -> CaseView:
         comparison=case,
         primary=tuple(row for row in rows if row.metric.primary),
         others=tuple(row for row in rows if not row.metric.primary),
-        reach_shown=f"{reach * 100:.2g} %",
+        reach_shown=f"{reach * 100:.{0 if reach >= 0.1 else 1}f} %",
         chart_id=f"latency-{case.case.pk}-{case.host.pk}",
         latency_rows=_latency_rows(case),
         chart=latency_chart(case, baseline, contender),

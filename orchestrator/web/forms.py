@@ -103,7 +103,7 @@ class SecretTextarea(forms.Textarea):
 
 
 class HostForm(TeamForm):
-    renamed = {"credential_id": "credential", "work_dir": "name", "python": "name"}
+    renamed = {"credential_id": "credential"}
 
     KEY_SOURCES = (
         ("generate", "Let Pitwall make a new key pair"),
@@ -127,6 +127,20 @@ class HostForm(TeamForm):
         strip=False,
         widget=SecretTextarea(attrs={"rows": 5, "spellcheck": "false", "autocomplete": "off"}),
         help_text="OpenSSH or PEM, without passphrase. Kept encrypted, never shown again.",
+    )
+    work_dir = forms.CharField(
+        max_length=255,
+        required=False,
+        initial=".pitwall",
+        label="Work directory",
+        help_text="Where agent, builds and results of jobs lie; relative to the user's home.",
+    )
+    python = forms.CharField(
+        max_length=255,
+        required=False,
+        initial="python3",
+        label="Python command",
+        help_text="Python 3.9 or newer on that host.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

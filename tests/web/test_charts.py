@@ -55,4 +55,4 @@ def test_it_reaches_as_far_as_the_widest_primary_interval() -> None:
 
 def test_it_keeps_the_reach_within_bounds() -> None:
     assert reach_of([_metric(-0.0001, 0.0001)]) == pytest.approx(0.023)
-    assert reach_of([_metric(-0.5, 40.0)]) == 1.0
+    assert reach_of([_metric(-0.5, 40.0)]) == 4.0

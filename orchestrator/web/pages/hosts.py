@@ -103,6 +103,8 @@ def _new_host(form: HostForm, made: Credential | None) -> NewHost:
         port=data["port"],
         login=data["login"],
         credential_id=made.pk if made else UUID(data["credential"]),
+        work_dir=data["work_dir"] or ".pitwall",
+        python=data["python"] or "python3",
     )
 
 
