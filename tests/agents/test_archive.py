@@ -1,0 +1,83 @@
+import io
+import os
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.hostagent.archive import unpack
+from agents.hostagent.errors import BuildFailed
+
+
+def member(name: str, **fields: Any) -> tarfile.TarInfo:
+    found = tarfile.TarInfo(name)
+    for key, value in fields.items():
+        setattr(found, key, value)
+    return found
+
+
+def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:
+    return member(name, type=kind, linkname=target)
+
+
+def tar_of(path: Path, *members: tarfile.TarInfo) -> Path:
+    with tarfile.open(path, "w:gz") as archive:
+        for item in members:
+            item.size = 4 if item.isfile() else 0
+            archive.addfile(item, io.BytesIO(b"text") if item.isfile() else None)
+    return path
+
+
+def test_it_writes_files_folders_and_links_inside(tmp_path: Path) -> None:
+    source = tar_of(
+        tmp_path / "good.tar.gz",
+        member("src", type=tarfile.DIRTYPE),
+        member("src/run.sh", mode=0o4777),
+        member("deep/er/plain.txt", mode=0o600),
+        link("src/alias", "../deep/er/plain.txt"),
+    )
+    unpack(source, tmp_path / "tree")
+    assert (tmp_path / "tree/src/alias").read_text() == "text"
+    assert os.access(tmp_path / "tree/src/run.sh", os.X_OK)
+    assert (tmp_path / "tree/src/run.sh").stat().st_mode & 0o7777 == 0o755
+    assert (tmp_path / "tree/deep/er/plain.txt").stat().st_mode & 0o7777 == 0o644
+
+
+UNSAFE = {
+    "absolute": [member("/etc/evil")],
+    "parent": [member("../evil")],
+    "parent inside": [member("a/../../evil")],
+    "absolute link": [link("a", "/etc/passwd")],
+    "link to outside": [link("a", "../../evil")],
+    "through a link": [link("a", ".."), member("a/evil")],
+    "link through a link": [
+        member("a/b", type=tarfile.DIRTYPE),
+        link("a/b/up", "../.."),
+        link("a/b/out", "up/../evil"),
+    ],
+    "over a link": [link("a", "b"), member("a")],
+    "twice": [member("a"), member("a")],
+    "hard link": [member("a"), link("b", "a", tarfile.LNKTYPE)],
+    "device": [member("null", type=tarfile.CHRTYPE, devmajor=1, devminor=3)],
+    "pipe": [member("pipe", type=tarfile.FIFOTYPE)],
+}
+
+
+@pytest.mark.parametrize("members", UNSAFE.values(), ids=UNSAFE)
+def test_it_refuses_what_leads_outside_or_is_no_file(
+    members: list[tarfile.TarInfo], tmp_path: Path
+) -> None:
+    source = tar_of(tmp_path / "bad.tar.gz", *members)
+    (tmp_path / "here").mkdir()
+    with pytest.raises(BuildFailed, match=r"bad\.tar\.gz"):
+        unpack(source, tmp_path / "here/tree")
+    assert not (tmp_path / "here/tree").exists()
+    assert not list(tmp_path.rglob("evil"))
+
+
+def test_it_refuses_an_archive_that_was_cut_short(tmp_path: Path) -> None:
+    source = tar_of(tmp_path / "cut.tar.gz", member("a"), member("b"))
+    source.write_bytes(source.read_bytes()[:60])
+    with pytest.raises(BuildFailed, match=r"cut\.tar\.gz"):
+        unpack(source, tmp_path / "tree")

@@ -1,0 +1,117 @@
+"""However a step ends, what it started ends with it."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.agents.support import (
+    SERVER,
+    AgentHost,
+    Step,
+    a_load,
+    a_plan,
+    a_trial,
+    eventually,
+    is_running,
+    pids_in,
+)
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc and prctl")
+
+#: A server with a child, and one whose own child has a session of its own; all tell their pids.
+FAMILY = """
+nap = "import os, time; open('pids', 'a').write(f'{os.getpid()}\\\\n'); time.sleep(300)"
+fork = (
+    "import subprocess, sys;"
+    f"subprocess.Popen([sys.executable, '-c', {nap!r}], start_new_session=True)"
+)
+open('pids', 'a').write(f'{os.getpid()}\\n')
+subprocess.Popen([sys.executable, '-c', nap])
+subprocess.Popen([sys.executable, '-c', fork + '\\n' + nap])
+"""
+FAMILY_SIZE = 4
+
+
+def start_family(host: AgentHost, **plan: float) -> tuple[Step, list[int]]:
+    """A step in the middle of its load, and the pids of its server's whole tree and of its tool."""
+    host.send_source({"server.py": SERVER.format(extra=FAMILY)})
+    busy = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(300)"
+    load = a_load("{python}", "-c", busy, "{trial_dir}/tool.pid", wall_limit_s=200)
+    step = host.start(a_plan(a_trial(host.send_tool(), loads=[load]), **plan))
+    tool = pids_in(step.folder / "trials/t1/tool.pid", 1)
+    tree = pids_in(host.root / "builds/c0ffee-r/tree/pids", FAMILY_SIZE)
+    assert all(map(is_running, tree + tool))
+    return step, tree + tool
+
+
+def await_gone(pids: list[int]) -> None:
+    eventually(lambda: not any(map(is_running, pids)), "some of what the step started lives on")
+
+
+@linux
+def test_it_stops_a_step_and_all_of_its_processes(host: AgentHost) -> None:
+    step, pids = start_family(host)
+    assert step.look()["alive"] is True
+    assert host.verb("stop", step.job, step.name) == {"stopped": True}
+    assert not any(map(is_running, [*pids, step.pid]))
+    step.look()
+    assert step.alive is False
+    assert step.only("aborted")["reason"] == "stopped"
+    assert host.verb("stop", step.job, step.name) == {"stopped": False}
+
+
+@linux
+def test_it_ends_in_order_on_sigterm(host: AgentHost) -> None:
+    step, pids = start_family(host)
+    os.kill(step.pid, signal.SIGTERM)
+    step.await_end()
+    assert step.only("aborted")["reason"] == "stopped"
+    await_gone(pids)
+
+
+@linux
+def test_it_ends_when_the_orchestrator_is_silent(host: AgentHost) -> None:
+    step, pids = start_family(host, silence_s=2.0)
+    await_gone(pids)
+    step.await_end()
+    assert step.only("aborted")["reason"] == "silence"
+
+
+def test_it_goes_on_while_the_orchestrator_asks(host: AgentHost) -> None:
+    slow = a_trial(host.send_tool(), cooldown_s=3.0)
+    step = host.run_round(a_plan(slow, silence_s=1.5))  # run_round asks all the time
+    assert step.only("trial_done")
+    assert not step.named("aborted")
+
+
+@linux
+def test_it_is_seen_that_a_supervisor_was_killed(host: AgentHost) -> None:
+    step, pids = start_family(host)
+    server, tool = pids[0], pids[-1]
+    os.kill(step.pid, signal.SIGKILL)
+    await_gone([step.pid, server, tool])
+    status = step.look()
+    assert status["alive"] is False
+    assert status["started"] is True
+    assert not step.named("aborted")
+    # Those that were not its direct children are found by their environment.
+    host.verb("stop", step.job, step.name)
+    await_gone(pids)
+
+
+@linux
+def test_it_stops_all_steps_of_the_work_directory(host: AgentHost) -> None:
+    step, pids = start_family(host)
+    assert "stopped" in host.verb("stop-all")
+    assert not any(map(is_running, [*pids, step.pid]))
+
+
+@linux
+def test_it_leaves_nothing_of_a_server_behind_after_its_trial(host: AgentHost) -> None:
+    host.send_source({"server.py": SERVER.format(extra=FAMILY)})
+    step = host.run_round(a_plan(a_trial(host.send_tool()), a_trial("tools/fake", id="t2")))
+    assert len(step.named("trial_done")) == 2
+    await_gone(pids_in(Path(host.root, "builds/c0ffee-r/tree/pids"), FAMILY_SIZE))

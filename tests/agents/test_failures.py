@@ -1,0 +1,229 @@
+"""What cannot be measured is said, with a code, a message and the output that explains it."""
+
+import os
+import socket
+from typing import Any
+
+from tests.agents.support import (
+    SERVER,
+    AgentHost,
+    Step,
+    a_build,
+    a_load,
+    a_plan,
+    a_server,
+    a_trial,
+    is_running,
+    pids_in,
+    write_tar,
+)
+
+
+def fail(host: AgentHost, **changes: Any) -> dict[str, Any]:
+    """The `trial_failed` of a round whose first trial has these changes; the second one is well."""
+    path = host.send_tool()
+    bad = a_trial(path, **changes)
+    step = host.run_round(a_plan(bad, a_trial(path, id="t2")))
+    assert step.only("trial_done")["trial"] == "t2", step.events
+    assert step.events[-1]["event"] == "round_done"
+    assert not (step.folder / "trials/t1/result.json").exists()
+    return step.only("trial_failed")
+
+
+def test_it_names_a_port_that_is_taken_and_its_holder(host: AgentHost) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        failed = fail(host, server=a_server(port=port))
+    assert failed["code"] == "port_in_use"
+    assert str(port) in failed["message"]
+    if os.path.exists("/proc/net/tcp"):
+        assert f"pid {os.getpid()}" in failed["message"]
+
+
+def test_it_shows_what_a_server_said_that_did_not_start(host: AgentHost) -> None:
+    broken = a_server(argv=["{python}", "-c", "import sys; sys.exit('no config.toml')"])
+    failed = fail(host, server=broken)
+    assert failed["code"] == "server_did_not_start"
+    assert "1" in failed["message"]
+    assert "no config.toml" in failed["output"]
+
+
+def test_it_says_that_the_servers_program_is_missing(host: AgentHost) -> None:
+    failed = fail(host, server=a_server(argv=["no-such-program"]))
+    assert failed["code"] == "server_did_not_start"
+    assert "no-such-program" in failed["message"]
+
+
+def test_it_tries_another_port_when_the_kernels_was_taken(host: AgentHost) -> None:
+    first_time_taken = (
+        "seen = os.path.exists('seen')\n"
+        "open('seen', 'w').close()\n"
+        "if not seen: sys.exit('OSError: [Errno 98] Address already in use')"
+    )
+    host.send_source({"server.py": SERVER.format(extra=first_time_taken)})
+    step = host.run_round(a_plan(a_trial(host.send_tool())))
+    assert step.only("trial_done")
+
+
+def test_it_gives_up_on_a_server_that_never_answers(host: AgentHost) -> None:
+    ready = {"path": "/hello", "status": 200, "body": None, "timeout_s": 0.3}
+    silent = a_server(
+        argv=[
+            "{python}",
+            "-c",
+            "print('thinking', flush=True); input; __import__('time').sleep(60)",
+        ]
+    )
+    failed = fail(host, server=silent, ready=ready)
+    assert failed["code"] == "server_not_ready"
+    assert "thinking" in failed["output"]
+
+
+def test_it_tells_a_wrong_body_from_the_right_one(host: AgentHost) -> None:
+    ready = {"path": "/hello", "status": 200, "body": "Good day", "timeout_s": 0.3}
+    failed = fail(host, ready=ready)
+    assert failed["code"] == "wrong_answer"
+    assert "Hello, World!" in failed["message"]
+    assert "Good day" in failed["message"]
+
+
+def test_it_tells_a_wrong_status_from_the_right_one(host: AgentHost) -> None:
+    failed = fail(host, ready={"path": "/", "status": 204, "body": None, "timeout_s": 0.3})
+    assert failed["code"] == "wrong_answer"
+    assert "200 instead of 204" in failed["message"]
+
+
+def test_it_asks_again_after_the_load(host: AgentHost) -> None:
+    spoil = a_load(
+        "{python}",
+        "-c",
+        "import subprocess, sys\n"
+        "open(sys.argv[4] + '/spoilt', 'w').close()\n"
+        "sys.exit(subprocess.call(sys.argv[1:4]))",
+        *("{tool}", "{out}", "{rows}", "{tree}"),
+    )
+    turning = SERVER.replace(
+        'b"Hello, World!"', 'b"Oops" if os.path.exists("spoilt") else b"Hello, World!"'
+    )
+    host.send_source({"server.py": turning.format(extra="")})
+    step = host.run_round(a_plan(a_trial(host.send_tool(), loads=[spoil])))
+    failed = step.only("trial_failed")
+    assert failed["code"] == "wrong_answer"
+    assert "after the load" in failed["message"]
+
+
+def test_it_says_that_the_server_died_under_load(host: AgentHost) -> None:
+    killing = a_load(
+        "{python}",
+        "-c",
+        "import os, subprocess, sys, time\n"
+        "code = subprocess.call(sys.argv[1:4])\n"
+        "os.kill(int(open(sys.argv[4] + '/pid').read()), 9)\n"
+        "time.sleep(0.2)\n"
+        "sys.exit(code)",
+        *("{tool}", "{out}", "{rows}", "{tree}"),
+    )
+    telling = "open('pid', 'w').write(str(os.getpid())); print('alive so far', flush=True)"
+    host.send_source({"server.py": SERVER.format(extra=telling)})
+    step = host.run_round(a_plan(a_trial(host.send_tool(), loads=[killing])))
+    failed = step.only("trial_failed")
+    assert failed["code"] == "server_died"
+    assert "-9" in failed["message"]
+    assert "alive so far" in failed["output"]
+
+
+def test_it_says_that_the_tool_is_missing_before_it_starts_a_server(host: AgentHost) -> None:
+    failed = fail(host, tool={"name": "oha", "path": "tools/none/oha", "cpus": None})
+    assert failed["code"] == "tool_missing"
+    assert "tools/none/oha" in failed["message"]
+
+
+def test_it_says_that_the_tool_cannot_be_run(host: AgentHost) -> None:
+    (host.root / "tools/data").write_text("no program")
+    failed = fail(host, tool={"name": "oha", "path": "tools/data", "cpus": None})
+    assert failed["code"] == "tool_missing"
+
+
+def test_it_shows_what_a_tool_said_that_failed(host: AgentHost) -> None:
+    failed = fail(host, loads=[a_load("{python}", "-c", "import sys; sys.exit('bad URL')")])
+    assert failed["code"] == "tool_failed"
+    assert "bad URL" in failed["output"]
+
+
+def test_it_refuses_a_report_that_is_no_json(host: AgentHost) -> None:
+    path = host.send_tool()
+    spoil = (
+        "import subprocess, sys; subprocess.call(sys.argv[1:]); open(sys.argv[2], 'w').write('{')"
+    )
+    load = a_load("{python}", "-c", spoil, "{tool}", "{out}", "{rows}")
+    step = host.run_round(a_plan(a_trial(path, loads=[load])))
+    assert step.only("trial_failed")["code"] == "tool_failed"
+
+
+def test_it_says_that_the_rows_are_lost(host: AgentHost) -> None:
+    load = a_load("{python}", "-c", "import sys; open(sys.argv[1], 'w').write('{}')", "{out}")
+    assert fail(host, loads=[load])["code"] == "output_lost"
+
+
+def test_it_says_that_the_rows_cannot_be_read(host: AgentHost) -> None:
+    write = "import sys; [open(name, 'w').write('{}') for name in sys.argv[1:]]"
+    load = a_load("{python}", "-c", write, "{out}", "{rows}")
+    assert fail(host, loads=[load])["code"] == "output_lost"
+
+
+def test_it_ends_a_tool_that_hangs_and_all_that_it_started(host: AgentHost) -> None:
+    hanging = (
+        "import os, subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'])\n"
+        "open(sys.argv[1], 'w').write(f'{os.getpid()} {child.pid}')\n"
+        "time.sleep(300)"
+    )
+    load = a_load("{python}", "-c", hanging, "{trial_dir}/pids", wall_limit_s=0.5)
+    step = host.run_round(a_plan(a_trial(host.send_tool(), loads=[load])))
+    assert step.only("trial_failed")["code"] == "tool_failed"
+    for pid in pids_in(step.folder / "trials/t1/pids", 2):
+        assert not is_running(pid)
+
+
+def failed_build(host: AgentHost, **changes: Any) -> Step:
+    step = host.run_round(a_plan(a_trial(host.send_tool()), builds=[a_build(**changes)]))
+    assert step.only("trial_failed")["code"] == "build_failed"
+    assert step.only("trial_failed")["message"] == step.only("build_failed")["message"]
+    assert not step.named("trial_done")
+    return step
+
+
+def test_it_shows_the_output_of_a_build_that_failed(host: AgentHost) -> None:
+    make = ["{python}", "-c", "import sys; print('cc -O2'); sys.exit('undefined symbol')"]
+    step = failed_build(host, steps=[make])
+    assert "undefined symbol" in step.only("build_failed")["output"]
+    assert "cc -O2" in (step.folder / "build-c0ffee.log").read_text()
+
+
+def test_it_ends_a_build_that_takes_too_long(host: AgentHost) -> None:
+    step = failed_build(
+        host, steps=[["{python}", "-c", "import time; time.sleep(300)"]], timeout_s=0.5
+    )
+    assert "0.5 s" in step.only("build_failed")["message"]
+
+
+def test_it_says_that_a_build_program_is_missing(host: AgentHost) -> None:
+    step = failed_build(host, steps=[["no-such-compiler"]])
+    assert "no-such-compiler" in step.only("build_failed")["message"]
+
+
+def test_it_says_that_the_source_is_missing(host: AgentHost) -> None:
+    (host.root / "sources/c0ffee.tar.gz").unlink()
+    assert "c0ffee.tar.gz" in failed_build(host).only("build_failed")["message"]
+
+
+def test_it_measures_the_other_commit_when_one_does_not_build(host: AgentHost) -> None:
+    write_tar(host.root / "sources/bad.tar.gz", {"README": "no server here"})
+    good, path = a_build(), host.send_tool()
+    bad = a_build(commit="bad", source="sources/bad.tar.gz", tree="builds/bad-r", steps=[["false"]])
+    trials = [a_trial(path, commit="bad", tree="builds/bad-r"), a_trial(path, id="t2")]
+    step = host.run_round(a_plan(*trials, builds=[bad, good]))
+    assert step.only("trial_failed")["trial"] == "t1"
+    assert step.only("trial_done")["trial"] == "t2"

@@ -1,0 +1,97 @@
+"""The verbs that do not run anything, and what they refuse."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agents.support import AgentHost, a_build, a_load, a_plan, a_server, a_trial, write_tar
+
+LONG_AGO = time.time() - 40 * 86_400
+
+
+def test_it_says_that_a_step_is_unknown(host: AgentHost) -> None:
+    status = host.verb("status", "j1", "a1-r1")
+    assert status == {"alive": False, "offset": 0, "events": [], "started": False}
+    assert host.verb("stop", "j1", "a1-r1") == {"stopped": False}
+
+
+@pytest.mark.parametrize("name", ["..", ".hidden", "a/b", "", "a b", "ä", "a\n"])
+@pytest.mark.parametrize("verb", ["start", "status", "stop"])
+def test_it_refuses_names_that_are_no_path_component(verb: str, name: str, host: AgentHost) -> None:
+    assert host.verb(verb, name, "a1-r1")["error"]["code"] == "bad_argument"
+    assert host.verb(verb, "j1", name)["error"]["code"] == "bad_argument"
+
+
+def test_it_tells_which_files_are_there(host: AgentHost) -> None:
+    present = host.verb("has", "sources/c0ffee.tar.gz", "tools/none/oha")["present"]
+    assert present == {"sources/c0ffee.tar.gz": True, "tools/none/oha": False}
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "tools/../../x"])
+def test_it_does_not_look_outside_of_the_work_directory(path: str, host: AgentHost) -> None:
+    assert host.verb("has", path)["error"]["code"] == "bad_argument"
+
+
+BAD_PLANS: dict[str, tuple[dict[str, Any], str]] = {
+    "schema": (a_plan(schema=2), "schema"),
+    "missing": ({k: v for k, v in a_plan().items() if k != "silence_s"}, "silence_s"),
+    "type": (a_plan(a_trial("t", server=a_server(argv="x"))), "trials[0].server.argv"),
+    "id": (a_plan(a_trial("t", id="../t1")), "../t1"),
+    "tree": (a_plan(a_trial("t", tree="../tree")), "../tree"),
+    "source": (a_plan(builds=[a_build(source="/etc/passwd")]), "/etc/passwd"),
+    "loads": (a_plan(a_trial("t", loads=[a_load(kind="warmup")])), "measure"),
+}
+
+
+@pytest.mark.parametrize(("plan", "place"), BAD_PLANS.values(), ids=BAD_PLANS)
+def test_it_refuses_a_bad_plan_and_names_the_place(
+    plan: dict[str, Any], place: str, host: AgentHost
+) -> None:
+    step = host.send_plan(plan)
+    error = host.verb("start", step.job, step.name)["error"]
+    assert error["code"] == "bad_plan"
+    assert place in error["message"]
+    assert step.look()["started"] is False
+
+
+def test_it_says_that_the_plan_was_not_sent(host: AgentHost) -> None:
+    assert host.verb("start", "j1", "a1-r1")["error"]["code"] == "bad_plan"
+
+
+def test_it_removes_only_what_is_old(host: AgentHost) -> None:
+    write_tar(host.root / "sources/new.tar.gz", {"a": "b"})
+    for name in ("jobs/old/a1-r1", "jobs/new/a1-r1", "builds/old-r/tree", "builds/new-r/tree"):
+        (host.root / name).mkdir(parents=True)
+    for name in ("jobs/old/a1-r1", "jobs/old", "builds/old-r", "sources/c0ffee.tar.gz"):
+        os.utime(host.root / name, (LONG_AGO, LONG_AGO))
+    removed = host.verb("prune", "--keep-days", "30")["removed"]
+    assert sorted(removed) == ["builds/old-r", "jobs/old", "sources/c0ffee.tar.gz"]
+    left = {path.name for kind in ("jobs", "builds", "sources") for path in _in(host, kind)}
+    assert left == {"new", "new-r", "new.tar.gz"}
+
+
+def _in(host: AgentHost, kind: str) -> list[Path]:
+    return list((host.root / kind).iterdir())
+
+
+def test_it_does_not_remove_a_job_that_runs(host: AgentHost) -> None:
+    step = host.start(a_plan(a_trial(host.send_tool(), cooldown_s=20.0)))
+    step.await_event("trial_started")
+    for path in (step.folder, step.folder.parent):
+        os.utime(path, (LONG_AGO, LONG_AGO))
+    host.verb("prune", "--keep-days", "1")
+    assert step.look()["alive"] is True
+
+
+def test_it_says_what_the_host_is(host: AgentHost) -> None:
+    facts = host.verb("facts")["facts"]
+    assert facts["threads"] == os.cpu_count()
+    assert len(facts["fingerprint"]) == 64
+    assert host.verb("facts")["facts"]["fingerprint"] == facts["fingerprint"]
+    unknown = {key for key, value in facts.items() if value is None}
+    assert unknown == set(facts["reasons"])
+    assert json.dumps(facts)
