@@ -134,7 +134,7 @@ class Job(models.Model):
         indexes = [
             models.Index(
                 fields=["look_at"],
-                condition=Q(state__in=[str(state) for state in JOB_ACTIVE]),
+                condition=Q(state__in=sorted(str(state) for state in JOB_ACTIVE)),
                 name="job_active_by_look",
             ),
             models.Index(
