@@ -27,6 +27,7 @@ class NewSchedule:
     contender_ref: str
     hosts: tuple[str, ...]
     rounds: int | None = None
+    project: str | None = None
 
 
 def next_time(cron: str, after: datetime) -> datetime:
@@ -44,7 +45,7 @@ def create_schedule(*, member: Member, new: NewSchedule) -> Schedule:
     member.require(Role.MEMBER, to="make a schedule")
     if not new.name.strip():
         raise InvalidRequestError("give the schedule a name", field="name")
-    benchmark = benchmarks.benchmark_for(member, new.benchmark)
+    benchmark = benchmarks.benchmark_for(member, new.benchmark, new.project)
     hosts = fleet.hosts_named(member, list(new.hosts))
     if not hosts:
         raise InvalidRequestError("choose at least one host", field="hosts")

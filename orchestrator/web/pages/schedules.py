@@ -52,10 +52,12 @@ def delete(request: HttpRequest, member: Member, schedule_id: UUID) -> HttpRespo
 
 def _new_schedule(form: ScheduleForm) -> NewSchedule:
     data = form.cleaned_data
+    project, _, benchmark = data["benchmark"].rpartition("/")
     return NewSchedule(
         name=data["name"],
         cron=data["cron"],
-        benchmark=data["benchmark"].rpartition("/")[2],
+        benchmark=benchmark,
+        project=project or None,
         baseline_ref=data["baseline"],
         contender_ref=data["contender"],
         hosts=tuple(data["hosts"]),
