@@ -164,7 +164,6 @@ def _ecdsa_key() -> KeyPair:
 
 
 def _sshd_program() -> str | None:
-    # sshd re-executes itself and wants to be called by its full path.
     return shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
 
 
@@ -177,11 +176,18 @@ def _start_sshd(folder: Path, keys: _Keys) -> tuple[subprocess.Popen[str], int]:
         port = _free_port()
         (folder / "sshd_config").write_text(_SSHD_CONFIG.format(port=port, folder=folder))
         _make_privilege_separation_folder(folder)
-        process = _spawn([str(_sshd_program()), "-D", "-f", "sshd_config", "-E", "log"], folder)
+        process = _spawn(_sshd_command(folder), folder)
         if _answers(process, port):
             return process, port
+        process.kill()
         process.communicate()
     raise RuntimeError(f"sshd did not start: {(folder / 'log').read_text()}")
+
+
+def _sshd_command(folder: Path) -> list[str]:
+    # Full paths, because sshd changes to / and calls itself again for each connection.
+    files = ["-f", str(folder / "sshd_config"), "-E", str(folder / "log")]
+    return [str(_sshd_program()), "-D", *files]
 
 
 def _make_privilege_separation_folder(folder: Path) -> None:
