@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.results.models import Measurement
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import TrialState, Validity
@@ -27,10 +27,23 @@ class Cell:
     suspect: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocks:
+    """The blocks of two commits under one definition; `left_out` counts those of others."""
+
+    definition: Definition
+    cells: dict[CellKey, Cell]
+    left_out: int
+
+
 def blocks_of(
     benchmark: Benchmark, baseline: Commit, contender: Commit, run: Run | None = None
-) -> dict[CellKey, Cell]:
-    """The blocks of two commits, over all runs that measured both, or over one run."""
+) -> Blocks | None:
+    """The blocks of two commits, over all runs that measured both, or over one run.
+
+    Definitions differ in what they measure, so only the newest one that has such blocks counts.
+    None where the commits never shared a block.
+    """
     trials = Trial.objects.filter(
         job__run__definition__benchmark=benchmark,
         variant__commit__in=[baseline, contender],
@@ -47,11 +60,22 @@ def blocks_of(
         "variant__commit_id",
         "state",
         "validity",
+        "job__run__definition_id",
     ).order_by("job__created_at", "round")
     grouped: dict[tuple, dict[int, tuple]] = defaultdict(dict)
-    for pk, job, host, case, number, commit, state, validity in rows:
-        grouped[host, case, job, number][commit] = (pk, state, validity)
-    return _cells(grouped, baseline.pk, contender.pk)
+    for pk, job, host, case, number, commit, state, validity, definition in rows:
+        grouped[host, case, job, number, definition][commit] = (pk, state, validity)
+    shared = {key: block for key, block in grouped.items() if len(block) == 2}
+    definitions = Definition.objects.in_bulk({key[4] for key in shared})
+    newest = max(definitions.values(), key=lambda each: each.version, default=None)
+    if newest is None:
+        return None
+    mine = {key: block for key, block in shared.items() if key[4] == newest.pk}
+    return Blocks(
+        definition=newest,
+        cells=_cells(mine, baseline.pk, contender.pk),
+        left_out=len(shared) - len(mine),
+    )
 
 
 def values_of(trials: Iterable[UUID], keys: Iterable[str]) -> dict[UUID, dict[str, float]]:
@@ -67,9 +91,7 @@ def _cells(
     grouped: dict[tuple, dict[int, tuple]], baseline: int, contender: int
 ) -> dict[CellKey, Cell]:
     cells: dict[CellKey, Cell] = defaultdict(lambda: Cell())
-    for (host, case, _job, _round), block in grouped.items():
-        if baseline not in block or contender not in block:
-            continue
+    for (host, case, *_), block in grouped.items():
         cell = cells[host, case]
         pair = (block[baseline], block[contender])
         if all(state == TrialState.MEASURED and _counts(v) for _, state, v in pair):

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Case, Commit
-from orchestrator.benchmarks.selectors import latest_definition, spec_of
+from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.core.units import format_change
 from orchestrator.fleet.models import Host
 from orchestrator.loadtools.metrics import METRICS, PRIMARY, Metric
-from orchestrator.results.blocks import Cell, CellKey, blocks_of, values_of
+from orchestrator.results.blocks import Blocks, Cell, CellKey, blocks_of, values_of
 from orchestrator.results.distributions import latency_curve
 from orchestrator.results.reports import CaseComparison, ComparisonReport, MetricComparison
 from orchestrator.runs.models import Run
@@ -46,14 +46,14 @@ def compare_commits(
             f"{baseline.short_sha} cannot be compared with itself; name another commit",
             field="contender",
         )
-    cells = blocks_of(benchmark, baseline, contender, run)
-    if benchmark.project.team_id != member.team.pk or not cells:
+    blocks = blocks_of(benchmark, baseline, contender, run)
+    if benchmark.project.team_id != member.team.pk or blocks is None:
         raise NotFoundError(
             f"{baseline.short_sha} and {contender.short_sha} were never measured together, so "
             "they cannot be compared; start a run with both of them"
         )
-    open_loop = spec_of(latest_definition(benchmark)).load.rate is not None
-    compared = {_name(key): _compare_cell(cell) for key, cell in cells.items()}
+    open_loop = spec_of(blocks.definition).load.rate is not None
+    compared = {_name(key): _compare_cell(cell) for key, cell in blocks.cells.items()}
     judged = judge_matrix(compared, primary=PRIMARY["open" if open_loop else "closed"])
     return ComparisonReport(
         benchmark=benchmark,
@@ -61,8 +61,8 @@ def compare_commits(
         contender=contender,
         verdict=judged.verdict,
         summary=_summary(judged.headline, contender),
-        cases=_cases(cells, compared, judged, open_loop),
-        notes=_notes(cells),
+        cases=_cases(blocks.cells, compared, judged, open_loop),
+        notes=_notes(blocks),
     )
 
 
@@ -163,12 +163,18 @@ def _summary(headline: Headline, contender: Commit) -> str:
     return sentence
 
 
-def _notes(cells: Mapping[CellKey, Cell]) -> tuple[str, ...]:
+def _notes(blocks: Blocks) -> tuple[str, ...]:
     """What a reader must know before believing the numbers."""
     notes = ["Server and load generator shared one machine and talked over loopback."]
-    voided = sum(cell.voided for cell in cells.values())
-    complete = sum(len(cell.pairs) for cell in cells.values())
-    suspect = sum(cell.suspect for cell in cells.values())
+    cells = blocks.cells.values()
+    voided = sum(cell.voided for cell in cells)
+    complete = sum(len(cell.pairs) for cell in cells)
+    suspect = sum(cell.suspect for cell in cells)
+    if blocks.left_out:
+        notes.append(
+            f"{blocks.left_out} blocks of other versions of the definition were left out: only "
+            f"version {blocks.definition.version} counts here."
+        )
     if voided:
         notes.append(f"{voided} of {voided + complete} blocks are void and were left out.")
     if voided > MAX_VOIDED_SHARE * (voided + complete):

@@ -1,0 +1,141 @@
+"""Two commits are compared by the blocks that they share, and by nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.benchmarks.models import Benchmark, Commit, Project
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.results.comparisons import commits_measured, compare_commits
+from orchestrator.results.histories import history_of
+from orchestrator.results.reports import ComparisonReport
+from orchestrator.runs.models import Trial
+from tests.support.factories import (
+    DEFINITION,
+    Personas,
+    finish_run,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+
+
+@pytest.fixture
+def project(personas: Personas, tmp_path: Path) -> Project:
+    found, _ = make_project(personas.alice, tmp_path / "origin")
+    make_definition(personas.alice, found)
+    make_local_host(personas.alice)
+    return found
+
+
+@pytest.fixture
+def commits(project: Project) -> list[Commit]:
+    return list(project.commits.order_by("position"))
+
+
+def measure(personas: Personas, commits: list[Commit], rates: list[float]) -> None:
+    finish_run(make_run(personas.alice, [commit.sha for commit in commits], rounds=7), rates)
+
+
+def compare(personas: Personas, before: Commit, after: Commit) -> ComparisonReport:
+    return compare_commits(
+        personas.alice, benchmark=Benchmark.objects.get(), baseline=before, contender=after
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "verdict"), [(800, "regressed"), (1300, "improved"), (1001, "equivalent")]
+)
+def test_it_gives_the_verdict(
+    personas: Personas, commits: list[Commit], rate: float, verdict: str
+) -> None:
+    measure(personas, commits[:2], [1000, rate])
+    report = compare(personas, commits[0], commits[1])
+    assert report.verdict == verdict
+    row = report.cases[0].metrics[0]
+    assert (row.key, row.primary, row.blocks) == ("requests.rate", True, 7)
+    assert row.change == pytest.approx(rate / 1000 - 1, abs=0.01)
+    assert row.interval is not None
+    assert row.interval[0] <= row.change <= row.interval[1]
+
+
+def test_it_swaps_the_sign_with_the_sides(personas: Personas, commits: list[Commit]) -> None:
+    measure(personas, commits[:2], [1000, 800])
+    assert compare(personas, commits[1], commits[0]).verdict == "improved"
+
+
+def test_it_refuses_what_was_never_measured_together(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    measure(personas, commits[:2], [1000, 800])
+    measure(personas, commits[1:], [800, 700])
+    with pytest.raises(NotFoundError, match="never measured together"):
+        compare(personas, commits[0], commits[2])
+    with pytest.raises(InvalidRequestError, match="itself"):
+        compare(personas, commits[0], commits[0])
+
+
+def test_it_hides_from_strangers(personas: Personas, commits: list[Commit]) -> None:
+    measure(personas, commits[:2], [1000, 800])
+    with pytest.raises(NotFoundError):
+        compare_commits(
+            personas.mallory,
+            benchmark=Benchmark.objects.get(),
+            baseline=commits[0],
+            contender=commits[1],
+        )
+    assert commits_measured(personas.mallory, Benchmark.objects.get()) == []
+
+
+def test_it_voids_the_block_of_an_invalid_trial(personas: Personas, commits: list[Commit]) -> None:
+    measure(personas, commits[:2], [1000, 800])
+    Trial.objects.filter(variant__position=1, round__lte=3).update(validity="invalid")
+    report = compare(personas, commits[0], commits[1])
+    assert report.cases[0].voided_blocks == 3
+    assert report.cases[0].metrics[0].blocks == 4
+    assert report.verdict == "inconclusive"
+    assert any("do not rely" in note for note in report.notes)
+
+
+def test_it_does_not_mix_definitions(
+    personas: Personas, project: Project, commits: list[Commit]
+) -> None:
+    measure(personas, commits[:2], [1000, 800])
+    make_definition(
+        personas.alice, project, source=DEFINITION.replace("duration_s: 0.6", "duration_s: 0.7")
+    )
+    measure(personas, commits[:2], [5000, 5005])
+    report = compare(personas, commits[0], commits[1])
+    assert report.verdict == "equivalent"
+    assert report.cases[0].metrics[0].blocks == 7
+    assert any("version 2" in note for note in report.notes)
+
+
+def test_it_merges_distributions_and_leaves_out_unsupported_percentiles(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    measure(personas, commits[:2], [1000, 800])
+    curve = compare(personas, commits[0], commits[1]).cases[0].baseline_latency
+    assert curve is not None
+    assert curve.requests == 7 * 2000
+    values = dict(zip(curve.percentiles, curve.seconds, strict=True))
+    assert values[50] == pytest.approx(0.0064, rel=0.05)
+    assert values[99.9] is not None
+    assert values[99.99] is None
+
+
+def test_it_draws_history_along_the_commits(personas: Personas, commits: list[Commit]) -> None:
+    measure(personas, [commits[2], commits[0]], [700, 1000])
+    measure(personas, commits[:2], [1000, 900])
+    benchmark = Benchmark.objects.get()
+    history = history_of(
+        personas.alice,
+        benchmark=benchmark,
+        metric_key="requests.rate",
+        case=benchmark.cases.get(),
+        host=personas.alice.team.hosts.get(),
+    )
+    assert [point.commit for point in history.points] == commits
+    assert [point.trials for point in history.points] == [14, 7, 7]
+    assert [round(point.value, -2) for point in history.points] == [1000, 900, 700]
