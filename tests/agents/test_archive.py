@@ -56,6 +56,12 @@ UNSAFE = {
         link("a/b/up", "../.."),
         link("a/b/out", "up/../evil"),
     ],
+    "through a link through a link": [
+        member("a/b", type=tarfile.DIRTYPE),
+        link("a/b/up", "../.."),
+        link("a/b/out", "up/.."),
+        member("a/b/out/evil"),
+    ],
     "over a link": [link("a", "b"), member("a")],
     "twice": [member("a"), member("a")],
     "hard link": [member("a"), link("b", "a", tarfile.LNKTYPE)],
