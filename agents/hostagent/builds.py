@@ -14,6 +14,9 @@ from .plan import Build
 from .processes import Child, environment
 from .words import replace
 
+#: Lies beside a tree that is complete.
+DONE = ".done"
+
 
 def ensure(step: StepDir, build: Build) -> bool:
     """Make the tree unless it is there; True if it was. BuildFailed says what went wrong.
@@ -21,7 +24,8 @@ def ensure(step: StepDir, build: Build) -> bool:
     A build that was cut short has no `.done` beside its tree and is made anew.
     """
     folder = build_dir(step.root, build.tree)
-    if (folder / ".done").exists():
+    if (folder / DONE).exists():
+        (folder / DONE).touch()  # prune goes by the last use
         return True
     shutil.rmtree(folder, ignore_errors=True)
     tree = tree_dir(step.root, build.tree)
@@ -29,7 +33,7 @@ def ensure(step: StepDir, build: Build) -> bool:
     deadline = time.monotonic() + build.timeout_s
     for argv in build.steps:
         _run(step, build, replace(argv, {"tree": tree}), tree, deadline)
-    write_bytes(folder / ".done", b"")
+    write_bytes(folder / DONE, b"")
     return False
 
 

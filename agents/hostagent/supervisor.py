@@ -46,7 +46,9 @@ def start(step: StepDir, command: list[str]) -> dict[str, Any]:
         time.sleep(0.01)
     # The exit of `start` orphans the supervisor; nothing here waits for it.
     process.returncode = 0
-    return {"pid": process.pid}
+    pid = int(step.pid_file.read_text())
+    # Of two that start at once, one gets the lock; the other one's supervisor ends at once.
+    return {"pid": pid} if pid == process.pid else {"pid": pid, "already": True}
 
 
 def stop(step: StepDir) -> bool:
@@ -144,15 +146,24 @@ class Round:
             self._need_build(trial)
             run_trial(self._step, trial, lambda *words: self._tell(trial, *words), self._beat)
         except TrialFailed as failed:
-            self._journal.append(
-                "trial_failed",
-                trial=trial.id,
-                code=failed.code,
-                message=failed.message,
-                output=failed.output,
-            )
+            self._fail(trial, failed)
+        except Aborted:
+            raise
+        except (AgentError, OSError, subprocess.SubprocessError) as error:
+            traceback.print_exc()
+            kill_descendants()
+            self._fail(trial, TrialFailed("internal", str(error)))
         else:
             self._journal.append("trial_done", trial=trial.id)
+
+    def _fail(self, trial: Trial, failed: TrialFailed) -> None:
+        self._journal.append(
+            "trial_failed",
+            trial=trial.id,
+            code=failed.code,
+            message=failed.message,
+            output=failed.output,
+        )
 
     def _need_build(self, trial: Trial) -> None:
         failed = self._broken.get(trial.tree)

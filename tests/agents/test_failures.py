@@ -4,6 +4,8 @@ import os
 import socket
 from typing import Any
 
+import pytest
+
 from tests.agents.support import (
     SERVER,
     AgentHost,
@@ -227,3 +229,10 @@ def test_it_measures_the_other_commit_when_one_does_not_build(host: AgentHost) -
     step = host.run_round(a_plan(*trials, builds=[bad, good]))
     assert step.only("trial_failed")["trial"] == "t1"
     assert step.only("trial_done")["trial"] == "t2"
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="CPUs cannot be chosen here")
+def test_it_fails_only_the_trial_that_wants_a_cpu_that_is_not_there(host: AgentHost) -> None:
+    failed = fail(host, server=a_server(cpus=[4095]))
+    assert failed["code"] == "internal"
+    assert "4095" in failed["message"]

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tests.agents.support import (
@@ -149,6 +150,17 @@ def test_it_starts_a_step_only_once(host: AgentHost) -> None:
     step.look()
     assert len(step.named("supervisor_started")) == 1
     assert len(step.named("trial_done")) == 1
+
+
+def test_it_names_the_one_supervisor_when_two_start_at_once(host: AgentHost) -> None:
+    step = host.send_plan(a_plan(a_trial(host.send_tool(), cooldown_s=1.0)))
+    with ThreadPoolExecutor() as pool:
+        starts = [pool.submit(host.verb, "start", step.job, step.name) for _ in range(2)]
+        answers = [start.result() for start in starts]
+    step.await_end()
+    pid = step.only("supervisor_started")["pid"]
+    assert [answer["pid"] for answer in answers] == [pid, pid]
+    assert sum(answer.get("already", False) for answer in answers) == 1
 
 
 def test_it_does_not_repeat_a_trial_that_has_its_result(host: AgentHost) -> None:

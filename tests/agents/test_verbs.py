@@ -81,9 +81,11 @@ def _in(host: AgentHost, kind: str) -> list[Path]:
 def test_it_does_not_remove_a_job_that_runs(host: AgentHost) -> None:
     step = host.start(a_plan(a_trial(host.send_tool(), cooldown_s=20.0)))
     step.await_event("trial_started")
-    for path in (step.folder, step.folder.parent):
+    build = host.root / "builds/c0ffee-r"
+    for path in (step.folder, step.folder.parent, build / ".done", build):
         os.utime(path, (LONG_AGO, LONG_AGO))
     host.verb("prune", "--keep-days", "1")
+    assert build.exists()
     assert step.look()["alive"] is True
 
 
