@@ -11,6 +11,9 @@
         ├── LoginRefusedError      the host does not take our key
         └── HostSetupError         something the job needs is missing on the host
 
+Packages add leaves where they raise them: transport's CommandTimedOutError, dispatch's AgentError
+(both HostError), loadtools' ToolOutputError.
+
 No HTTP status lives here: `web` and `api` each hold one map. A message says what happened, to
 what, and what to do.
 """
