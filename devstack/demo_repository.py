@@ -19,8 +19,8 @@ DATES = {FIRST: "2026-01-05T09:00:00Z", HARMLESS: "2026-01-06T09:00:00Z"}
 DATES[SLOWER] = "2026-01-07T09:00:00Z"
 README = "# Hello\n\nA small HTTP server, made by `make demo`.\n"
 HOW = "\nStart it with `python3 server.py --port 8080`.\n"
-NO_WORK = "WORK = 0\n"
-MORE_WORK = "WORK = 100\n"
+USUAL_WORK = "WORK = 50\n"
+MORE_WORK = "WORK = 150\n"
 
 
 class RepositoryError(DevstackError):
@@ -61,8 +61,8 @@ def put_aside(folder: Path) -> None:
 
 def make(folder: Path) -> None:
     source = SOURCE.read_text(encoding="utf-8")
-    if source.count(NO_WORK) != 1:
-        raise RepositoryError(f"{SOURCE} does not have one line `{NO_WORK.strip()}`.")
+    if source.count(USUAL_WORK) != 1:
+        raise RepositoryError(f"{SOURCE} does not have one line `{USUAL_WORK.strip()}`.")
     folder.mkdir(parents=True)
     git(folder, "init", "--quiet", "--initial-branch=main")
     (folder / "server.py").write_text(source)
@@ -70,7 +70,7 @@ def make(folder: Path) -> None:
     commit(folder, FIRST)
     (folder / "README.md").write_text(README + HOW)
     commit(folder, HARMLESS)
-    (folder / "server.py").write_text(source.replace(NO_WORK, MORE_WORK))
+    (folder / "server.py").write_text(source.replace(USUAL_WORK, MORE_WORK))
     commit(folder, SLOWER)
 
 
@@ -95,7 +95,7 @@ def known_commits(folder: Path) -> Commits | None:
 def is_current(folder: Path, commits: Commits) -> bool:
     """Whether the servers are those that this Pitwall would commit."""
     source = SOURCE.read_text(encoding="utf-8")
-    slower = source.replace(NO_WORK, MORE_WORK)
+    slower = source.replace(USUAL_WORK, MORE_WORK)
     wanted = {commits.first: source, commits.slower: slower}
     return all(served_at(folder, sha) == text for sha, text in wanted.items())
 

@@ -19,7 +19,7 @@ from tests.support.sshd import SshServer, start_sshd
 pytestmark = [pytest.mark.browser, pytest.mark.engine]
 
 HELLO = (ROOT / "agents" / "suites" / "hello" / "server.py").read_text()
-SLOWER = HELLO.replace("WORK = 0", "WORK = 200")
+SLOWER = HELLO.replace("WORK = 50", "WORK = 250")
 
 
 @pytest.fixture

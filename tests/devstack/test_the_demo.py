@@ -11,7 +11,7 @@ from devstack.demo_progress import ProgressLine, describe
 from devstack.demo_repository import RepositoryError
 from devstack.demo_tables import comparison_text, quantity
 
-SERVER = "WORK = 0\nprint(WORK)\n"
+SERVER = "WORK = 50\nprint(WORK)\n"
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def test_it_makes_three_commits_with_the_same_hashes_everywhere(tmp_path):
     assert git(tmp_path / "one", "rev-parse", "HEAD") == one.slower
     assert demo_repository.served_at(tmp_path / "one", one.harmless) == SERVER
     changed = demo_repository.served_at(tmp_path / "one", one.slower)
-    assert changed == SERVER.replace("WORK = 0", demo_repository.MORE_WORK.strip())
+    assert changed == SERVER.replace("WORK = 50", demo_repository.MORE_WORK.strip())
 
 
 def test_it_keeps_commits_that_were_put_on_top(tmp_path):
@@ -66,7 +66,7 @@ def test_it_begins_anew_with_another_amount_of_work(tmp_path, monkeypatch):
 
 def test_it_refuses_a_server_without_the_constant(tmp_path, source):
     source.write_text("print('no work')\n")
-    with pytest.raises(RepositoryError, match="does not have one line `WORK = 0`"):
+    with pytest.raises(RepositoryError, match="does not have one line `WORK = 50`"):
         demo_repository.demo_repository(tmp_path / "repository")
 
 
