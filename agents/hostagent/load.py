@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import IO, Any, Optional
 
 from .errors import TrialFailed
 from .files import tail_text
@@ -75,18 +75,7 @@ def put_load(
     argv = replace(load.argv, words)
     with open(folder / "tool.stderr", "ab") as errors, open(folder / "tool.stdout", "ab") as out:
         started_at, start = time.time(), time.monotonic()
-        try:
-            child = Child(
-                argv,
-                cwd=folder,
-                env=environment(step.path, {"NO_COLOR": "1"}),
-                stdout=out,
-                stderr=errors,
-                cpus=trial.tool.cpus,
-                adopts=False,
-            )
-        except OSError as error:
-            raise TrialFailed("tool_missing", f"{argv[0]} cannot be started: {error}") from error
+        child = _spawn(step, trial, argv, out, errors)
         try:
             hung = not _watch(child, start, load.wall_limit_s, while_running)
         finally:
@@ -102,6 +91,23 @@ def put_load(
         cpu_s=child.cpu_s,
         hung=hung,
     )
+
+
+def _spawn(
+    step: StepDir, trial: Trial, argv: list[str], out: IO[bytes], errors: IO[bytes]
+) -> Child:
+    try:
+        return Child(
+            argv,
+            cwd=step.trial(trial.id),
+            env=environment(step.path, {"NO_COLOR": "1"}),
+            stdout=out,
+            stderr=errors,
+            cpus=trial.tool.cpus,
+            adopts=False,
+        )
+    except OSError as error:
+        raise TrialFailed("tool_missing", f"{argv[0]} cannot be started: {error}") from error
 
 
 def _watch(

@@ -1,7 +1,6 @@
 """Reads of projects, benchmarks, definitions and commits."""
 
 from typing import Any
-from uuid import UUID
 
 from django.db.models import Max, QuerySet
 
@@ -53,17 +52,6 @@ def latest_definition(benchmark: Benchmark) -> Definition:
     definition = benchmark.definitions.order_by("-version").first()
     if definition is None:
         raise NotFoundError(f"the benchmark {benchmark.slug} has no definition yet")
-    return definition
-
-
-def definition_for(member: Member, definition_id: UUID) -> Definition:
-    definition = (
-        Definition.objects.select_related("benchmark__project")
-        .filter(pk=definition_id, benchmark__project__team=member.team)
-        .first()
-    )
-    if definition is None:
-        raise NotFoundError("there is no such definition in this team")
     return definition
 
 

@@ -49,17 +49,24 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
-    """A request that can be carried out, and what it would take."""
+    """A request that can be carried out, and what it would take.
+
+    `trial_s`: how long one trial of each case is expected to take, in matrix order.
+    """
 
     definition: Definition
     spec: Spec
     commits: tuple[Commit, ...]
     hosts: tuple[Host, ...]
     rounds: int
-    case_count: int
+    trial_s: tuple[float, ...]
     trial_count: int
     job_s: float
     warnings: tuple[str, ...]
+
+    @property
+    def case_count(self) -> int:
+        return len(self.trial_s)
 
 
 def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
@@ -85,7 +92,7 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
         commits=commits,
         hosts=hosts,
         rounds=rounds,
-        case_count=len(times),
+        trial_s=tuple(times),
         trial_count=trial_count * len(hosts),
         job_s=sum(times) * len(commits) * rounds,
         warnings=_warnings(rounds, hosts),
@@ -119,7 +126,7 @@ def create_run(
         )
         cases = cases_of(benchmark=plan.definition.benchmark, spec=plan.spec)
         for host in plan.hosts:
-            _plan_job(run, host, plan.spec, cases, list(variants))
+            _plan_job(run, host, plan.trial_s, cases, list(variants))
         record_audit(member=member, action="run.created", subject=run.pk)
     return run
 
@@ -234,9 +241,14 @@ def _warnings(rounds: int, hosts: tuple[Host, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _plan_job(run: Run, host: Host, spec: Spec, cases: list[Case], variants: list[Variant]) -> None:
+def _plan_job(
+    run: Run,
+    host: Host,
+    trial_s: tuple[float, ...],
+    cases: list[Case],
+    variants: list[Variant],
+) -> None:
     job = Job.objects.create(run=run, host=host)
-    expected = [expected_trial_s(spec, load_spec_of(spec, case.parameters)) for case in cases]
     slots = trial_order(len(cases), len(variants), run.rounds, run.seed)
     Trial.objects.bulk_create(
         Trial(
@@ -245,7 +257,7 @@ def _plan_job(run: Run, host: Host, spec: Spec, cases: list[Case], variants: lis
             case=cases[slot.case],
             round=slot.round,
             position=place,
-            expected_s=expected[slot.case],
+            expected_s=trial_s[slot.case],
         )
         for place, slot in enumerate(slots)
     )
