@@ -21,6 +21,11 @@ def new_secret(prefix: str) -> str:
     return f"{prefix}_{secrets.token_urlsafe(32)}"
 
 
+def new_hex() -> str:
+    """256 random bits as 64 hexadecimal digits."""
+    return secrets.token_hex(32)
+
+
 def sha256_hex(content: bytes) -> str:
     """SHA-256 of `content` in hexadecimal."""
     return hashlib.sha256(content).hexdigest()

@@ -1,5 +1,7 @@
 """Machines: their kinds, the way to each, and what each said of itself."""
 
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 
@@ -56,7 +58,15 @@ class HostState(models.TextChoices):
     UNCONFIRMED = "unconfirmed", "Host key to be confirmed"
     READY = "ready", "Ready"
     UNREACHABLE = "unreachable", "Unreachable"
-    DISABLED = "disabled", "Disabled"
+    MAINTENANCE = "maintenance", "In maintenance"
+    QUARANTINED = "quarantined", "Quarantined"
+    DISABLED = "disabled", "Retired"
+
+
+#: No job is given to a host in one of these; what runs there already may end.
+HELD = frozenset(
+    {HostState.UNCONFIRMED, HostState.MAINTENANCE, HostState.QUARANTINED, HostState.DISABLED}
+)
 
 
 class HostTransport(models.TextChoices):
@@ -83,6 +93,20 @@ class Host(models.Model):
     host_key = models.TextField(blank=True, help_text="As `ssh-ed25519 AAAA…`; pinned.")
     work_dir = models.CharField(max_length=255, default=".pitwall")
     python = models.CharField(max_length=255, default="python3")
+    data_address = models.CharField(
+        max_length=253,
+        blank=True,
+        help_text="Where the other hosts of a job reach it; empty: the address above.",
+    )
+    tags = ArrayField(models.CharField(max_length=40), default=list, blank=True)
+    open_hours = models.CharField(
+        max_length=500,
+        blank=True,
+        help_text="When jobs may run, such as `mon-fri 20:00-07:00; sat-sun`; empty: always.",
+    )
+    timezone = models.CharField(max_length=60, default="UTC")
+    tuning = models.JSONField(default=dict, blank=True)
+    disk_limit_bytes = models.PositiveBigIntegerField(default=10 * 2**30)
     state = models.CharField(
         max_length=12, choices=HostState.choices, default=HostState.UNCONFIRMED
     )
@@ -104,6 +128,7 @@ class Host(models.Model):
             ),
             models.CheckConstraint(condition=Q(port__range=(1, 65535)), name="host_port_valid"),
         ]
+        indexes = [GinIndex(fields=["tags"], name="host_by_tag")]
 
     def __str__(self) -> str:
         return self.name

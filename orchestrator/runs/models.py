@@ -2,14 +2,22 @@
 
 from enum import StrEnum
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
 from orchestrator.accounts.models import ApiToken, Team, User
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
-from orchestrator.core.ids import new_id
-from orchestrator.fleet.models import Host, HostSnapshot
-from orchestrator.runs.states import JOB_ACTIVE, JobState, RunState, TrialState, Validity
+from orchestrator.core.ids import new_hex, new_id
+from orchestrator.fleet.models import HardwareProfile, Host, HostSnapshot
+from orchestrator.runs.states import (
+    JOB_ACTIVE,
+    BuildState,
+    JobState,
+    RunState,
+    TrialState,
+    Validity,
+)
 
 
 def _known(field: str, values: type[StrEnum], name: str) -> models.CheckConstraint:
@@ -22,6 +30,21 @@ class Trigger(models.TextChoices):
     WEB = "web", "Web"
     API = "api", "API"
     SCHEDULE = "schedule", "Schedule"
+    GOLDEN = "golden", "Golden job"
+
+
+class Priority(models.IntegerChoices):
+    LOW = -1, "Low"
+    NORMAL = 0, "Normal"
+    HIGH = 1, "High"
+
+
+class HostRole(models.TextChoices):
+    """What a host does in a job; one host may play all."""
+
+    TARGET = "target", "Target"
+    GENERATOR = "generator", "Generator"
+    BACKEND = "backend", "Backend"
 
 
 class Schedule(models.Model):
@@ -62,6 +85,7 @@ class Run(models.Model):
         Schedule, on_delete=models.SET_NULL, null=True, blank=True, related_name="runs"
     )
     rounds = models.PositiveIntegerField()
+    priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
     seed = models.BigIntegerField()
     state = models.CharField(max_length=10, default=RunState.QUEUED)
     message = models.TextField(blank=True)
@@ -102,15 +126,22 @@ class Variant(models.Model):
 
 
 class Job(models.Model):
-    """A run's work on one host, executed under one lease.
+    """Some of a run's cases on one placement, executed under one lease.
 
-    `turn` is held by the one worker that advances the job now; every write of a worker is guarded
-    by it. `attempt` counts the starts over: what an earlier attempt says late is not taken twice.
+    `host` plays the target: its numbers these are. It is null while it is still to be chosen from a
+    profile or a tag. `turn` is held by the one worker that advances the job now; every write of a
+    worker is guarded by it. `attempt` counts the starts over: what an earlier attempt says late is
+    not taken twice. A queued job is not leased before `not_before`.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="jobs")
-    host = models.ForeignKey(Host, on_delete=models.PROTECT, related_name="jobs")
+    host = models.ForeignKey(
+        Host, on_delete=models.PROTECT, null=True, blank=True, related_name="jobs"
+    )
+    secret = models.CharField(max_length=64, default=new_hex, editable=False)
+    expected_s = models.FloatField(default=0.0)
+    not_before = models.DateTimeField(null=True, blank=True)
     snapshot = models.ForeignKey(
         HostSnapshot, on_delete=models.PROTECT, null=True, blank=True, related_name="jobs"
     )
@@ -143,11 +174,59 @@ class Job(models.Model):
         ]
         constraints = [
             _known("state", JobState, "job_state_known"),
-            models.UniqueConstraint(fields=["run", "host"], name="job_once_a_host"),
+            models.CheckConstraint(
+                condition=~Q(state__in=sorted(str(state) for state in JOB_ACTIVE))
+                | Q(host__isnull=False),
+                name="job_active_has_host",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.run} on {self.host}"
+
+
+class Placement(models.Model):
+    """One role of a job: what was asked for, and the host that was leased for it.
+
+    Exactly one of a host, a profile and a tag is wanted. `avoid` are hosts that failed this job.
+    """
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="placements")
+    role = models.CharField(max_length=9, choices=HostRole.choices)
+    wanted_host = models.ForeignKey(
+        Host, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    wanted_profile = models.ForeignKey(
+        HardwareProfile, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    wanted_tag = models.CharField(max_length=40, blank=True)
+    host = models.ForeignKey(
+        Host, on_delete=models.PROTECT, null=True, blank=True, related_name="placements"
+    )
+    avoid = ArrayField(models.UUIDField(), default=list, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["job", "role"], name="placement_role_once"),
+            models.CheckConstraint(
+                condition=Q(wanted_host__isnull=False, wanted_profile=None, wanted_tag="")
+                | (Q(wanted_host=None, wanted_profile__isnull=False, wanted_tag=""))
+                | (Q(wanted_host=None, wanted_profile=None) & ~Q(wanted_tag="")),
+                name="placement_wants_one_thing",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role}: {self.wanted}"
+
+    @property
+    def wanted(self) -> str:
+        """As it is written in a request: `host:a`, `profile:t490s`, `tag:fast`."""
+        if self.wanted_host is not None:
+            return f"host:{self.wanted_host.name}"
+        if self.wanted_profile is not None:
+            return f"profile:{self.wanted_profile.slug}"
+        return f"tag:{self.wanted_tag}"
 
 
 class HostLease(models.Model):
@@ -171,6 +250,14 @@ class Trial(models.Model):
     round = models.PositiveSmallIntegerField()
     position = models.PositiveIntegerField(help_text="Place in the job's order of execution.")
     expected_s = models.FloatField()
+    host = models.ForeignKey(
+        Host,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="trials",
+        help_text="Where the server ran; null until the trial is stored.",
+    )
     state = models.CharField(max_length=10, default=TrialState.PLANNED)
     validity = models.CharField(max_length=8, blank=True)
     reasons = models.JSONField(default=list)
@@ -200,6 +287,65 @@ class Trial(models.Model):
 
     def __str__(self) -> str:
         return f"{self.case} round {self.round}"
+
+
+class Build(models.Model):
+    """A commit built on a host for a job, with what the build wrote; shown while it goes on."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="builds")
+    host = models.ForeignKey(Host, on_delete=models.PROTECT, related_name="+")
+    commit = models.ForeignKey(Commit, on_delete=models.PROTECT, related_name="+")
+    state = models.CharField(max_length=8, default=BuildState.BUILDING)
+    cached = models.BooleanField(default=False)
+    seconds = models.FloatField(null=True, blank=True)
+    message = models.TextField(blank=True)
+    log = models.TextField(blank=True)
+    log_offset = models.PositiveBigIntegerField(default=0)
+    started_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["started_at"]
+        constraints = [
+            _known("state", BuildState, "build_state_known"),
+            models.UniqueConstraint(
+                fields=["job", "host", "commit", "started_at"], name="build_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.commit.short_sha} on {self.host}"
+
+
+class GoldenCheck(models.Model):
+    """A reference benchmark that a host runs now and then, so that its own drift is seen.
+
+    Always the same commit under the same definition: what moves is the host.
+    """
+
+    host = models.OneToOneField(Host, on_delete=models.CASCADE, related_name="golden")
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.PROTECT, related_name="+")
+    commit = models.ForeignKey(Commit, on_delete=models.PROTECT, related_name="+")
+    every_hours = models.PositiveIntegerField(null=True, blank=True)
+    every_jobs = models.PositiveIntegerField(null=True, blank=True)
+    tolerance = models.FloatField(default=0.05, help_text="Share of drift that is allowed.")
+    created_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    last_run = models.ForeignKey(
+        Run, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    last_at = models.DateTimeField(null=True, blank=True)
+    judged = models.BooleanField(default=True, help_text="The last run's outcome was looked at.")
+    message = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(every_hours__gte=1) | Q(every_jobs__gte=1),
+                name="golden_is_due_some_time",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.benchmark} on {self.host}"
 
 
 class IdempotencyKey(models.Model):

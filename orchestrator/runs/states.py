@@ -27,6 +27,12 @@ class TrialState(StrEnum):
     SKIPPED = "skipped"
 
 
+class BuildState(StrEnum):
+    BUILDING = "building"
+    DONE = "done"
+    FAILED = "failed"
+
+
 class Validity(StrEnum):
     VALID = "valid"
     SUSPECT = "suspect"
@@ -39,8 +45,13 @@ JOB_ACTIVE = frozenset({JobState.PREPARING, JobState.MEASURING})
 
 JOB_TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     JobState.QUEUED: frozenset({JobState.PREPARING, JobState.CANCELLED, JobState.FAILED}),
-    JobState.PREPARING: frozenset({JobState.MEASURING, JobState.FAILED, JobState.CANCELLED}),
-    JobState.MEASURING: frozenset({JobState.FINISHED, JobState.FAILED, JobState.CANCELLED}),
+    # Back to the queue: the host is to blame, and the job is tried again, on another one if it may.
+    JobState.PREPARING: frozenset(
+        {JobState.MEASURING, JobState.QUEUED, JobState.FAILED, JobState.CANCELLED}
+    ),
+    JobState.MEASURING: frozenset(
+        {JobState.FINISHED, JobState.QUEUED, JobState.FAILED, JobState.CANCELLED}
+    ),
     JobState.FINISHED: frozenset(),
     JobState.FAILED: frozenset(),
     JobState.CANCELLED: frozenset(),
