@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from orchestrator.benchmarks.spec import Load, Scalar, Spec
+from orchestrator.benchmarks.spec import REFERENCES, Load, Scalar, Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.ids import digest_of
 
@@ -54,7 +54,7 @@ def load_of(spec: Spec, parameters: Mapping[str, Scalar]) -> Load:
     Raises InvalidRequestError with the axis where a value does not fit.
     """
     data = spec.load.model_dump()
-    for name in ("connections", "rate", "duration_s", "requests"):
+    for name in REFERENCES:
         if isinstance(data[name], str):
             data[name] = parameters[data[name].strip("{}")]
     for name in ("path", "body"):

@@ -5,53 +5,58 @@ names the path into the file and what was expected there, such as
 `load.duration_s: expected a number greater than 0, got 'soon'`.
 """
 
-import re
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import ErrorDetails
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
+from orchestrator.benchmarks.auxiliary import MAX_SERVICES, Process, Role, Service
+from orchestrator.benchmarks.faults import first_fault, yaml_place
+from orchestrator.benchmarks.fields import Command, HttpStatus, Name, Scalar, Strict, refuse
+from orchestrator.benchmarks.limits import RoleLimits
+from orchestrator.benchmarks.words import (
+    AGENT_WORDS,
+    BUILD_WORDS,
+    Stage,
+    first_problem,
+    words_of,
+)
 from orchestrator.core.errors import InvalidRequestError
 
 MAX_SOURCE_BYTES = 256 * 1024
-#: Words that the agent fills in; an axis must not take their names.
-RESERVED_WORDS = ("python", "port", "tool", "out", "rows", "trial_dir", "tree")
-_WORD = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
 
-Scalar = str | int | float | bool
-Argument = Annotated[str, Field(max_length=4096)]
-Command = Annotated[list[Argument], Field(min_length=1, max_length=200)]
-AxisName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 #: A number, or the name of an axis in braces that gives it: `"{connections}"`.
 Reference = Annotated[str, Field(pattern=r"^\{[a-z][a-z0-9_]*\}$")]
+#: Fields of the load that may be references.
+REFERENCES = ("connections", "rate", "duration_s", "requests")
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=False)
-
-
-class Ready(_Strict):
+class Ready(Strict):
     """The answer that shows that the server serves; it is asked for before and after each load."""
 
     path: Annotated[str, Field(pattern=r"^/")] = "/"
-    status: Annotated[int, Field(ge=100, le=599)] = 200
+    status: HttpStatus = 200
     body: Annotated[str, Field(max_length=65536)] | None = None
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30
 
 
-class Subject(_Strict):
-    """What is measured: how it is built and started, an argument at a time, never by a shell."""
+class Subject(Process):
+    """What is measured: how it is built and started."""
 
     build: Annotated[list[Command], Field(max_length=20)] = []
     build_timeout_s: Annotated[float, Field(gt=0, le=7200)] = 900
-    start: Command
-    env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Argument] = {}
-    port: Annotated[int, Field(ge=1024, le=65535)] | None = None
     ready: Ready = Ready()
 
 
-class Load(_Strict):
+class Load(Strict):
     """The load that is put on the subject."""
 
     tool: Literal["oha"] = "oha"
@@ -74,35 +79,86 @@ class Load(_Strict):
         return self
 
 
-class Spec(_Strict):
-    """One version of a benchmark definition."""
+class Spec(Strict):
+    """One version of a benchmark definition. The order of `services` is that of their start."""
 
     version: Literal[1]
     title: Annotated[str, Field(min_length=1, max_length=200)]
     description: Annotated[str, Field(max_length=5000)] = ""
     subject: Subject
+    services: Annotated[dict[Name, Service], Field(max_length=MAX_SERVICES)] = {}
     load: Load
-    matrix: dict[AxisName, Annotated[list[Scalar], Field(min_length=1, max_length=100)]] = {}
-    exclude: Annotated[list[dict[AxisName, Scalar]], Field(max_length=200)] = []
+    limits: RoleLimits = RoleLimits()
+    matrix: dict[Name, Annotated[list[Scalar], Field(min_length=1, max_length=100)]] = {}
+    exclude: Annotated[list[dict[Name, Scalar]], Field(max_length=200)] = []
     rounds: Annotated[int, Field(ge=1, le=100)] = 7
     cooldown_s: Annotated[float, Field(ge=0, le=600)] = 1
     pin_cpus: bool = True
 
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """The roles that a run of this definition needs to be played by some host."""
+        backend = any(service.role == "backend" for service in self.services.values())
+        return ("target", "generator", "backend") if backend else ("target", "generator")
+
+    @property
+    def unbound(self) -> tuple[str, ...]:
+        """The subject and the services whose commands do not say `{bind}`.
+
+        Whether they can be reached from another host is for them to know.
+        """
+        processes: dict[str, Process] = {**self.services, "subject": self.subject}
+        return tuple(name for name, each in processes.items() if not each.uses("bind"))
+
+    @field_validator("services", mode="before")
+    @classmethod
+    def _from_stored(cls, data: object) -> object:
+        """Stored as a list: a JSON object does not keep the order of its keys in PostgreSQL."""
+        if isinstance(data, list) and all(isinstance(one, dict) and "name" in one for one in data):
+            return {one["name"]: {k: v for k, v in one.items() if k != "name"} for one in data}
+        return data
+
+    @model_serializer(mode="wrap")
+    def _canonical(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without what is not used, so that older definitions keep their digests."""
+        data = serialize(self)
+        data["services"] = [{"name": name, **each} for name, each in data["services"].items()]
+        for name, unused in (("services", []), ("limits", RoleLimits().model_dump())):
+            if data[name] == unused:
+                del data[name]
+        return data
+
     @model_validator(mode="after")
     def _words_are_known(self) -> "Spec":
-        for axis in self.matrix:
-            if axis in RESERVED_WORDS:
-                raise ValueError(f"matrix.{axis}: this name is taken by the agent; rename the axis")
-        for where, text in _texts(self):
-            unknown = set(_WORD.findall(text)) - set(self.matrix) - set(RESERVED_WORDS)
-            if unknown and not where.startswith("load.path"):
-                raise ValueError(
-                    f"{where}: {{{min(unknown)}}} is neither an axis of the matrix nor one of "
-                    + ", ".join(f"{{{word}}}" for word in RESERVED_WORDS)
-                )
+        later = (*AGENT_WORDS, *words_of(self.services))
+        if problem := first_problem(_stages(self), axes=self.matrix, later=later):
+            raise ValueError(problem)
         for cell in self.exclude:
             if missing := set(cell) - set(self.matrix):
                 raise ValueError(f"exclude: {min(missing)} is not an axis of the matrix")
+        return self
+
+    @model_validator(mode="after")
+    def _pinning_is_one_will(self) -> "Spec":
+        for role in ("target", "generator"):
+            if getattr(self.limits, role).cpus is not None and not self.pin_cpus:
+                raise ValueError(
+                    f"limits.{role}.cpus: pin_cpus is false, so no CPUs are set aside; "
+                    "leave one of the two out"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _ports_differ(self) -> "Spec":
+        taken = {("target", self.subject.port): "subject"} if self.subject.port else {}
+        for name, service in self.services.items():
+            if service.port is None:
+                continue
+            other = taken.setdefault((service.role, service.port), f"services.{name}")
+            if other != f"services.{name}":
+                raise ValueError(
+                    f"services.{name}.port: {service.port} is the port of {other} on the same host"
+                )
         return self
 
 
@@ -113,12 +169,31 @@ def parse(source: str) -> Spec:
     try:
         data = yaml.safe_load(source)
     except yaml.YAMLError as error:
-        raise InvalidRequestError(f"not valid YAML: {_yaml_place(error)}") from error
+        raise InvalidRequestError(f"not valid YAML: {yaml_place(error)}") from error
     except (RecursionError, ValueError) as error:
         raise InvalidRequestError(f"not a usable YAML document: {error}") from error
     if not isinstance(data, dict):
         raise InvalidRequestError("expected a mapping with version, title, subject and load")
+    if isinstance(data.get("services"), list):
+        raise refuse("services", "expected a mapping from names to services, got a list")
+    _check_axis_names(_names(data, "matrix"), _names(data, "services"))
     return from_data(data)
+
+
+def _names(data: dict[str, object], field: str) -> list[str]:
+    value = data.get(field)
+    return [str(name) for name in value] if isinstance(value, dict) else []
+
+
+def _check_axis_names(axes: list[str], services: list[str]) -> None:
+    """Only of what is written now: the names that are taken grow with Pitwall."""
+    for axis in axes:
+        if axis in AGENT_WORDS:
+            raise refuse(f"matrix.{axis}", "this name is taken by the agent; rename the axis")
+        if axis in words_of(services):
+            service = axis.rpartition("_")[0]
+            problem = f"this name is taken by the service {service}; rename one of them"
+            raise refuse(f"matrix.{axis}", problem)
 
 
 def from_data(data: dict[str, object]) -> Spec:
@@ -126,59 +201,30 @@ def from_data(data: dict[str, object]) -> Spec:
     try:
         return Spec.model_validate(data)
     except ValidationError as error:
-        # A misspelt name explains the field that is then missing, so it comes first.
-        first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-        path = _path(first["loc"], data)
-        text = _expectation(first)
-        if first["type"] == "value_error" and not path:
-            path, _, text = text.partition(": ")
-        raise InvalidRequestError(f"{path}: {text}", field=path) from error
+        path, problem = first_fault(error, data)
+        raise refuse(path, problem) from error
 
 
-def _path(location: tuple[str | int, ...], data: object) -> str:
-    """`('matrix', 'size', 2)` as `matrix.size[2]`.
-
-    The members of a union, which pydantic names in between, are no places in the data.
-    """
-    text = ""
-    for place, part in enumerate(location):
-        inside = isinstance(data, dict) and part in data
-        if isinstance(part, int) and isinstance(data, list):
-            text += f"[{part}]"
-            data = data[part]
-        elif inside or (isinstance(data, dict) and place == len(location) - 1):
-            text += f".{part}" if text else str(part)
-            data = data[part] if isinstance(data, dict) and inside else None
-    return text
-
-
-def _expectation(error: ErrorDetails) -> str:
-    """What was expected and what came, in our words."""
-    if error["type"] == "extra_forbidden":
-        return "there is no such field; check its spelling and where it stands"
-    if error["type"] == "missing":
-        return "this field is missing"
-    message = error["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
-    got = error.get("input")
-    plain = isinstance(got, Scalar) and error["type"] != "value_error"
-    return f"{message}, got {got!r}" if plain else message
-
-
-def _yaml_place(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or "it cannot be read"
-    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else str(problem)
-
-
-def _texts(spec: Spec) -> list[tuple[str, str]]:
-    """Every text of a definition in which words are filled in, with its path."""
-    found = [(f"subject.start[{i}]", text) for i, text in enumerate(spec.subject.start)]
-    for b, command in enumerate(spec.subject.build):
-        found += [(f"subject.build[{b}][{i}]", text) for i, text in enumerate(command)]
-    found += [(f"subject.env.{key}", text) for key, text in spec.subject.env.items()]
-    found += [
-        (f"load.{name}", value)
-        for name in ("connections", "rate", "duration_s", "requests")
-        if isinstance(value := getattr(spec.load, name), str)
+def _stages(spec: Spec) -> Iterator[Stage]:
+    """Every text of a definition in which words are filled in, in the order of time."""
+    build = [
+        (f"subject.build[{b}][{i}]", text)
+        for b, command in enumerate(spec.subject.build)
+        for i, text in enumerate(command)
     ]
-    return found
+    yield Stage(texts=tuple(build), words=BUILD_WORDS)
+    started: list[str] = []
+    for name, service in spec.services.items():
+        words = (*AGENT_WORDS, *words_of(started))
+        yield Stage(texts=_started(f"services.{name}", service), words=words)
+        started.append(name)
+    words = (*AGENT_WORDS, *words_of(started))
+    yield Stage(texts=_started("subject", spec.subject), words=words)
+    load = {name: getattr(spec.load, name) for name in REFERENCES}
+    given = tuple((f"load.{name}", text) for name, text in load.items() if isinstance(text, str))
+    yield Stage(texts=given, words=())
+
+
+def _started(path: str, process: Process) -> tuple[tuple[str, str], ...]:
+    start = [(f"{path}.start[{i}]", text) for i, text in enumerate(process.start)]
+    return (*start, *((f"{path}.env.{key}", text) for key, text in process.env.items()))

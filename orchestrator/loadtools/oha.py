@@ -102,7 +102,7 @@ def _argv(
         argv.append(f"-d={spec.body}")
     for name, value in _headers(spec):
         argv += ["-H", f"{name}: {value}"]
-    return (*argv, f"{spec.scheme}://127.0.0.1:{{port}}{spec.path}")
+    return (*argv, f"{spec.scheme}://{{address}}:{{port}}{spec.path}")
 
 
 def _headers(spec: LoadSpec) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ Problem = tuple[str, str]
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~][A-Za-z0-9!#$%&'*+.^_`|~-]*\Z")
 _METHOD = re.compile(r"[A-Z]+\Z")
 #: Words that the agent replaces inside an argument.
-_AGENT_WORDS = re.compile(r"\{(python|port|tool|out|rows|trial_dir|tree)\}")
+_AGENT_WORDS = re.compile(r"\{(python|port|tool|out|rows|trial_dir|tree|bind|address)\}")
 
 
 def load_problems(spec: LoadSpec) -> list[Problem]:

@@ -26,7 +26,7 @@ def test_a_closed_load_is_one_start_with_its_warm_up_in_it():
         "{tool}", "--no-tui", "--no-color", "--output-format", "json", "-o", "{out}",
         "--db-url", "{rows}", "--worker-threads", "2", "-t", "10000ms",
         "--connect-timeout", "5000ms", "-c", "8", "-z", "6500ms", "-w", "-m", "GET",
-        "-H", "accept-encoding: identity", "http://127.0.0.1:{port}/hello",
+        "-H", "accept-encoding: identity", "http://{address}:{port}/hello",
     )  # fmt: skip
 
 
@@ -83,7 +83,7 @@ def test_it_passes_method_headers_body_and_connections_on():
     assert "-d=-x {a}" in argv
     assert "x: a: b" in argv
     assert "--disable-keepalive" in argv
-    assert argv[-1] == "http://127.0.0.1:{port}/a{b}?q={}"
+    assert argv[-1] == "http://{address}:{port}/a{b}?q={}"
 
 
 @pytest.mark.parametrize(
@@ -132,6 +132,7 @@ def test_a_good_load_has_no_problems():
         ({"path": "/a#b"}, "path"),
         ({"path": "/{port}"}, "path"),
         ({"body": "{out}"}, "body"),
+        ({"body": "{address}"}, "body"),
         ({"body": "\x00"}, "body"),
         ({"method": "get"}, "method"),
         ({"headers": (("a", "b"), ("a b", "c"))}, "headers[1]"),

@@ -63,6 +63,7 @@ def measure(spec, server, folder):
     """What the agent does, in a few lines: start oha as told, reduce its rows, read the trial."""
     words = {
         "{tool}": OHA,
+        "{address}": "127.0.0.1",
         "{port}": str(server.server_port),
         "{out}": str(folder / "out.json"),
         "{rows}": str(folder / "rows.db"),

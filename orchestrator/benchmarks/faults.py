@@ -1,0 +1,55 @@
+"""What is wrong with a definition, in our words and with the path into the file. No Django."""
+
+import yaml
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from orchestrator.benchmarks.fields import Scalar
+
+
+def first_fault(error: ValidationError, data: object) -> tuple[str, str]:
+    """The path into `data` and what was expected there, of the fault that explains most."""
+    # A misspelt name explains the field that is then missing, so it comes first.
+    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    path = _path(first["loc"], data)
+    text = _expectation(first)
+    if first["type"] == "value_error" and not path:
+        path, _, text = text.partition(": ")
+    return path, text
+
+
+def _path(location: tuple[str | int, ...], data: object) -> str:
+    """`('matrix', 'size', 2)` as `matrix.size[2]`.
+
+    The members of a union, which pydantic names in between, are no places in the data.
+    """
+    text = ""
+    location = tuple(part for part in location if part != "[key]")
+    for place, part in enumerate(location):
+        inside = isinstance(data, dict) and part in data
+        if isinstance(part, int) and isinstance(data, list):
+            text += f"[{part}]"
+            data = data[part]
+        elif inside or (isinstance(data, dict) and place == len(location) - 1):
+            text += f".{part}" if text else str(part)
+            data = data[part] if isinstance(data, dict) and inside else None
+    return text
+
+
+def _expectation(error: ErrorDetails) -> str:
+    """What was expected and what came, in our words."""
+    if error["type"] == "extra_forbidden":
+        return "there is no such field; check its spelling and where it stands"
+    if error["type"] == "missing":
+        return "this field is missing"
+    message = error["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
+    got = error.get("input")
+    plain = isinstance(got, Scalar) and error["type"] != "value_error"
+    return f"{message}, got {got!r}" if plain else message
+
+
+def yaml_place(error: yaml.YAMLError) -> str:
+    """Where in the text, and what."""
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or "it cannot be read"
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else str(problem)

@@ -1,0 +1,47 @@
+"""The kinds of fields that the parts of a definition share. No Django."""
+
+import re
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from orchestrator.core.errors import InvalidRequestError
+
+Scalar = str | int | float | bool
+Argument = Annotated[str, Field(max_length=4096)]
+Command = Annotated[list[Argument], Field(min_length=1, max_length=200)]
+Environment = dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Argument]
+Port = Annotated[int, Field(ge=1024, le=65535)]
+HttpStatus = Annotated[int, Field(ge=100, le=599)]
+#: An axis of the matrix, or a service.
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)\s*\Z")
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+
+
+class Strict(BaseModel):
+    """Refuses what it does not know, and never changes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=False)
+
+
+def bytes_of(text: object) -> object:
+    """`"512 MiB"` as a number of bytes; anything but text is left for the model to judge."""
+    if not isinstance(text, str):
+        return text
+    match = _SIZE.match(text)
+    if match is None:
+        raise ValueError(f"expected a size such as 512 MiB or 2 GiB, got {text!r}")
+    amount, unit = match.groups()
+    base = 1024 if unit.endswith("iB") else 1000
+    return round(float(amount) * base ** _POWERS[unit.removesuffix("B").removesuffix("i")])
+
+
+#: Bytes, or text with a unit.
+Size = Annotated[int, BeforeValidator(bytes_of)]
+
+
+def refuse(path: str, problem: str) -> InvalidRequestError:
+    """The refusal of a definition at `path`."""
+    return InvalidRequestError(f"{path}: {problem}", field=path)
