@@ -14,11 +14,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Optional
 
 from .errors import AgentError
+from .limits import NONE, Confinement, Limits, confine
 from .proctable import HAS_PROC, family, marked, snapshot
 
 #: Names the step directory in the environment of everything that a supervisor starts.
@@ -54,15 +56,22 @@ class Child:
         env: Mapping[str, str],
         stdout: IO[Any],
         stderr: IO[Any],
+        limits: Limits = NONE,
         cpus: Optional[Sequence[int]] = None,
+        name: str = "",
         adopts: bool = True,
     ) -> None:
         """Raises OSError where the program cannot be started, AgentError for CPUs not to be had.
 
+        `limits` hold from the program's first instruction on; `applied` says which of them do.
         `adopts`: processes that left their parent behind are taken for this child's. Of the
-        children that run at one time, one may adopt.
+        children that run at one time, one may adopt. `name` is what messages call it.
         """
-        with pinned(cpus):
+        if cpus is not None:
+            limits = replace(limits, cpus=tuple(cpus))
+        self.name = name or Path(argv[0]).name
+        self._confinement = confine(limits)
+        try:
             self._popen = subprocess.Popen(
                 list(argv),
                 cwd=cwd,
@@ -71,11 +80,17 @@ class Child:
                 stdout=stdout,
                 stderr=stderr,
                 start_new_session=True,
-                preexec_fn=_die_with(os.getpid()) if _libc else None,
+                preexec_fn=_prepare(os.getpid(), self._confinement),
             )
+        except BaseException as error:
+            self._confinement.abandon()
+            if isinstance(error, subprocess.SubprocessError):
+                raise AgentError(f"{self.name} cannot run with {limits}: {error}") from error
+            raise
         self.pid = self._popen.pid
         self._adopts = adopts
         _started.add(self.pid)
+        self.applied = self._confinement.applied()
         self.cpu_s: Optional[float] = None
 
     @property
@@ -102,6 +117,7 @@ class Child:
         if self._adopts and HAS_PROC:
             ours = {process.pid for process in table.values() if process.parent == os.getpid()}
             roots |= ours - _started
+        roots |= self._confinement.members()
         return {pid for pid in family(table, roots) if pid in table} - {os.getpid()}
 
     def stop(self, grace_s: float) -> None:
@@ -122,44 +138,32 @@ class Child:
             return family(table, own) if own else set()
 
         kill_all(relatives)
-        if self._popen.returncode is None:
-            self._reap(0)
+        self._end()
 
     def kill(self, known: Iterable[int] = ()) -> None:
         """Kill the tree, and `known` members that may have left it; returns when they are gone."""
         kill_all(lambda: self.tree() | set(known))
+        self._end()
+
+    def _end(self) -> None:
         if self._popen.returncode is None:
             self._reap(0)
+        self._confinement.close(self.applied)
 
 
 def exit_code_of(status: int) -> int:
     return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
-def _die_with(parent: int) -> Any:
-    def ask_the_kernel() -> None:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # type: ignore[union-attr]
-        if os.getppid() != parent:  # it died before we could ask
-            os._exit(1)
+def _prepare(parent: int, confinement: Confinement) -> Callable[[], None]:
+    def before_the_program() -> None:
+        if _libc:
+            _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            if os.getppid() != parent:  # it died before we could ask
+                os._exit(1)
+        confinement.enter()
 
-    return ask_the_kernel
-
-
-@contextlib.contextmanager
-def pinned(cpus: Optional[Sequence[int]]) -> Iterator[None]:
-    """Run the block on `cpus`, so that a process started in it begins there; None = anywhere."""
-    if cpus is None or not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    try:
-        os.sched_setaffinity(0, cpus)
-    except OSError as error:
-        raise AgentError(f"cannot run on CPUs {list(cpus)}, this host offers {before}") from error
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
+    return before_the_program
 
 
 def kill_all(members: Any, limit_s: float = 5.0) -> None:

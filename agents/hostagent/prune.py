@@ -2,38 +2,121 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Optional
 
 from . import lock
 from .builds import DONE
-from .paths import all_steps
+from .paths import StepDir, all_steps
+
+#: What the next step can have again by being sent or built; of these the longest unused goes first.
+RENEWABLE = ("builds", "tools", "sources", "bundles", "agents")
+#: A job looked at within this time may have results that were not fetched yet.
+FETCHED_S = 3600.0
+_DAY_S = 86_400
 
 
-def prune(root: Path, keep_days: float) -> list[str]:
-    """Remove jobs, builds and sources untouched for `keep_days`; the paths.
+@dataclass(frozen=True)
+class Item:
+    """One thing that is removed as a whole. `rank`: of two items the lower rank goes first."""
 
-    While any step is live, its job and all builds and sources stay: it may be about to use them.
+    path: Path
+    used: float
+    rank: int
+
+
+def prune(root: Path, keep_days: float, limit_bytes: Optional[int] = None) -> tuple[list[str], int]:
+    """Remove what was not used for `keep_days`, then the longest unused until `limit_bytes` hold.
+
+    Returns the paths removed and the bytes left. Repositories go last. While any step is live
+    only jobs of others go: it may be about to use all the rest. Nor does the limit remove jobs
+    that somebody looked at within the last hour.
     """
-    oldest = time.time() - keep_days * 86_400
-    live = {step.path.parent for step in all_steps(root) if lock.is_held(step.lock)}
-    removed = []
-    for path in _candidates(root, ("jobs",) if live else ("jobs", "builds", "sources")):
-        if path in live or _last_use(path) > oldest:
+    now = time.time()
+    items = sorted(_items(root), key=lambda item: (item.rank, item.used))
+    old = [item for item in items if item.used <= now - keep_days * _DAY_S]
+    removed = [item for item in old if _remove(item.path)]
+    left = size(root)
+    for item in items:
+        if limit_bytes is None or left <= limit_bytes:
+            break
+        if item in removed or (_is_job(item) and item.used > now - FETCHED_S):
             continue
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-        removed.append(str(path.relative_to(root)))
-    return removed
+        gain = size(item.path)
+        if _remove(item.path):
+            removed.append(item)
+            left -= gain
+    return [str(item.path.relative_to(root)) for item in removed], left
+
+
+def size(path: Path) -> int:
+    """Bytes on the disk of a file or of all files below a folder; links count as themselves."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return 0
+    inside = _entries(path) if path.is_dir() and not path.is_symlink() else []
+    return getattr(found, "st_blocks", 0) * 512 + sum(map(size, inside))
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return [Path(entry.path) for entry in os.scandir(folder)]
+    except OSError:
+        return []
+
+
+def _items(root: Path) -> Iterator[Item]:
+    live = {step.path.parent for step in all_steps(root) if _is_live(step)}
+    for path in sorted(root.glob("jobs/*")):
+        if path not in live:
+            yield Item(path, _last_look(path), 0)
+    if live or lock.is_held(root / "host.lock"):
+        return
+    for kind in RENEWABLE:
+        for path in sorted(root.glob(f"{kind}/*")):
+            if not _runs_us(path):
+                yield Item(path, _last_use(path), 0)
+    for path in sorted(root.glob("repositories/*")):
+        yield Item(path, _last_use(path), 1)
+
+
+def _is_live(step: StepDir) -> bool:
+    return lock.is_held(step.lock)
+
+
+def _is_job(item: Item) -> bool:
+    return item.path.parent.name == "jobs"
+
+
+def _last_look(job: Path) -> float:
+    looks = [path.stat().st_mtime for path in job.glob("*/contact")]
+    return max([job.stat().st_mtime, *looks])
 
 
 def _last_use(path: Path) -> float:
-    """A build is used when its mark is touched, everything else when it is written."""
+    """A build is used when its mark is touched; the rest when it is written or read."""
     done = path / DONE
-    return (done if done.exists() else path).stat().st_mtime
+    if done.exists():
+        return done.stat().st_mtime
+    found = path.stat()
+    return max(found.st_mtime, found.st_atime)
 
 
-def _candidates(root: Path, kinds: Sequence[str]) -> Iterator[Path]:
-    for kind in kinds:
-        yield from sorted(root.glob(f"{kind}/*"))
+def _runs_us(path: Path) -> bool:
+    """The agent that is at work now."""
+    return path.parent.name == "agents" and str(path) in __file__
+
+
+def _remove(path: Path) -> bool:
+    """False where it cannot be removed as a whole."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+    return not path.exists()

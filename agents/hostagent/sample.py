@@ -10,6 +10,8 @@ from .proctable import HAS_PROC, NO_PROC
 from .usage import Usage, of_tree, stolen_s
 
 PERIOD_S = 1.0
+#: Fields of Usage that only grow.
+COUNTED = ("voluntary_switches", "involuntary_switches", "read_bytes", "written_bytes")
 
 
 class Sampler:
@@ -23,19 +25,25 @@ class Sampler:
         self.samples: list[dict[str, Any]] = []
         self.load_before = _load1()
 
-    def __call__(self, tool: Child, seconds: float) -> None:
-        """Take a sample if one is due, `seconds` after the load began."""
-        if not HAS_PROC or seconds < self._next_s:
+    def __call__(self, tool: Optional[Child], seconds: float) -> None:
+        """Take a sample if one is due, `seconds` after the load began; `tool` None = elsewhere."""
+        if seconds < self._next_s:
             return
         self._next_s += PERIOD_S
         server = of_tree(self._server.tree())
-        load = of_tree(tool.tree())
+        load = of_tree(tool.tree()) if tool else None
         self.samples.append(
             {
                 "t": round(seconds, 3),
-                "server_cpu_s": _used(self._before, server),
+                "server_cpu_s": _grown(self._before, server, "cpu_s"),
                 "server_rss_bytes": server.rss_bytes if server else None,
                 "tool_cpu_s": load.cpu_s if load else None,
+                "server_switches": _sum_grown(
+                    self._before, server, "voluntary_switches", "involuntary_switches"
+                ),
+                "server_io_bytes": _sum_grown(self._before, server, "read_bytes", "written_bytes"),
+                "temperature_c": None,
+                "clock_mhz": None,
             }
         )
 
@@ -44,10 +52,10 @@ class Sampler:
         after = of_tree(self._server.tree())
         stolen = stolen_s()
         known = {
-            "server_cpu_s": _used(self._before, after),
+            "server_cpu_s": _grown(self._before, after, "cpu_s"),
             "tool_cpu_s": tool_cpu_s,
             "server_peak_rss_bytes": after.peak_rss_bytes if after else None,
-            "server_voluntary_switches": _switched(self._before, after),
+            **{f"server_{name}": _grown(self._before, after, name) for name in COUNTED},
             "steal_s": None if stolen is None or self._stolen is None else stolen - self._stolen,
         }
         why = "the server was gone" if HAS_PROC else NO_PROC
@@ -55,17 +63,15 @@ class Sampler:
         return {**known, "reasons": reasons}
 
 
-def _used(before: Optional[Usage], after: Optional[Usage]) -> Optional[float]:
-    """CPU seconds in between; None where a process of the tree ended and took its count along."""
-    if before is None or after is None or after.cpu_s < before.cpu_s:
-        return None
-    return after.cpu_s - before.cpu_s
+def _grown(before: Optional[Usage], after: Optional[Usage], name: str) -> Any:
+    """The growth in between; None where a process of the tree ended and took its count along."""
+    was, now = getattr(before, name, None), getattr(after, name, None)
+    return None if was is None or now is None or now < was else now - was
 
 
-def _switched(before: Optional[Usage], after: Optional[Usage]) -> Optional[int]:
-    if before is None or after is None or after.voluntary_switches < before.voluntary_switches:
-        return None
-    return after.voluntary_switches - before.voluntary_switches
+def _sum_grown(before: Optional[Usage], after: Optional[Usage], *names: str) -> Any:
+    parts = [_grown(before, after, name) for name in names]
+    return None if None in parts else sum(parts)
 
 
 def _load1() -> Optional[float]:

@@ -14,12 +14,18 @@ from .proctable import HAS_PROC, read_proc, stat_fields
 
 @dataclass(frozen=True)
 class Usage:
-    """Sums over a tree. `peak_rss_bytes` adds up each process's own peak (VmHWM)."""
+    """Sums over a tree; None for what the system does not tell us of each process in it.
 
-    cpu_s: float
-    rss_bytes: int
-    peak_rss_bytes: int
-    voluntary_switches: int
+    `peak_rss_bytes` adds up each process's own peak; read and written is what storage moved.
+    """
+
+    cpu_s: Optional[float]
+    rss_bytes: Optional[int]
+    peak_rss_bytes: Optional[int]
+    voluntary_switches: Optional[int]
+    involuntary_switches: Optional[int]
+    read_bytes: Optional[int]
+    written_bytes: Optional[int]
 
 
 def of_tree(pids: Iterable[int]) -> Optional[Usage]:
@@ -27,11 +33,16 @@ def of_tree(pids: Iterable[int]) -> Optional[Usage]:
     alive = [pid for pid in pids if HAS_PROC and stat_fields(pid)]
     if not alive:
         return None
+    switches = [text for pid in alive for text in _task_texts(pid)]
+    moved = [read_proc(pid, "io") for pid in alive]
     return Usage(
         cpu_s=sum(map(_cpu_s, alive)),
         rss_bytes=sum(_memory(pid, "VmRSS") for pid in alive),
         peak_rss_bytes=sum(_memory(pid, "VmHWM") for pid in alive),
-        voluntary_switches=sum(map(_switches, alive)),
+        voluntary_switches=_total(switches, "voluntary_ctxt_switches"),
+        involuntary_switches=_total(switches, "nonvoluntary_ctxt_switches"),
+        read_bytes=_total(moved, "read_bytes"),
+        written_bytes=_total(moved, "write_bytes"),
     )
 
 
@@ -67,10 +78,17 @@ def _memory(pid: int, key: str) -> int:
     return int(found.group(1)) * 1024 if found else 0
 
 
-def _switches(pid: int) -> int:
-    texts = [read_proc(pid, f"task/{task}/status") or "" for task in _tasks(pid)]
-    found = [re.search(r"^voluntary_ctxt_switches:\s+(\d+)", text, re.MULTILINE) for text in texts]
-    return sum(int(match.group(1)) for match in found if match)
+def _task_texts(pid: int) -> list[Optional[str]]:
+    """`status` of each thread; without those that ended while we looked."""
+    texts = [read_proc(pid, f"task/{task}/status") for task in _tasks(pid)]
+    return [text for text in texts if text]
+
+
+def _total(texts: list[Optional[str]], key: str) -> Optional[int]:
+    """The sum of `key: number` over all `texts`; None where one of them could not be read."""
+    found = [re.search(rf"^{key}:\s+(\d+)", text or "", re.MULTILINE) for text in texts]
+    numbers = [int(match.group(1)) for match in found if match]
+    return sum(numbers) if len(numbers) == len(found) else None
 
 
 def stolen_s() -> Optional[float]:

@@ -1,0 +1,310 @@
+"""Control groups of Linux: a group for one child, in cgroup v2 where it can be written, else in v1.
+
+File formats: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/ of the kernel. Groups are
+made below our own group or one above it, so that limits set on us hold for our children too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+import signal
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+CONTROLLERS = ("cpuset", "cpu", "memory")
+PREFIX = "pitwall"
+PERIOD_US = 100_000
+#: What v1 says of a memory limit that is none: the largest multiple of a page.
+_UNLIMITED = 1 << 62
+#: Long enough for a child to have entered the group that was made for it.
+_SETTLED_S = 60.0
+_REMOVAL_S = 2.0
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where groups can be made: the parent folder for each controller that is to be had."""
+
+    version: int
+    folders: Mapping[str, Path]
+
+    @property
+    def mechanism(self) -> str:
+        return f"cgroup{self.version}"
+
+
+def find(system: Path = Path("/")) -> Optional[Place]:
+    """The place to use below the file system `system`; None where no group can be made."""
+    mounts = _mounts(_text(system / "proc/self/mounts"))
+    own = _own_groups(_text(system / "proc/self/cgroup"))
+    return _second(system, mounts, own) or _first(system, mounts, own)
+
+
+def _second(system: Path, mounts: Mapping[str, str], own: Mapping[str, str]) -> Optional[Place]:
+    """v2: the nearest of our own group and those above it that may have groups with controllers."""
+    if "cgroup2" not in mounts:
+        return None
+    top = system / mounts["cgroup2"].lstrip("/")
+    here = _inside(top, own.get("", "/"))
+    for folder in (here, *here.parents):
+        offered = _text(folder / "cgroup.controllers").split()
+        folders = {name: folder for name in CONTROLLERS if name in offered}
+        if {"cpu", "memory"} <= set(folders) and _can_divide(folder):
+            return Place(2, folders)
+        if folder == top:
+            break
+    return None
+
+
+def _can_divide(folder: Path) -> bool:
+    """Writable, and not one that holds processes: only the root may hold both them and groups."""
+    files = (folder, folder / "cgroup.procs", folder / "cgroup.subtree_control")
+    if not all(os.access(path, os.W_OK) for path in files):
+        return False
+    is_root = not (folder / "cgroup.type").exists()
+    inside = set(_text(folder / "cgroup.procs").split())
+    return is_root or inside <= {str(os.getpid())}
+
+
+def _first(system: Path, mounts: Mapping[str, str], own: Mapping[str, str]) -> Optional[Place]:
+    found = {
+        name: _inside(system / mounts[name].lstrip("/"), own.get(name, "/"))
+        for name in CONTROLLERS
+        if name in mounts
+    }
+    writable = {name: path for name, path in found.items() if os.access(path, os.W_OK)}
+    return Place(1, writable) if writable else None
+
+
+def _inside(top: Path, group: str) -> Path:
+    """Our own group; in a container whose root is mounted as `top` its path may lead nowhere."""
+    folder = top / group.lstrip("/")
+    return folder if ".." not in folder.parts and folder.is_dir() else top
+
+
+def _mounts(text: str) -> dict[str, str]:
+    """Mount points by "cgroup2" and by the controllers of v1, from /proc/self/mounts."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        _device, point, kind, options = line.split()[:4]
+        if kind == "cgroup2":
+            found.setdefault(kind, point)
+        elif kind == "cgroup":
+            found.update({name: point for name in options.split(",") if name in CONTROLLERS})
+    return found
+
+
+def _own_groups(text: str) -> dict[str, str]:
+    """Our group by controller, "" for v2, from /proc/self/cgroup."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        _number, controllers, path = line.split(":", 2)
+        found.update(dict.fromkeys(controllers.split(","), path))
+    return found
+
+
+class Group:
+    """A group with limits. Made by the supervisor, entered by the child, removed at the end."""
+
+    def __init__(self, place: Place, controllers: Iterable[str]) -> None:
+        """Raises OSError where it cannot be made."""
+        self._version = place.version
+        self.mechanism = place.mechanism
+        self._made: list[Path] = []
+        self._folders: dict[str, Path] = {}
+        name = f"{PREFIX}-{namespace()}-{os.getpid()}-{next(_numbers)}"
+        for controller in controllers:
+            parent = place.folders[controller]
+            if self._version == 2:
+                _make_room(parent)
+                _enable(parent, controller)
+            self._folders[controller] = self._make(parent / name)
+
+    def _make(self, folder: Path) -> Path:
+        if folder not in self._made:
+            folder.mkdir()
+            self._made.append(folder)
+        return folder
+
+    def set_cpus(self, cpus: Iterable[int]) -> None:
+        folder = self._folders["cpuset"]
+        if self._version == 1:  # a cpuset without memory nodes takes no process
+            _write(folder / "cpuset.mems", _text(folder.parent / "cpuset.mems"))
+        _write(folder / "cpuset.cpus", ",".join(map(str, cpus)))
+
+    def set_quota(self, cpus: float) -> None:
+        folder, microseconds = self._folders["cpu"], round(cpus * PERIOD_US)
+        if self._version == 2:
+            _write(folder / "cpu.max", f"{microseconds} {PERIOD_US}")
+        else:
+            _write(folder / "cpu.cfs_period_us", str(PERIOD_US))
+            _write(folder / "cpu.cfs_quota_us", str(microseconds))
+
+    def set_memory(self, size: int) -> None:
+        """Memory without swap: what does not fit is killed and not slowly paged out."""
+        folder = self._folders["memory"]
+        hard, swap = (
+            ("memory.max", "memory.swap.max")
+            if self._version == 2
+            else ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes")
+        )
+        _write(folder / hard, str(size))
+        with contextlib.suppress(OSError):  # kernels without accounting of swap lack the file
+            _write(folder / swap, "0" if self._version == 2 else str(size))
+
+    def quota(self) -> Optional[float]:
+        """CPUs, as the kernel has it; None = no quota."""
+        folder = self._folders.get("cpu")
+        if folder is None:
+            return None
+        if self._version == 2:
+            quota, period = _text(folder / "cpu.max").split()
+        else:
+            quota = _text(folder / "cpu.cfs_quota_us")
+            period = _text(folder / "cpu.cfs_period_us")
+        return None if quota in ("max", "-1") else int(quota) / int(period)
+
+    def memory(self) -> Optional[int]:
+        folder = self._folders.get("memory")
+        if folder is None:
+            return None
+        name = "memory.max" if self._version == 2 else "memory.limit_in_bytes"
+        text = _text(folder / name)
+        return None if text == "max" or int(text) >= _UNLIMITED else int(text)
+
+    def throttled(self) -> Optional[int]:
+        """In how many periods the quota was used up."""
+        folder = self._folders.get("cpu")
+        return _count(folder / "cpu.stat", "nr_throttled") if folder else None
+
+    def oom_kills(self) -> Optional[int]:
+        folder = self._folders.get("memory")
+        name = "memory.events" if self._version == 2 else "memory.oom_control"
+        return _count(folder / name, "oom_kill") if folder else None
+
+    def enter(self) -> dict[str, str]:
+        """Move the calling process in; why not, by controller, where the kernel refuses."""
+        refused = {}
+        for controller, folder in self._folders.items():
+            try:
+                _write(folder / "cgroup.procs", "0")
+            except OSError as error:
+                refused[controller] = f"its control group cannot be entered ({error.strerror})"
+        return refused
+
+    def members(self) -> set[int]:
+        return {pid for folder in self._made for pid in _members(folder)}
+
+    def remove(self) -> None:
+        """Kill whoever is in it, and remove it."""
+        for folder in self._made:
+            _remove(folder, time.monotonic() + _REMOVAL_S)
+        self._made = []
+
+
+def remove_left(system: Path = Path("/")) -> list[str]:
+    """Remove the groups of supervisors that are no more; the names of those removed.
+
+    Pids of another pid namespace say nothing here: a group from there goes if it is empty and
+    not just made.
+    """
+    place = find(system)
+    removed = []
+    for parent in set(place.folders.values()) if place else ():
+        for folder in sorted(parent.glob(f"{PREFIX}-*-*-*")):
+            if _is_left(folder) and _remove(folder, time.monotonic()):
+                removed.append(folder.name)
+    return removed
+
+
+def _is_left(folder: Path) -> bool:
+    found = re.fullmatch(rf"{PREFIX}-(\d+)-(\d+)-\d+", folder.name)
+    if not found:
+        return False
+    if found.group(1) == namespace():
+        return not _is_alive(int(found.group(2)))
+    with contextlib.suppress(OSError):
+        made_s = time.time() - folder.stat().st_mtime
+        return made_s > _SETTLED_S and not _text(folder / "cgroup.procs")
+    return False
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def namespace() -> str:
+    """The number of our pid namespace; hosts that share a kernel have the same pids."""
+    try:
+        return re.sub(r"\D", "", os.readlink("/proc/self/ns/pid"))
+    except OSError:
+        return "0"
+
+
+def _make_room(folder: Path) -> None:
+    """Leave a group that is to be divided, where we are alone in it: v2 forbids both at once."""
+    is_root = not (folder / "cgroup.type").exists()
+    if not is_root and _text(folder / "cgroup.procs").split() == [str(os.getpid())]:
+        room = folder / f"{PREFIX}-{namespace()}-{os.getpid()}-0"
+        room.mkdir()
+        _write(room / "cgroup.procs", "0")
+
+
+def _enable(folder: Path, controller: str) -> None:
+    control = folder / "cgroup.subtree_control"
+    if controller not in _text(control).split():
+        _write(control, f"+{controller}")
+
+
+def _remove(folder: Path, deadline: float) -> bool:
+    while True:
+        for pid in _members(folder):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        try:
+            folder.rmdir()
+            return True
+        except FileNotFoundError:
+            return False
+        except OSError:  # the killed are not gone yet
+            if time.monotonic() > deadline:
+                return False
+        time.sleep(0.005)
+
+
+def _members(folder: Path) -> set[int]:
+    """Processes in the group; 0 stands for those that our pid namespace does not see."""
+    return {int(word) for word in _text(folder / "cgroup.procs").split()} - {0, os.getpid()}
+
+
+def _count(path: Path, key: str) -> Optional[int]:
+    found = re.search(rf"^{key} (\d+)$", _text(path), re.MULTILINE)
+    return int(found.group(1)) if found else None
+
+
+def _write(path: Path, text: str) -> None:
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8").strip()
+    except OSError:
+        return ""
