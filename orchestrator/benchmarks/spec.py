@@ -96,10 +96,9 @@ class Spec(Strict):
     pin_cpus: bool = True
 
     @property
-    def roles(self) -> tuple[Role, ...]:
-        """The roles that a run of this definition needs to be played by some host."""
-        backend = any(service.role == "backend" for service in self.services.values())
-        return ("target", "generator", "backend") if backend else ("target", "generator")
+    def roles(self) -> frozenset[Role]:
+        """The roles that some host has to play in a run of this definition."""
+        return frozenset({"target", "generator", *(one.role for one in self.services.values())})
 
     @property
     def unbound(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ DEFINITION = dedent(
     title: Hello, world
     subject:
       build: []
-      start: ["{python}", "server.py", "--port", "{port}"]
+      start: ["{python}", "server.py", "--bind", "{bind}", "--port", "{port}"]
       ready: {path: /, status: 200, timeout_s: 10}
     load:
       tool: oha

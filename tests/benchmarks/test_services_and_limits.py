@@ -39,7 +39,7 @@ def test_it_reads_services_in_their_order_and_limits() -> None:
     assert redis.limits.memory == 256 * 1024**2
     assert spec.limits.target.memory == 3 * 1024**3 // 2
     assert spec.limits.generator.cpu_quota is None
-    assert spec.roles == ("target", "generator", "backend")
+    assert spec.roles == {"target", "generator", "backend"}
     assert spec.unbound == ("app",)
 
 
@@ -52,7 +52,7 @@ def test_it_keeps_the_order_of_services_where_keys_have_none() -> None:
 
 def test_a_definition_without_services_and_limits_has_the_digest_that_it_had() -> None:
     assert digest_of(parse(DEFINITION).model_dump(mode="json")) == DIGEST_BEFORE
-    assert parse(DEFINITION).roles == ("target", "generator")
+    assert parse(DEFINITION).roles == {"target", "generator"}
 
 
 def test_an_axis_of_old_may_have_a_name_that_is_taken_now() -> None:

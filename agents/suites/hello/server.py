@@ -88,14 +88,16 @@ class Connection(asyncio.BufferedProtocol):
             self.transport.close()
 
 
-async def serve(port):
+async def serve(address, port):
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(Connection, "127.0.0.1", port, backlog=1024)
+    server = await loop.create_server(Connection, address, port, backlog=1024)
     async with server:
         await server.serve_forever()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bind", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
-    asyncio.run(serve(parser.parse_args().port))
+    given = parser.parse_args()
+    asyncio.run(serve(given.bind, given.port))
