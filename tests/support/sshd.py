@@ -34,7 +34,7 @@ _STARTS = 5
 
 # The login's home may be the developer's own: nothing is read from it or written to it.
 _SSHD_CONFIG = """\
-ListenAddress 127.0.0.1
+ListenAddress {address}
 Port {port}
 HostKey {folder}/host_key
 HostKey {folder}/other_host_key
@@ -87,10 +87,14 @@ class SshServer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Keys:
+class ServerKeys:
     host: KeyPair
     other_host: KeyPair
     client: KeyPair
+
+
+def new_server_keys() -> ServerKeys:
+    return ServerKeys(host=generate_key(), other_host=_ecdsa_key(), client=generate_key())
 
 
 @pytest.fixture
@@ -102,7 +106,7 @@ def sshd(tmp_path: Path) -> Iterator[SshServer]:
 
 def server_kinds() -> list[str]:
     """The servers that can be started here; the first is the one that is used by default."""
-    if os.environ.get("PITWALL_TEST_SSH_SERVER") == "asyncssh" or _sshd_program() is None:
+    if os.environ.get("PITWALL_TEST_SSH_SERVER") == "asyncssh" or sshd_program() is None:
         return ["asyncssh"]
     return ["sshd", "asyncssh"]
 
@@ -113,7 +117,7 @@ def start_sshd(tmp_path: Path, kind: str | None = None) -> Iterator[SshServer]:
     kind = kind or server_kinds()[0]
     folder = tmp_path / "ssh-server"
     folder.mkdir()
-    keys = _Keys(host=generate_key(), other_host=_ecdsa_key(), client=generate_key())
+    keys = new_server_keys()
     start = _start_sshd if kind == "sshd" else _start_asyncssh
     process, port = start(folder, keys)
     try:
@@ -123,7 +127,7 @@ def start_sshd(tmp_path: Path, kind: str | None = None) -> Iterator[SshServer]:
 
 
 def _server(
-    kind: str, process: subprocess.Popen[str], port: int, folder: Path, keys: _Keys
+    kind: str, process: subprocess.Popen[str], port: int, folder: Path, keys: ServerKeys
 ) -> SshServer:
     account = pwd.getpwuid(os.getuid())
     drop = _drop_sshd_sessions if kind == "sshd" else _drop_asyncssh_connections
@@ -163,20 +167,15 @@ def _ecdsa_key() -> KeyPair:
 # sshd
 
 
-def _sshd_program() -> str | None:
+def sshd_program() -> str | None:
     return shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
 
 
-def _start_sshd(folder: Path, keys: _Keys) -> tuple[subprocess.Popen[str], int]:
-    (folder / "authorized_keys").write_text(keys.client.public_openssh + "\n")
-    for name, key in (("host_key", keys.host), ("other_host_key", keys.other_host)):
-        (folder / name).touch(mode=0o600)
-        (folder / name).write_text(key.private_openssh)
+def _start_sshd(folder: Path, keys: ServerKeys) -> tuple[subprocess.Popen[str], int]:
     for _ in range(_STARTS):
         port = _free_port()
-        (folder / "sshd_config").write_text(_SSHD_CONFIG.format(port=port, folder=folder))
-        _make_privilege_separation_folder(folder)
-        process = _spawn(_sshd_command(folder), folder)
+        write_sshd_files(folder, keys, "127.0.0.1", port)
+        process = _spawn(sshd_command(folder), folder)
         if _answers(process, port):
             return process, port
         process.kill()
@@ -184,15 +183,26 @@ def _start_sshd(folder: Path, keys: _Keys) -> tuple[subprocess.Popen[str], int]:
     raise RuntimeError(f"sshd did not start: {(folder / 'log').read_text()}")
 
 
-def _sshd_command(folder: Path) -> list[str]:
+def write_sshd_files(folder: Path, keys: ServerKeys, address: str, port: int) -> None:
+    """All that the command of `sshd_command` reads."""
+    (folder / "authorized_keys").write_text(keys.client.public_openssh + "\n")
+    for name, key in (("host_key", keys.host), ("other_host_key", keys.other_host)):
+        (folder / name).touch(mode=0o600)
+        (folder / name).write_text(key.private_openssh)
+    config = _SSHD_CONFIG.format(address=address, port=port, folder=folder)
+    (folder / "sshd_config").write_text(config)
+    _make_privilege_separation_folder(folder)
+
+
+def sshd_command(folder: Path) -> list[str]:
     # Full paths, because sshd changes to / and calls itself again for each connection.
     files = ["-f", str(folder / "sshd_config"), "-E", str(folder / "log")]
-    return [str(_sshd_program()), "-D", *files]
+    return [str(sshd_program()), "-D", *files]
 
 
 def _make_privilege_separation_folder(folder: Path) -> None:
     """Root's sshd needs a folder that only a service manager makes."""
-    check = [str(_sshd_program()), "-t", "-f", str(folder / "sshd_config")]
+    check = [str(sshd_program()), "-t", "-f", str(folder / "sshd_config")]
     said = subprocess.run(check, capture_output=True, text=True, check=False).stderr
     missing = re.search(r"Missing privilege separation directory: (\S+)", said)
     if missing:
@@ -238,7 +248,7 @@ def _drop_sshd_sessions(listener_pid: int) -> None:
 # asyncssh
 
 
-def _start_asyncssh(folder: Path, keys: _Keys) -> tuple[subprocess.Popen[str], int]:
+def _start_asyncssh(folder: Path, keys: ServerKeys) -> tuple[subprocess.Popen[str], int]:
     program = Path(__file__).with_name("asyncssh_server.py")
     process = _spawn([sys.executable, "-W", "error", str(program)], folder)
     assert process.stdin is not None

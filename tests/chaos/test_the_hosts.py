@@ -1,0 +1,138 @@
+"""The hosts that these tests run on are real ones, and nothing is left of them."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.errors import HostError, UnreachableError
+from orchestrator.transport.ssh import SshTransport
+from tests.support.bridge import ip
+from tests.support.netns import NamespaceHost, fleet_of_hosts, wait_for
+
+pytestmark = pytest.mark.chaos
+
+ROOT = Path(__file__).resolve().parents[2]
+CLOCK = "import time; print(time.time())"
+# By the host's own clock, whichever that is.
+NEW_FILE = """
+import os, time
+open("file", "w").close()
+print("new" if abs(time.time() - os.stat("file").st_mtime) < 60 else "old")
+"""
+# A run of tests that is killed in the middle of it.
+ANOTHER_RUN = """
+import pathlib, sys, time
+from tests.support.netns import fleet_of_hosts
+with fleet_of_hosts(pathlib.Path(sys.argv[1]), count=1, disk_bytes=1_000_000) as hosts:
+    print(hosts[0].network.number, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Iterator[list[NamespaceHost]]:
+    with fleet_of_hosts(tmp_path, count=2) as running:
+        yield running
+
+
+def said(host: NamespaceHost, *argv: str) -> str:
+    with SshTransport(host.login(), connect_timeout_s=2) as transport:
+        return transport.run(argv, timeout_s=20).stdout.decode().strip()
+
+
+def leave_behind(host: NamespaceHost) -> None:
+    said(host, "sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 &")
+    wait_for(lambda: [line.split()[1:] for line in host.processes()] == [["sleep", "1000"]])
+
+
+def test_it_gives_each_host_a_name_and_processes_of_its_own(hosts: list[NamespaceHost]) -> None:
+    assert [said(host, "hostname") for host in hosts] == ["a", "b"]
+    leave_behind(hosts[0])
+    assert hosts[1].processes() == []
+    assert "sleep 1000" in said(hosts[0], "ps", "-A", "-o", "args")
+    assert "sleep 1000" not in said(hosts[1], "ps", "-A", "-o", "args")
+
+
+def test_it_joins_the_hosts(hosts: list[NamespaceHost]) -> None:
+    other = hosts[1].address
+    program = f"import socket; print(socket.create_connection(('{other}', 22), 5).recv(3))"
+    assert said(hosts[0], "python3", "-c", program) == "b'SSH'"
+
+
+def test_it_cuts_and_mends_a_link(hosts: list[NamespaceHost]) -> None:
+    hosts[0].cut()
+    with pytest.raises(UnreachableError):
+        said(hosts[0], "true")
+    assert said(hosts[1], "hostname") == "b"
+    hosts[0].mend()
+    wait_for(hosts[0].answers)
+    assert said(hosts[0], "hostname") == "a"
+
+
+def test_it_kills_an_sshd_and_nothing_else(hosts: list[NamespaceHost]) -> None:
+    leave_behind(hosts[0])
+    hosts[0].kill_sshd()
+    with pytest.raises(UnreachableError):
+        said(hosts[0], "true")
+    assert len(hosts[0].processes()) == 1
+    hosts[0].start_sshd()
+    assert said(hosts[0], "hostname") == "a"
+
+
+def test_it_ends_all_processes_of_a_host_that_reboots(hosts: list[NamespaceHost]) -> None:
+    leave_behind(hosts[0])
+    hosts[0].reboot()
+    assert hosts[0].processes() == []
+    assert said(hosts[0], "hostname") == "a"
+
+
+def test_it_kills_what_is_named(hosts: list[NamespaceHost]) -> None:
+    leave_behind(hosts[0])
+    assert hosts[0].kill_processes("sleep 1000") == 1
+    assert hosts[0].processes() == []
+
+
+def test_it_fills_and_frees_a_disk(tmp_path: Path) -> None:
+    with fleet_of_hosts(tmp_path, count=1, disk_bytes=1_000_000) as (host,):
+        with SshTransport(host.login()) as transport:
+            host.fill_disk()
+            with pytest.raises(HostError):
+                transport.put(bytes(10_000), "file")
+            host.free_disk()
+            transport.put(bytes(10_000), "file")
+        assert (host.work_dir / "file").stat().st_size == 10_000
+    assert not host.work_dir.is_mount()
+
+
+def test_it_shifts_the_clock_of_a_host(tmp_path: Path) -> None:
+    with fleet_of_hosts(tmp_path, count=2, clocks=True) as (host, other):
+        host.shift_clock(3600)
+        ours, theirs = (float(said(each, "python3", "-c", CLOCK)) for each in (other, host))
+        assert theirs - ours > 3000
+        assert [said(each, "python3", "-c", NEW_FILE) for each in (host, other)] == ["new", "new"]
+
+
+def test_it_leaves_nothing(tmp_path: Path) -> None:
+    with fleet_of_hosts(tmp_path, count=1) as (host,):
+        leave_behind(host)
+        names = host.network.namespace(""), host.network.bridge
+    assert host.processes() == []
+    assert all(name not in ip("netns", "list") + ip("link", "show") for name in names)
+
+
+def test_it_removes_what_a_killed_run_left(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", ANOTHER_RUN, str(tmp_path / "other")]
+    with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        number = int(other.stdout.readline())
+        os.kill(other.pid, signal.SIGKILL)
+    assert f"pitwall-{number}-a" in ip("netns", "list")
+    with fleet_of_hosts(tmp_path, count=1) as (host,):
+        left = ip("netns", "list").split()
+        assert number == host.network.number or f"pitwall-{number}-a" not in left
+        assert f"pitwall-{number}-a {tmp_path}/other" not in Path("/proc/self/mounts").read_text()

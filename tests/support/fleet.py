@@ -1,0 +1,40 @@
+"""Hosts of tests as hosts of Pitwall, added and confirmed as an admin does it."""
+
+from collections.abc import Iterable
+
+from orchestrator.accounts.members import Member
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.services import (
+    NewHost,
+    add_credential,
+    add_host,
+    confirm_host_key,
+    save_profile,
+)
+from tests.support.netns import NamespaceHost
+
+
+def add_hosts(
+    member: Member, hosts: Iterable[NamespaceHost], *, profile: str = "any"
+) -> list[Host]:
+    """Each host under its own name, ready to be used; all with one key, of the first of them."""
+    hosts = list(hosts)
+    save_profile(member=member, slug=profile, name="Any machine")
+    credential = add_credential(
+        member=member, name=f"key of {profile}", private_key=hosts[0].client_private_key
+    )
+    added = []
+    for host in hosts:
+        new = NewHost(
+            name=host.name,
+            profile_slug=profile,
+            address=host.address,
+            port=host.port,
+            login=host.user,
+            credential_id=credential.pk,
+            work_dir=str(host.work_dir),
+        )
+        row, shown = add_host(member=member, new=new)
+        assert shown.line == host.host_key
+        added.append(confirm_host_key(member=member, host_id=row.pk, host_key=shown.line))
+    return added

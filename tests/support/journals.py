@@ -1,0 +1,52 @@
+"""What hosts say of themselves: the journals that supervisors left below a work directory."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepJournal:
+    """One step of a job as one host tells it; without the line that a killed writer left half."""
+
+    job: str
+    step: str
+    events: tuple[dict[str, Any], ...]
+
+    def trials(self, event: str) -> list[str]:
+        return [str(told["trial"]) for told in self.events if told["event"] == event]
+
+    @property
+    def began(self) -> float:
+        return float(self.events[0]["t"])
+
+    @property
+    def ended(self) -> float:
+        """The last that was heard: of a killed supervisor, a little before its end."""
+        return float(self.events[-1]["t"])
+
+
+def read_journals(work_dir: Path) -> list[StepJournal]:
+    """All journals with at least one event, by the time of their first."""
+    found = [_read(path) for path in work_dir.glob("jobs/*/*/journal.jsonl")]
+    return sorted((step for step in found if step.events), key=lambda step: step.began)
+
+
+def overlaps(steps: Iterable[StepJournal]) -> list[str]:
+    """Steps of one host that were at work at the same time; an empty list is as it should be."""
+    in_order = sorted(steps, key=lambda step: step.began)
+    return [
+        f"{later.job}/{later.step} began {earlier.ended - later.began:.3f} s before the end of "
+        f"{earlier.job}/{earlier.step}"
+        for earlier, later in pairwise(in_order)
+        if later.began < earlier.ended
+    ]
+
+
+def _read(path: Path) -> StepJournal:
+    lines = path.read_bytes().split(b"\n")[:-1]
+    events = tuple(json.loads(line) for line in lines)
+    return StepJournal(job=path.parts[-3], step=path.parts[-2], events=events)

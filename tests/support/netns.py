@@ -1,0 +1,250 @@
+"""Real hosts for tests: each has an address, processes, a name and an sshd of its own.
+
+    with fleet_of_hosts(tmp_path, count=3) as hosts:
+        hosts[0].cut()
+
+A host is a network namespace with a PID and a UTS namespace in it, joined to this machine by a
+bridge. It shares the file system, so that a test reads its work directory directly. The test is
+skipped where namespaces cannot be made.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import string
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from devstack.processes import Child, Command, spawn
+from orchestrator.transport.address import SshAddress
+from tests.support.bridge import Network, NoNamespaces, ip, new_network
+from tests.support.journals import StepJournal, read_journals
+from tests.support.proc import command_line, kill, name_of, pid_namespace_of
+from tests.support.sshd import (
+    ServerKeys,
+    new_server_keys,
+    sshd_command,
+    sshd_program,
+    write_sshd_files,
+)
+
+_PATIENCE_S = 20
+_SHIFTED_CLOCK = Path(__file__).with_name("shifted_clock")
+# The first process of a host: it ends nothing, and leaves no zombie of an orphan.
+_INIT = "hostname {name}; exec env --ignore-signal=CHLD sleep infinity"
+
+
+@dataclass(slots=True, kw_only=True)
+class NamespaceHost:
+    """A machine. `user`, `host_key` and `client_private_key` are what it takes to log in."""
+
+    name: str
+    address: str
+    port: int = 22
+    user: str = "root"
+    host_key: str
+    client_private_key: str = field(repr=False)
+    work_dir: Path
+    folder: Path = field(repr=False)
+    network: Network = field(repr=False)
+    _machine: Child | None = field(default=None, repr=False)
+    _init: int = field(default=0, repr=False)
+    _pid_namespace: str = field(default="", repr=False)
+    _sshds: list[Child] = field(default_factory=list, repr=False)
+
+    def login(self) -> SshAddress:
+        return SshAddress(
+            host=self.address,
+            port=self.port,
+            user=self.user,
+            host_key=self.host_key,
+            private_key=self.client_private_key,
+            work_dir=str(self.work_dir),
+        )
+
+    def power_on(self) -> None:
+        """A machine with an sshd that answers. NoNamespaces where there cannot be one."""
+        namespace = self.network.namespace(self.name)
+        self._machine = self._spawn(
+            "machine",
+            *("nsenter", f"--net=/run/netns/{namespace}"),
+            *("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts"),
+            *("sh", "-c", _INIT.format(name=self.name)),
+        )
+        wait_for(lambda: name_of(self._find_init()) == "sleep")
+        self._pid_namespace = pid_namespace_of(self._init)
+        self.mend()
+        self.start_sshd()
+
+    def power_off(self) -> None:
+        """All processes end at once, and nobody hears of it: the cable is pulled before."""
+        self.cut()
+        if self._machine is not None:
+            # With its first process a PID namespace ends, and unshare reaps that one last.
+            kill(self._init)
+            self._machine.process.wait(_PATIENCE_S)
+        for child in self._sshds:
+            child.kill_group()
+        self._machine, self._sshds = None, []
+
+    def reboot(self) -> None:
+        self.power_off()
+        self.power_on()
+
+    def cut(self) -> None:
+        ip("link", "set", self.network.link(self.name), "down")
+
+    def mend(self) -> None:
+        ip("link", "set", self.network.link(self.name), "up")
+
+    def start_sshd(self) -> None:
+        inside = ("nsenter", f"--target={self._init}", "--mount", "--uts", "--net", "--pid")
+        self._sshds.append(self._spawn("sshd", *inside, *sshd_command(self.folder)))
+        wait_for(self.answers)
+
+    def kill_sshd(self) -> None:
+        """The server and its connections; the commands that ran in them live on."""
+
+        def left() -> list[int]:
+            return [pid for pid in self._pids() if name_of(pid).startswith("sshd")]
+
+        for pid in left():
+            kill(pid)
+        wait_for(lambda: not left())
+
+    def processes(self) -> list[str]:
+        """Pid as seen from here, and command line, of all but the host's init and its sshd."""
+        told = [(pid, name_of(pid)) for pid in self._pids() if pid != self._init]
+        return [
+            f"{pid} {command_line(pid) or name}"
+            for pid, name in told
+            if name and not name.startswith("sshd")
+        ]
+
+    def kill_processes(self, words: str) -> int:
+        """`kill -9` of those with `words` in their command line; how many they were."""
+        chosen = [int(line.split()[0]) for line in self.processes() if words in line]
+        for pid in chosen:
+            kill(pid)
+        return len(chosen)
+
+    def journals(self) -> list[StepJournal]:
+        return read_journals(self.work_dir)
+
+    def fill_disk(self) -> None:
+        """Not a block is left; for a fleet with `disk_bytes`."""
+        assert self.work_dir.is_mount(), "this would fill the disk of the machine"
+        left = os.statvfs(self.work_dir)
+        with (self.work_dir / "filler").open("wb") as filler:
+            os.posix_fallocate(filler.fileno(), 0, left.f_bavail * left.f_frsize)
+
+    def free_disk(self) -> None:
+        (self.work_dir / "filler").unlink()
+
+    def shift_clock(self, seconds: int) -> None:
+        """What Python programs of the host take for the time from now on; for `clocks=True`."""
+        _set_clock(self.folder / "clock", seconds)
+
+    def _spawn(self, name: str, *argv: str) -> Child:
+        log = self.folder / f"{name}.log"
+        command = Command(name=name, argv=argv, env=os.environ, cwd=self.folder, log=log)
+        return spawn(command, death_signal=signal.SIGKILL)
+
+    def _find_init(self) -> int:
+        assert self._machine is not None
+        if self._machine.status() is not None:
+            raise NoNamespaces((self.folder / "machine.log").read_text().strip())
+        children = Path(f"/proc/{self._machine.pid}/task/{self._machine.pid}/children")
+        self._init = int(children.read_text().strip() or 0)
+        return self._init
+
+    def answers(self) -> bool:
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection((self.address, self.port), 1) as connection,
+        ):
+            return connection.recv(4) == b"SSH-"
+        return False
+
+    def _pids(self) -> list[int]:
+        pids = [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
+        return [pid for pid in pids if pid_namespace_of(pid) == self._pid_namespace]
+
+
+@contextlib.contextmanager
+def fleet_of_hosts(
+    tmp_path: Path, *, count: int, disk_bytes: int | None = None, clocks: bool = False
+) -> Iterator[list[NamespaceHost]]:
+    """Hosts named a, b, c… that are switched on; nothing is left of them after the block.
+
+    `disk_bytes`: each work directory is a disk of its own of this size. `clocks`: their clocks
+    can be shifted.
+    """
+    if sshd_program() is None:
+        pytest.skip("needs hosts in network namespaces: there is no sshd")
+    with contextlib.ExitStack() as stack:
+        try:
+            network = stack.enter_context(new_network())
+            keys = new_server_keys()
+            hosts = []
+            for place, name in enumerate(string.ascii_lowercase[:count]):
+                host = _new_host(tmp_path / "hosts" / name, network, place, keys)
+                stack.callback(host.power_off)
+                if disk_bytes is not None:
+                    _mount_disk(host, disk_bytes)
+                if clocks:
+                    _give_clock(host.folder)
+                host.power_on()
+                hosts.append(host)
+        except NoNamespaces as reason:
+            pytest.skip(f"needs hosts in network namespaces: {reason}")
+        yield hosts
+
+
+def _new_host(folder: Path, network: Network, place: int, keys: ServerKeys) -> NamespaceHost:
+    work_dir = folder / "work"
+    work_dir.mkdir(parents=True)
+    address = network.add_host(folder.name, place)
+    write_sshd_files(folder, keys, address, 22)
+    return NamespaceHost(
+        name=folder.name,
+        address=address,
+        host_key=keys.host.public_openssh,
+        client_private_key=keys.client.private_openssh,
+        work_dir=work_dir,
+        folder=folder,
+        network=network,
+    )
+
+
+def _mount_disk(host: NamespaceHost, size: int) -> None:
+    # Its name is how the network knows it for its own when it is removed.
+    name = host.network.namespace(host.name)
+    options = ("-t", "tmpfs", "-o", f"size={size},mode=700", name, str(host.work_dir))
+    subprocess.run(["mount", *options], check=True)
+
+
+def _give_clock(folder: Path) -> None:
+    """All Python that sshd starts on the host reads the time with an offset."""
+    _set_clock(folder / "clock", 0)
+    with (folder / "sshd_config").open("a") as config:
+        config.write(f"SetEnv PITWALL_TEST_CLOCK={folder}/clock PYTHONPATH={_SHIFTED_CLOCK}\n")
+
+
+def _set_clock(path: Path, seconds: int) -> None:
+    new = path.with_suffix(".new")
+    new.write_text(f"{seconds:+d}\n")
+    new.rename(path)
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + _PATIENCE_S
+    while not what():
+        assert time.monotonic() < give_up, "the host did not come to it"
+        time.sleep(0.02)
