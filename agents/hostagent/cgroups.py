@@ -136,16 +136,16 @@ class Group:
     def set_cpus(self, cpus: Iterable[int]) -> None:
         folder = self._folders["cpuset"]
         if self._version == 1:  # a cpuset without memory nodes takes no process
-            _write(folder / "cpuset.mems", _text(folder.parent / "cpuset.mems"))
-        _write(folder / "cpuset.cpus", ",".join(map(str, cpus)))
+            (folder / "cpuset.mems").write_text(_text(folder.parent / "cpuset.mems"))
+        (folder / "cpuset.cpus").write_text(",".join(map(str, cpus)))
 
     def set_quota(self, cpus: float) -> None:
         folder, microseconds = self._folders["cpu"], round(cpus * PERIOD_US)
         if self._version == 2:
-            _write(folder / "cpu.max", f"{microseconds} {PERIOD_US}")
+            (folder / "cpu.max").write_text(f"{microseconds} {PERIOD_US}")
         else:
-            _write(folder / "cpu.cfs_period_us", str(PERIOD_US))
-            _write(folder / "cpu.cfs_quota_us", str(microseconds))
+            (folder / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+            (folder / "cpu.cfs_quota_us").write_text(str(microseconds))
 
     def set_memory(self, size: int) -> None:
         """Memory without swap: what does not fit is killed and not slowly paged out."""
@@ -155,9 +155,9 @@ class Group:
             if self._version == 2
             else ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes")
         )
-        _write(folder / hard, str(size))
+        (folder / hard).write_text(str(size))
         with contextlib.suppress(OSError):  # kernels without accounting of swap lack the file
-            _write(folder / swap, "0" if self._version == 2 else str(size))
+            (folder / swap).write_text("0" if self._version == 2 else str(size))
 
     def quota(self) -> Optional[float]:
         """CPUs, as the kernel has it; None = no quota."""
@@ -194,7 +194,7 @@ class Group:
         refused = {}
         for controller, folder in self._folders.items():
             try:
-                _write(folder / "cgroup.procs", "0")
+                (folder / "cgroup.procs").write_text("0")
             except OSError as error:
                 refused[controller] = f"its control group cannot be entered ({error.strerror})"
         return refused
@@ -219,7 +219,7 @@ def remove_left(system: Path = Path("/")) -> list[str]:
     removed = []
     for parent in set(place.folders.values()) if place else ():
         for folder in sorted(parent.glob(f"{PREFIX}-*-*-*")):
-            if _is_left(folder) and _remove(folder, time.monotonic()):
+            if _is_left(folder) and _remove(folder, time.monotonic() + _REMOVAL_S):
                 removed.append(folder.name)
     return removed
 
@@ -260,13 +260,13 @@ def _make_room(folder: Path) -> None:
     if not is_root and _text(folder / "cgroup.procs").split() == [str(os.getpid())]:
         room = folder / f"{PREFIX}-{namespace()}-{os.getpid()}-0"
         room.mkdir()
-        _write(room / "cgroup.procs", "0")
+        (room / "cgroup.procs").write_text("0")
 
 
 def _enable(folder: Path, controller: str) -> None:
     control = folder / "cgroup.subtree_control"
     if controller not in _text(control).split():
-        _write(control, f"+{controller}")
+        control.write_text(f"+{controller}")
 
 
 def _remove(folder: Path, deadline: float) -> bool:
@@ -293,14 +293,6 @@ def _members(folder: Path) -> set[int]:
 def _count(path: Path, key: str) -> Optional[int]:
     found = re.search(rf"^{key} (\d+)$", _text(path), re.MULTILINE)
     return int(found.group(1)) if found else None
-
-
-def _write(path: Path, text: str) -> None:
-    fd = os.open(path, os.O_WRONLY)
-    try:
-        os.write(fd, text.encode())
-    finally:
-        os.close(fd)
 
 
 def _text(path: Path) -> str:

@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Optional
 
+from . import cgroups
 from .errors import AgentError
 from .limits import NONE, Confinement, Limits, confine
 from .proctable import HAS_PROC, family, marked, snapshot
@@ -36,6 +37,7 @@ def adopt_orphans() -> None:
     """Become the parent of descendants whose own parent ends (Linux; elsewhere nothing)."""
     if _libc:
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        cgroups.remove_left()
 
 
 def environment(step: Path, extra: Mapping[str, str]) -> dict[str, str]:
@@ -204,4 +206,4 @@ def kill_marked(step: Path) -> bool:
     """Kill what a dead supervisor of `step` left behind; True if there was anything."""
     left = marked(f"{MARK}={step}")
     kill_all(lambda: family(snapshot(), left) - {os.getpid()} if left else set())
-    return bool(left)
+    return bool(cgroups.remove_left()) or bool(left)

@@ -1,0 +1,165 @@
+"""cgroup v2, on trees with the kernel's file formats: no kernel here has its controllers free."""
+
+import os
+from pathlib import Path
+
+from agents.hostagent import cgroups
+
+GROUPS = "sys/fs/cgroup"
+SESSION = "user.slice/user-0.slice/session-4.scope"
+CONTROLLERS = "cpuset cpu io memory hugetlb pids rdma misc\n"
+
+
+def a_system(root: Path, own: str = SESSION, mounts: str = "") -> Path:
+    """A machine of today: only v2, our group `own` with us and a shell in it."""
+    (root / "proc/self").mkdir(parents=True)
+    both = f"cgroup2 /{GROUPS} cgroup2 rw,nosuid,nodev,noexec,relatime,nsdelegate 0 0\n"
+    (root / "proc/self/mounts").write_text(f"proc /proc proc rw 0 0\n{mounts or both}")
+    (root / "proc/self/cgroup").write_text(f"0::/{own}\n")
+    folder = root / GROUPS
+    a_group(folder, procs="1\n2\n", root=True)
+    for part in filter(None, own.split("/")):
+        folder = folder / part
+        a_group(folder)
+    (folder / "cgroup.procs").write_text(f"977\n{os.getpid()}\n")
+    return root
+
+
+def a_group(folder: Path, procs: str = "", root: bool = False) -> None:
+    folder.mkdir(parents=True)
+    (folder / "cgroup.procs").write_text(procs)
+    (folder / "cgroup.controllers").write_text(CONTROLLERS)
+    (folder / "cgroup.subtree_control").write_text("memory pids\n")
+    if not root:
+        (folder / "cgroup.type").write_text("domain\n")
+
+
+def test_it_uses_the_nearest_group_that_holds_no_processes(tmp_path: Path) -> None:
+    place = cgroups.find(a_system(tmp_path))
+    assert place is not None
+    assert place.mechanism == "cgroup2"
+    slice_ = tmp_path / GROUPS / "user.slice/user-0.slice"
+    assert place.folders == dict.fromkeys(("cpuset", "cpu", "memory"), slice_)
+
+
+def test_it_uses_the_root_where_we_are_in_it(tmp_path: Path) -> None:
+    place = cgroups.find(a_system(tmp_path, own=""))
+    assert place is not None
+    assert set(place.folders.values()) == {tmp_path / GROUPS}
+
+
+def test_it_uses_a_delegated_group_in_which_it_is_alone(tmp_path: Path) -> None:
+    own = a_system(tmp_path) / GROUPS / SESSION
+    (own / "cgroup.procs").write_text(f"{os.getpid()}\n")
+    place = cgroups.find(tmp_path)
+    assert place is not None
+    assert place.folders["cpu"] == own
+    room = own / f"{cgroups.PREFIX}-{cgroups.namespace()}-{os.getpid()}-0"
+    cgroups.Group(place, ["cpu"])
+    # Only a group without processes can have controllers in the groups below it.
+    assert (room / "cgroup.procs").read_text() == "0"
+
+
+def test_it_is_content_with_what_is_delegated(tmp_path: Path) -> None:
+    slice_ = a_system(tmp_path) / GROUPS / "user.slice/user-0.slice"
+    (slice_ / "cgroup.controllers").write_text("cpu memory pids\n")
+    place = cgroups.find(tmp_path)
+    assert place is not None
+    assert place.folders == {"cpu": slice_, "memory": slice_}
+
+
+def test_it_passes_by_groups_without_controllers(tmp_path: Path) -> None:
+    slice_ = a_system(tmp_path) / GROUPS / "user.slice/user-0.slice"
+    (slice_ / "cgroup.controllers").write_text("pids\n")
+    place = cgroups.find(tmp_path)
+    assert place is not None
+    assert place.folders["cpu"] == slice_.parent
+
+
+def test_it_writes_limits_as_the_kernel_reads_them(tmp_path: Path) -> None:
+    place = cgroups.find(a_system(tmp_path))
+    assert place is not None
+    group = cgroups.Group(place, ["cpuset", "cpu", "memory"])
+    group.set_cpus([0, 2])
+    group.set_quota(1.5)
+    group.set_memory(1 << 26)
+    assert group.enter() == {}
+    (leaf,) = place.folders["cpu"].glob("pitwall-*")
+    assert {path.name: path.read_text() for path in leaf.iterdir()} == {
+        "cpuset.cpus": "0,2",
+        "cpu.max": "150000 100000",
+        "memory.max": "67108864",
+        "memory.swap.max": "0",
+        "cgroup.procs": "0",
+    }
+    assert (group.quota(), group.memory()) == (1.5, 1 << 26)
+
+
+def test_it_enables_only_the_controllers_that_are_off(tmp_path: Path) -> None:
+    place = cgroups.find(a_system(tmp_path))
+    assert place is not None
+    control = place.folders["memory"] / "cgroup.subtree_control"
+    cgroups.Group(place, ["memory"])
+    assert control.read_text() == "memory pids\n"
+    cgroups.Group(place, ["cpu"])
+    assert control.read_text() == "+cpu"
+
+
+def test_it_reads_what_the_kernel_counted(tmp_path: Path) -> None:
+    place = cgroups.find(a_system(tmp_path))
+    assert place is not None
+    group = cgroups.Group(place, ["cpu", "memory"])
+    (leaf,) = place.folders["cpu"].glob("pitwall-*")
+    (leaf / "cpu.max").write_text("max 100000\n")
+    (leaf / "memory.max").write_text("max\n")
+    (leaf / "cpu.stat").write_text(
+        "usage_usec 529871\nuser_usec 480012\nsystem_usec 49859\n"
+        "nr_periods 11\nnr_throttled 9\nthrottled_usec 441220\n"
+    )
+    (leaf / "memory.events").write_text(
+        "low 0\nhigh 0\nmax 212\noom 3\noom_kill 2\noom_group_kill 0\n"
+    )
+    (leaf / "cgroup.procs").write_text(f"{os.getpid()}\n0\n4242\n")
+    assert (group.quota(), group.memory()) == (None, None)
+    assert (group.throttled(), group.oom_kills()) == (9, 2)
+    # Neither we nor what another pid namespace hides is ours to kill.
+    assert group.members() == {4242}
+
+
+def test_it_makes_one_group_a_child(tmp_path: Path) -> None:
+    place = cgroups.find(a_system(tmp_path))
+    assert place is not None
+    first, second = cgroups.Group(place, ["cpu"]), cgroups.Group(place, ["cpu"])
+    assert len(list(place.folders["cpu"].glob("pitwall-*"))) == 2
+    first.remove()
+    second.remove()
+    assert list(place.folders["cpu"].glob("pitwall-*")) == []
+
+
+def test_it_takes_the_old_hierarchies_where_the_new_one_has_no_controllers(tmp_path: Path) -> None:
+    mounts = "".join(
+        f"cgroup /{GROUPS}/{name} cgroup rw,relatime,{name} 0 0\n"
+        for name in ("cpu,cpuacct", "cpuset", "memory")
+    )
+    hybrid = f"cgroup2 /{GROUPS}/unified cgroup2 rw,relatime 0 0\n"
+    root = a_system(tmp_path, own="unified", mounts=mounts + hybrid)
+    (root / GROUPS / "unified/cgroup.controllers").write_text("hugetlb\n")
+    for name in ("cpu,cpuacct/jobs", "cpuset", "memory"):
+        (root / GROUPS / name).mkdir(parents=True)
+    own = "3:cpuset:/\n2:cpu,cpuacct:/jobs\n1:memory:/gone/from/here\n0::/\n"
+    (root / "proc/self/cgroup").write_text(own)
+    place = cgroups.find(root)
+    assert place is not None
+    assert place.version == 1
+    groups = root / GROUPS
+    # A path that is not to be found belongs to a container: its own group is the top there.
+    assert place.folders == {
+        "cpu": groups / "cpu,cpuacct/jobs",
+        "cpuset": groups / "cpuset",
+        "memory": groups / "memory",
+    }
+
+
+def test_it_finds_no_place_where_nothing_is_mounted(tmp_path: Path) -> None:
+    assert cgroups.find(a_system(tmp_path, mounts="proc /proc proc rw 0 0\n")) is None
+    assert cgroups.find(tmp_path / "nothing") is None

@@ -1,0 +1,219 @@
+"""Limits on real children: through control groups where this machine lets us make them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.hostagent import cgroups
+from agents.hostagent.errors import AgentError
+from agents.hostagent.limits import NONE, Confinement, Limits
+from agents.hostagent.processes import Child
+from tests.agents.support import eventually
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of Linux")
+
+
+def _makes_groups() -> bool:
+    place = cgroups.find()
+    try:
+        group = cgroups.Group(place, ["cpu", "memory"]) if place else None
+    except (OSError, KeyError):
+        return False
+    if group:
+        group.remove()
+    return group is not None
+
+
+needs_groups = pytest.mark.skipif(
+    not _makes_groups(), reason="no control group can be made here (not root, nothing delegated)"
+)
+
+#: Uses the CPU for 0.2 s, then says how long that took.
+BUSY = """
+import time
+began, used = time.monotonic(), time.process_time()
+while time.process_time() - used < 0.2:
+    pass
+print(time.monotonic() - began)
+"""
+EATER = (
+    "held = bytearray({size})\nfor at in range(0, {size}, 4096): held[at] = 1\nprint('all of it')"
+)
+MB = 1 << 20
+
+
+def run(folder: Path, code: str, limits: Limits = NONE) -> tuple[int, str, dict[str, Any]]:
+    """Exit code, output and what was applied of a Python program with limits."""
+    with open(folder / "out", "wb") as out:
+        child = Child(
+            [sys.executable, "-c", code],
+            cwd=folder,
+            env=dict(os.environ),
+            stdout=out,
+            stderr=subprocess.DEVNULL,
+            limits=limits,
+        )
+        try:
+            eventually(lambda: child.exit_code is not None, "the child does not end")
+        finally:
+            child.kill()
+    assert child.exit_code is not None
+    return child.exit_code, (folder / "out").read_text(), child.applied
+
+
+def run_without_groups(code: str, limits: Limits) -> tuple[str, dict[str, Any]]:
+    """The same on a host where no control group can be made."""
+    confinement = Confinement(limits, None)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=confinement.enter,
+    )
+    applied = confinement.applied()
+    return process.communicate()[0], applied
+
+
+def groups_left() -> list[str]:
+    place = cgroups.find()
+    mine = f"{cgroups.PREFIX}-{cgroups.namespace()}-{os.getpid()}-*"
+    return (
+        [str(path) for folder in place.folders.values() for path in folder.glob(mine)]
+        if place
+        else []
+    )
+
+
+@needs_groups
+def test_it_holds_a_child_to_its_quota(tmp_path: Path) -> None:
+    code, out, applied = run(tmp_path, BUSY, Limits(cpu_quota=0.2))
+    assert code == 0
+    # It needs five times as long as it computes; a busy machine can only make it longer.
+    assert float(out) / 0.2 > 2.5
+    assert applied["cpu_quota"] == 0.2
+    assert applied["throttled"] > 0
+    assert applied["mechanism"] in ("cgroup1", "cgroup2")
+    assert applied["refused"] == {}
+    assert groups_left() == []
+
+
+@needs_groups
+def test_it_kills_a_child_that_outgrows_its_memory(tmp_path: Path) -> None:
+    code, out, applied = run(tmp_path, EATER.format(size=100 * MB), Limits(memory_bytes=48 * MB))
+    assert (code, out) == (-9, "")
+    assert (applied["memory_bytes"], applied["oom_kills"]) == (48 * MB, 1)
+    code, out, applied = run(tmp_path, EATER.format(size=20 * MB), Limits(memory_bytes=48 * MB))
+    assert (code, out, applied["oom_kills"]) == (0, "all of it\n", 0)
+    assert groups_left() == []
+
+
+def test_it_binds_a_child_to_its_cpus(tmp_path: Path) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    code, out, applied = run(
+        tmp_path, "import os; print(os.sched_getaffinity(0))", Limits(cpus=(cpu,))
+    )
+    assert (code, out) == (0, f"{{{cpu}}}\n")
+    assert applied["cpus"] == [cpu]
+    assert applied["refused"] == {}
+
+
+def test_it_limits_open_files(tmp_path: Path) -> None:
+    opening = "import os\ntry:\n while True: last = os.dup(0)\nexcept OSError: print(last)"
+    _code, out, applied = run(tmp_path, opening, Limits(open_files=64))
+    assert int(out) == 63
+    assert applied["open_files"] == 64
+
+
+def test_it_says_what_holds_where_nothing_was_asked(tmp_path: Path) -> None:
+    _code, _out, applied = run(tmp_path, "")
+    assert applied["cpus"] == sorted(os.sched_getaffinity(0))
+    assert applied["open_files"] > 0
+    assert (applied["cpu_quota"], applied["memory_bytes"]) == (None, None)
+    assert applied["refused"] == {}
+
+
+def test_it_runs_nothing_on_cpus_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(AgentError, match="this host has"):
+        run(tmp_path, "print('ran')", Limits(cpus=(4096,)))
+    assert not (tmp_path / "out").read_text()
+
+
+def test_it_says_that_some_cpus_are_missing(tmp_path: Path) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    _code, _out, applied = run(tmp_path, "", Limits(cpus=(cpu, 4096)))
+    assert applied["cpus"] == [cpu]
+    assert str([cpu]) in applied["refused"]["cpus"]
+
+
+def test_it_refuses_a_quota_where_there_are_no_groups() -> None:
+    out, applied = run_without_groups("print('ran')", Limits(cpu_quota=0.5))
+    assert out == "ran\n"
+    assert (applied["mechanism"], applied["cpu_quota"]) == ("affinity", None)
+    assert "no control group" in applied["refused"]["cpu_quota"]
+
+
+def test_it_limits_the_address_space_where_there_are_no_groups() -> None:
+    limits = Limits(memory_bytes=400 * MB)
+    out, applied = run_without_groups(EATER.format(size=800 * MB), limits)
+    assert "MemoryError" in out
+    assert applied["memory_bytes"] == 400 * MB
+    assert "RLIMIT_AS" in applied["refused"]["memory_bytes"]
+
+
+def test_it_binds_to_cpus_without_groups_just_as_well() -> None:
+    cpu = max(os.sched_getaffinity(0))
+    out, applied = run_without_groups(
+        "import os; print(os.sched_getaffinity(0))", Limits(cpus=(cpu,))
+    )
+    assert out == f"{{{cpu}}}\n"
+    assert applied["refused"] == {}
+
+
+def test_it_names_a_limit_above_what_the_user_may() -> None:
+    forbidden = int(Path("/proc/sys/fs/nr_open").read_text()) + 1
+    out, applied = run_without_groups("print('ran')", Limits(open_files=forbidden))
+    assert out == "ran\n"
+    assert applied["open_files"] != forbidden
+    assert "hard limit" in applied["refused"]["open_files"]
+
+
+#: A supervisor with a limited child that has a child of its own in another session.
+SUPERVISOR = """
+import os, sys, time
+from pathlib import Path
+from agents.hostagent.limits import Limits
+from agents.hostagent.processes import Child
+nap = "import os, time; print(os.getpid(), flush=True); time.sleep(300)"
+more = f"subprocess.Popen([sys.executable, '-c', {nap!r}], start_new_session=True)"
+twice = f"import subprocess, sys; {more}; {nap}"
+Child([sys.executable, "-c", twice], cwd=Path.cwd(), env=dict(os.environ), stdout=sys.stdout,
+      stderr=sys.stderr, limits=Limits(cpu_quota=1.0))
+time.sleep(300)
+"""
+
+
+@needs_groups
+def test_it_removes_the_groups_of_a_supervisor_that_was_killed(tmp_path: Path) -> None:
+    supervisor = subprocess.Popen(
+        [sys.executable, "-c", SUPERVISOR], stdout=subprocess.PIPE, text=True
+    )
+    assert supervisor.stdout
+    pids = [int(supervisor.stdout.readline()) for _ in range(2)]
+    assert not any(f"-{supervisor.pid}-" in name for name in cgroups.remove_left())
+    supervisor.kill()
+    supervisor.wait()
+    assert any(f"-{supervisor.pid}-" in name for name in cgroups.remove_left())
+    eventually(lambda: not any(map(_lives, pids)), "what was in the group lives on")
+    supervisor.stdout.close()
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
