@@ -31,6 +31,11 @@ def record_audit(*, member: Member, action: str, subject: object) -> None:
     )
 
 
+def record_system_audit(*, team: Team, action: str, subject: object) -> None:
+    """The same for what Pitwall did by itself: the line has no actor."""
+    AuditEntry.objects.create(team=team, actor=None, action=action, subject=str(subject)[:200])
+
+
 @transaction.atomic
 def create_team(*, slug: str, name: str) -> Team:
     team, _ = Team.objects.get_or_create(slug=slug, defaults={"name": name})

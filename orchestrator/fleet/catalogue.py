@@ -39,17 +39,3 @@ PROFILES: dict[str, dict[str, Any]] = {
         "os": "Fedora 38",
     },
 }
-
-
-def facts_of_machine(facts: dict[str, Any]) -> dict[str, Any]:
-    """A profile's fields from what an agent says of its host; what it does not know is None."""
-    system = " ".join(str(facts[key]) for key in ("os_name", "os_version") if facts.get(key))
-    return {
-        "cpu_model": str(facts.get("cpu_model") or "")[:120],
-        "cores": facts.get("cores"),
-        "threads": facts.get("threads"),
-        "base_clock_mhz": facts.get("clock_min_mhz") and round(facts["clock_min_mhz"]),
-        "boost_clock_mhz": facts.get("clock_max_mhz") and round(facts["clock_max_mhz"]),
-        "memory_bytes": facts.get("memory_bytes"),
-        "os": system[:100],
-    }

@@ -112,6 +112,9 @@ class Host(models.Model):
     )
     message = models.TextField(blank=True)
     last_seen_at = models.DateTimeField(null=True, blank=True)
+    unreachable_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the last try failed; null once it answered again."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -147,3 +150,22 @@ class HostSnapshot(models.Model):
 
     def __str__(self) -> str:
         return f"{self.host} at {self.taken_at:%Y-%m-%d %H:%M}"
+
+
+class HostChange(models.Model):
+    """A snapshot that differs from the one before in what a machine is: a new epoch of the host.
+
+    Numbers from both sides of it are not those of the same machine. Insert-only.
+    """
+
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="changes")
+    snapshot = models.OneToOneField(HostSnapshot, on_delete=models.CASCADE, related_name="change")
+    changed = models.JSONField(help_text="Fact → [before, after].")
+    at = models.DateTimeField(help_text="When the snapshot was taken.")
+
+    class Meta:
+        ordering = ["at"]
+        indexes = [models.Index(fields=["host", "at"], name="host_change_by_host")]
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.changed)} of {self.host}"

@@ -1,12 +1,45 @@
 """Reads of profiles, hosts and credentials."""
 
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from orchestrator.accounts.members import Member
+from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.fleet.models import Credential, HardwareProfile, Host, HostSnapshot
+from orchestrator.fleet.models import (
+    Credential,
+    HardwareProfile,
+    Host,
+    HostChange,
+    HostSnapshot,
+    HostState,
+)
+from orchestrator.fleet.windows import OpenHours, parse
+
+#: An unreachable host is tried again after so long.
+TRY_AGAIN_AFTER = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsableHost:
+    """A host that may be given a job now, as far as its state goes; whether it is open is asked
+    by `hours.seconds_left(now, timezone)`."""
+
+    id: UUID
+    name: str
+    team_id: int
+    profile_id: int
+    tags: tuple[str, ...]
+    open_hours: str
+    timezone: str
+
+    @property
+    def hours(self) -> OpenHours:
+        return parse(self.open_hours)
 
 
 def profiles_of(member: Member) -> QuerySet[HardwareProfile]:
@@ -56,3 +89,29 @@ def profile_for(member: Member, slug: str) -> HardwareProfile:
 
 def latest_snapshot(host: Host) -> HostSnapshot | None:
     return host.snapshots.order_by("-taken_at").first()
+
+
+def changes_of(host: Host) -> QuerySet[HostChange]:
+    """When the host became another machine, oldest first; get the host through `host_for`."""
+    return host.changes.order_by("at")
+
+
+def usable_hosts(team_ids: Collection[int]) -> list[UsableHost]:
+    """The hosts of these teams that are ready, or unreachable for long enough to try again."""
+    ready = Q(state=HostState.READY)
+    again = Q(unreachable_at=None) | Q(unreachable_at__lte=utc_now() - TRY_AGAIN_AFTER)
+    hosts = Host.objects.filter(
+        ready | (Q(state=HostState.UNREACHABLE) & again), team__in=team_ids
+    ).order_by("name", "pk")
+    return [
+        UsableHost(
+            id=host.pk,
+            name=host.name,
+            team_id=host.team_id,
+            profile_id=host.profile_id,
+            tags=tuple(host.tags),
+            open_hours=host.open_hours,
+            timezone=host.timezone,
+        )
+        for host in hosts
+    ]

@@ -6,17 +6,28 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import ProtectedError
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.clock import utc_now
-from orchestrator.core.errors import ConflictError, HostError, InvalidRequestError
+from orchestrator.core.errors import (
+    ConflictError,
+    HostError,
+    HostKeyMismatchError,
+    InvalidRequestError,
+    LoginRefusedError,
+)
 from orchestrator.fleet import selectors, vault
+from orchestrator.fleet.care import quarantine
+from orchestrator.fleet.facts import changed_facts, profile_fields
 from orchestrator.fleet.models import (
+    HELD,
     Credential,
     HardwareProfile,
     Host,
+    HostChange,
     HostSnapshot,
     HostState,
     HostTransport,
@@ -135,51 +146,95 @@ def scan_again(*, member: Member, host_id: UUID) -> HostKey:
 
 
 def confirm_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
-    """Pins the key that the member has looked at; `host_key` as `ssh-ed25519 AAAA…`."""
+    """Pins the key that the member has looked at; `host_key` as `ssh-ed25519 AAAA…`.
+
+    What somebody else holds (maintenance, quarantine, retirement) stays held.
+    """
     member.require(Role.ADMIN, to="confirm a host key")
     host = selectors.host_for(member, host_id)
     pinned = HostKey.parse(host_key).line
     with transaction.atomic():
-        Host.objects.filter(pk=host.pk).update(host_key=pinned, state=HostState.READY, message="")
+        Host.objects.filter(pk=host.pk).update(host_key=pinned)
+        waiting = [HostState.UNCONFIRMED, HostState.UNREACHABLE, HostState.READY]
+        Host.objects.filter(pk=host.pk, state__in=waiting).update(
+            state=HostState.READY, message="", unreachable_at=None
+        )
         record_audit(member=member, action="host.key_confirmed", subject=host)
     host.refresh_from_db()
     return host
 
 
 def remove_host(*, member: Member, host_id: UUID) -> None:
-    """Removes a host that never measured; one with history is disabled instead."""
+    """Removes a host that never measured; one with history is retired instead."""
     member.require(Role.ADMIN, to="remove a host")
     host = selectors.host_for(member, host_id)
     with transaction.atomic():
-        if host.jobs.exists():
+        if not _delete(host):
             Host.objects.filter(pk=host.pk).update(
                 state=HostState.DISABLED, message="removed by a member; its results are kept"
             )
-        else:
-            host.delete()
         record_audit(member=member, action="host.removed", subject=host.name)
 
 
 def note_host_error(*, host: Host, error: HostError) -> None:
-    """Shows on the host's page why it could not be used."""
-    Host.objects.filter(pk=host.pk).exclude(state=HostState.DISABLED).update(
-        message=str(error)[:2000],
-        **({"state": HostState.UNREACHABLE} if error.transient else {}),
+    """Shows on the host's page why it could not be used.
+
+    A host that only a person can make usable again (another key, a refused login) is quarantined,
+    so that it does not fail the jobs of the whole queue.
+    """
+    if isinstance(error, HostKeyMismatchError | LoginRefusedError):
+        quarantine(host=host, reason=str(error))
+        return
+    unreachable = {"state": HostState.UNREACHABLE, "unreachable_at": utc_now()}
+    Host.objects.filter(pk=host.pk).exclude(state__in=HELD).update(
+        message=str(error)[:2000], **(unreachable if error.transient else {})
     )
 
 
 def note_host_seen(*, host: Host) -> None:
-    Host.objects.filter(pk=host.pk).exclude(state=HostState.DISABLED).update(
-        state=HostState.READY, message="", last_seen_at=utc_now()
-    )
+    """The host has answered; one that is held stays held, with its message."""
+    seen = Host.objects.filter(pk=host.pk)
+    now = utc_now()
+    if not seen.exclude(state__in=HELD).update(
+        state=HostState.READY, message="", last_seen_at=now, unreachable_at=None
+    ):
+        seen.update(last_seen_at=now)
 
 
 @transaction.atomic
 def record_snapshot(*, host: Host, facts: dict[str, Any]) -> HostSnapshot:
+    """Stores what the host says of itself, and whether it has become another machine since."""
     note_host_seen(host=host)
-    return HostSnapshot.objects.create(
+    before = selectors.latest_snapshot(host)
+    snapshot = HostSnapshot.objects.create(
         host=host, facts=facts, fingerprint=str(facts.get("fingerprint", ""))[:64]
     )
+    if before is not None and before.fingerprint != snapshot.fingerprint:
+        changed = changed_facts(before.facts, facts)
+        if changed:
+            HostChange.objects.create(
+                host=host, snapshot=snapshot, changed=changed, at=snapshot.taken_at
+            )
+    _fill_profile(host.profile, profile_fields(facts))
+    return snapshot
+
+
+def _fill_profile(profile: HardwareProfile, told: dict[str, Any]) -> None:
+    """What a profile leaves open is what the first host of its kind says; never overwritten."""
+    if any(not getattr(profile, name) for name in told):
+        profile = HardwareProfile.objects.select_for_update().get(pk=profile.pk)
+        new = {name: value for name, value in told.items() if not getattr(profile, name)}
+        HardwareProfile.objects.filter(pk=profile.pk).update(**new)
+
+
+def _delete(host: Host) -> bool:
+    """False where jobs, trials or requests refer to the host."""
+    try:
+        with transaction.atomic():
+            host.delete()
+    except ProtectedError:
+        return False
+    return True
 
 
 def _check_new_host(new: NewHost) -> None:

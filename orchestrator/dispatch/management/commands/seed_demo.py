@@ -20,7 +20,7 @@ from orchestrator.accounts.services import create_team, create_token, create_use
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.services import create_project, save_definition
 from orchestrator.dispatch.agent import Agent
-from orchestrator.fleet.catalogue import PROFILES, facts_of_machine
+from orchestrator.fleet.catalogue import PROFILES
 from orchestrator.fleet.connect import connect
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import add_local_host, record_snapshot, save_profile
@@ -76,7 +76,7 @@ def _this_machine(member: Member) -> Host:
         agent.install()
         facts = agent.facts()
     name = str(facts.get("hostname") or "This machine")
-    save_profile(member=member, slug=HOST, name=name[:100], **facts_of_machine(facts))
+    save_profile(member=member, slug=HOST, name=name[:100])
     record_snapshot(host=host, facts=facts)
     return host
 

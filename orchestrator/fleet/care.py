@@ -1,0 +1,188 @@
+"""Looking after hosts: when they may work, how they are tuned, who holds them back and why."""
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.services import record_audit, record_system_audit
+from orchestrator.core.errors import ConflictError, InvalidRequestError
+from orchestrator.fleet import selectors, windows
+from orchestrator.fleet.models import Host, HostState, HostTransport
+from orchestrator.fleet.tuning import checked_tuning
+
+_TAG = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
+MAX_TAGS = 30
+LEAST_DISK_BYTES = 100 * 2**20
+MOST_DISK_BYTES = 2**60
+
+#: State → the states from which a host may be put into it.
+_MAY_FOLLOW: Mapping[HostState, frozenset[HostState]] = {
+    HostState.MAINTENANCE: frozenset(
+        {
+            HostState.READY,
+            HostState.UNREACHABLE,
+            HostState.QUARANTINED,
+            HostState.MAINTENANCE,
+        }
+    ),
+    # Whoever is at work on a host in maintenance must not find it in another state.
+    HostState.QUARANTINED: frozenset({HostState.READY, HostState.UNREACHABLE}),
+    HostState.READY: frozenset({HostState.MAINTENANCE, HostState.QUARANTINED, HostState.DISABLED}),
+    HostState.DISABLED: frozenset(HostState) - {HostState.DISABLED},
+}
+
+
+def set_host_care(
+    *,
+    member: Member,
+    host_id: UUID,
+    tags: Sequence[str] | None = None,
+    open_hours: str | None = None,
+    timezone: str | None = None,
+    data_address: str | None = None,
+    disk_limit_bytes: int | None = None,
+    tuning: Mapping[str, object] | None = None,
+) -> Host:
+    """Changes what is given and leaves the rest. Jobs that run already are not affected."""
+    member.require(Role.ADMIN, to="change how a host is used")
+    host = selectors.host_for(member, host_id)
+    changes: dict[str, Any] = {}
+    if tags is not None:
+        changes["tags"] = _tags(tags)
+    if open_hours is not None:
+        windows.parse(open_hours)
+        changes["open_hours"] = _short(open_hours, 500, "open_hours")
+    if timezone is not None:
+        changes["timezone"] = windows.zone_of(timezone.strip()).key
+    if data_address is not None:
+        changes["data_address"] = _address(data_address)
+    if disk_limit_bytes is not None:
+        changes["disk_limit_bytes"] = _disk_limit(disk_limit_bytes)
+    if tuning is not None:
+        changes["tuning"] = checked_tuning(tuning)
+    if changes:
+        with transaction.atomic():
+            Host.objects.filter(pk=host.pk).update(**changes)
+            record_audit(
+                member=member, action="host.care_changed", subject=f"{host}: {', '.join(changes)}"
+            )
+    return selectors.host_for(member, host_id)
+
+
+def put_in_maintenance(*, member: Member, host_id: UUID, reason: str = "") -> Host:
+    """Nothing new starts on the host; what runs there may end. See `release_host`."""
+    member.require(Role.MEMBER, to="put a host in maintenance")
+    host = selectors.host_for(member, host_id)
+    message = f"{member.user.get_username()}: {_short(reason, 500, 'reason')}".removesuffix(": ")
+    with transaction.atomic():
+        _move(host, HostState.MAINTENANCE, message=message)
+        record_audit(member=member, action="host.maintenance", subject=f"{host}: {reason}")
+    return selectors.host_for(member, host_id)
+
+
+def quarantine(*, host: Host, reason: str) -> bool:
+    """Pitwall itself stops using a host; False where somebody holds it already."""
+    with transaction.atomic():
+        mine = Host.objects.filter(pk=host.pk, state__in=_MAY_FOLLOW[HostState.QUARANTINED])
+        if not mine.update(state=HostState.QUARANTINED, message=reason[:2000]):
+            return False
+        record_system_audit(team=host.team, action="host.quarantined", subject=f"{host}: {reason}")
+    return True
+
+
+def release_host(*, member: Member, host_id: UUID) -> Host:
+    """Lets jobs run again on a host that is in maintenance, quarantined or retired."""
+    member.require(Role.MEMBER, to="release a host")
+    host = selectors.host_for(member, host_id)
+    if host.state == HostState.DISABLED:
+        member.require(Role.ADMIN, to="take back a retired host")
+    if host.transport == HostTransport.SSH and not host.host_key:
+        raise ConflictError(f"the key of {host} is not confirmed yet; confirm it first")
+    with transaction.atomic():
+        _move(host, HostState.READY, message="", unreachable_at=None)
+        record_audit(member=member, action="host.released", subject=host)
+    return selectors.host_for(member, host_id)
+
+
+def retire_host(*, member: Member, host_id: UUID) -> Host:
+    """Takes a host out of use; its results are kept."""
+    member.require(Role.ADMIN, to="retire a host")
+    host = selectors.host_for(member, host_id)
+    with transaction.atomic():
+        _move(host, HostState.DISABLED, message="retired; its results are kept")
+        record_audit(member=member, action="host.retired", subject=host)
+    return selectors.host_for(member, host_id)
+
+
+def may_become(host: Host, state: HostState) -> bool:
+    """Whether the rules allow a host to be put into that state now."""
+    return HostState(host.state) in _MAY_FOLLOW[state]
+
+
+def _move(host: Host, state: HostState, **changes: Any) -> None:
+    """The transition, unless the host's state of this moment forbids it."""
+    allowed = _MAY_FOLLOW[state]
+    if not Host.objects.filter(pk=host.pk, state__in=allowed).update(state=state, **changes):
+        host.refresh_from_db(fields=["state"])
+        raise ConflictError(
+            f"{host} is {_shown(HostState(host.state))}; only a host that is "
+            f"{' or '.join(_shown(each) for each in HostState if each in allowed)} "
+            f"can become {_shown(state)}"
+        )
+
+
+def _shown(state: HostState) -> str:
+    return {HostState.UNCONFIRMED: "not confirmed"}.get(state, str(state.label).lower())
+
+
+def _tags(tags: Iterable[str]) -> list[str]:
+    found = sorted({tag.strip().lower() for tag in tags} - {""})
+    for tag in found:
+        if not _TAG.fullmatch(tag):
+            raise InvalidRequestError(
+                f"expected a tag of letters, digits, dots and dashes, at most 40 long, got {tag!r}",
+                field="tags",
+            )
+    if len(found) > MAX_TAGS:
+        raise InvalidRequestError(f"at most {MAX_TAGS} tags, got {len(found)}", field="tags")
+    return found
+
+
+def _address(text: str) -> str:
+    text = text.strip()
+    if text and not _NAME.fullmatch(text) and not _is_ip(text):
+        raise InvalidRequestError(
+            f"expected a host name or an IP address without port, got {text!r}",
+            field="data_address",
+        )
+    return text
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _disk_limit(value: int) -> int:
+    if not LEAST_DISK_BYTES <= value <= MOST_DISK_BYTES:
+        raise InvalidRequestError(
+            f"expected at least {LEAST_DISK_BYTES // 2**20} MiB", field="disk_limit_bytes"
+        )
+    return value
+
+
+def _short(text: str, limit: int, field: str) -> str:
+    text = text.strip()
+    if len(text) > limit or "\0" in text:
+        raise InvalidRequestError(f"at most {limit} characters", field=field)
+    return text

@@ -1,0 +1,86 @@
+"""What a host says of itself, set against what it said before and what its profile says. Pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Facts = Mapping[str, Any]
+
+#: What makes a machine what it is, where an older agent does not say it by itself.
+STATIC = ("cpu_model", "cores", "threads", "memory_bytes", "kernel", "governor", "machine")
+#: By so much may a number differ from the profile's: kernels keep some memory to themselves.
+TOLERANCE = {"memory_bytes": 0.1, "base_clock_mhz": 0.05, "boost_clock_mhz": 0.05}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradiction:
+    """A field in which a host is not what its profile says."""
+
+    field: str
+    profile: Any
+    host: Any
+
+
+def static_facts(facts: Facts) -> dict[str, Any]:
+    """The facts that a machine keeps for as long as nobody changes it."""
+    said = facts.get("static")
+    if isinstance(said, Mapping):
+        return dict(said)
+    names = said if isinstance(said, list) else STATIC
+    return {name: facts[name] for name in names if name in facts}
+
+
+def changed_facts(before: Facts, after: Facts) -> dict[str, list[Any]]:
+    """The static facts that are other ones than before, as fact → [before, after].
+
+    What was unknown on either side is no change: another agent may read more or less.
+    """
+    old, new = static_facts(before), static_facts(after)
+    return {
+        name: [old[name], new[name]]
+        for name in new
+        if old.get(name) is not None and new[name] is not None and old[name] != new[name]
+    }
+
+
+def profile_fields(facts: Facts) -> dict[str, Any]:
+    """A profile's fields as far as a host's facts tell them; what they do not tell is left out."""
+    system = " ".join(str(facts[key]) for key in ("os_name", "os_version") if facts.get(key))
+    found = {
+        "cpu_model": str(facts.get("cpu_model") or "")[:120],
+        "cores": _whole(facts.get("cores")),
+        "threads": _whole(facts.get("threads")),
+        "base_clock_mhz": _whole(facts.get("clock_base_mhz")),
+        "boost_clock_mhz": _whole(facts.get("clock_max_mhz")),
+        "memory_bytes": _whole(facts.get("memory_bytes"), limit=2**62),
+        "os": system[:100],
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def contradictions(profile: Facts, facts: Facts) -> list[Contradiction]:
+    """The fields in which the host is not what its profile says, where both are known."""
+    told = profile_fields(facts)
+    return [
+        Contradiction(field=name, profile=profile[name], host=value)
+        for name, value in told.items()
+        if profile.get(name) and not _agree(name, profile[name], value)
+    ]
+
+
+def _agree(name: str, wanted: Any, told: Any) -> bool:
+    if isinstance(wanted, str):
+        # "Intel Core i5-8365U" is "Intel(R) Core(TM) i5-8365U CPU @ 1.60GHz".
+        return _words(wanted) <= _words(told)
+    return abs(told - wanted) <= TOLERANCE.get(name, 0.0) * wanted
+
+
+def _words(text: str) -> set[str]:
+    plain = re.sub(r"\((?:r|tm)\)", " ", text.lower())
+    return set(re.findall(r"[a-z0-9]+", plain))
+
+
+def _whole(value: Any, limit: int = 2**31 - 1) -> int | None:
+    """A host may say anything: only what a profile can hold is taken."""
+    return round(value) if isinstance(value, int | float) and 0 < value <= limit else None

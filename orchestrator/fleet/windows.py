@@ -1,0 +1,184 @@
+"""The hours at which a host may run jobs, such as `mon-fri 20:00-07:00; sat-sun`. Pure.
+
+A text has parts, separated by `;`. A part has days, times, or both: days as `mon`, `mon-fri` or
+`mon,wed,fri`, times as `20:00-07:00` or `09:00-12:00, 13:00-17:00`. Without days a part means every
+day, without times the whole day. Times are those of the host's time zone; a span over midnight
+belongs to the day on which it begins. An empty text means always.
+
+Where a zone leaves an hour out, a time within it means the instant at which the clock jumps; where
+an hour comes twice, the first one is meant. So spans that touch in words always touch in time.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from orchestrator.core.errors import InvalidRequestError
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_DAY_MINUTES = 24 * 60
+_WEEK_MINUTES = 7 * _DAY_MINUTES
+_TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)|24:00")
+#: Longer than any closed time can be, also where the only window of a week is left out once.
+_HORIZON_DAYS = 16
+
+#: Two instants, the end excluded.
+Span = tuple[datetime, datetime]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """Open from `start` to `end`, in minutes of the wall clock since midnight of `day`.
+
+    `day` counts from Monday as 0. `end` may be as late as midnight of the day after next.
+    """
+
+    day: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenHours:
+    """When jobs may run; no windows means always."""
+
+    windows: tuple[Window, ...] = ()
+
+    @property
+    def always(self) -> bool:
+        return not self.windows or _closed_minutes(self.windows) == 0
+
+    def seconds_left(self, now: datetime, timezone: str) -> float | None:
+        """For how long it stays open from `now` (aware) on; None if closed, inf if for ever."""
+        if self.always:
+            return float("inf")
+        for start, end in self._spans(now, zone_of(timezone)):
+            if start <= now < end:
+                return (end - now).total_seconds()
+        return None
+
+    def next_open(self, now: datetime, timezone: str) -> datetime:
+        """The first instant from `now` (aware) on at which it is open, in UTC."""
+        if self.always:
+            return now.astimezone(UTC)
+        for start, end in self._spans(now, zone_of(timezone)):
+            if now < end:
+                return max(start, now.astimezone(UTC))
+        raise AssertionError("a window opens at least every other week")
+
+    def _spans(self, now: datetime, zone: ZoneInfo) -> list[Span]:
+        """The open spans from yesterday to the horizon, in order, those that touch as one."""
+        today = now.astimezone(zone).date()
+        days = (today + timedelta(days=offset) for offset in range(-2, _HORIZON_DAYS))
+        return _joined(sorted(span for day in days for span in self._spans_of(day, zone)))
+
+    def _spans_of(self, day: date, zone: ZoneInfo) -> Iterator[Span]:
+        for window in self.windows:
+            if window.day == day.weekday():
+                start, end = (instant_of(day, at, zone) for at in (window.start, window.end))
+                if start < end:
+                    yield start, end
+
+
+@lru_cache(maxsize=1024)
+def parse(text: str) -> OpenHours:
+    """The hours that `text` describes; InvalidRequestError names the part that is wrong."""
+    if not text.strip():
+        return OpenHours()
+    parts = [part.strip() for part in text.lower().split(";")]
+    windows = {window for part in parts if part for window in _windows_of(part)}
+    return OpenHours(windows=tuple(sorted(windows, key=lambda w: (w.day, w.start, w.end))))
+
+
+@lru_cache(maxsize=256)
+def zone_of(name: str) -> ZoneInfo:
+    """The time zone of that name; InvalidRequestError where there is none."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise InvalidRequestError(
+            f"expected a time zone such as UTC or Europe/Vienna, got {name!r}", field="timezone"
+        ) from error
+
+
+def instant_of(day: date, minutes: int, zone: ZoneInfo) -> datetime:
+    """The first instant, in UTC, at which the zone's clock shows that wall time or a later one."""
+    wall = datetime.combine(day, time()) + timedelta(minutes=minutes)
+    first = wall.replace(tzinfo=zone).astimezone(UTC)
+    if first.astimezone(zone).replace(tzinfo=None) == wall:
+        return first
+    return _jump(wall.replace(tzinfo=zone, fold=1).astimezone(UTC), first, zone)
+
+
+def _jump(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
+    """The instant between the two at which the zone's clock is put forward; to the second."""
+    offset = after.astimezone(zone).utcoffset()
+    while (after - before) > timedelta(seconds=1):
+        middle = before + (after - before) / 2
+        middle = middle.replace(microsecond=0)
+        if middle.astimezone(zone).utcoffset() == offset:
+            after = middle
+        else:
+            before = middle
+    return after
+
+
+def _joined(spans: list[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for start, end in spans:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+@lru_cache(maxsize=1024)
+def _closed_minutes(windows: tuple[Window, ...]) -> int:
+    """How many minutes of a week without clock changes no window covers."""
+    covered: set[int] = set()
+    for window in windows:
+        begin = window.day * _DAY_MINUTES
+        covered.update(at % _WEEK_MINUTES for at in range(begin + window.start, begin + window.end))
+    return _WEEK_MINUTES - len(covered)
+
+
+def _windows_of(part: str) -> Iterator[Window]:
+    """The windows of one part: its days times its times."""
+    days = re.split(r"\d", part, maxsplit=1)[0]
+    times_text = part[len(days) :]
+    times = [_times_of(each.strip(), part) for each in times_text.split(",") if times_text]
+    for day in _days_of(days.strip() or "mon-sun", part):
+        for start, end in times or [(0, _DAY_MINUTES)]:
+            yield Window(day=day, start=start, end=end)
+
+
+def _days_of(text: str, part: str) -> Iterator[int]:
+    for each in text.split(","):
+        first, dash, last = (word.strip() for word in each.partition("-"))
+        if first not in DAYS or (dash and last not in DAYS):
+            raise _wrong(part, f"days such as mon, mon-fri or sat,sun, got {each.strip()!r}")
+        count = (DAYS.index(last) - DAYS.index(first)) % 7 + 1 if dash else 1
+        yield from ((DAYS.index(first) + offset) % 7 for offset in range(count))
+
+
+def _times_of(text: str, part: str) -> tuple[int, int]:
+    start, dash, end = (word.strip() for word in text.partition("-"))
+    if not dash or not _TIME.fullmatch(start) or not _TIME.fullmatch(end) or start == "24:00":
+        raise _wrong(part, f"times such as 20:00-07:00, got {text!r}")
+    first, last = _minutes(start), _minutes(end)
+    if first == last:
+        raise _wrong(part, f"two different times, got {text!r}; leave them out for the whole day")
+    return first, last if last > first else last + _DAY_MINUTES
+
+
+def _minutes(text: str) -> int:
+    hours, _, minutes = text.partition(":")
+    return int(hours) * 60 + int(minutes)
+
+
+def _wrong(part: str, expected: str) -> InvalidRequestError:
+    return InvalidRequestError(f"in {part!r}: expected {expected}", field="open_hours")

@@ -1,0 +1,95 @@
+"""Tags, hours, tuning, disk and the address for other hosts."""
+
+from typing import Any
+
+import pytest
+
+from agents.hostagent import tuning as agent
+from orchestrator.accounts.models import AuditEntry, Role
+from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
+from orchestrator.fleet.care import set_host_care
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.tuning import KNOBS, checked_tuning
+from tests.support.factories import Personas, add_member
+
+
+def test_it_changes_what_is_given_and_leaves_the_rest(host: Host, personas: Personas) -> None:
+    set_host_care(
+        member=personas.alice,
+        host_id=host.pk,
+        tags=[" Fast ", "rack-2", "fast", ""],
+        open_hours="mon-fri 20:00-07:00",
+        timezone="Europe/Vienna",
+        data_address="10.9.0.2",
+        disk_limit_bytes=5 * 2**30,
+        tuning={"governor": "performance", "turbo": "off", "smt": "", "swappiness": 1},
+    )
+    changed = set_host_care(member=personas.alice, host_id=host.pk, tags=["slow"])
+    assert changed.tags == ["slow"]
+    assert (changed.open_hours, changed.timezone) == ("mon-fri 20:00-07:00", "Europe/Vienna")
+    assert (changed.data_address, changed.disk_limit_bytes) == ("10.9.0.2", 5 * 2**30)
+    assert changed.tuning == {"governor": "performance", "turbo": "off", "swappiness": "1"}
+    assert AuditEntry.objects.latest("at").subject == "here: tags"
+
+
+def test_it_can_take_everything_back(host: Host, personas: Personas) -> None:
+    set_host_care(
+        member=personas.alice, host_id=host.pk, tags=["a"], open_hours="sat", tuning={"aslr": "off"}
+    )
+    plain = set_host_care(
+        member=personas.alice, host_id=host.pk, tags=[], open_hours="", tuning={}, data_address=""
+    )
+    assert (plain.tags, plain.open_hours, plain.tuning, plain.data_address) == ([], "", {}, "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"tags": ["two words"]}, "tags", "got 'two words'"),
+        ({"tags": ["x" * 41]}, "tags", "at most 40 long"),
+        ({"tags": [f"t{number}" for number in range(31)]}, "tags", "at most 30 tags"),
+        ({"open_hours": "weekends"}, "open_hours", "in 'weekends': expected days"),
+        ({"timezone": "Vienna"}, "timezone", "expected a time zone"),
+        ({"data_address": "10.0.0.1:80"}, "data_address", "without port"),
+        ({"data_address": "a b"}, "data_address", "without port"),
+        ({"disk_limit_bytes": 1}, "disk_limit_bytes", "expected at least 100 MiB"),
+        ({"tuning": {"magic": "on"}}, "tuning", "there is no knob 'magic'"),
+        ({"tuning": {"turbo": "yes"}}, "tuning.turbo", "turbo: expected on or off, got 'yes'"),
+        ({"tuning": {"swappiness": 201}}, "tuning.swappiness", "a number from 0 to 200"),
+        ({"tuning": {"governor": "../x"}}, "tuning.governor", "a governor that the host has"),
+    ],
+)
+def test_it_says_what_is_wrong(
+    changes: dict[str, Any], field: str, words: str, host: Host, personas: Personas
+) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        set_host_care(member=personas.alice, host_id=host.pk, **changes)
+    assert caught.value.field == field
+    assert words in str(caught.value)
+    before = Host.objects.get()
+    assert (before.tags, before.open_hours, before.tuning) == ([], "", {})
+
+
+@pytest.mark.parametrize("address", ["fd00::9:1", "10.9.0.1", "rack-2.lab.example"])
+def test_it_takes_any_address_of_another_host(address: str, host: Host, personas: Personas) -> None:
+    changed = set_host_care(member=personas.alice, host_id=host.pk, data_address=address)
+    assert changed.data_address == address
+
+
+def test_only_admins_of_the_team_change_how_a_host_is_used(host: Host, personas: Personas) -> None:
+    carol = add_member(personas.alice, "carol", Role.MEMBER)
+    for member in (carol, personas.bob):
+        with pytest.raises(PermissionRefusedError):
+            set_host_care(member=member, host_id=host.pk, tags=["mine"])
+    with pytest.raises(NotFoundError):
+        set_host_care(member=personas.mallory, host_id=host.pk, tags=["mine"])
+    assert Host.objects.get().tags == []
+
+
+def test_the_agent_has_the_same_knobs() -> None:
+    assert set(KNOBS) == set(agent.KNOBS)
+
+
+def test_it_takes_each_swappiness_that_there_is() -> None:
+    for number in range(201):
+        assert checked_tuning({"swappiness": number}) == {"swappiness": str(number)}

@@ -1,0 +1,205 @@
+"""Who holds a host back, who lets it go, and what no look at it may undo."""
+
+from datetime import timedelta
+
+import pytest
+
+from orchestrator.accounts.models import AuditEntry, Role
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import (
+    ConflictError,
+    HostKeyMismatchError,
+    HostSetupError,
+    LoginRefusedError,
+    NotFoundError,
+    PermissionRefusedError,
+    UnreachableError,
+)
+from orchestrator.fleet.care import (
+    put_in_maintenance,
+    quarantine,
+    release_host,
+    retire_host,
+)
+from orchestrator.fleet.models import HELD, Host, HostState
+from orchestrator.fleet.selectors import TRY_AGAIN_AFTER, usable_hosts
+from orchestrator.fleet.services import (
+    confirm_host_key,
+    note_host_error,
+    note_host_seen,
+    record_snapshot,
+    remove_host,
+)
+from orchestrator.transport.keys import generate_key
+from tests.support.factories import Personas, add_member
+
+
+def _put(host: Host, state: str) -> Host:
+    Host.objects.filter(pk=host.pk).update(state=state, message="why")
+    host.refresh_from_db()
+    return host
+
+
+def _now(host: Host) -> tuple[str, str]:
+    host.refresh_from_db()
+    return host.state, host.message
+
+
+def _last_audit() -> tuple[str, str | None, str]:
+    entry = AuditEntry.objects.latest("at")
+    return entry.action, entry.actor and entry.actor.get_username(), entry.subject
+
+
+def test_it_is_drained_and_released_by_a_member(host: Host, personas: Personas) -> None:
+    carol = add_member(personas.alice, "carol", Role.MEMBER)
+    put_in_maintenance(member=carol, host_id=host.pk, reason="new fan")
+    assert _now(host) == ("maintenance", "carol: new fan")
+    assert _last_audit() == ("host.maintenance", "carol", "here: new fan")
+    assert usable_hosts([host.team_id]) == []
+
+    release_host(member=carol, host_id=host.pk)
+    assert _now(host) == ("ready", "")
+    assert _last_audit() == ("host.released", "carol", "here")
+    assert [each.name for each in usable_hosts([host.team_id])] == ["here"]
+
+
+@pytest.mark.parametrize("service", [put_in_maintenance, release_host, retire_host])
+def test_it_refuses_viewers_and_finds_nothing_for_strangers(
+    service: object, host: Host, personas: Personas
+) -> None:
+    with pytest.raises(PermissionRefusedError):
+        service(member=personas.bob, host_id=host.pk)  # type: ignore[operator]
+    with pytest.raises(NotFoundError):
+        service(member=personas.mallory, host_id=host.pk)  # type: ignore[operator]
+    assert _now(host) == ("ready", "")
+
+
+def test_only_admins_retire_a_host_and_take_it_back(host: Host, personas: Personas) -> None:
+    carol = add_member(personas.alice, "carol", Role.MEMBER)
+    with pytest.raises(PermissionRefusedError):
+        retire_host(member=carol, host_id=host.pk)
+    retire_host(member=personas.alice, host_id=host.pk)
+    assert _now(host)[0] == "disabled"
+    with pytest.raises(PermissionRefusedError):
+        release_host(member=carol, host_id=host.pk)
+    release_host(member=personas.alice, host_id=host.pk)
+    assert _now(host) == ("ready", "")
+
+
+@pytest.mark.parametrize(
+    ("state", "service", "words"),
+    [
+        ("ready", release_host, "here is ready; only a host that is in maintenance or quarantined"),
+        ("unconfirmed", put_in_maintenance, "here is not confirmed; only a host that is ready or"),
+        ("disabled", put_in_maintenance, "here is retired; only a host that is ready or"),
+        ("disabled", retire_host, "here is retired; only a host that is not confirmed or ready or"),
+    ],
+)
+def test_it_says_what_a_state_does_not_allow(
+    state: str, service: object, words: str, host: Host, personas: Personas
+) -> None:
+    _put(host, state)
+    with pytest.raises(ConflictError) as caught:
+        service(member=personas.alice, host_id=host.pk)  # type: ignore[operator]
+    assert str(caught.value).startswith(words)
+    assert _now(host)[0] == state
+
+
+def test_it_does_not_release_a_host_whose_key_nobody_confirmed(
+    host: Host, personas: Personas
+) -> None:
+    Host.objects.filter(pk=host.pk).update(transport="ssh", state="disabled")
+    with pytest.raises(ConflictError, match="the key of here is not confirmed yet"):
+        release_host(member=personas.alice, host_id=host.pk)
+
+
+@pytest.mark.parametrize(("state", "done"), [("ready", True), ("unreachable", True)])
+def test_pitwall_quarantines_what_may_be_used(state: str, done: bool, host: Host) -> None:
+    assert quarantine(host=_put(host, state), reason="slower than it was") is done
+    assert _now(host) == ("quarantined", "slower than it was")
+    assert _last_audit() == ("host.quarantined", None, "here: slower than it was")
+
+
+@pytest.mark.parametrize("state", sorted(HELD))
+def test_it_does_not_quarantine_what_is_held_already(state: str, host: Host) -> None:
+    assert not quarantine(host=_put(host, state), reason="slower than it was")
+    assert _now(host) == (state, "why")
+
+
+@pytest.mark.parametrize("state", sorted(HELD))
+def test_no_look_at_a_host_that_is_held_changes_its_state(state: str, host: Host) -> None:
+    _put(host, state)
+    note_host_seen(host=host)
+    record_snapshot(host=host, facts={})
+    note_host_error(host=host, error=UnreachableError("no route"))
+    note_host_error(host=host, error=HostKeyMismatchError("another key"))
+    assert _now(host) == (state, "why")
+    assert host.last_seen_at is not None
+
+
+def test_an_unreachable_host_is_left_alone_for_a_while(host: Host) -> None:
+    note_host_error(host=host, error=UnreachableError("no route to here"))
+    assert _now(host) == ("unreachable", "no route to here")
+    assert usable_hosts([host.team_id]) == []
+
+    Host.objects.update(unreachable_at=utc_now() - TRY_AGAIN_AFTER - timedelta(seconds=1))
+    assert [each.id for each in usable_hosts([host.team_id])] == [host.pk]
+
+    note_host_seen(host=host)
+    assert _now(host) == ("ready", "")
+    assert host.unreachable_at is None
+
+
+@pytest.mark.parametrize("error", [HostKeyMismatchError, LoginRefusedError])
+def test_a_host_that_only_a_person_can_repair_is_quarantined(
+    error: type[HostKeyMismatchError], host: Host
+) -> None:
+    note_host_error(host=host, error=error("it is another one"))
+    assert _now(host) == ("quarantined", "it is another one")
+
+
+def test_a_host_that_lacks_something_for_one_job_stays_ready(host: Host) -> None:
+    note_host_error(host=host, error=HostSetupError("no compiler"))
+    assert _now(host) == ("ready", "no compiler")
+
+
+@pytest.mark.parametrize(
+    ("state", "then"),
+    [
+        ("unconfirmed", "ready"),
+        ("unreachable", "ready"),
+        ("maintenance", "maintenance"),
+        ("quarantined", "quarantined"),
+        ("disabled", "disabled"),
+    ],
+)
+def test_a_confirmed_key_releases_only_those_that_waited_for_it(
+    state: str, then: str, host: Host, personas: Personas
+) -> None:
+    _put(host, state)
+    line = " ".join(generate_key().public_openssh.split()[:2])
+    confirmed = confirm_host_key(member=personas.alice, host_id=host.pk, host_key=line)
+    assert (confirmed.state, confirmed.host_key) == (then, line)
+
+
+def test_it_removes_a_host_that_never_measured(host: Host, personas: Personas) -> None:
+    record_snapshot(host=host, facts={"fingerprint": "a"})
+    remove_host(member=personas.alice, host_id=host.pk)
+    assert not Host.objects.exists()
+
+
+def test_usable_hosts_are_those_of_the_teams_asked_for(host: Host, personas: Personas) -> None:
+    Host.objects.update(tags=["fast"], open_hours="sat-sun", timezone="Europe/Vienna")
+    (found,) = usable_hosts([host.team_id, personas.mallory.team.pk])
+    assert (found.id, found.team_id, found.profile_id) == (host.pk, host.team_id, host.profile_id)
+    assert (found.tags, found.open_hours, found.timezone) == (
+        ("fast",),
+        "sat-sun",
+        "Europe/Vienna",
+    )
+    assert {window.day for window in found.hours.windows} == {5, 6}
+    assert usable_hosts([personas.mallory.team.pk]) == []
+
+
+def test_every_state_is_held_or_may_be_used() -> None:
+    assert set(HostState) - set(HELD) == {HostState.READY, HostState.UNREACHABLE}
