@@ -96,6 +96,21 @@ class Repository:
         tar = self._run("archive", "--format=tar", sha).stdout
         return gzip.compress(tar, mtime=0)
 
+    def ancestors(self, sha: str, *, limit: int) -> list[str]:
+        """The commits before this one, nearest first, at most `limit`."""
+        listed = self._git("rev-list", f"--max-count={limit + 1}", sha, "--")
+        return [each for each in listed.split() if each != sha]
+
+    def bundle(self, sha: str, *, without: str | None = None) -> bytes:
+        """The commit and its history as a git bundle with the ref `refs/pitwall/<sha>`.
+
+        The history of `without`, a commit that the receiver has, is left out.
+        """
+        ref = f"refs/pitwall/{sha}"
+        self._git("update-ref", ref, sha)
+        left_out = [f"^{without}"] if without else []
+        return self._run("bundle", "create", "--quiet", "-", ref, *left_out).stdout
+
     def _lookup(self, ref: str) -> str | None:
         return self._try(
             "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"

@@ -1,6 +1,7 @@
 """The agent of one host, called through a transport: verbs in, JSON out."""
 
 import json
+from functools import lru_cache
 from typing import Any
 
 from agents.hostagent.bundle import Bundle, build_bundle
@@ -8,6 +9,7 @@ from orchestrator.core.errors import HostError, HostSetupError
 from orchestrator.transport.base import Completed, Transport
 
 CALL_TIMEOUT_S = 30.0
+BUNDLE_TIMEOUT_S = 300.0
 
 
 class AgentError(HostError):
@@ -20,7 +22,7 @@ class Agent:
     def __init__(self, transport: Transport, *, python: str, bundle: Bundle | None = None) -> None:
         self._transport = transport
         self._python = python
-        self._bundle = bundle or build_bundle()
+        self._bundle = bundle or _bundle()
         self._path = f"agents/{self._bundle.name}"
 
     def install(self) -> None:
@@ -46,13 +48,35 @@ class Agent:
     def stop_all(self) -> None:
         self._call("stop-all")
 
+    def prune(self, *, keep_days: float, limit_bytes: int) -> None:
+        self._call("prune", "--keep-days", str(keep_days), "--limit-bytes", str(limit_bytes))
+
+    def log(self, job: str, step: str, commit: str, offset: int) -> tuple[str, int]:
+        """The build log of a commit from byte `offset` on, and where it ends now."""
+        answer = self._call("log", job, step, commit, "--offset", str(offset))
+        return str(answer["text"]), int(answer["offset"])
+
+    def commits(self, repository: str, *shas: str) -> dict[str, bool]:
+        """Which of these commits the host has."""
+        present = self._call("commits", repository, *shas)["present"]
+        return {sha: bool(present.get(sha)) for sha in shas}
+
+    def take_bundle(self, repository: str, name: str) -> None:
+        self._call("take-bundle", repository, name, timeout_s=BUNDLE_TIMEOUT_S)
+
     def has(self, *paths: str) -> dict[str, bool]:
         present = self._call("has", *paths)["present"]
         return {path: bool(present.get(path)) for path in paths}
 
-    def _call(self, *words: str) -> dict[str, Any]:
+    def _call(self, *words: str, timeout_s: float = CALL_TIMEOUT_S) -> dict[str, Any]:
         argv = [self._python, self._path, "--root", ".", *words]
-        return _answer(self._python, self._transport.run(argv, timeout_s=CALL_TIMEOUT_S))
+        return _answer(self._python, self._transport.run(argv, timeout_s=timeout_s))
+
+
+@lru_cache(maxsize=1)
+def _bundle() -> Bundle:
+    """The agent's files do not change under a running worker."""
+    return build_bundle()
 
 
 def _answer(python: str, done: Completed) -> dict[str, Any]:

@@ -2,19 +2,25 @@
 
 `advance` takes the job's turn, does what the pure `plan` names, and gives the turn back:
 
-1. PREPARE  connect; copy the agent; note the host's facts; send tool and sources
-2. START    write the round's plan and leave the agent's supervisor behind
-3. LOOK     read the journal from where we were; take in finished trials; see whether it ended
-4. FINISH, or the next round's START; CANCEL at any time
+1. PREPARE          each host: copy the agent, end leftovers, note the facts, send tool and commits
+2. START_FOLLOWERS  where several hosts play: their supervisors build, and wait for their lead
+3. START            write the round's plan and leave the lead's supervisor behind
+4. LOOK             read the lead's journal from where we were; take in finished trials
+5. FINISH, or the next round's START; CANCEL at any time
+
+When a host fails, the job goes back to the queue with its next attempt (`_try_again`): its leases
+are released, and what was measured until then is kept.
 """
 
+import contextlib
 import logging
 from uuid import UUID
 
-from orchestrator.core.clock import utc_now
+from django.db import DatabaseError
+
 from orchestrator.core.errors import HostError, PitwallError
-from orchestrator.dispatch import intake
-from orchestrator.dispatch.agent import Agent
+from orchestrator.dispatch import builds, intake
+from orchestrator.dispatch.crew import Crew, Site
 from orchestrator.dispatch.plan import (
     MAX_ATTEMPTS,
     MAX_CONNECT_FAILURES,
@@ -25,20 +31,20 @@ from orchestrator.dispatch.plan import (
     backoff_s,
     next_action,
     reason_to_stop,
+    retry_s,
 )
 from orchestrator.dispatch.provision import provision
-from orchestrator.dispatch.rounds import plan_of_round, step_id
-from orchestrator.fleet.connect import connect
+from orchestrator.dispatch.rounds import plans_of_round, step_id
+from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import note_host_error, note_host_seen
 from orchestrator.runs import turns
 from orchestrator.runs.models import Job, Run
 from orchestrator.runs.states import JobState
-from orchestrator.transport.base import Transport
 
 logger = logging.getLogger(__name__)
 
 #: Between two looks at a host that does not ask for quiet.
-LOOK_S = 1.0
+LOOK_S = 0.5
 
 
 class InternalError(HostError):
@@ -47,139 +53,230 @@ class InternalError(HostError):
     transient = True
 
 
-def advance(job_id: UUID) -> bool:
-    """Takes the job one step further; False where there was nothing to do for us."""
+def advance(job_id: UUID) -> float | None:
+    """Takes the job one step further; in how many seconds it wants the next one.
+
+    None where there was nothing to do for us, or where there is nothing more to do.
+    """
     job = turns.take_turn(job_id)
     if job is None:
-        return False
+        return None
     try:
-        _step(job)
+        return _step(job)
     except turns.TurnLost:
         logger.info("job %s: another worker took over", job_id)
-    return True
+        return None
 
 
-def _step(job: Job) -> None:
+def _step(job: Job) -> float | None:
+    crew = Crew(job)
     cancelled = Run.objects.filter(pk=job.run_id, cancel_requested_at__isnull=False).exists()
     action = next_action(
-        Step(state=job.state, step_started=job.step_started, cancel_requested=cancelled)
+        Step(
+            state=job.state,
+            step_started=job.step_started,
+            cancel_requested=cancelled,
+            has_followers=bool(crew.followers),
+            followers_started=job.followers_started,
+        )
     )
     try:
-        with connect(job.host) as transport:
-            _ACTIONS[action](job, transport, Agent(transport, python=job.host.python))
+        return _ACTIONS[action](job, crew)
     except HostError as error:
-        _host_failed(job, action, error)
+        return _host_failed(job, crew, error)
     except PitwallError as error:
-        turns.end_job(job, JobState.FAILED, str(error))
-    except turns.TurnLost:
+        return _end(job, crew, JobState.FAILED, str(error))
+    except (turns.TurnLost, DatabaseError):
         raise
     except Exception as error:
         logger.exception("job %s: %s failed", job.pk, action)
-        _host_failed(job, action, InternalError(f"internal error, see the worker's log: {error}"))
+        return _host_failed(
+            job, crew, InternalError(f"internal error, see the worker's log: {error}")
+        )
 
 
-def _prepare(job: Job, transport: Transport, agent: Agent) -> None:
-    provision(job, transport, agent)
-    first = job.trials.filter(state="planned").order_by("position").first()
+def _prepare(job: Job, crew: Crew) -> float | None:
+    for host in crew.hosts:
+        with crew.at(host) as site:
+            provision(job, crew, site)
+            if host == crew.lead and job.attempt > 1 and job.round:
+                _take_in_late(job, site)
+    left = job.trials.filter(state="planned").order_by("position").first()
+    if left is None and job.attempt > 1:
+        turns.move(job, JobState.MEASURING)
+        return _end(job, crew, JobState.FINISHED, "")
     turns.move(
         job,
         JobState.MEASURING,
         phase="starting",
-        round=first.round if first else 1,
+        round=left.round if left else 1,
         failures=0,
         step_started=False,
+        followers_started=False,
+        message="",
     )
-    turns.give_back(job, look_in_s=0)
+    return turns.give_back(job, look_in_s=0)
 
 
-def _start(job: Job, transport: Transport, agent: Agent) -> None:
-    transport.put(plan_of_round(job), f"jobs/{job.pk}/{step_id(job)}/plan.json")
-    agent.start(str(job.pk), step_id(job))
+def _take_in_late(job: Job, site: Site) -> None:
+    """What the attempt before finished on this host after we had given it up."""
+    status = site.agent.status(str(job.pk), step_id(job, back=1), 0)
+    intake.take_in(job, site, status, late=True)
+
+
+def _start_followers(job: Job, crew: Crew) -> float:
+    plans = plans_of_round(job, crew, ports={})
+    for host in crew.followers:
+        with crew.at(host) as site:
+            _leave_supervisor(job, site, plans[site.label])
+    turns.change(job, followers_started=True, failures=0, phase="building")
+    return turns.give_back(job, look_in_s=LOOK_S)
+
+
+def _start(job: Job, crew: Crew) -> float | None:
+    ports = {}
+    for host in crew.followers:
+        with crew.at(host) as site:
+            seen = _look_at_follower(job, site)
+        if seen.aborted:
+            return _try_again(job, crew, f"{host.name}: {seen.aborted}", avoid=[host])
+        if seen.port is None:
+            return turns.give_back(job, look_in_s=LOOK_S)
+        ports[site.label] = seen.port
+    with crew.at(crew.lead) as site:
+        _leave_supervisor(job, site, plans_of_round(job, crew, ports)[site.label])
     turns.change(job, step_started=True, journal_offset=0, failures=0)
-    turns.give_back(job, look_in_s=LOOK_S)
+    return turns.give_back(job, look_in_s=LOOK_S)
 
 
-def _look(job: Job, transport: Transport, agent: Agent) -> None:
-    status = agent.status(str(job.pk), step_id(job), job.journal_offset)
-    seen = intake.take_in(job, transport, status["events"])
+def _look_at_follower(job: Job, site: Site) -> intake.Seen:
+    """From the beginning each time: its journal is short until its lead comes."""
+    status = site.agent.status(str(job.pk), step_id(job), 0)
+    seen = intake.take_in(job, site, status)
+    builds.read_logs(job, site)
+    if not status["alive"] and not seen.aborted:
+        seen.aborted = _why_dead(status)
+    return seen
+
+
+def _leave_supervisor(job: Job, site: Site, plan: bytes) -> None:
+    site.transport.put(plan, f"jobs/{job.pk}/{step_id(job)}/plan.json", mode=0o600)
+    site.agent.start(str(job.pk), step_id(job))
+
+
+def _look(job: Job, crew: Crew) -> float | None:
+    with crew.at(crew.lead) as site:
+        status = site.agent.status(str(job.pk), step_id(job), job.journal_offset)
+        seen = intake.take_in(job, site, status)
+        builds.read_logs(job, site)
     turns.change(job, journal_offset=status["offset"], failures=0, message="", **seen.changes)
-    note_host_seen(host=job.host)
+    note_host_seen(host=crew.lead)
     if seen.round_done:
-        _after_round(job)
-    elif seen.aborted or not status["alive"]:
-        _attempt_lost(job, seen.aborted or _why_dead(status))
-    else:
-        turns.give_back(job, look_in_s=max(LOOK_S, seen.quiet_s))
+        return _after_round(job, crew, seen.lost)
+    if seen.aborted or not status["alive"]:
+        reason = seen.aborted or _why_dead(status)
+        return _try_again(job, crew, f"the agent on {crew.lead.name} ended early: {reason}")
+    return turns.give_back(job, look_in_s=max(LOOK_S, seen.quiet_s))
 
 
 def _why_dead(status: dict[str, object]) -> str:
     return "it was killed, or the host restarted" if status["started"] else "it never started"
 
 
-def _after_round(job: Job) -> None:
+def _after_round(job: Job, crew: Crew, lost: list[str]) -> float | None:
     reason = reason_to_stop(intake.failed_trials(job))
     if reason:
-        turns.end_job(job, JobState.FAILED, reason)
-        return
+        return _end(job, crew, JobState.FAILED, reason)
     left = job.trials.filter(state="planned").order_by("position")
-    if after_round(planned_left=left.count()) is Action.FINISH:
-        turns.end_job(job, JobState.FINISHED, "")
-        return
     following = left.first()
-    assert following is not None
-    turns.change(job, round=following.round, step_started=False, journal_offset=0)
-    turns.give_back(job, look_in_s=0)
-
-
-def _attempt_lost(job: Job, reason: str) -> None:
-    """The supervisor is gone in mid-round: what is still planned is tried again, with a cap."""
-    if job.attempt >= MAX_ATTEMPTS:
-        turns.end_job(
-            job,
-            JobState.FAILED,
-            f"the agent on {job.host.name} ended {job.attempt} times before its round was over: "
-            f"{reason}; see supervisor.log below {job.host.work_dir}/jobs/{job.pk} on the host",
-        )
-        return
-    logger.warning("job %s: attempt %s lost: %s", job.pk, job.attempt, reason)
+    if after_round(planned_left=left.count()) is Action.FINISH or following is None:
+        return _end(job, crew, JobState.FINISHED, "")
+    if following.round == job.round:
+        why = lost[0] if lost else "it left trials of its round out"
+        return _try_again(job, crew, f"{crew.lead.name}: {why}", avoid=[crew.lead])
     turns.change(
         job,
-        attempt=job.attempt + 1,
+        round=following.round,
         step_started=False,
+        followers_started=False,
         journal_offset=0,
-        current_trial=None,
-        message=f"attempt {job.attempt} was lost: {reason}; trying again",
     )
-    turns.give_back(job, look_in_s=LOOK_S)
+    return turns.give_back(job, look_in_s=0)
 
 
-def _cancel(job: Job, transport: Transport, agent: Agent) -> None:
-    if job.step_started:
-        agent.stop(str(job.pk), step_id(job))
-        status = agent.status(str(job.pk), step_id(job), job.journal_offset)
-        intake.take_in(job, transport, status["events"])
-    turns.end_job(job, JobState.CANCELLED, "cancelled; what was measured until then is kept")
+def _cancel(job: Job, crew: Crew) -> float | None:
+    told = _stop_everywhere(job, crew)
+    if job.step_started and crew.lead in told:
+        with crew.at(crew.lead) as site:
+            status = site.agent.status(str(job.pk), step_id(job), job.journal_offset)
+            intake.take_in(job, site, status)
+    message = "cancelled; what was measured until then is kept"
+    silent = [host.name for host in crew.hosts if host not in told]
+    if silent:
+        message += f"; {', '.join(silent)} could not be told and stops by itself"
+    turns.end_job(job, JobState.CANCELLED, message)
+    return None
 
 
-def _host_failed(job: Job, action: Action, error: HostError) -> None:
-    """Transient failures are tried again after a while, with a cap; others end the job."""
-    note_host_error(host=job.host, error=error)
+def _end(job: Job, crew: Crew, state: JobState, message: str) -> float | None:
+    """The job is over. On its hosts the round has ended by itself, or is ended now."""
+    if state != JobState.FINISHED:
+        _stop_everywhere(job, crew)
+    turns.end_job(job, state, message)
+    return None
+
+
+def _try_again(
+    job: Job, crew: Crew, reason: str, *, avoid: list[Host] | None = None
+) -> float | None:
+    """Hosts failed, and not what was measured: the next attempt, with a cap."""
+    _stop_everywhere(job, crew)
+    if job.attempt >= MAX_ATTEMPTS:
+        message = f"given up after {job.attempt} attempts; the last: {reason}"
+        turns.end_job(job, JobState.FAILED, message)
+        return None
+    wait_s = retry_s(job.attempt)
+    logger.warning("job %s: attempt %s lost: %s", job.pk, job.attempt, reason)
+    turns.put_back(
+        job,
+        f"attempt {job.attempt} of {MAX_ATTEMPTS} was lost: {reason}; trying again",
+        wait_s=wait_s,
+        avoid=[host.pk for host in avoid or []],
+    )
+    return None
+
+
+def _stop_everywhere(job: Job, crew: Crew) -> list[Host]:
+    """Ends the job's round on each host that can be reached; those hosts."""
+    told = []
+    started = job.step_started or job.followers_started
+    for host in crew.hosts:
+        with contextlib.suppress(HostError), crew.at(host) as site:
+            if started:
+                site.agent.stop(str(job.pk), step_id(job))
+            told.append(host)
+    return told
+
+
+def _host_failed(job: Job, crew: Crew, error: HostError) -> float | None:
+    """Transient failures are tried again in place at first, then from the queue; others end it."""
+    host = crew.last or crew.lead
+    note_host_error(host=host, error=error)
     failures = job.failures + 1
     cap = MAX_LOOK_FAILURES if job.step_started else MAX_CONNECT_FAILURES
-    if action is Action.CANCEL:
-        message = f"cancelled; {job.host.name} could not be told ({error}) and stops by itself"
-        turns.end_job(job, JobState.CANCELLED, message)
-    elif not error.transient or failures >= cap:
-        turns.end_job(job, JobState.FAILED, f"{job.host.name}: {error}")
-    else:
-        again = f"{error}; trying again ({failures} of {cap})"
+    if error.transient and failures < cap:
+        again = f"{host.name}: {error}; trying again ({failures} of {cap})"
         turns.change(job, failures=failures, message=again[:2000])
-        turns.give_back(job, look_in_s=backoff_s(failures))
-        logger.warning("job %s at %s: %s", job.pk, utc_now().isoformat(), again)
+        logger.warning("job %s: %s", job.pk, again)
+        return turns.give_back(job, look_in_s=backoff_s(failures))
+    if error.transient or turns.has_other_hosts(job, host):
+        return _try_again(job, crew, f"{host.name}: {error}", avoid=[host])
+    return _end(job, crew, JobState.FAILED, f"{host.name}: {error}")
 
 
 _ACTIONS = {
     Action.PREPARE: _prepare,
+    Action.START_FOLLOWERS: _start_followers,
     Action.START: _start,
     Action.LOOK: _look,
     Action.CANCEL: _cancel,

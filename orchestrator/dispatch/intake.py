@@ -1,40 +1,60 @@
 """Taking in what the agent's journal tells: phases, finished trials, failures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from agents.hostagent.protocol import TRIAL_FILES
+from agents.hostagent.protocol import INFRASTRUCTURE_FAILURES, TRIAL_FILES
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import NotFoundError
-from orchestrator.dispatch.plan import FailedTrial
+from orchestrator.dispatch import builds
+from orchestrator.dispatch.crew import Site
+from orchestrator.dispatch.plan import MAX_ATTEMPTS, FailedTrial
 from orchestrator.dispatch.rounds import step_id
 from orchestrator.results.services import fail_trial, store_trial
 from orchestrator.runs import turns
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState
-from orchestrator.transport.base import Transport
 
 FILE_LIMIT_BYTES = 64 * 1024 * 1024
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where events come from: the host, and the folder of the step's trials there."""
+
+    site: Site
+    folder: str
+    late: bool
+
+
 @dataclass(slots=True, kw_only=True)
 class Seen:
-    """What the new events of a journal add up to."""
+    """What the new events of a journal add up to.
+
+    `lost`: trials that the host spoilt, and why; they are still planned.
+    """
 
     changes: dict[str, Any] = field(default_factory=dict)
     quiet_s: float = 0.0
     round_done: bool = False
     aborted: str = ""
+    port: int | None = None
+    lost: list[str] = field(default_factory=list)
 
 
-def take_in(job: Job, transport: Transport, events: Sequence[Mapping[str, Any]]) -> Seen:
-    """Acts on each event in order; safe to be repeated with events that were seen before."""
+def take_in(job: Job, site: Site, status: Mapping[str, Any], *, late: bool = False) -> Seen:
+    """Acts on each event in order; safe to be repeated with events that were seen before.
+
+    `late`: the events are those of an attempt that was given up.
+    """
     seen = Seen()
-    for event in events:
-        _HANDLERS.get(str(event.get("event")), _ignore)(job, transport, event, seen)
+    step = step_id(job, back=1 if late else 0)
+    source = Source(site=site, folder=f"jobs/{job.pk}/{step}/trials", late=late)
+    for event in status["events"]:
+        _HANDLERS.get(str(event.get("event")), _ignore)(job, source, event, seen)
     return seen
 
 
@@ -51,57 +71,75 @@ def failed_trials(job: Job) -> list[FailedTrial]:
     ]
 
 
-def _trial_started(job: Job, _: Transport, event: Mapping[str, Any], seen: Seen) -> None:
+def _trial_started(job: Job, _: Source, event: Mapping[str, Any], seen: Seen) -> None:
     trial_id = UUID(str(event["trial"]))
     started = datetime.fromtimestamp(float(event["t"]), UTC)
     Trial.objects.filter(pk=trial_id, job=job, state=TrialState.PLANNED).update(started_at=started)
     seen.changes["current_trial"] = trial_id
 
 
-def _phase(_job: Job, _: Transport, event: Mapping[str, Any], seen: Seen) -> None:
+def _phase(_job: Job, _: Source, event: Mapping[str, Any], seen: Seen) -> None:
     seen.changes["phase"] = str(event["phase"])[:60]
     ends_at = float(event["t"]) + float(event.get("quiet_s") or 0)
     seen.quiet_s = max(0.0, ends_at - utc_now().timestamp())
 
 
-def _build_started(_job: Job, _: Transport, event: Mapping[str, Any], seen: Seen) -> None:
+def _build_started(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
     seen.changes["phase"] = f"building {str(event['commit'])[:10]}"
+    builds.note_started(job, source.site, event)
 
 
-def _trial_done(job: Job, transport: Transport, event: Mapping[str, Any], seen: Seen) -> None:
+def _build_done(job: Job, source: Source, event: Mapping[str, Any], _: Seen) -> None:
+    builds.note_done(job, source.site, event)
+
+
+def _build_failed(job: Job, source: Source, event: Mapping[str, Any], _: Seen) -> None:
+    builds.note_failed(job, source.site, event)
+
+
+def _listening(_job: Job, _: Source, event: Mapping[str, Any], seen: Seen) -> None:
+    seen.port = int(event["port"])
+
+
+def _trial_done(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
     trial = _planned(job, event)
     seen.quiet_s = 0.0
     if trial is not None:
-        store_trial(trial=trial, job=job, files=_files(job, transport, trial))
+        store_trial(trial=trial, job=job, files=_files(source, trial), late=source.late)
         # Fetching may take a while: the turn must not run out under it.
         turns.change(job)
 
 
-def _trial_failed(job: Job, transport: Transport, event: Mapping[str, Any], seen: Seen) -> None:
+def _trial_failed(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
     trial = _planned(job, event)
     seen.quiet_s = 0.0
-    if trial is not None:
-        message = str(event.get("message") or "")
-        output = str(event.get("output") or "").strip()
-        fail_trial(
-            trial=trial,
-            job=job,
-            code=str(event.get("code") or "internal"),
-            message=f"{message}\n{output}".strip(),
-            files=_files(job, transport, trial),
-        )
+    if trial is None:
+        return
+    code = str(event.get("code") or "internal")
+    message = str(event.get("message") or "")
+    if code in INFRASTRUCTURE_FAILURES and (source.late or job.attempt < MAX_ATTEMPTS):
+        seen.lost.append(message)
+        return
+    output = str(event.get("output") or "").strip()
+    fail_trial(
+        trial=trial,
+        job=job,
+        code=code,
+        message=f"{message}\n{output}".strip(),
+        files=_files(source, trial),
+    )
 
 
-def _round_done(_job: Job, _: Transport, _event: Mapping[str, Any], seen: Seen) -> None:
+def _round_done(_job: Job, _: Source, _event: Mapping[str, Any], seen: Seen) -> None:
     seen.round_done = True
     seen.changes["current_trial"] = None
 
 
-def _aborted(_job: Job, _: Transport, event: Mapping[str, Any], seen: Seen) -> None:
+def _aborted(_job: Job, _: Source, event: Mapping[str, Any], seen: Seen) -> None:
     seen.aborted = str(event.get("reason") or "no reason given")
 
 
-def _ignore(_job: Job, _: Transport, _event: Mapping[str, Any], _seen: Seen) -> None:
+def _ignore(_job: Job, _: Source, _event: Mapping[str, Any], _seen: Seen) -> None:
     """An event that only people read in the journal, or one of a newer agent."""
 
 
@@ -114,12 +152,12 @@ def _planned(job: Job, event: Mapping[str, Any]) -> Trial | None:
     )
 
 
-def _files(job: Job, transport: Transport, trial: Trial) -> dict[str, bytes]:
-    folder = f"jobs/{job.pk}/{step_id(job)}/trials/{trial.pk}"
+def _files(source: Source, trial: Trial) -> dict[str, bytes]:
     files = {}
     for name in TRIAL_FILES:
+        path = f"{source.folder}/{trial.pk}/{name}"
         try:
-            files[name] = transport.get(f"{folder}/{name}", limit=FILE_LIMIT_BYTES)
+            files[name] = source.site.transport.get(path, limit=FILE_LIMIT_BYTES)
         except NotFoundError:
             continue
     return files
@@ -127,6 +165,9 @@ def _files(job: Job, transport: Transport, trial: Trial) -> dict[str, bytes]:
 
 _HANDLERS = {
     "build_started": _build_started,
+    "build_done": _build_done,
+    "build_failed": _build_failed,
+    "listening": _listening,
     "trial_started": _trial_started,
     "phase": _phase,
     "trial_done": _trial_done,

@@ -17,13 +17,15 @@ HOPELESS = frozenset(
 )
 #: So many failed trials of one commit, of whatever kind, end the job.
 MAX_FAILED_TRIALS = 3
-MAX_ATTEMPTS = 3
+#: A job is started so often at most when it is its hosts that fail.
+MAX_ATTEMPTS = 4
 MAX_CONNECT_FAILURES = 3
 MAX_LOOK_FAILURES = 10
 
 
 class Action(StrEnum):
     PREPARE = "prepare"
+    START_FOLLOWERS = "start followers"
     START = "start"
     LOOK = "look"
     CANCEL = "cancel"
@@ -33,11 +35,13 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Where a job stands: its state, and whether its current round was started on the host."""
+    """Where a job stands: its state, and on which hosts its current round was started."""
 
     state: str
     step_started: bool
     cancel_requested: bool
+    has_followers: bool = False
+    followers_started: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +59,11 @@ def next_action(step: Step) -> Action:
         return Action.CANCEL
     if step.state == "preparing":
         return Action.PREPARE
-    return Action.LOOK if step.step_started else Action.START
+    if step.step_started:
+        return Action.LOOK
+    if step.has_followers and not step.followers_started:
+        return Action.START_FOLLOWERS
+    return Action.START
 
 
 def after_round(*, planned_left: int) -> Action:
@@ -75,21 +83,11 @@ def reason_to_stop(failed: Sequence[FailedTrial]) -> str | None:
     return None
 
 
+def retry_s(attempt: int) -> float:
+    """Seconds in the queue after the so many-th attempt (1 or more) was lost: 4, 16, 64, 256."""
+    return min(300.0, 4.0**attempt)
+
+
 def backoff_s(failures: int) -> float:
     """Seconds to wait after the so many-th failure in a row (1 or more): 2, 4, 8 … at most 30."""
     return min(30.0, 2.0**failures)
-
-
-def cpu_sets(logical: int | None) -> tuple[list[int] | None, list[int] | None]:
-    """Disjoint CPUs for the server and for the load tool, on a host with `logical` CPUs.
-
-    One CPU, or an unknown number, cannot be divided. From three on, CPU 0 is left to the rest
-    of the machine.
-    """
-    if logical is None or logical < 2:
-        return None, None
-    if logical == 2:
-        return [0], [1]
-    usable = list(range(1, logical))
-    half = len(usable) // 2
-    return usable[:half], usable[half:]

@@ -1,104 +1,250 @@
-"""The plan of one round, as the agent gets it (`plan.json`; see agents/hostagent/protocol.py)."""
+"""The plan of one round, as the agents get it (`plan.json`; see agents/hostagent/protocol.py)."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from agents.hostagent.protocol import SCHEMA
+from orchestrator.benchmarks.limits import Limits
 from orchestrator.benchmarks.loads import load_spec_of
 from orchestrator.benchmarks.matrix import fill
+from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.selectors import spec_of
-from orchestrator.benchmarks.spec import Spec
+from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.core.ids import digest_of
-from orchestrator.dispatch.plan import cpu_sets
+from orchestrator.dispatch.cpus import Share, allot
+from orchestrator.dispatch.crew import Crew
 from orchestrator.dispatch.tools import tool_path
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.selectors import latest_snapshot
 from orchestrator.loadtools.registry import TOOLS
-from orchestrator.runs.models import Job, Trial
+from orchestrator.runs.models import HostRole, Job, Trial
 from orchestrator.runs.states import TrialState
 
 SILENCE_S = 600.0
+SERVER, TOOL = "server", "tool"
+Facts = Mapping[str, Any]
+Cpus = Mapping[str, list[int] | None]
 
 
-def step_id(job: Job) -> str:
-    return f"a{job.attempt}-r{job.round}"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """What all trials of a job share: the definition, the hosts, what these said of themselves."""
+
+    spec: Spec
+    crew: Crew
+    facts: Mapping[str, Facts]
+
+    def facts_of(self, role: str) -> Facts:
+        return self.facts[self.crew.label_of(role)]
+
+
+def step_id(job: Job, *, back: int = 0) -> str:
+    """The name of the current round on hosts, or of the round that an earlier attempt was in."""
+    return f"a{job.attempt - back}-r{job.round}"
 
 
 def source_path(sha: str) -> str:
     return f"sources/{sha}.tar.gz"
 
 
-def plan_of_round(job: Job) -> bytes:
-    """The plan of the job's current round: its trials that are still to be measured."""
+def repository_id(project: Project) -> str:
+    """The name of a project's repository on hosts."""
+    return digest_of(project.repository_url)[:16]
+
+
+def hosts_that_build(spec: Spec, crew: Crew) -> list[Host]:
+    """The hosts that run something out of a commit: the server, or a service."""
+    roles = {HostRole.TARGET.value, *(service.role for service in spec.services.values())}
+    return [host for host in crew.hosts if any(crew.roles[role] == host for role in roles)]
+
+
+def plans_of_round(job: Job, crew: Crew, ports: Mapping[str, int]) -> dict[str, bytes]:
+    """For each host's label the plan of the job's current round: its trials still to be measured.
+
+    `ports`: where the followers that are named listen for their lead.
+    """
     spec = spec_of(job.run.definition)
+    facts = {crew.label(host): _facts(host) for host in crew.hosts}
+    stage = Stage(spec=spec, crew=crew, facts=facts)
     trials = list(
         job.trials.filter(round=job.round, state=TrialState.PLANNED)
         .select_related("case", "variant__commit")
         .order_by("position")
     )
+    plan = _shared(job, stage, trials, ports)
+    return {
+        crew.label(host): json.dumps(
+            {**plan, "self": crew.label(host), "tuning": host.tuning}, indent=1
+        ).encode()
+        for host in crew.hosts
+    }
+
+
+def _facts(host: Host) -> Facts:
+    snapshot = latest_snapshot(host)
+    return snapshot.facts if snapshot else {}
+
+
+def _shared(
+    job: Job, stage: Stage, trials: list[Trial], ports: Mapping[str, int]
+) -> dict[str, Any]:
+    crew = stage.crew
     longest = max((trial.expected_s for trial in trials), default=0.0)
-    facts = job.snapshot.facts if job.snapshot else {}
-    return json.dumps(
-        {
-            "schema": SCHEMA,
-            "job": str(job.pk),
-            "step": step_id(job),
-            "silence_s": max(SILENCE_S, 3 * longest),
-            "builds": _builds(spec, trials),
-            "trials": [_trial(spec, facts, trial) for trial in trials],
+    cpus = _cpus(stage)
+    return {
+        "schema": SCHEMA,
+        "job": str(job.pk),
+        "step": step_id(job),
+        "silence_s": max(SILENCE_S, 3 * longest),
+        "lead": crew.label(crew.lead),
+        "secret": job.secret if len(crew.hosts) > 1 else None,
+        "hosts": {
+            crew.label(host): {"address": crew.address(host), "port": ports.get(crew.label(host))}
+            for host in crew.hosts
         },
-        indent=1,
-    ).encode()
+        "builds": _builds(job, stage, trials),
+        "trials": [_trial(stage, cpus, trial) for trial in trials],
+    }
 
 
-def _builds(spec: Spec, trials: list[Trial]) -> list[dict[str, Any]]:
+def _builds(job: Job, stage: Stage, trials: list[Trial]) -> list[dict[str, Any]]:
+    """One entry a commit and way of getting it: by git, or from an archive where there is none."""
+    spec, crew = stage.spec, stage.crew
+    labels = [crew.label(host) for host in hosts_that_build(spec, crew)]
+    with_git = [label for label in labels if has_git(stage.facts[label])]
+    without = [label for label in labels if label not in with_git]
+    repository = repository_id(job.run.definition.benchmark.project)
     return [
         {
             "commit": sha,
-            "source": source_path(sha),
-            "tree": _tree(spec, sha),
+            "source": source,
+            "tree": _tree(stage, sha),
+            "on": on,
             "steps": spec.subject.build,
             "env": spec.subject.env,
             "timeout_s": spec.subject.build_timeout_s,
         }
         for sha in dict.fromkeys(trial.variant.commit.sha for trial in trials)
+        for on, source in (
+            (with_git, {"repository": repository}),
+            (without, {"archive": source_path(sha)}),
+        )
+        if on
     ]
 
 
-def _tree(spec: Spec, sha: str) -> str:
-    """A build is shared by all that build the commit by the same recipe."""
-    recipe = digest_of([spec.subject.build, spec.subject.env])
-    return f"builds/{sha}-{recipe[:16]}"
+def has_git(facts: Facts) -> bool:
+    return bool((facts.get("tools") or {}).get("git"))
 
 
-def _trial(spec: Spec, facts: dict[str, Any], trial: Trial) -> dict[str, Any]:
-    parameters = trial.case.parameters
+def _tree(stage: Stage, sha: str) -> str:
+    """A build is shared by all that build the commit by the same recipe with the same tools."""
+    facts = stage.facts_of(HostRole.TARGET)
+    machine = [facts.get(name) for name in ("system", "machine", "python", "languages")]
+    inputs = digest_of([stage.spec.subject.build, stage.spec.subject.env, machine])
+    return f"builds/{sha}-{inputs[:16]}"
+
+
+def _cpus(stage: Stage) -> Cpus:
+    """The CPUs of every process, by its name; names of services do not clash with ours."""
+    spec, crew = stage.spec, stage.crew
+    places = [
+        (HostRole.TARGET.value, Share(name=SERVER, cpus=spec.limits.target.cpus)),
+        (HostRole.GENERATOR.value, Share(name=TOOL, cpus=spec.limits.generator.cpus)),
+        *(
+            (service.role, Share(name=f"service:{name}", cpus=service.limits.cpus))
+            for name, service in spec.services.items()
+            if service.limits.cpus is not None
+        ),
+    ]
+    found: dict[str, list[int] | None] = {}
+    for host in crew.hosts:
+        shares = [share for role, share in places if crew.roles[role] == host]
+        logical = stage.facts[crew.label(host)].get("threads")
+        found.update(allot(logical, shares, pin=spec.pin_cpus))
+    return found
+
+
+def _trial(stage: Stage, cpus: Cpus, trial: Trial) -> dict[str, Any]:
+    spec, parameters = stage.spec, trial.case.parameters
     load = load_spec_of(spec, parameters)
-    logical = facts.get("threads") or facts.get("logical_cpus")
-    server_cpus, tool_cpus = cpu_sets(logical) if spec.pin_cpus else (None, None)
     sha = trial.variant.commit.sha
     tool = spec.load.tool
-    invocations = TOOLS[tool].invocations(load, len(tool_cpus or []) or logical or 1)
+    facts = stage.facts_of(HostRole.GENERATOR)
+    threads = len(cpus.get(TOOL) or []) or facts.get("threads") or 1
     return {
         "id": str(trial.pk),
-        "tree": _tree(spec, sha),
+        "tree": _tree(stage, sha),
         "commit": sha,
-        "server": {
-            "argv": [fill(word, parameters) for word in spec.subject.start],
-            "env": {key: fill(word, parameters) for key, word in spec.subject.env.items()},
-            "cpus": server_cpus,
-            "port": spec.subject.port,
-        },
+        "server": _server(stage, cpus, parameters),
         "ready": {
             "path": spec.subject.ready.path,
             "status": spec.subject.ready.status,
             "body": spec.subject.ready.body,
             "timeout_s": spec.subject.ready.timeout_s,
         },
+        "services": _services(stage, cpus, parameters),
         "loads": [
             {"argv": list(each.argv), "kind": each.kind, "wall_limit_s": each.wall_limit_s}
-            for each in invocations
+            for each in TOOLS[tool].invocations(load, threads)
         ],
-        "tool": {"name": tool, "path": tool_path(tool, facts)[0], "cpus": tool_cpus},
+        "tool": {
+            "name": tool,
+            "path": tool_path(tool, dict(facts))[0],
+            "limits": _limits(spec.limits.generator, cpus.get(TOOL)),
+        },
         "warmup_s": load.warmup_s if load.duration_s is not None else 0.0,
         "cooldown_s": spec.cooldown_s,
         "expected_s": trial.expected_s,
+    }
+
+
+def _server(stage: Stage, cpus: Cpus, parameters: Mapping[str, Scalar]) -> dict[str, Any]:
+    subject = stage.spec.subject
+    return {
+        "on": stage.crew.label_of(HostRole.TARGET),
+        "argv": [fill(word, parameters) for word in subject.start],
+        "env": {key: fill(word, parameters) for key, word in subject.env.items()},
+        "limits": _limits(stage.spec.limits.target, cpus.get(SERVER)),
+        "port": subject.port,
+    }
+
+
+def _services(stage: Stage, cpus: Cpus, parameters: Mapping[str, Scalar]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "on": stage.crew.label_of(service.role),
+            "count": service.count,
+            "argv": [fill(word, parameters) for word in service.start],
+            "env": {key: fill(word, parameters) for key, word in service.env.items()},
+            "limits": _limits(service.limits, _service_cpus(stage, cpus, name)),
+            "port": service.port,
+            "ready": {
+                "path": service.ready.path,
+                "status": service.ready.status,
+                "timeout_s": service.ready.timeout_s,
+            },
+        }
+        for name, service in stage.spec.services.items()
+    ]
+
+
+def _service_cpus(stage: Stage, cpus: Cpus, name: str) -> list[int] | None:
+    """A service without CPUs of its own shares the server's, and never takes the load tool's."""
+    own = cpus.get(f"service:{name}")
+    if own is not None:
+        return own
+    beside = stage.crew.roles[stage.spec.services[name].role] == stage.crew.roles[HostRole.TARGET]
+    return cpus.get(SERVER) if beside else None
+
+
+def _limits(limits: Limits, cpus: list[int] | None) -> dict[str, Any]:
+    return {
+        "cpus": cpus,
+        "cpu_quota": limits.cpu_quota,
+        "memory_bytes": limits.memory,
+        "open_files": limits.open_files,
     }

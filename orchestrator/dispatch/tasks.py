@@ -9,7 +9,7 @@ from orchestrator.accounts.selectors import member_for_user
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import PitwallError
 from orchestrator.dispatch import engine
-from orchestrator.runs import schedules, turns
+from orchestrator.runs import leasing, schedules, turns
 from orchestrator.runs.models import Schedule, Trigger
 from orchestrator.runs.services import RunRequest, create_run
 
@@ -18,27 +18,46 @@ logger = logging.getLogger(__name__)
 ADVANCE = "orchestrator.dispatch.tasks.advance"
 
 
+#: A job that is late by so much was forgotten by its worker, or its message was lost.
+OVERDUE_S = 2.0
+#: A look that is due so soon is ordered by the look before; later ones are left to the pump.
+SOON_S = 30.0
+
+
 @shared_task(name="orchestrator.dispatch.tasks.pump")
 def pump() -> None:
     """Gives free hosts to queued jobs, and wakes every job that is due."""
-    turns.lease_queued_jobs()
-    for job_id in turns.due_jobs():
-        # A message that was not taken up soon is worthless: the next tick sends another.
-        advance.apply_async(args=[str(job_id)], expires=10)
+    for job_id in leasing.lease_queued_jobs():
+        wake_job(job_id)
+    for job_id in turns.due_jobs(late_by_s=OVERDUE_S):
+        wake_job(job_id)
 
 
 @shared_task(name=ADVANCE)
 def advance(job_id: str) -> None:
     """Takes a job as many steps further as can be done without waiting."""
+    wait_s: float | None = 0.0
     for _ in range(4):
-        if not engine.advance(UUID(job_id)):
+        wait_s = engine.advance(UUID(job_id))
+        if wait_s is None:
+            # The job may have ended: its hosts are free for the next ones.
+            pump.apply_async(expires=2)
             return
+        if wait_s > 0:
+            break
+    if wait_s is not None and wait_s < SOON_S:
+        wake_job(UUID(job_id), in_s=wait_s)
+
+
+def wake_job(job_id: UUID, *, in_s: float = 0.0) -> None:
+    """A message that was not taken up soon is worthless: the pump's next tick sends another."""
+    advance.apply_async(args=[str(job_id)], countdown=in_s, expires=in_s + 10)
 
 
 @shared_task(name="orchestrator.dispatch.tasks.sweep")
 def sweep() -> None:
     """Releases what was left behind; a dead worker's turn runs out by itself."""
-    released = turns.release_stale_leases()
+    released = leasing.release_stale_leases()
     if released:
         logger.warning("released %s leases of ended jobs", released)
 

@@ -54,7 +54,7 @@ def blocks_of(
     rows = trials.values_list(
         "pk",
         "job_id",
-        "job__host_id",
+        "host_id",
         "case_id",
         "round",
         "variant__commit_id",

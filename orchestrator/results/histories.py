@@ -45,7 +45,7 @@ def history_of(
     rows = Measurement.objects.filter(
         metric__key=metric_key,
         trial__case=case,
-        trial__job__host=host,
+        trial__host=host,
         trial__job__run__team=member.team,
         trial__job__run__definition__benchmark=benchmark,
         trial__validity__in=[Validity.VALID, Validity.SUSPECT],

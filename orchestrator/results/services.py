@@ -17,11 +17,12 @@ from orchestrator.runs.states import TrialState
 from orchestrator.stats import histogram as stats_histogram
 
 
-def store_trial(*, trial: Trial, job: Job, files: Mapping[str, bytes]) -> bool:
+def store_trial(*, trial: Trial, job: Job, files: Mapping[str, bytes], late: bool = False) -> bool:
     """Takes in a finished trial: readings, distributions, raw files, provenance.
 
-    False where it was taken in before: the guarded UPDATE of the trial decides, so that a result
-    fetched twice is stored once. Output that cannot be read fails the trial; the files are kept.
+    `late`: it arrives after its attempt was given up. False where it was taken in before: the
+    guarded UPDATE of the trial decides, so that a result fetched twice is stored once. Output that
+    cannot be read fails the trial; the files are kept.
     """
     try:
         result = json.loads(files["result.json"])
@@ -40,7 +41,7 @@ def store_trial(*, trial: Trial, job: Job, files: Mapping[str, bytes]) -> bool:
             reasons=[f"{each.code}: {each.message}" for each in reading.validity.reasons],
             started_at=_instant(result.get("started_at")),
             ended_at=_instant(result.get("ended_at")),
-            provenance=_provenance(job, trial, result),
+            provenance=_provenance(job, trial, result, late=late),
         ):
             return False
         _store_readings(trial, reading)
@@ -63,7 +64,7 @@ def fail_trial(
 
 def _claim(trial: Trial, job: Job, **changes: Any) -> bool:
     planned = Trial.objects.filter(pk=trial.pk, job=job, state=TrialState.PLANNED)
-    return bool(planned.update(attempt=job.attempt, **changes))
+    return bool(planned.update(attempt=job.attempt, host=job.host, **changes))
 
 
 def _read(trial: Trial, files: Mapping[str, bytes], result: dict[str, Any]) -> TrialReading:
@@ -111,18 +112,19 @@ def _store_files(trial: Trial, files: Mapping[str, bytes]) -> None:
     )
 
 
-def _provenance(job: Job, trial: Trial, result: dict[str, Any]) -> dict[str, Any]:
+def _provenance(job: Job, trial: Trial, result: dict[str, Any], *, late: bool) -> dict[str, Any]:
     """What the trial was made of. Larger parts (samples) stay in the raw result.json."""
     kept = (
         "argv", "tool", "server_argv", "port", "rc", "signal", "wall_s", "load_started_at",
-        "load_ended_at", "load_before", "usage", "hung", "server_exit",
+        "load_ended_at", "load_before", "usage", "hung", "server_exit", "limits", "peer_gap_s",
     )  # fmt: skip
     return {
         **{key: result.get(key) for key in kept},
         "commit": trial.variant.commit.sha,
         "definition": str(job.run.definition_id),
         "definition_digest": job.run.definition.digest,
-        "host": job.host.name,
+        "hosts": {place.role: place.host.name for place in job.placements.all() if place.host},
+        "late": late,
         "host_snapshot": job.snapshot_id,
         "host_fingerprint": job.snapshot.fingerprint if job.snapshot else None,
         "design_seed": job.run.seed,

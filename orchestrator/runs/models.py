@@ -151,6 +151,7 @@ class Job(models.Model):
     attempt = models.PositiveSmallIntegerField(default=1)
     failures = models.PositiveSmallIntegerField(default=0)
     round = models.PositiveSmallIntegerField(default=0)
+    followers_started = models.BooleanField(default=False)
     step_started = models.BooleanField(default=False)
     journal_offset = models.PositiveBigIntegerField(default=0)
     current_trial = models.UUIDField(null=True, blank=True)
@@ -307,9 +308,7 @@ class Build(models.Model):
         ordering = ["started_at"]
         constraints = [
             _known("state", BuildState, "build_state_known"),
-            models.UniqueConstraint(
-                fields=["job", "host", "commit", "started_at"], name="build_once"
-            ),
+            models.UniqueConstraint(fields=["job", "host", "commit"], name="build_once"),
         ]
 
     def __str__(self) -> str:

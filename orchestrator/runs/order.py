@@ -29,5 +29,24 @@ def trial_order(cases: int, variants: int, rounds: int, seed: int) -> list[Slot]
     return order
 
 
+#: A job is sized to last about so long, so that others get the host in between.
+JOB_S = 600.0
+
+
+def parts_of(case_s: Sequence[float], limit_s: float = JOB_S) -> list[range]:
+    """The cases of each job: neighbours that last at most `limit_s` together, at least one.
+
+    `case_s`: for each case, how long all its trials last.
+    """
+    parts, begin, total = [], 0, 0.0
+    for at, seconds in enumerate(case_s):
+        if at > begin and total + seconds > limit_s:
+            parts.append(range(begin, at))
+            begin, total = at, 0.0
+        total += seconds
+    parts.append(range(begin, len(case_s)))
+    return parts
+
+
 def _shuffled(items: Sequence[int], chance: random.Random) -> list[int]:
     return chance.sample(items, len(items))

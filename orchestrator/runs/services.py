@@ -1,6 +1,7 @@
 """Writes of runs: asking for one, looking at what it would cost, cancelling it."""
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -18,11 +19,22 @@ from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.core.ids import digest_of
-from orchestrator.fleet import selectors as fleet
-from orchestrator.fleet.models import Host, HostState
+from orchestrator.fleet.models import HELD, HostState
 from orchestrator.runs import selectors
-from orchestrator.runs.models import IdempotencyKey, Job, Run, Schedule, Trial, Trigger, Variant
-from orchestrator.runs.order import trial_order
+from orchestrator.runs.models import (
+    HostRole,
+    IdempotencyKey,
+    Job,
+    Placement,
+    Priority,
+    Run,
+    Schedule,
+    Trial,
+    Trigger,
+    Variant,
+)
+from orchestrator.runs.order import parts_of, trial_order
+from orchestrator.runs.placements import Roles, place_job, roles_asked
 from orchestrator.runs.states import (
     JOB_ACTIVE,
     JOB_ENDED,
@@ -37,29 +49,40 @@ MAX_TRIALS = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """What somebody wants measured; refs are branches, tags or hashes."""
+    """What somebody wants measured; refs are branches, tags or hashes.
+
+    Without a baseline it is the first parent of the first contender: it is measured along with it,
+    in the same blocks. `hosts` are placements of one host that plays every role; `placements` name
+    a host for each role (see runs/placements.py).
+    """
 
     benchmark: str
-    baseline: str
     contenders: tuple[str, ...]
-    hosts: tuple[str, ...]
+    baseline: str = ""
+    hosts: tuple[str, ...] = ()
+    placements: tuple[Mapping[str, str], ...] = ()
     rounds: int | None = None
     project: str | None = None
+    priority: str = "normal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
     """A request that can be carried out, and what it would take.
 
-    `trial_s`: how long one trial of each case is expected to take, in matrix order.
+    `trial_s`: how long one trial of each case is expected to take, in matrix order. `parts`: the
+    cases (their places in that order) of each job of a placement. `job_s`: what one placement is
+    busy for in all.
     """
 
     definition: Definition
     spec: Spec
     commits: tuple[Commit, ...]
-    hosts: tuple[Host, ...]
+    placements: tuple[Roles, ...]
     rounds: int
+    priority: int
     trial_s: tuple[float, ...]
+    parts: tuple[range, ...]
     trial_count: int
     job_s: float
     warnings: tuple[str, ...]
@@ -68,17 +91,29 @@ class RunPlan:
     def case_count(self) -> int:
         return len(self.trial_s)
 
+    @property
+    def job_count(self) -> int:
+        return len(self.parts) * len(self.placements)
 
-def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
-    """What `request` means and costs; NotFoundError or InvalidRequestError where it cannot be."""
+    @property
+    def machine_s(self) -> float:
+        """Of all hosts together."""
+        return self.job_s * sum(len(roles) for roles in self.placements)
+
+
+def plan_run(*, member: Member, request: RunRequest, alone: bool = False) -> RunPlan:
+    """What `request` means and costs; NotFoundError or InvalidRequestError where it cannot be.
+
+    `alone`: the baseline may come without contenders.
+    """
     benchmark = benchmarks.benchmark_for(member, request.benchmark, request.project)
     definition = benchmarks.latest_definition(benchmark)
     spec = benchmarks.spec_of(definition)
     rounds = request.rounds if request.rounds is not None else spec.rounds
     if not 1 <= rounds <= 100:
         raise InvalidRequestError("expected 1 to 100 rounds", field="rounds")
-    hosts = _usable_hosts(member, request.hosts)
-    commits = _commits(benchmark, request)
+    placements = roles_asked(member, request.hosts, request.placements, spec.roles)
+    commits = _commits(benchmark, request, alone=alone)
     times = [expected_trial_s(spec, load_spec_of(spec, case.parameters)) for case in expand(spec)]
     trial_count = len(times) * len(commits) * rounds
     if trial_count > MAX_TRIALS:
@@ -86,16 +121,19 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
             f"that would be {trial_count} trials a host; at most {MAX_TRIALS} are allowed: "
             "take fewer cases, commits or rounds"
         )
+    case_s = [each * len(commits) * rounds for each in times]
     return RunPlan(
         definition=definition,
         spec=spec,
         commits=commits,
-        hosts=hosts,
+        placements=placements,
         rounds=rounds,
+        priority=_priority(request.priority),
         trial_s=tuple(times),
-        trial_count=trial_count * len(hosts),
-        job_s=sum(times) * len(commits) * rounds,
-        warnings=_warnings(rounds, hosts),
+        parts=tuple(parts_of(case_s)),
+        trial_count=trial_count * len(placements),
+        job_s=sum(case_s),
+        warnings=_warnings(rounds, placements, alone=alone),
     )
 
 
@@ -107,9 +145,9 @@ def create_run(
     schedule: Schedule | None = None,
     seed: int | None = None,
 ) -> Run:
-    """Queues a run with one job a host and all its trials planned."""
+    """Queues a run, its jobs of some minutes each, and all its trials."""
     member.require(Role.MEMBER, to="start a run")
-    plan = plan_run(member=member, request=request)
+    plan = plan_run(member=member, request=request, alone=trigger == Trigger.GOLDEN)
     with transaction.atomic():
         run = Run.objects.create(
             team=member.team,
@@ -118,6 +156,7 @@ def create_run(
             requested_by=member.user,
             schedule=schedule,
             rounds=plan.rounds,
+            priority=plan.priority,
             seed=secrets.randbits(62) if seed is None else seed,
         )
         variants = Variant.objects.bulk_create(
@@ -125,8 +164,7 @@ def create_run(
             for place, commit in enumerate(plan.commits)
         )
         cases = cases_of(benchmark=plan.definition.benchmark, spec=plan.spec)
-        for host in plan.hosts:
-            _plan_job(run, host, plan.trial_s, cases, list(variants))
+        _plan_jobs(run, plan, cases, list(variants))
         record_audit(member=member, action="run.created", subject=run.pk)
     return run
 
@@ -192,25 +230,25 @@ def _same_request(found: IdempotencyKey, digest: str) -> Run:
     return found.run
 
 
-def _usable_hosts(member: Member, names: tuple[str, ...]) -> tuple[Host, ...]:
-    if not names:
-        raise InvalidRequestError("choose at least one host", field="hosts")
-    hosts = fleet.hosts_named(member, list(names))
-    for host in hosts:
-        if host.state in {HostState.UNCONFIRMED, HostState.DISABLED}:
-            raise InvalidRequestError(
-                f"{host.name} cannot be used: {host.get_state_display().lower()}", field="hosts"
-            )
-    return tuple(hosts)
+def _priority(name: str) -> int:
+    try:
+        return Priority[name.upper()].value
+    except KeyError as error:
+        known = ", ".join(each.name.lower() for each in Priority)
+        raise InvalidRequestError(
+            f"expected one of {known}, got {name!r}", field="priority"
+        ) from error
 
 
-def _commits(benchmark: Benchmark, request: RunRequest) -> tuple[Commit, ...]:
-    if not request.contenders:
+def _commits(benchmark: Benchmark, request: RunRequest, *, alone: bool) -> tuple[Commit, ...]:
+    if not request.contenders and not (alone and request.baseline):
         raise InvalidRequestError("name at least one commit to compare", field="contenders")
-    baseline = _commit(benchmark, request.baseline, "baseline")
-    found = [baseline]
-    for ref in request.contenders:
-        commit = _commit(benchmark, ref, "contenders")
+    contenders = [_commit(benchmark, ref, "contenders") for ref in request.contenders]
+    if request.baseline:
+        found = [_commit(benchmark, request.baseline, "baseline")]
+    else:
+        found = [_parent(benchmark, contenders[0])]
+    for ref, commit in zip(request.contenders, contenders, strict=True):
         if commit in found:
             raise InvalidRequestError(
                 f"{ref} is the commit {commit.short_sha}, which is in this run already",
@@ -220,6 +258,15 @@ def _commits(benchmark: Benchmark, request: RunRequest) -> tuple[Commit, ...]:
     return tuple(found)
 
 
+def _parent(benchmark: Benchmark, commit: Commit) -> Commit:
+    if not commit.parents:
+        raise InvalidRequestError(
+            f"{commit.short_sha} is the first commit and has no parent; name a baseline",
+            field="baseline",
+        )
+    return _commit(benchmark, commit.parents[0], "baseline")
+
+
 def _commit(benchmark: Benchmark, ref: str, field: str) -> Commit:
     try:
         return commit_of_ref(project=benchmark.project, ref=ref)
@@ -227,37 +274,52 @@ def _commit(benchmark: Benchmark, ref: str, field: str) -> Commit:
         raise InvalidRequestError(str(error), field=field) from error
 
 
-def _warnings(rounds: int, hosts: tuple[Host, ...]) -> tuple[str, ...]:
+def _warnings(rounds: int, placements: tuple[Roles, ...], *, alone: bool) -> tuple[str, ...]:
     found = []
-    if rounds < 5:
+    if rounds < 5 and not alone:
         found.append(
             f"with {rounds} rounds no verdict can be given; 5 is the least, 7 or more is better"
         )
-    found += [
-        f"{host.name} could not be reached the last time: {host.message}"
-        for host in hosts
-        if host.state == HostState.UNREACHABLE
-    ]
+    named = [one.host for roles in placements for one in roles.values() if one.host is not None]
+    for host in dict.fromkeys(named):
+        if host.state == HostState.UNREACHABLE:
+            found.append(f"{host.name} could not be reached the last time: {host.message}")
+        elif host.state in HELD:
+            state = host.get_state_display().lower()
+            found.append(f"{host.name} is {state} ({host.message}): the run waits for its release")
     return tuple(found)
 
 
-def _plan_job(
-    run: Run,
-    host: Host,
-    trial_s: tuple[float, ...],
-    cases: list[Case],
-    variants: list[Variant],
-) -> None:
-    job = Job.objects.create(run=run, host=host)
-    slots = trial_order(len(cases), len(variants), run.rounds, run.seed)
-    Trial.objects.bulk_create(
+def _plan_jobs(run: Run, plan: RunPlan, cases: list[Case], variants: list[Variant]) -> None:
+    """The rows of all jobs, placements and trials, with three statements in all."""
+    jobs: list[Job] = []
+    placements: list[Placement] = []
+    trials: list[Trial] = []
+    for roles in plan.placements:
+        for number, part in enumerate(plan.parts):
+            job = Job(run=run, host=roles[HostRole.TARGET].host)
+            mine = _planned_trials(job, plan, cases, variants, part, run.seed + number)
+            job.expected_s = sum(trial.expected_s for trial in mine)
+            jobs.append(job)
+            placements += place_job(job, roles)
+            trials += mine
+    Job.objects.bulk_create(jobs)
+    Placement.objects.bulk_create(placements)
+    Trial.objects.bulk_create(trials)
+
+
+def _planned_trials(
+    job: Job, plan: RunPlan, cases: list[Case], variants: list[Variant], part: range, seed: int
+) -> list[Trial]:
+    slots = trial_order(len(part), len(variants), plan.rounds, seed)
+    return [
         Trial(
             job=job,
             variant=variants[slot.variant],
-            case=cases[slot.case],
+            case=cases[part[slot.case]],
             round=slot.round,
             position=place,
-            expected_s=trial_s[slot.case],
+            expected_s=plan.trial_s[part[slot.case]],
         )
         for place, slot in enumerate(slots)
-    )
+    ]

@@ -1,4 +1,4 @@
-"""Writes of the engine: leases, turns, and guarded transitions of jobs.
+"""Writes of the engine: turns, and guarded transitions of jobs.
 
 Whoever advances a job holds its turn, a random token. Every write names the token, the state and
 the attempt that it expects; when no row matches, somebody else has taken over and `TurnLost` ends
@@ -6,25 +6,19 @@ the work without a trace.
 """
 
 import uuid
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Q
 
 from orchestrator.core.clock import utc_now
-from orchestrator.fleet.models import HostState
-from orchestrator.runs.models import HostLease, Job, Run, Trial
-from orchestrator.runs.states import (
-    JOB_ACTIVE,
-    JOB_ENDED,
-    JOB_TRANSITIONS,
-    RUN_ENDED,
-    JobState,
-    RunState,
-    TrialState,
-    run_state_of,
-)
+from orchestrator.fleet.models import HELD, Host
+from orchestrator.runs.leasing import release
+from orchestrator.runs.models import HostRole, Job, Placement, Run, Trial
+from orchestrator.runs.settling import settle_run
+from orchestrator.runs.states import JOB_ACTIVE, JOB_TRANSITIONS, JobState, TrialState
 
 #: A worker that has not renewed its turn for this long is taken for dead.
 TURN_S = 30.0
@@ -34,28 +28,9 @@ class TurnLost(Exception):
     """Another worker advances this job now, or it was ended by somebody else."""
 
 
-def lease_queued_jobs(*, limit: int = 20) -> list[uuid.UUID]:
-    """Gives free hosts to the oldest queued jobs and moves these on; returns their ids.
-
-    SKIP LOCKED lets several pumps run side by side; the unique lease row decides in the end.
-    """
-    leased = []
-    with transaction.atomic():
-        waiting = (
-            Job.objects.select_for_update(skip_locked=True, of=("self",))
-            .filter(state=JobState.QUEUED, host__lease=None)
-            .exclude(host__state__in=[HostState.UNCONFIRMED, HostState.DISABLED])
-            .order_by("created_at", "pk")[:limit]
-        )
-        for job in waiting:
-            if _take_lease(job):
-                leased.append(job.pk)
-    return leased
-
-
-def due_jobs() -> list[uuid.UUID]:
-    """Active jobs that want to be looked at now and that no living worker holds."""
-    now = utc_now()
+def due_jobs(*, late_by_s: float = 0.0) -> list[uuid.UUID]:
+    """Active jobs that wanted a look so long ago and that no living worker holds."""
+    now = utc_now() - timedelta(seconds=late_by_s)
     free = Q(turn=None) | Q(turn_until__lt=now)
     due = Job.objects.filter(free, state__in=JOB_ACTIVE, look_at__lte=now)
     return list(due.order_by("look_at").values_list("pk", flat=True))
@@ -69,9 +44,13 @@ def take_turn(job_id: uuid.UUID) -> Job | None:
     mine = Job.objects.filter(free, pk=job_id, state__in=JOB_ACTIVE, look_at__lte=now)
     if not mine.update(turn=turn, turn_until=now + timedelta(seconds=TURN_S)):
         return None
-    return Job.objects.select_related(
-        "run__definition__benchmark__project", "host__credential", "host__profile", "snapshot"
-    ).get(pk=job_id)
+    return (
+        Job.objects.select_related(
+            "run__definition__benchmark__project", "host__credential", "host__profile", "snapshot"
+        )
+        .prefetch_related("placements__host__credential")
+        .get(pk=job_id)
+    )
 
 
 def change(job: Job, **changes: Any) -> None:
@@ -84,14 +63,15 @@ def change(job: Job, **changes: Any) -> None:
         setattr(job, name, value)
 
 
-def give_back(job: Job, *, look_in_s: float) -> None:
-    """Ends the turn; the job wants the next one after `look_in_s` seconds.
+def give_back(job: Job, *, look_in_s: float) -> float:
+    """Ends the turn; the job wants the next one after so many seconds, which are returned.
 
     A cancellation that came in meanwhile has set an earlier time: it is kept by looking at once.
     """
     cancelled = Run.objects.filter(pk=job.run_id, cancel_requested_at__isnull=False).exists()
     delay = 0.0 if cancelled else look_in_s
     change(job, turn=None, turn_until=None, look_at=utc_now() + timedelta(seconds=delay))
+    return delay
 
 
 def move(job: Job, state: JobState, **changes: Any) -> None:
@@ -107,7 +87,7 @@ def end_job(job: Job, state: JobState, message: str) -> None:
     """Ends the job: what was planned is skipped, the lease is released, the run follows."""
     with transaction.atomic():
         Trial.objects.filter(job=job, state=TrialState.PLANNED).update(state=TrialState.SKIPPED)
-        HostLease.objects.filter(job=job).delete()
+        release(job)
         move(
             job,
             state,
@@ -121,38 +101,53 @@ def end_job(job: Job, state: JobState, message: str) -> None:
         )
 
 
-def settle_run(run_id: uuid.UUID) -> None:
-    """Brings a run's state, message and times in line with its jobs."""
-    run = Run.objects.select_for_update().get(pk=run_id)
-    if run.state in RUN_ENDED:
-        return
-    jobs = list(run.jobs.all())
-    state = run_state_of(
-        [JobState(job.state) for job in jobs], cancelled=run.cancel_requested_at is not None
+def put_back(job: Job, message: str, *, wait_s: float, avoid: Collection[uuid.UUID] = ()) -> None:
+    """Back to the queue with the next attempt, since a host is to blame and not the job.
+
+    The hosts `avoid` are not taken again for a role that did not ask for them by name.
+    """
+    with transaction.atomic():
+        release(job)
+        for placement in Placement.objects.filter(job=job, wanted_host=None):
+            _choose_anew(placement, avoid)
+        named = Placement.objects.filter(job=job, role=HostRole.TARGET, wanted_host__isnull=False)
+        move(
+            job,
+            JobState.QUEUED,
+            **({} if named.exists() else {"host": None}),
+            attempt=job.attempt + 1,
+            failures=0,
+            phase="",
+            message=message[:2000],
+            current_trial=None,
+            turn=None,
+            turn_until=None,
+            look_at=None,
+            not_before=utc_now() + timedelta(seconds=wait_s),
+        )
+
+
+def has_other_hosts(job: Job, host: Host) -> bool:
+    """Whether what this host plays in the job could be played by another one."""
+    return any(
+        _candidates(placement) - {*placement.avoid, host.pk}
+        for placement in Placement.objects.filter(job=job, host=host, wanted_host=None)
     )
-    run.state = state
-    if state != RunState.QUEUED and run.started_at is None:
-        run.started_at = utc_now()
-    if state in RUN_ENDED:
-        run.ended_at = utc_now()
-        run.message = "\n".join(job.message for job in jobs if job.message)[:4000]
-    run.save(update_fields=["state", "started_at", "ended_at", "message"])
 
 
-def release_stale_leases() -> int:
-    """Leases whose job has ended some other way; returns how many were released."""
-    return HostLease.objects.filter(job__state__in=JOB_ENDED).delete()[0]
+def _choose_anew(placement: Placement, avoid: Collection[uuid.UUID]) -> None:
+    """Frees a flexible placement; where every host of it failed already, all may try again."""
+    kept = {*placement.avoid, *avoid}
+    placement.avoid = sorted(kept) if _candidates(placement) - kept else []
+    placement.host = None
+    placement.save(update_fields=["avoid", "host"])
 
 
-def _take_lease(job: Job) -> bool:
-    try:
-        with transaction.atomic():
-            HostLease.objects.create(host_id=job.host_id, job=job)
-    except IntegrityError:
-        return False
-    now = utc_now()
-    Job.objects.filter(pk=job.pk, state=JobState.QUEUED).update(
-        state=JobState.PREPARING, phase="connecting", started_at=now, look_at=now
-    )
-    settle_run(job.run_id)
-    return True
+def _candidates(placement: Placement) -> set[uuid.UUID]:
+    """The hosts that a flexible placement may take, busy ones included."""
+    hosts = Host.objects.filter(team=placement.job.run.team_id).exclude(state__in=HELD)
+    if placement.wanted_profile_id is not None:
+        hosts = hosts.filter(profile=placement.wanted_profile_id)
+    else:
+        hosts = hosts.filter(tags__contains=[placement.wanted_tag])
+    return set(hosts.values_list("pk", flat=True))

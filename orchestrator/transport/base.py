@@ -56,6 +56,10 @@ class Transport(Protocol):
         """
         ...
 
+    def is_open(self) -> bool:
+        """False once the connection is known to be gone; asks nothing of the host."""
+        ...
+
     def close(self) -> None:
         """End the connection; commands that detached themselves live on. May be called twice."""
         ...

@@ -63,6 +63,10 @@ class FakeTransport(Closing):
             raise HostError(f"{path} has more than the {limit} bytes wanted.")
         return self.files[path]
 
+    def is_open(self) -> bool:
+        """True until it was closed."""
+        return not self.closed
+
     def close(self) -> None:
         """Remember it in `closed`."""
         self.closed = True

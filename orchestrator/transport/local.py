@@ -72,6 +72,10 @@ class LocalTransport(Closing):
             except (FileNotFoundError, NotADirectoryError) as error:
                 raise NotFoundError(f"There is no file {path} on this machine.") from error
 
+    def is_open(self) -> bool:
+        """See Transport.is_open."""
+        return True
+
     def close(self) -> None:
         """See Transport.close."""
 

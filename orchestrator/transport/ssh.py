@@ -94,6 +94,10 @@ class SshTransport(Closing):
             except FileNotFoundError as error:
                 raise NotFoundError(f"There is no file {path} on {self._address}.") from error
 
+    def is_open(self) -> bool:
+        """See Transport.is_open."""
+        return self._connection.is_active()
+
     def close(self) -> None:
         """See Transport.close."""
         self._connection.close()

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from orchestrator.core.clock import utc_now
-from orchestrator.runs import turns
+from orchestrator.runs import leasing, turns
 from orchestrator.runs.models import HostLease, Job, Run, Trial
 from orchestrator.runs.services import cancel_run
 from orchestrator.runs.states import JOB_TRANSITIONS, JobState, RunState, run_state_of
@@ -33,15 +33,15 @@ def job(personas: Personas, tmp_path: Path) -> Job:
 
 
 def held(job: Job) -> Job:
-    turns.lease_queued_jobs()
+    leasing.lease_queued_jobs()
     found = turns.take_turn(job.pk)
     assert found is not None
     return found
 
 
 def test_it_leases_a_host_to_one_job_oldest_first(job: Job) -> None:
-    assert turns.lease_queued_jobs() == [job.pk]
-    assert turns.lease_queued_jobs() == []
+    assert leasing.lease_queued_jobs() == [job.pk]
+    assert leasing.lease_queued_jobs() == []
     job.refresh_from_db()
     assert job.state == JobState.PREPARING
     assert job.run.state == RunState.RUNNING
@@ -88,14 +88,14 @@ def test_it_releases_everything_at_the_end(job: Job) -> None:
     assert not HostLease.objects.filter(job=job).exists()
     assert set(Trial.objects.filter(job=job).values_list("state", flat=True)) == {"skipped"}
     # The host is free for the next one.
-    assert len(turns.lease_queued_jobs()) == 1
+    assert len(leasing.lease_queued_jobs()) == 1
 
 
 def test_it_sweeps_leases_of_jobs_that_ended_otherwise(job: Job) -> None:
     held(job)
     Job.objects.filter(pk=job.pk).update(state=JobState.FAILED)
-    assert turns.release_stale_leases() == 1
-    assert turns.release_stale_leases() == 0
+    assert leasing.release_stale_leases() == 1
+    assert leasing.release_stale_leases() == 0
 
 
 def test_it_refuses_transitions_that_are_not_drawn(job: Job) -> None:
@@ -132,7 +132,7 @@ def test_it_gives_one_turn_to_many_who_ask_at_once(tmp_path: Path) -> None:
 
     def ask() -> None:
         start.wait()
-        leases.extend(turns.lease_queued_jobs())
+        leases.extend(leasing.lease_queued_jobs())
         won.append(turns.take_turn(job.pk))
         connection.close()
 

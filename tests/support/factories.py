@@ -175,6 +175,7 @@ def _fill_trial(trial: Any, rate: float, now: Any) -> None:
     type(trial).objects.filter(pk=trial.pk).update(
         state="measured",
         validity="valid",
+        host=trial.job.host_id,
         attempt=1,
         started_at=now,
         ended_at=now,

@@ -1,0 +1,85 @@
+"""What is kept of builds: one row a commit, host and job, with the log as far as it was read."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db.models import F, Value
+from django.db.models.functions import Concat
+
+from orchestrator.benchmarks.models import Commit
+from orchestrator.dispatch.crew import Site
+from orchestrator.dispatch.rounds import step_id
+from orchestrator.runs.models import Build, Job
+from orchestrator.runs.states import BuildState
+
+#: More of a log than this is not kept; its end says so.
+LOG_LIMIT = 2_000_000
+_CUT = "\n… the rest of this log was not kept\n"
+
+
+def note_started(job: Job, site: Site, event: Mapping[str, Any]) -> None:
+    """A build began. Each later round finds it in the cache and says the same again."""
+    if _row(job, site, event).exists():
+        return
+    Build.objects.create(
+        job=job,
+        host=site.host,
+        commit=_commit(job, event),
+        started_at=datetime.fromtimestamp(float(event["t"]), UTC),
+    )
+
+
+def note_done(job: Job, site: Site, event: Mapping[str, Any]) -> None:
+    _end(
+        job,
+        site,
+        event,
+        state=BuildState.DONE,
+        cached=bool(event.get("cached")),
+        seconds=event.get("seconds"),
+    )
+
+
+def note_failed(job: Job, site: Site, event: Mapping[str, Any]) -> None:
+    _end(job, site, event, state=BuildState.FAILED, message=str(event.get("message"))[:4000])
+
+
+def read_logs(job: Job, site: Site) -> None:
+    """Reads on in the logs of the builds that are going on at this host."""
+    going_on = Build.objects.filter(job=job, host=site.host, state=BuildState.BUILDING)
+    for build in going_on.select_related("commit"):
+        _read_log(job, site, build)
+
+
+def _end(job: Job, site: Site, event: Mapping[str, Any], **changes: Any) -> None:
+    build = _row(job, site, event).filter(state=BuildState.BUILDING).first()
+    if build is not None:
+        if not changes.get("cached"):
+            _read_log(job, site, build)
+        Build.objects.filter(pk=build.pk).update(**changes)
+
+
+def _read_log(job: Job, site: Site, build: Build) -> None:
+    """To its end; the guarded UPDATE keeps two readers from adding the same text."""
+    while True:
+        text, offset = site.agent.log(str(job.pk), step_id(job), build.commit.sha, build.log_offset)
+        if offset <= build.log_offset:
+            return
+        kept = text if build.log_offset < LOG_LIMIT else ""
+        if kept and offset >= LOG_LIMIT:
+            kept += _CUT
+        mine = Build.objects.filter(pk=build.pk, log_offset=build.log_offset)
+        mine.update(log=Concat(F("log"), Value(kept)), log_offset=offset)
+        build.log_offset = offset
+
+
+def _row(job: Job, site: Site, event: Mapping[str, Any]) -> Any:
+    return Build.objects.filter(
+        job=job, host=site.host, commit__sha=str(event["commit"])
+    ).select_related("commit")
+
+
+def _commit(job: Job, event: Mapping[str, Any]) -> Commit:
+    project = job.run.definition.benchmark.project
+    return Commit.objects.get(project=project, sha=str(event["commit"]))

@@ -1,0 +1,62 @@
+"""Which CPUs each process of a trial gets on one host. No Django, no I/O."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.core.errors import HostSetupError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """A process and the number of CPUs that the definition gives it; None leaves it to us."""
+
+    name: str
+    cpus: int | None = None
+
+
+def allot(
+    logical: int | None, shares: Sequence[Share], *, pin: bool
+) -> dict[str, list[int] | None]:
+    """Disjoint CPUs for each name, on a host with `logical` CPUs; None = anywhere.
+
+    Numbers that the definition gives are kept, or HostSetupError says that the host has too few.
+    What is left is shared evenly by the rest, if `pin` and if there is one for each. From three
+    CPUs on, CPU 0 is left to the rest of the machine where that is possible.
+    """
+    fixed = [share for share in shares if share.cpus is not None]
+    open_ = [share for share in shares if share.cpus is None]
+    wanted = sum(share.cpus or 0 for share in fixed)
+    found: dict[str, list[int] | None] = {share.name: None for share in shares}
+    if logical is None or logical < 2:
+        if wanted > 1:
+            raise HostSetupError(_too_few(wanted, logical))
+        return found
+    spare = 1 if logical > max(2, wanted + len(open_)) else 0
+    usable = list(range(spare, logical))
+    if wanted > len(usable):
+        raise HostSetupError(_too_few(wanted, logical))
+    for share in fixed:
+        found[share.name], usable = usable[: share.cpus], usable[share.cpus :]
+    pinned = pin and len(shares) > 1
+    if open_ and usable and (pinned or fixed):
+        found.update(_evenly(open_, usable) if pin else {s.name: usable for s in open_})
+    return found
+
+
+def _evenly(shares: Sequence[Share], cpus: list[int]) -> dict[str, list[int] | None]:
+    """Each the same number; where there are too few, all share all of them."""
+    each = len(cpus) // len(shares)
+    if not each:
+        return {share.name: list(cpus) for share in shares}
+    parts: dict[str, list[int] | None] = {}
+    for at, share in enumerate(shares):
+        last = at == len(shares) - 1
+        parts[share.name] = cpus[at * each : None if last else (at + 1) * each]
+    return parts
+
+
+def _too_few(wanted: int, logical: int | None) -> str:
+    return (
+        f"the definition's limits want {wanted} CPUs of one host, and it has {logical or 'unknown'}"
+        "; take a larger host, another placement, or fewer CPUs"
+    )

@@ -1,0 +1,82 @@
+"""The hosts of one job: which plays which role, and the way to each."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from orchestrator.core.errors import HostSetupError
+from orchestrator.dispatch.agent import Agent
+from orchestrator.dispatch.connections import CONNECTIONS, Connections
+from orchestrator.fleet.models import Host, HostTransport
+from orchestrator.runs.models import HostRole, Job
+from orchestrator.transport.base import Transport
+
+LABELS = "abc"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One host of a job with an open transport to it."""
+
+    host: Host
+    label: str
+    transport: Transport
+    agent: Agent
+
+
+@dataclass(slots=True)
+class Crew:
+    """The hosts of a leased job. `last` is the one that was spoken to last: the one to blame."""
+
+    job: Job
+    connections: Connections = field(default_factory=lambda: CONNECTIONS)
+    last: Host | None = None
+
+    @property
+    def roles(self) -> dict[str, Host]:
+        """The host of each role; a role without a placement of its own is the target's."""
+        target = self.job.host
+        assert target is not None
+        placed = {place.role: place.host for place in self.job.placements.all() if place.host}
+        return {role: placed.get(role, target) for role in HostRole.values}
+
+    @property
+    def hosts(self) -> list[Host]:
+        """Each host once: the target's first."""
+        by_key = {host.pk: host for host in self.roles.values()}
+        return list(by_key.values())
+
+    @property
+    def lead(self) -> Host:
+        """The load comes from here, so its supervisor works through the round."""
+        return self.roles[HostRole.GENERATOR]
+
+    @property
+    def followers(self) -> list[Host]:
+        return [host for host in self.hosts if host.pk != self.lead.pk]
+
+    def label(self, host: Host) -> str:
+        return LABELS[[each.pk for each in self.hosts].index(host.pk)]
+
+    def label_of(self, role: str) -> str:
+        return self.label(self.roles[role])
+
+    def address(self, host: Host) -> str:
+        """Where the job's other hosts reach this one."""
+        if len(self.hosts) == 1:
+            return "127.0.0.1"
+        local = host.transport == HostTransport.LOCAL
+        address = host.data_address or ("" if local else host.address)
+        if not address:
+            raise HostSetupError(
+                f"{host.name} has no address at which the job's other hosts reach it; set its data "
+                "address on the host's page"
+            )
+        return address
+
+    @contextlib.contextmanager
+    def at(self, host: Host) -> Iterator[Site]:
+        """The way to one host, lent for the block."""
+        self.last = host
+        with self.connections.to(host) as transport:
+            yield Site(host, self.label(host), transport, Agent(transport, python=host.python))

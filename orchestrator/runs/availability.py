@@ -1,0 +1,138 @@
+"""What a run may ask of the fleet now: hosts, profiles and tags, and how busy each is."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from orchestrator.accounts.members import Member
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.models import HELD, Host, HostState
+from orchestrator.fleet.selectors import hosts_of
+from orchestrator.fleet.windows import parse
+from orchestrator.runs.models import Placement
+from orchestrator.runs.states import JobState
+
+
+class Now(StrEnum):
+    """Whether a host would take a job at this moment."""
+
+    FREE = "free"
+    BUSY = "busy"
+    CLOSED = "closed"
+    HELD = "held"
+    UNREACHABLE = "unreachable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostNow:
+    """`opens_at` only where it is closed now."""
+
+    host: Host
+    now: Now
+    opens_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Something to ask for: `value` is how a request writes it.
+
+    `waiting` counts the queued jobs that name it, or one of its hosts.
+    """
+
+    kind: str
+    value: str
+    title: str
+    detail: str
+    hosts: tuple[HostNow, ...]
+    waiting: int
+
+    @property
+    def usable(self) -> bool:
+        """Whether a request for it is taken at all."""
+        if self.kind == "host":
+            states = {HostState.UNCONFIRMED, HostState.DISABLED}
+            return self.hosts[0].host.state not in states
+        return any(each.now != Now.HELD for each in self.hosts)
+
+    @property
+    def counts(self) -> list[tuple[Now, int]]:
+        """How many of its hosts are free, busy and so on; without those of which there is none."""
+        found = Counter(each.now for each in self.hosts)
+        return [(now, found[now]) for now in Now if found[now]]
+
+
+def choices_for(member: Member) -> list[Choice]:
+    """All that a run of the member's team may ask for: hosts, then profiles, then tags."""
+    now = utc_now()
+    hosts = [_host_now(host, now) for host in hosts_of(member)]
+    waiting = _waiting(member)
+    profiles = {each.host.profile.slug: each.host.profile.name for each in hosts}
+    tags = sorted({tag for each in hosts for tag in each.host.tags})
+    return [
+        *(_host_choice(each, waiting) for each in hosts),
+        *(
+            _group("profile", slug, f"any {name}", _of_profile(hosts, slug), waiting)
+            for slug, name in sorted(profiles.items(), key=lambda item: item[1])
+        ),
+        *(_group("tag", tag, f"any tagged {tag}", _tagged(hosts, tag), waiting) for tag in tags),
+    ]
+
+
+def _host_now(host: Host, now: datetime) -> HostNow:
+    hours = parse(host.open_hours)
+    if host.state in HELD:
+        return HostNow(host=host, now=Now.HELD)
+    if getattr(host, "lease", None) is not None:
+        return HostNow(host=host, now=Now.BUSY)
+    if hours.seconds_left(now, host.timezone) is None:
+        return HostNow(host=host, now=Now.CLOSED, opens_at=hours.next_open(now, host.timezone))
+    if host.state == HostState.UNREACHABLE:
+        return HostNow(host=host, now=Now.UNREACHABLE)
+    return HostNow(host=host, now=Now.FREE)
+
+
+def _host_choice(each: HostNow, waiting: Counter[str]) -> Choice:
+    return Choice(
+        kind="host",
+        value=each.host.name,
+        title=each.host.name,
+        detail=each.host.profile.name,
+        hosts=(each,),
+        waiting=waiting[f"host:{each.host.pk}"],
+    )
+
+
+def _group(
+    kind: str, name: str, title: str, hosts: Sequence[HostNow], waiting: Counter[str]
+) -> Choice:
+    named = sum(waiting[f"host:{each.host.pk}"] for each in hosts)
+    return Choice(
+        kind=kind,
+        value=f"{kind}:{name}",
+        title=title,
+        detail=f"{len(hosts)} host{'s' if len(hosts) != 1 else ''}",
+        hosts=tuple(hosts),
+        waiting=waiting[f"{kind}:{name}"] + named,
+    )
+
+
+def _of_profile(hosts: Iterable[HostNow], slug: str) -> list[HostNow]:
+    return [each for each in hosts if each.host.profile.slug == slug]
+
+
+def _tagged(hosts: Iterable[HostNow], tag: str) -> list[HostNow]:
+    return [each for each in hosts if tag in each.host.tags]
+
+
+def _waiting(member: Member) -> Counter[str]:
+    """Placements of the team's queued jobs, by what each wants."""
+    rows: Iterable[tuple[UUID | None, str | None, str]] = Placement.objects.filter(
+        job__run__team=member.team, job__state=JobState.QUEUED
+    ).values_list("wanted_host_id", "wanted_profile__slug", "wanted_tag")
+    return Counter(
+        f"host:{host}" if host else f"profile:{profile}" if profile else f"tag:{tag}"
+        for host, profile, tag in rows
+    )

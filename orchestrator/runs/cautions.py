@@ -1,0 +1,34 @@
+"""What somebody should know of a run before it is started, beside what its plan says."""
+
+from collections.abc import Iterator
+
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.windows import parse
+from orchestrator.runs.placements import Roles, Wanted
+from orchestrator.runs.services import RunPlan
+
+
+def cautions_of(plan: RunPlan) -> list[str]:
+    """Of hosts that are closed now, and of servers that other hosts may not reach."""
+    found = [text for roles in plan.placements for text in _closed(roles)]
+    if any(len(roles) > 1 for roles in plan.placements):
+        found += [
+            f"{name} does not use {{bind}}: from another host it is reached only if it listens on "
+            "all addresses by itself"
+            for name in plan.spec.unbound
+        ]
+    return list(dict.fromkeys(found))
+
+
+def _closed(roles: Roles) -> Iterator[str]:
+    now = utc_now()
+    for one in roles.values():
+        opening = [
+            parse(host.open_hours).next_open(now, host.timezone) for host in one.candidates
+        ]
+        if opening and min(opening) > now:
+            yield f"{_named(one)} is closed until {min(opening):%a %d %b %H:%M} UTC"
+
+
+def _named(one: Wanted) -> str:
+    return one.host.name if one.host is not None else f"every host of {one.text}"

@@ -1,0 +1,155 @@
+"""Leases: free hosts for queued jobs, all roles of a job at once or none."""
+
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+from django.db.models import Max, Q
+
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet import selectors as fleet
+from orchestrator.runs.models import HostLease, HostRole, Job, Placement, Run
+from orchestrator.runs.queue import Ask, FreeHost, Grant, Waiting, grants
+from orchestrator.runs.settling import settle_run
+from orchestrator.runs.states import JOB_ENDED, JobState
+
+#: What a team had of the machines counts against it for so long.
+MEMORY_S = 3600.0
+#: So many queued jobs are looked at in one tick, the oldest of each priority first.
+LOOKED_AT = 2_000
+
+
+def lease_queued_jobs() -> list[uuid.UUID]:
+    """Gives free hosts to queued jobs in the order of the queue; the jobs that got theirs.
+
+    Several pumps may run side by side: the unique lease row of a host decides in the end.
+    """
+    now = utc_now()
+    waiting = _waiting(now)
+    if not waiting:
+        return []
+    free = _free_hosts({job.team for job in waiting}, now)
+    if not free:
+        return []
+    granted = grants(waiting, free, _used_s(now))
+    return [grant.job for grant in granted if _take(grant)]
+
+
+def release(job: Job) -> None:
+    HostLease.objects.filter(job=job).delete()
+
+
+def release_stale_leases() -> int:
+    """Leases whose job has ended some other way; returns how many were released."""
+    return HostLease.objects.filter(job__state__in=JOB_ENDED).delete()[0]
+
+
+def _take(grant: Grant) -> bool:
+    """All leases of a job in one transaction, in the order of hosts, or none of them."""
+    try:
+        with transaction.atomic():
+            job = (
+                Job.objects.select_for_update(skip_locked=True)
+                .filter(pk=grant.job, state=JobState.QUEUED)
+                .first()
+            )
+            if job is None:
+                return False
+            for host in sorted(set(grant.hosts.values())):
+                HostLease.objects.create(host_id=host, job=job)
+            _begin(job, grant.hosts)
+    except IntegrityError:
+        return False
+    return True
+
+
+def _begin(job: Job, hosts: Mapping[str, uuid.UUID]) -> None:
+    now = utc_now()
+    for role, host in hosts.items():
+        Placement.objects.filter(job=job, role=role).update(host=host)
+    Job.objects.filter(pk=job.pk).update(
+        state=JobState.PREPARING,
+        phase="connecting",
+        host=hosts[HostRole.TARGET],
+        started_at=job.started_at or now,
+        look_at=now,
+        not_before=None,
+    )
+    settle_run(job.run_id)
+
+
+def _waiting(now: datetime) -> list[Waiting]:
+    rows = list(
+        Job.objects.filter(Q(not_before=None) | Q(not_before__lte=now), state=JobState.QUEUED)
+        .order_by("-run__priority", "created_at")
+        .values_list(
+            "pk", "run__team_id", "run__definition__benchmark_id", "run__priority", "created_at",
+            "expected_s", "run_id",
+        )[:LOOKED_AT]
+    )  # fmt: skip
+    asks = _asks([row[0] for row in rows])
+    newest = _newest_commits({row[6] for row in rows})
+    return [
+        Waiting(
+            job=pk,
+            team=team,
+            benchmark=benchmark,
+            priority=priority,
+            waited_s=(now - created).total_seconds(),
+            expected_s=expected,
+            asks=tuple(asks[pk]),
+            commit=newest.get(run),
+        )
+        for pk, team, benchmark, priority, created, expected, run in rows
+        if asks[pk]
+    ]
+
+
+def _asks(jobs: list[uuid.UUID]) -> dict[uuid.UUID, list[Ask]]:
+    found: dict[uuid.UUID, list[Ask]] = defaultdict(list)
+    rows = Placement.objects.filter(job__in=jobs).values_list(
+        "job_id", "role", "wanted_host_id", "wanted_profile_id", "wanted_tag", "avoid"
+    )
+    for job, role, host, profile, tag, avoid in rows:
+        ask = Ask(role=role, host=host, profile=profile, tag=tag, avoid=frozenset(avoid))
+        found[job].append(ask)
+    return found
+
+
+def _newest_commits(runs: set[uuid.UUID]) -> dict[uuid.UUID, int | None]:
+    """For each run, how far along the history its newest commit is."""
+    rows = Run.objects.filter(pk__in=runs)
+    return dict(rows.values_list("pk").annotate(Max("variants__commit__position")))
+
+
+def _free_hosts(teams: set[int], now: datetime) -> list[FreeHost]:
+    leased = set(HostLease.objects.values_list("host_id", flat=True))
+    found = []
+    for host in fleet.usable_hosts(teams):
+        left = host.hours.seconds_left(now, host.timezone)
+        if host.id not in leased and left is not None:
+            found.append(
+                FreeHost(
+                    host=host.id,
+                    team=host.team_id,
+                    profile=host.profile_id,
+                    tags=frozenset(host.tags),
+                    closes_in_s=left,
+                )
+            )
+    return found
+
+
+def _used_s(now: datetime) -> dict[int, float]:
+    """Machine seconds of each team within MEMORY_S: what it had, and what it holds."""
+    since = now - timedelta(seconds=MEMORY_S)
+    used: dict[int, float] = defaultdict(float)
+    rows = Job.objects.filter(
+        Q(ended_at__gte=since) | Q(ended_at=None), started_at__isnull=False
+    ).values_list("run__team_id", "started_at", "ended_at")
+    for team, started, ended in rows:
+        assert started is not None
+        used[team] += ((ended or now) - max(started, since)).total_seconds()
+    return used

@@ -1,0 +1,139 @@
+"""What a run asks of the fleet: `host:a`, `profile:t490s`, `tag:fast`, or a host's plain name."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.accounts.members import Member
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.fleet import selectors as fleet
+from orchestrator.fleet.models import HELD, HardwareProfile, Host, HostState, HostTransport
+from orchestrator.runs.models import HostRole, Job, Placement
+
+KINDS = ("host", "profile", "tag")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """One of the three; `candidates` are the hosts that could be taken now or later."""
+
+    host: Host | None = None
+    profile: HardwareProfile | None = None
+    tag: str = ""
+    candidates: tuple[Host, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """As it is written in a request."""
+        if self.host is not None:
+            return self.host.name
+        return f"profile:{self.profile.slug}" if self.profile else f"tag:{self.tag}"
+
+
+#: The roles of one job that were named; those that were not play on the target's host.
+Roles = Mapping[str, Wanted]
+
+
+def roles_asked(
+    member: Member,
+    hosts: Sequence[str],
+    placements: Sequence[Mapping[str, str]],
+    known_roles: frozenset[str],
+) -> tuple[Roles, ...]:
+    """What each placement of a request wants; InvalidRequestError names what cannot be had.
+
+    `hosts` are placements of one host that plays every role. `known_roles` are those that the
+    definition has.
+    """
+    found: list[Roles] = [
+        {HostRole.TARGET: wanted(member, text, "hosts")} for text in dict.fromkeys(hosts)
+    ]
+    for at, roles in enumerate(placements):
+        found.append(_named_roles(member, roles, known_roles, f"placements[{at}]"))
+    if not found:
+        raise InvalidRequestError("choose at least one host", field="hosts")
+    return tuple(found)
+
+
+def wanted(member: Member, text: str, field: str) -> Wanted:
+    """What `text` names in the member's team, if a host of it could be used."""
+    kind, colon, name = text.strip().partition(":")
+    if not colon:
+        kind, name = "host", text.strip()
+    if kind not in KINDS or not name:
+        raise InvalidRequestError(
+            f"expected a host's name, profile:NAME or tag:NAME, got {text!r}", field=field
+        )
+    if kind == "host":
+        return _host(member, name, field)
+    if kind == "profile":
+        profile = fleet.profile_for(member, name)
+        return Wanted(profile=profile, candidates=_usable(member, field, text, profile=profile))
+    return Wanted(tag=name, candidates=_usable(member, field, text, tags__contains=[name]))
+
+
+def place_job(job: Job, roles: Roles) -> list[Placement]:
+    """The rows of a new job's placements, not saved yet."""
+    return [
+        Placement(
+            job=job,
+            role=role,
+            wanted_host=one.host,
+            wanted_profile=one.profile,
+            wanted_tag=one.tag,
+        )
+        for role, one in roles.items()
+    ]
+
+
+def _named_roles(
+    member: Member, roles: Mapping[str, str], known: frozenset[str], field: str
+) -> Roles:
+    for role in roles:
+        if role not in known:
+            raise InvalidRequestError(
+                f"the definition has no role {role!r}; its roles are {', '.join(sorted(known))}",
+                field=field,
+            )
+    if HostRole.TARGET not in roles:
+        raise InvalidRequestError("name at least the target", field=field)
+    found = {
+        role: wanted(member, roles[role], f"{field}.{role}")
+        for role in HostRole.values
+        if role in roles
+    }
+    named = [one.host for one in found.values() if one.host is not None]
+    if len(found) == len(named) and len(set(named)) == 1:
+        return {HostRole.TARGET: found[HostRole.TARGET]}
+    _check_reach(found, field)
+    return found
+
+
+def _check_reach(roles: Roles, field: str) -> None:
+    """Hosts of one job talk to each other, so each needs an address for that."""
+    for role, one in roles.items():
+        for host in one.candidates:
+            if host.transport == HostTransport.LOCAL and not host.data_address:
+                raise InvalidRequestError(
+                    f"{host.name} has no address at which the job's other hosts reach it; "
+                    "set its data address on the host's page",
+                    field=f"{field}.{role}",
+                )
+
+
+def _host(member: Member, name: str, field: str) -> Wanted:
+    try:
+        host = fleet.hosts_named(member, [name])[0]
+    except InvalidRequestError as error:
+        raise InvalidRequestError(str(error), field=field) from error
+    if host.state in {HostState.UNCONFIRMED, HostState.DISABLED}:
+        raise InvalidRequestError(
+            f"{host.name} cannot be used: {host.get_state_display().lower()}", field=field
+        )
+    return Wanted(host=host, candidates=(host,))
+
+
+def _usable(member: Member, field: str, text: str, **which: object) -> tuple[Host, ...]:
+    hosts = tuple(fleet.hosts_of(member).filter(**which).exclude(state__in=HELD))
+    if not hosts:
+        raise InvalidRequestError(f"no host of {text} can be used now", field=field)
+    return hosts

@@ -1,0 +1,172 @@
+"""Who gets which hosts next. Pure: it decides from values, and leasing makes it so.
+
+The queue is ordered by level (priority, raised by ageing), then by what teams have had of the
+machines lately, then by age; among the jobs of one benchmark the older commit goes first, since a
+comparison wants the parent's numbers.
+"""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+#: A job rises by one level each time it has waited so long, at most MAX_RISE levels.
+AGEING_S = 1800.0
+MAX_RISE = 4
+#: A job that needs several hosts and has waited so long keeps those that become free.
+HOLD_AFTER_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What one role wants: one of a host, a profile and a tag; never a host of `avoid`."""
+
+    role: str
+    host: UUID | None = None
+    profile: int | None = None
+    tag: str = ""
+    avoid: frozenset[UUID] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A queued job. `commit` is the place of its newest commit in the history, if known."""
+
+    job: UUID
+    team: int
+    benchmark: int
+    priority: int
+    waited_s: float
+    expected_s: float
+    asks: tuple[Ask, ...]
+    commit: int | None = None
+
+    @property
+    def level(self) -> int:
+        return self.priority + min(MAX_RISE, int(self.waited_s // AGEING_S))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreeHost:
+    """A host without a lease. `closes_in_s`: for how long its hours still allow jobs."""
+
+    host: UUID
+    team: int
+    profile: int
+    tags: frozenset[str] = frozenset()
+    closes_in_s: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A job and the host that each of its roles gets."""
+
+    job: UUID
+    hosts: Mapping[str, UUID] = field(default_factory=dict)
+
+
+def grants(
+    waiting: Iterable[Waiting], free: Iterable[FreeHost], used_s: Mapping[int, float]
+) -> list[Grant]:
+    """The jobs that may start now, in the order of the queue.
+
+    `used_s`: machine seconds that each team has had lately, what it holds now included.
+    """
+    left = {host.host: host for host in free}
+    found = []
+    for job in in_order(waiting, used_s, placed := set()):
+        if not left:
+            break
+        hosts = place(job, left.values())
+        if hosts is not None:
+            found.append(Grant(job=job.job, hosts=hosts))
+            placed.add(job.job)
+        elif len(job.asks) > 1 and job.waited_s >= HOLD_AFTER_S:
+            hosts = _held(job, left.values())
+        for host in (hosts or {}).values():
+            left.pop(host, None)
+    return found
+
+
+def in_order(
+    waiting: Iterable[Waiting], used_s: Mapping[int, float], placed: set[UUID]
+) -> Iterable[Waiting]:
+    """The queue from its head on; a team that was served (`placed`) falls back accordingly."""
+    levels: dict[int, dict[int, list[Waiting]]] = defaultdict(lambda: defaultdict(list))
+    for job in waiting:
+        levels[job.level][job.team].append(job)
+    used = defaultdict(float, used_s)
+    for level in sorted(levels, reverse=True):
+        queues = {team: parents_first(jobs)[::-1] for team, jobs in levels[level].items()}
+        heap = [(used[team], team) for team in queues]
+        heapq.heapify(heap)
+        while heap:
+            _, team = heapq.heappop(heap)
+            job = queues[team].pop()
+            yield job
+            if job.job in placed:
+                used[team] += job.expected_s * len(job.asks)
+            if queues[team]:
+                heapq.heappush(heap, (used[team], team))
+
+
+def parents_first(jobs: Sequence[Waiting]) -> list[Waiting]:
+    """Oldest first, but the jobs of one benchmark share their places in the order of commits."""
+    aged = sorted(jobs, key=lambda job: -job.waited_s)
+    places: dict[int, list[int]] = defaultdict(list)
+    for place_, job in enumerate(aged):
+        if job.commit is not None:
+            places[job.benchmark].append(place_)
+    result = list(aged)
+    for taken in places.values():
+        by_commit = sorted((aged[at] for at in taken), key=lambda job: job.commit or 0)
+        for at, job in zip(taken, by_commit, strict=True):
+            result[at] = job
+    return result
+
+
+def place(job: Waiting, free: Iterable[FreeHost]) -> dict[str, UUID] | None:
+    """A host for every role, different ones unless the same host is named twice; None if not.
+
+    Roles with fewer candidates choose first; a role never takes another's only candidate.
+    """
+    hosts = list(free)
+    wishes = {ask.role: [h.host for h in hosts if fits(job, ask, h)] for ask in job.asks}
+    return _assign(sorted(job.asks, key=lambda ask: len(wishes[ask.role])), wishes, {})
+
+
+def fits(job: Waiting, ask: Ask, host: FreeHost) -> bool:
+    """Whether this host may play this role of the job now."""
+    if host.team != job.team or host.host in ask.avoid or host.closes_in_s < job.expected_s:
+        return False
+    if ask.host is not None:
+        return host.host == ask.host
+    return host.profile == ask.profile if ask.profile is not None else ask.tag in host.tags
+
+
+def _assign(
+    asks: Sequence[Ask], wishes: Mapping[str, list[UUID]], taken: dict[str, UUID]
+) -> dict[str, UUID] | None:
+    """Depth-first search; there are at most three roles."""
+    if not asks:
+        return taken
+    ask, rest = asks[0], asks[1:]
+    for host in wishes[ask.role]:
+        if host in taken.values() and ask.host is None:
+            continue
+        found = _assign(rest, wishes, {**taken, ask.role: host})
+        if found is not None:
+            return found
+    return None
+
+
+def _held(job: Waiting, free: Iterable[FreeHost]) -> dict[str, UUID]:
+    """The free hosts that a job keeps while it waits for its others."""
+    kept: dict[str, UUID] = {}
+    for host in free:
+        for ask in job.asks:
+            if ask.role not in kept and host.host not in kept.values() and fits(job, ask, host):
+                kept[ask.role] = host.host
+                break
+    return kept

@@ -1,0 +1,25 @@
+"""The state of a run follows from the states of its jobs."""
+
+import uuid
+
+from orchestrator.core.clock import utc_now
+from orchestrator.runs.models import Run
+from orchestrator.runs.states import RUN_ENDED, JobState, RunState, run_state_of
+
+
+def settle_run(run_id: uuid.UUID) -> None:
+    """Brings a run's state, message and times in line with its jobs."""
+    run = Run.objects.select_for_update().get(pk=run_id)
+    if run.state in RUN_ENDED:
+        return
+    jobs = list(run.jobs.all())
+    state = run_state_of(
+        [JobState(job.state) for job in jobs], cancelled=run.cancel_requested_at is not None
+    )
+    run.state = state
+    if state != RunState.QUEUED and run.started_at is None:
+        run.started_at = utc_now()
+    if state in RUN_ENDED:
+        run.ended_at = utc_now()
+        run.message = "\n".join(job.message for job in jobs if job.message)[:4000]
+    run.save(update_fields=["state", "started_at", "ended_at", "message"])
