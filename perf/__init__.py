@@ -1,0 +1,1 @@
+"""How fast Pitwall itself is: `make bench-<name>` runs `perf/<name>.py`."""

@@ -1,0 +1,1 @@
+"""The parts of `perf/dispatch.py`: hosts, rivals, Pitwall's side, the matrix."""

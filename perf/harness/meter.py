@@ -1,0 +1,100 @@
+"""CPU time of what a piece of work starts, whatever of it detaches itself.
+
+The work runs in a fork that adopts orphans (`PR_SET_CHILD_SUBREAPER`), so that a helper that a
+rival leaves in the background, such as ssh's ControlMaster, is ended and counted as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pickle
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from devstack.processes import descendants
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class WorkFailedError(Exception):
+    """The work raised, or took longer than it may; the text says what."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metered:
+    """What the work returned, and the CPU seconds of all processes that it started."""
+
+    value: Any
+    cpu_s: float
+
+
+def metered(work: Callable[[], Any], *, limit_s: float) -> Metered:
+    """Run `work` in a process of its own; nothing that it started is left afterwards."""
+    read_end, write_end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read_end)
+        _work_and_leave(work, write_end, limit_s)
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as answers:
+        answer = answers.read()
+    os.waitpid(pid, 0)
+    if not answer:
+        raise WorkFailedError("the metered process died without a word")
+    value, cpu_s, trouble = pickle.loads(answer)
+    if trouble:
+        raise WorkFailedError(trouble)
+    return Metered(value=value, cpu_s=cpu_s)
+
+
+def _work_and_leave(work: Callable[[], Any], answers: int, limit_s: float) -> None:
+    value, trouble = None, ""
+    try:
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        signal.signal(signal.SIGALRM, _out_of_time)
+        signal.setitimer(signal.ITIMER_REAL, limit_s)
+        value = work()
+    except BaseException:
+        trouble = traceback.format_exc()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        _end_descendants()
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        answer = pickle.dumps((value, used.ru_utime + used.ru_stime, trouble))
+        with os.fdopen(answers, "wb") as pipe:
+            pipe.write(answer)
+        sys.stdout.flush()
+        os._exit(0)
+
+
+def _out_of_time(_number: int, _frame: object) -> None:
+    raise TimeoutError("the work took longer than it may")
+
+
+def _end_descendants() -> None:
+    """Politely first: a master of ssh then removes its socket."""
+    for signum in (signal.SIGTERM, signal.SIGKILL):
+        for pid in descendants(os.getpid()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signum)
+        deadline = time.monotonic() + 3
+        while _reap() and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+
+def _reap() -> bool:
+    """True while a child is left."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            continue
+    except ChildProcessError:
+        return False
+    return True

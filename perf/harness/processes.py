@@ -1,0 +1,39 @@
+"""CPU time that living processes have used, read from /proc (clock ticks of 10 ms)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from devstack.processes import descendants
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def tree_cpu_s(pid: int) -> float:
+    """CPU seconds of a process and of all below it, those that ended and were waited for too."""
+    return sum(_cpu_s(each) for each in [pid, *descendants(pid)])
+
+
+def children_of(pid: int) -> dict[int, str]:
+    """The living children of a process, with their command lines."""
+    found = {}
+    for child in descendants(pid):
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+            if _fields(child)[1] == str(pid):
+                found[child] = b" ".join(words).decode(errors="replace").strip()
+    return found
+
+
+def _cpu_s(pid: int) -> float:
+    with contextlib.suppress(OSError):
+        # utime, stime, and the same of children that were waited for.
+        return sum(int(ticks) for ticks in _fields(pid)[11:15]) / TICKS
+    return 0.0
+
+
+def _fields(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat behind the name: state, parent, …"""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

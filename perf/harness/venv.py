@@ -1,0 +1,51 @@
+"""The rivals' own virtual environment, filled with exactly what requirements-bench.txt names."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import distributions
+from pathlib import Path
+
+from devstack.bootstrap import answers, fingerprint, run, uv_of_ours, uv_on_path
+from devstack.filelock import waiting_for_lock
+from devstack.places import CHECKOUT, STATE
+
+LOCK = CHECKOUT / "requirements-bench.txt"
+FOLDER = STATE / "bench"
+
+
+def rivals_venv() -> Path:
+    """The folder of the environment's programs; made or made anew where it is not up to date."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    stamp = FOLDER / "venv.installed"
+    with waiting_for_lock(FOLDER / "venv.lock", "pitwall: another process installs rivals; waiting."):
+        if not stamp.exists() or stamp.read_text() != fingerprint(LOCK):
+            stamp.unlink(missing_ok=True)
+            _fill()
+            stamp.write_text(fingerprint(LOCK))
+    return FOLDER / "venv" / "bin"
+
+
+def version_of(package: str) -> str:
+    """The version that is installed there, as its metadata says."""
+    places = [str(path) for path in FOLDER.glob("venv/lib/python*/site-packages")]
+    return next(
+        found.version for found in distributions(path=places) if found.name.lower() == package
+    )
+
+
+def _fill() -> None:
+    print("pitwall: installing the rivals of the benchmark", file=sys.stderr, flush=True)
+    venv = FOLDER / "venv"
+    python = str(venv / "bin" / "python")
+    base = str(getattr(sys, "_base_executable", sys.executable))
+    uv = uv_on_path() or uv_of_ours()
+    if uv is not None:
+        run([uv, "venv", "--quiet", "--clear", "--python", base, str(venv)])
+        # Compiled now, not in the first invocation that is measured.
+        install = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python]
+        run([*install, "--require-hashes", "-r", str(LOCK)])
+        return
+    if not answers([base, "-m", "venv", "--clear", str(venv)]):
+        raise RuntimeError(f"`{base} -m venv` failed; put uv on PATH")
+    run([python, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(LOCK)])
