@@ -40,10 +40,12 @@ SERVER = dedent(
         def log_message(self, *args):
             pass
 
-    port = argparse.ArgumentParser()
-    port.add_argument("--port", type=int)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--bind", default="127.0.0.1")
+    given = parser.parse_args()
     {start}
-    ThreadingHTTPServer(("127.0.0.1", port.parse_args().port), Hello).serve_forever()
+    ThreadingHTTPServer((given.bind, given.port), Hello).serve_forever()
     """
 )
 

@@ -11,7 +11,11 @@ from orchestrator.fleet.services import (
     confirm_host_key,
     save_profile,
 )
+from tests.support.factories import DEFINITION
 from tests.support.netns import NamespaceHost
+
+#: The tests' usual definition, of a server that other hosts can reach.
+ANYWHERE = DEFINITION.replace('"--port"', '"--bind", "{bind}", "--port"')
 
 
 def add_hosts(

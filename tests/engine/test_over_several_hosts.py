@@ -1,0 +1,57 @@
+"""Real hosts on a network of their own work side by side, and together."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.runs.models import Trial
+from tests.support.engine import Engine, server
+from tests.support.factories import Personas, make_definition, make_project, make_run
+from tests.support.fleet import ANYWHERE, add_hosts
+from tests.support.journals import StepJournal, overlaps
+from tests.support.netns import NamespaceHost, fleet_of_hosts
+from tests.support.well import assert_all_is_well
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture
+def hosts(tmp_path: Path, team: Personas) -> Iterator[list[NamespaceHost]]:
+    with fleet_of_hosts(tmp_path, count=3) as running:
+        add_hosts(team.alice, running)
+        yield running
+
+
+@pytest.fixture
+def shas(tmp_path: Path, team: Personas) -> list[str]:
+    project, shas = make_project(team.alice, tmp_path / "origin", [server(), server(start="#")])
+    make_definition(team.alice, project, source=ANYWHERE)
+    return shas
+
+
+def names_in(steps: list[StepJournal]) -> set[str]:
+    return {step.job for step in steps}
+
+
+def test_it_runs_on_three_hosts_at_once(
+    hosts: list[NamespaceHost], engine: Engine, team: Personas, shas: list[str]
+) -> None:
+    run = engine.finish(make_run(team.alice, shas, hosts=("a", "b", "c"), rounds=2))
+    assert (run.state, run.message) == ("finished", "")
+    assert Trial.objects.filter(job__run=run, state="measured").count() == 12
+    assert_all_is_well(hosts, [run])
+    steps = [host.journals() for host in hosts]
+    assert {len(names_in(each)) for each in steps} == {1}
+    assert overlaps(step for each in steps for step in each), "they did not work side by side"
+
+
+def test_it_gives_a_host_to_one_job_at_a_time(
+    hosts: list[NamespaceHost], engine: Engine, team: Personas, shas: list[str]
+) -> None:
+    several = [("a", "b"), ("b", "c"), ("c", "a"), ("a", "b", "c")]
+    runs = [make_run(team.alice, shas, hosts=names, rounds=1) for names in several]
+    finished = [engine.finish(run) for run in runs]
+    assert [run.state for run in finished] == ["finished"] * 4
+    assert_all_is_well(hosts, runs)
+    assert [len(names_in(host.journals())) for host in hosts] == [3, 3, 3]
