@@ -23,9 +23,7 @@ def cautions_of(plan: RunPlan) -> list[str]:
 def _closed(roles: Roles) -> Iterator[str]:
     now = utc_now()
     for one in roles.values():
-        opening = [
-            parse(host.open_hours).next_open(now, host.timezone) for host in one.candidates
-        ]
+        opening = [parse(host.open_hours).next_open(now, host.timezone) for host in one.candidates]
         if opening and min(opening) > now:
             yield f"{_named(one)} is closed until {min(opening):%a %d %b %H:%M} UTC"
 

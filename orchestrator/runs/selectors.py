@@ -41,7 +41,12 @@ def runs_of(member: Member) -> QuerySet[Run]:
     return (
         Run.objects.filter(team=member.team)
         .select_related("definition__benchmark__project", "requested_by", "schedule")
-        .prefetch_related("variants__commit", "jobs__host")
+        .prefetch_related(
+            "variants__commit",
+            "jobs__host",
+            "jobs__placements__wanted_host",
+            "jobs__placements__wanted_profile",
+        )
         .order_by("-created_at")
     )
 
@@ -63,7 +68,9 @@ def run_state_for(member: Member, run_id: UUID) -> str:
 
 def trial_for(member: Member, trial_id: UUID) -> Trial:
     trial = (
-        Trial.objects.select_related("job__run__definition", "job__host", "variant__commit", "case")
+        Trial.objects.select_related(
+            "job__run__definition", "job__host", "host", "variant__commit", "case"
+        )
         .filter(pk=trial_id, job__run__team=member.team)
         .first()
     )
@@ -73,7 +80,9 @@ def trial_for(member: Member, trial_id: UUID) -> Trial:
 
 
 def trials_of(run: Run) -> QuerySet[Trial]:
-    return Trial.objects.filter(job__run=run).select_related("case", "variant__commit", "job__host")
+    return Trial.objects.filter(job__run=run).select_related(
+        "case", "variant__commit", "job__host", "host"
+    )
 
 
 def progress_of(run: Run) -> RunProgress:

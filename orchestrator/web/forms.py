@@ -1,5 +1,6 @@
 """Forms: they check what is simple about the input; the services check what it means."""
 
+import re
 from typing import Any
 
 from django import forms
@@ -11,10 +12,13 @@ from orchestrator.benchmarks.selectors import benchmarks_of, projects_of
 from orchestrator.core.errors import ConflictError, HostError, InvalidRequestError
 from orchestrator.fleet.models import Host, HostState
 from orchestrator.fleet.selectors import credentials_of, hosts_of, profiles_of
+from orchestrator.runs.availability import Choice, choices_for
+from orchestrator.web.placements import PlacementsField
 
 #: What a form shows at its fields; all else becomes an error page.
 FORM_ERRORS = (InvalidRequestError, ConflictError, HostError)
 UNUSABLE = frozenset({HostState.UNCONFIRMED, HostState.DISABLED})
+PLACE_KINDS = {"host": "Hosts", "profile": "Any host of a profile", "tag": "Any host with a tag"}
 
 
 class TeamForm(forms.Form):
@@ -58,9 +62,12 @@ class MeasureForm(TeamForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.host_rows = list(hosts_of(self.member))
         self._field("benchmark").choices = benchmark_choices(self.member)
-        self._field("hosts").choices = [(host.name, host.name) for host in self.host_rows]
+        self._field("hosts").choices = self.host_choices()
+
+    def host_choices(self) -> list[tuple[str, str]]:
+        self.host_rows = list(hosts_of(self.member))
+        return [(host.name, host.name) for host in self.host_rows]
 
     def shown_hosts(self) -> list[tuple[Host, bool, bool]]:
         """Each host of the team, whether it is chosen, and whether it can be used."""
@@ -75,13 +82,77 @@ class RunForm(MeasureForm):
     renamed = {"contenders": "contender"}
 
     baseline = forms.CharField(
-        max_length=200, help_text="Branch, tag or commit that the others are compared with."
+        max_length=200,
+        required=False,
+        help_text="Branch, tag or commit to compare with. Empty: the parent of the contender.",
     )
     contender = forms.CharField(max_length=200, help_text="Branch, tag or commit to be judged.")
     second_contender = forms.CharField(
         max_length=200, required=False, help_text="Optional: measured in the same rounds."
     )
-    field_order = ("benchmark", "baseline", "contender", "second_contender", "hosts", "rounds")
+    priority = forms.ChoiceField(
+        choices=[("low", "Low"), ("normal", "Normal"), ("high", "High")],
+        initial="normal",
+        required=False,
+        help_text="Who goes first where several runs wait; waiting raises it.",
+    )
+    hosts = HostsField(required=False)
+    generator = forms.ChoiceField(
+        required=False, label="Load from", help_text="Where the load tool runs."
+    )
+    backend = forms.ChoiceField(
+        required=False, label="Services on", help_text="For definitions with services."
+    )
+    placements = PlacementsField(
+        required=False,
+        label="Further placements",
+        help_text="One a line, a host for each role: target=rack-1 generator=tag:load",
+    )
+
+    def host_choices(self) -> list[tuple[str, str]]:
+        self.places = choices_for(self.member)
+        elsewhere = [("", "the same host"), *_grouped(self.places)]
+        self._field("generator").choices = elsewhere
+        self._field("backend").choices = elsewhere
+        return [(place.value, place.title) for place in self.places]
+
+    def shown_places(self) -> list[tuple[str, list[tuple[Choice, bool]]]]:
+        """What may be measured on, by kind, and whether it is chosen."""
+        chosen = self["hosts"].value() or []
+        groups = [
+            (title, [(place, place.value in chosen) for place in self.places if place.kind == kind])
+            for kind, title in PLACE_KINDS.items()
+        ]
+        return [(title, rows) for title, rows in groups if rows]
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        places = {"hosts", "placements"}
+        if not places & set(self.errors) and not any(data.get(name) for name in places):
+            self.add_error("hosts", "Choose at least one host.")
+        return data
+
+    def asked_placements(self) -> tuple[dict[str, str], ...]:
+        """A host for each role of each placement; all that is asked for if several hosts are."""
+        data = self.cleaned_data
+        others = {role: data[role] for role in ("generator", "backend") if data[role]}
+        chosen = [{"target": host, **others} for host in data["hosts"]] if others else []
+        return (*chosen, *data["placements"])
+
+    def asked_hosts(self) -> tuple[str, ...]:
+        """The hosts that play all roles."""
+        data = self.cleaned_data
+        return () if data["generator"] or data["backend"] else tuple(data["hosts"])
+
+    def show_error(self, error: Exception, default: str | None = None) -> None:
+        """A complaint about a placement goes to the field that the placement was made from."""
+        match = re.match(r"placements\[(\d+)\](?:\.(\w+))?", getattr(error, "field", None) or "")
+        if match is None:
+            return super().show_error(error, default)
+        number, role = int(match[1]), match[2] or "target"
+        written = number >= len(self.asked_placements()) - len(self.cleaned_data["placements"])
+        field = "placements" if written else "hosts" if role == "target" else role
+        self.add_error(field, str(error))
 
 
 class ScheduleForm(MeasureForm):
@@ -203,6 +274,14 @@ class BenchmarkForm(DefinitionForm):
 
 class TokenForm(TeamForm):
     name = forms.CharField(max_length=100, help_text="What will use it, such as “CI of server”.")
+
+
+def _grouped(places: list[Choice]) -> list[tuple[str, list[tuple[str, str]]]]:
+    groups = [
+        (title, [(place.value, place.title) for place in places if place.kind == kind])
+        for kind, title in PLACE_KINDS.items()
+    ]
+    return [(title, options) for title, options in groups if options]
 
 
 def benchmark_choices(member: Member) -> list[tuple[str, str]]:

@@ -1,12 +1,18 @@
 """Asking for a run: preview, errors at their fields, start, run again."""
 
+import re
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.services import add_local_host, save_profile
+from orchestrator.fleet.windows import DAYS
 from orchestrator.runs.models import Run
+from tests.support.factories import make_run
 from tests.web.conftest import World
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -85,7 +91,7 @@ def test_it_says_nothing_of_fields_that_are_not_filled_in_yet(world: World, alic
 
     assert _error_of(panel, "baseline") == ""
     assert _error_of(panel, "hosts") == ""
-    assert "Fill in the commits" in panel
+    assert "Name the contender" in panel
 
 
 def test_it_names_both_commits_that_are_the_same(world: World, alice: Client) -> None:
@@ -146,3 +152,165 @@ def test_it_fills_the_form_in_to_run_again(world: World, alice: Client) -> None:
     assert f'value="{world.shas[0][:10]}"' in page
     assert 'value="here" checked' in page
     assert alice.get(reverse("run-new"), {"again": "nonsense"}).status_code == 404
+
+
+@pytest.fixture
+def fleet(world: World) -> list[Host]:
+    """Beside `here`: two T490s at addresses of their own, of which one makes load."""
+    profile = save_profile(member=world.alice, slug="t490s", name="T490s")
+    hosts = []
+    for name, tags in (("left", ["load"]), ("right", [])):
+        host = add_local_host(member=world.alice, name=name, profile=profile, python="python3")
+        Host.objects.filter(pk=host.pk).update(tags=tags, data_address="10.9.0.1")
+        hosts.append(host)
+    return hosts
+
+
+def _places(page: str) -> dict[str, str]:
+    """What can be chosen to measure on: the text beside each box."""
+    found = re.findall(r'name="hosts" value="([^"]+)".*?>(.*?)</label>', page, re.DOTALL)
+    return {value: " ".join(re.sub(r"<[^>]+>", " ", rest).split()) for value, rest in found}
+
+
+def _asked(run: Run) -> list[dict[str, str]]:
+    return [{place.role: place.wanted for place in job.placements.all()} for job in run.jobs.all()]
+
+
+def test_it_says_how_many_hosts_are_free_now(
+    world: World, alice: Client, fleet: list[Host]
+) -> None:
+    Host.objects.filter(name="right").update(state="maintenance")
+    Host.objects.filter(name="here").update(open_hours=_tomorrow())
+    make_run(world.alice, world.shas[:2], hosts=("left",))
+    make_run(world.alice, world.shas[:2], hosts=("profile:t490s",))
+    places = _places(alice.get(reverse("run-new")).content.decode())
+
+    assert list(places) == ["here", "left", "right", "profile:any", "profile:t490s", "tag:load"]
+    assert "closed" in places["here"]
+    assert places["left"].endswith("free 1 queued")
+    assert places["right"].endswith("In maintenance")
+    assert places["profile:t490s"] == "any T490s 2 hosts 1 free 1 held 2 queued"
+    assert places["tag:load"] == "any tagged load 1 host 1 free 1 queued"
+
+
+def _tomorrow() -> str:
+    """Hours of a whole day that is not today, whatever the clock says."""
+    return DAYS[(utc_now().weekday() + 3) % 7]
+
+
+def test_it_does_not_offer_a_retired_host(world: World, alice: Client, fleet: list[Host]) -> None:
+    Host.objects.filter(name="left").update(state="disabled")
+    page = alice.get(reverse("run-new")).content.decode()
+
+    assert re.search(r'value="left"\s+disabled', page)
+    assert re.search(r'value="tag:load"\s+disabled', page)
+    assert not re.search(r'value="profile:t490s"\s+disabled', page)
+
+
+def test_it_asks_for_any_host_of_a_profile(world: World, alice: Client, fleet: list[Host]) -> None:
+    alice.post(reverse("run-new"), _data(world, hosts=["profile:t490s", "here"], priority="high"))
+    run = Run.objects.latest("created_at")
+
+    assert run.get_priority_display() == "High"
+    assert sorted(each["target"] for each in _asked(run)) == ["host:here", "profile:t490s"]
+
+
+def test_it_makes_a_choice_a_placement_of_several_hosts(
+    world: World, alice: Client, fleet: list[Host]
+) -> None:
+    data = _data(world, hosts=["right"], generator="tag:load")
+    alice.post(reverse("run-new"), data)
+
+    assert _asked(Run.objects.latest("created_at")) == [
+        {"target": "host:right", "generator": "tag:load"}
+    ]
+
+
+def test_it_takes_placements_as_they_are_written(
+    world: World, alice: Client, fleet: list[Host]
+) -> None:
+    written = "target=left generator=right\n\n target=profile:t490s\n"
+    alice.post(reverse("run-new"), _data(world, hosts=[], placements=written))
+
+    assert _asked(Run.objects.latest("created_at")) == [
+        {"target": "host:left", "generator": "host:right"},
+        {"target": "profile:t490s"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"placements": "left right"}, "placements", "expected role=host"),
+        ({"placements": "target=left victim=right"}, "placements", "expected role=host"),
+        ({"placements": "target=nowhere generator=left"}, "placements", "no host named nowhere"),
+        ({"hosts": ["here"], "generator": "left"}, "hosts", "has no address"),
+        ({"hosts": []}, "hosts", "Choose at least one host"),
+        ({"priority": "urgent"}, "priority", "urgent is not one of"),
+        ({"baseline": "", "contender": "main~2"}, "baseline", "has no parent; name a baseline"),
+    ],
+)
+def test_it_shows_what_is_wrong_with_placements_where_it_was_asked_for(
+    changes: dict[str, Any],
+    field: str,
+    words: str,
+    world: World,
+    alice: Client,
+    fleet: list[Host],
+) -> None:
+    answer = alice.post(reverse("run-new"), _data(world, **changes))
+
+    assert answer.status_code == 422
+    assert words in _error_of(answer.content.decode(), field)
+
+
+def test_it_compares_with_the_parent_where_no_baseline_is_named(
+    world: World, alice: Client
+) -> None:
+    panel = alice.post(reverse("run-preview"), _data(world, baseline=""), **HTMX).content.decode()
+
+    assert re.search(rf"<code>{world.shas[1][:10]}</code> <span class=\"muted\">baseline", panel)
+
+
+def test_it_previews_jobs_and_machine_time_and_warns(
+    world: World, alice: Client, fleet: list[Host]
+) -> None:
+    Host.objects.filter(name="right").update(open_hours=_tomorrow())
+    data = _data(world, hosts=["right"], generator="left")
+    panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
+    text = " ".join(re.sub(r"<[^>]+>", " ", panel).split())
+
+    # One trial: 0.2 s warm-up, 0.6 s load, 1 s around it; 14 of them, on two hosts.
+    assert "Jobs 1 of 25 s" in text
+    assert "25 s 50 s of machine time" in text
+    assert "right is closed until" in text
+    assert "subject does not use {bind}" in text
+
+
+@pytest.mark.parametrize(
+    ("asked", "fields"),
+    [
+        ({"hosts": ("profile:t490s", "tag:load")}, {"profile:t490s", "tag:load"}),
+        ({"placements": ({"target": "left", "generator": "right"},)}, {"left"}),
+    ],
+)
+def test_it_asks_for_the_same_placements_again(
+    asked: dict[str, Any], fields: set[str], world: World, alice: Client, fleet: list[Host]
+) -> None:
+    run = make_run(world.alice, world.shas[:2], priority="low", **{"hosts": (), **asked})
+    page = alice.get(reverse("run-new"), {"again": str(run.pk)}).content.decode()
+
+    assert set(re.findall(r'name="hosts" value="([^"]+)" checked', page)) == fields
+    assert '<option value="low" selected>' in page
+    assert ('<option value="right" selected>' in page) == ("placements" in asked)
+
+
+def test_it_asks_again_for_placements_that_differ(
+    world: World, alice: Client, fleet: list[Host]
+) -> None:
+    asked = ({"target": "left", "generator": "right"}, {"target": "tag:load"})
+    run = make_run(world.alice, world.shas[:2], hosts=(), placements=asked)
+    page = alice.get(reverse("run-new"), {"again": str(run.pk)}).content.decode()
+
+    assert "target=left generator=right\ntarget=tag:load</textarea>" in page
+    assert not re.search(r'name="hosts" value="[^"]+" checked', page)

@@ -8,13 +8,18 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
+from orchestrator.runs.cautions import cautions_of
 from orchestrator.runs.selectors import run_for
 from orchestrator.runs.services import RunPlan, RunRequest, create_run, plan_run
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS, RunForm, benchmark_key
+from orchestrator.web.placements import form_data_of
 from orchestrator.web.refs import ref_choices
 
-PREFILLED = ("benchmark", "baseline", "contender", "second_contender", "rounds")
+PREFILLED = (
+    "benchmark", "baseline", "contender", "second_contender", "rounds", "priority", "generator",
+    "backend", "placements",
+)  # fmt: skip
 
 
 @for_member
@@ -42,9 +47,7 @@ def preview(request: HttpRequest, member: Member) -> HttpResponse:
     if not request.headers.get("HX-Request"):
         return _page(request, form, plan)
     _forget_what_is_missing(form)
-    refs = ref_choices(member, form["benchmark"].value() or "")
-    context = {"form": form, "plan": plan, "refs": refs, "answer": True}
-    return render(request, "runs/new.html#answer", context)
+    return render(request, "runs/new.html#answer", {**_context(form, plan), "answer": True})
 
 
 def _plan(form: RunForm, member: Member) -> RunPlan | None:
@@ -71,8 +74,10 @@ def _run_request(form: RunForm) -> RunRequest:
         benchmark=benchmark,
         baseline=data["baseline"],
         contenders=tuple(ref for ref in contenders if ref),
-        hosts=tuple(data["hosts"]),
+        hosts=form.asked_hosts(),
+        placements=form.asked_placements(),
         rounds=data["rounds"],
+        priority=data["priority"] or "normal",
     )
 
 
@@ -93,7 +98,8 @@ def _again(member: Member, again: str) -> dict[str, Any]:
         "contender": shas[1],
         "second_contender": shas[2] if len(shas) > 2 else "",
         "rounds": run.rounds,
-        "hosts": [job.host.name for job in run.jobs.all()],
+        "priority": run.get_priority_display().lower(),
+        **form_data_of(run),
     }
 
 
@@ -105,6 +111,17 @@ def _uuid(text: str) -> UUID:
 
 
 def _page(request: HttpRequest, form: RunForm, plan: RunPlan | None = None) -> HttpResponse:
-    key = form["benchmark"].value() or ""
-    context = {"form": form, "plan": plan, "refs": ref_choices(form.member, key)}
-    return render(request, "runs/new.html", context, status=form.status)
+    return render(request, "runs/new.html", _context(form, plan), status=form.status)
+
+
+def _context(form: RunForm, plan: RunPlan | None) -> dict[str, Any]:
+    refs = ref_choices(form.member, form["benchmark"].value() or "")
+    shown = {"job_s": _job_times(plan), "cautions": cautions_of(plan)} if plan else {}
+    return {"form": form, "plan": plan, "refs": refs, **shown}
+
+
+def _job_times(plan: RunPlan) -> tuple[float, float]:
+    """How long the shortest and the longest job take."""
+    trials_a_case = len(plan.commits) * plan.rounds
+    times = [sum(plan.trial_s[case] for case in part) * trials_a_case for part in plan.parts]
+    return min(times), max(times)

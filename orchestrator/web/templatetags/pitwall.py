@@ -40,6 +40,11 @@ STATE_SYMBOLS = {
     "skipped": "–",
     "disabled": "–",
     "unconfirmed": "!",
+    "free": "●",
+    "busy": "◑",
+    "closed": "–",
+    "building": "◑",
+    "done": "●",
 }
 _AGES = ((60, "s"), (60, "min"), (24, "h"), (30, "d"))
 

@@ -1,0 +1,78 @@
+"""Placements as a person writes and reads them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django import forms
+
+from orchestrator.runs.models import HostRole, Job, Placement, Run
+
+EXPECTED = "expected role=host for each role, such as target=rack-1 generator=tag:load"
+
+
+class PlacementsField(forms.CharField):
+    """Lines such as `target=rack-1 generator=tag:load`; cleaned to a mapping for each line."""
+
+    widget = forms.Textarea(attrs={"rows": 2, "spellcheck": "false", "class": "code"})
+
+    def to_python(self, value: Any) -> Any:
+        lines = [line for line in (super().to_python(value) or "").splitlines() if line.strip()]
+        return [_placement(line) for line in lines]
+
+
+def _placement(line: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for word in line.split():
+        role, equals, host = word.partition("=")
+        if not equals or not host or role not in HostRole.values or role in found:
+            raise forms.ValidationError(f"“{line.strip()}”: {EXPECTED}")
+        found[role] = host
+    return found
+
+
+def form_data_of(run: Run) -> dict[str, Any]:
+    """The fields of the form that ask for the placements of a run again."""
+    asked = asked_of(run)
+    others = [{role: at for role, at in each.items() if role != "target"} for each in asked]
+    if any(each != others[0] for each in others):
+        return {"placements": "\n".join(_line(each) for each in asked)}
+    return {"hosts": [each["target"] for each in asked], **(others[0] if others else {})}
+
+
+def asked_of(run: Run) -> list[dict[str, str]]:
+    """What each placement of a run asked for; its jobs of one placement count once."""
+    found = [_asked(job) for job in run.jobs.all()]
+    return list({tuple(sorted(each.items())): each for each in found if each}.values())
+
+
+def place_names(run: Run) -> list[str]:
+    """Where a run is measured: the hosts of its targets, or what is asked for until they are."""
+    names = [target_of(job) for job in run.jobs.all()]
+    return list(dict.fromkeys(names))
+
+
+def target_of(job: Job) -> str:
+    """The host that is measured, or what was asked for."""
+    if job.host is not None:
+        return job.host.name
+    wanted = (place for place in job.placements.all() if place.role == HostRole.TARGET)
+    return next((in_words(place) for place in wanted), "–")
+
+
+def in_words(place: Placement) -> str:
+    """What a placement asked for."""
+    if place.wanted_profile is not None:
+        return f"any {place.wanted_profile.name}"
+    return f"any tagged {place.wanted_tag}" if place.wanted_tag else place.wanted_host.name
+
+
+def _asked(job: Job) -> dict[str, str]:
+    wanted = {place.role: place.wanted.removeprefix("host:") for place in job.placements.all()}
+    if not wanted and job.host is not None:
+        return {"target": job.host.name}
+    return wanted
+
+
+def _line(roles: Mapping[str, str]) -> str:
+    order: Iterable[str] = (role for role in HostRole.values if role in roles)
+    return " ".join(f"{role}={roles[role]}" for role in order)
