@@ -81,7 +81,7 @@ class Stack:
         say("starting web, worker and beat")
         self.supervisor.on_stop(self._manage("stop_local_agents", "stop_local_agents"))
         self.supervisor.start(self._web(port, url))
-        self.supervisor.start(self._celery("worker", "-c", "2", "--prefetch-multiplier", "1"))
+        self.supervisor.start(self._celery("worker"))
         schedule = str(self.instance.root / "celerybeat-schedule")
         self.supervisor.start(self._celery("beat", "-s", schedule, level="warning"))
         self.instance.announce(url)

@@ -9,6 +9,7 @@ from orchestrator.accounts.selectors import member_for_user
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import PitwallError
 from orchestrator.dispatch import engine
+from orchestrator.results import golden
 from orchestrator.runs import leasing, schedules, turns
 from orchestrator.runs.models import Schedule, Trigger
 from orchestrator.runs.services import RunRequest, create_run
@@ -67,6 +68,12 @@ def claim_schedules() -> None:
     """Starts the runs of the schedules that are due."""
     for schedule in schedules.claim_due(now=utc_now()):
         schedules.note_outcome(schedule=schedule, message=_start_run(schedule))
+
+
+@shared_task(name="orchestrator.dispatch.tasks.check_hosts")
+def check_hosts() -> None:
+    """Starts the golden jobs that are due, and judges those that have ended."""
+    golden.tick(utc_now())
 
 
 def _start_run(schedule: Schedule) -> str:

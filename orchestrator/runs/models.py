@@ -229,6 +229,15 @@ class Placement(models.Model):
             return f"profile:{self.wanted_profile.slug}"
         return f"tag:{self.wanted_tag}"
 
+    def candidates(self) -> models.QuerySet[Host]:
+        """The hosts that could play this role, whatever state they are in."""
+        if self.wanted_host_id is not None:
+            return Host.objects.filter(pk=self.wanted_host_id)
+        hosts = Host.objects.filter(team=self.job.run.team_id)
+        if self.wanted_profile_id is not None:
+            return hosts.filter(profile=self.wanted_profile_id)
+        return hosts.filter(tags__contains=[self.wanted_tag])
+
 
 class HostLease(models.Model):
     """The exclusive hold of a job on a host: one row a host, by constraint."""

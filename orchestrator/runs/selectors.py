@@ -150,7 +150,8 @@ def _left_s(job: Job, current: Trial | None) -> float:
 def jobs_on(host: Host) -> QuerySet[Job]:
     """What ran on a host, newest first; get the host through `host_for`."""
     return (
-        Job.objects.filter(host=host)
+        Job.objects.filter(Q(host=host) | Q(placements__host=host))
+        .distinct()
         .select_related("run__definition__benchmark__project")
         .order_by("-created_at")
     )

@@ -145,9 +145,5 @@ def _choose_anew(placement: Placement, avoid: Collection[uuid.UUID]) -> None:
 
 def _candidates(placement: Placement) -> set[uuid.UUID]:
     """The hosts that a flexible placement may take, busy ones included."""
-    hosts = Host.objects.filter(team=placement.job.run.team_id).exclude(state__in=HELD)
-    if placement.wanted_profile_id is not None:
-        hosts = hosts.filter(profile=placement.wanted_profile_id)
-    else:
-        hosts = hosts.filter(tags__contains=[placement.wanted_tag])
+    hosts = placement.candidates().exclude(state__in=HELD)
     return set(hosts.values_list("pk", flat=True))

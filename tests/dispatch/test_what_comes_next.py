@@ -1,5 +1,7 @@
 """What a job needs next follows from what is known of it."""
 
+from dataclasses import replace
+
 import pytest
 
 from orchestrator.dispatch.plan import (
@@ -8,9 +10,9 @@ from orchestrator.dispatch.plan import (
     Step,
     after_round,
     backoff_s,
-    cpu_sets,
     next_action,
     reason_to_stop,
+    retry_s,
 )
 
 
@@ -57,21 +59,12 @@ def test_it_stops_what_the_next_round_would_only_repeat(codes: list[str], stops:
         assert "c0ffee" in reason
 
 
-@pytest.mark.parametrize(
-    ("cpus", "server", "tool"),
-    [
-        (None, None, None),
-        (1, None, None),
-        (2, [0], [1]),
-        (3, [1], [2]),
-        (8, [1, 2, 3], [4, 5, 6, 7]),
-    ],
-)
-def test_it_divides_the_cpus(
-    cpus: int | None, server: list[int] | None, tool: list[int] | None
-) -> None:
-    assert cpu_sets(cpus) == (server, tool)
+def test_it_starts_the_followers_before_their_lead() -> None:
+    step = Step(state="measuring", step_started=False, cancel_requested=False, has_followers=True)
+    assert next_action(step) is Action.START_FOLLOWERS
+    assert next_action(replace(step, followers_started=True)) is Action.START
 
 
 def test_it_waits_longer_each_time_with_a_cap() -> None:
     assert [backoff_s(failures) for failures in (1, 2, 3, 10)] == [2, 4, 8, 30]
+    assert [retry_s(attempt) for attempt in (1, 2, 3, 9)] == [4, 16, 64, 300]

@@ -64,7 +64,7 @@ class Engine:
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self) -> None:
-        self.start_one("worker", "worker", "-c", "2", "--prefetch-multiplier", "1", "-l", "info")
+        self.start_one("worker", "worker", "-l", "info")
         self.start_one("beat", "beat", "-s", str(self.logs / "beat"), "-l", "warning")
 
     def start_one(self, name: str, *args: str) -> None:
