@@ -15,6 +15,9 @@ BUSY_TOOL_SHARE = 0.85
 BOUND_TOOL_SHARE = 0.95
 MAX_STEAL_SHARE = 0.02
 LITTLES_LAW_TOLERANCE = 0.10
+MAX_PEER_GAP_S = 3.0
+#: Limits without which other CPUs are measured than the definition says.
+DECISIVE_LIMITS = frozenset({"cpus", "cpu_quota"})
 _NEVER_ARRIVED = {"refused", "dns", "timeout", "tls"}
 
 
@@ -167,6 +170,31 @@ def _littles_law(evidence: Evidence) -> Reason | None:
     )
 
 
+def _limits_refused(evidence: Evidence) -> Reason | None:
+    """A limit that the definition gives and that did not hold on the host."""
+    refused = {
+        f"{process}: {limit}": why
+        for process, applied in (evidence.result.get("limits") or {}).items()
+        for limit, why in (applied.get("refused") or {}).items()
+    }
+    if not refused:
+        return None
+    decisive = any(name.rpartition(": ")[2] in DECISIVE_LIMITS for name in refused)
+    return Reason(
+        code="limits_refused",
+        level=Level.INVALID if decisive else Level.SUSPECT,
+        message="; ".join(f"{name}: {why}" for name, why in sorted(refused.items())),
+    )
+
+
+def _peer_gap(evidence: Evidence) -> Reason | None:
+    """The hosts of a job ask each other once a second while a load runs."""
+    gap_s = evidence.result.get("peer_gap_s")
+    if gap_s is None or gap_s <= MAX_PEER_GAP_S:
+        return None
+    return _invalid("link_stalled", f"the link between the hosts stood still for {gap_s:.1f} s")
+
+
 _CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (
     _tool_crashed,
     _hung,
@@ -180,4 +208,6 @@ _CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (
     _tool_bound,
     _contaminated,
     _littles_law,
+    _limits_refused,
+    _peer_gap,
 )
