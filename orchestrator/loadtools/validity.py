@@ -16,8 +16,8 @@ BOUND_TOOL_SHARE = 0.95
 MAX_STEAL_SHARE = 0.02
 LITTLES_LAW_TOLERANCE = 0.10
 MAX_PEER_GAP_S = 3.0
-#: Limits without which other CPUs are measured than the definition says.
-DECISIVE_LIMITS = frozenset({"cpus", "cpu_quota"})
+#: A limit without which another machine is measured than the definition says.
+DECISIVE_LIMITS = frozenset({"cpu_quota"})
 _NEVER_ARRIVED = {"refused", "dns", "timeout", "tls"}
 
 

@@ -16,6 +16,7 @@ from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.runs import RunIn, RunOut, RunPage, run_out, run_summary_out
 from orchestrator.api.schemas.trials import TrialPage, trial_summary_out
 from orchestrator.api.waiting import wait_for_change
+from orchestrator.dispatch.waking import wake_engine
 from orchestrator.runs import selectors, services
 from orchestrator.runs.models import Trigger
 from orchestrator.runs.states import RUN_ENDED, RunState
@@ -104,6 +105,7 @@ def _start(
     member = request.auth.member
     if key is None:
         run = services.create_run(member=member, request=wanted, trigger=Trigger.API)
+        wake_engine()
         return run.pk, True
     # A repeat must not need the repository again: it may be what made the client try twice.
     known = services.run_of_key(member=member, request=wanted, key=key)
@@ -112,6 +114,7 @@ def _start(
     run, is_new = services.create_run_once(
         member=member, request=wanted, key=key, token=request.auth.token
     )
+    wake_engine()
     return run.pk, is_new
 
 

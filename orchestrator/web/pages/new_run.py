@@ -8,6 +8,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
+from orchestrator.dispatch.waking import wake_engine
 from orchestrator.runs.cautions import cautions_of
 from orchestrator.runs.selectors import run_for
 from orchestrator.runs.services import RunPlan, RunRequest, create_run, plan_run
@@ -34,6 +35,7 @@ def new_run(request: HttpRequest, member: Member) -> HttpResponse:
         except FORM_ERRORS as error:
             form.show_error(error)
         else:
+            wake_engine()
             return redirect("run", run.pk)
     return _page(request, form)
 
