@@ -1,0 +1,168 @@
+"""Golden jobs: a host measures the same commit again and again, so that its own drift is seen.
+
+What their numbers say is judged in `results.golden`.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.selectors import member_for_user
+from orchestrator.accounts.services import record_audit
+from orchestrator.benchmarks import selectors as benchmarks
+from orchestrator.benchmarks.services import commit_of_ref
+from orchestrator.core.errors import InvalidRequestError, PitwallError
+from orchestrator.fleet import selectors as fleet
+from orchestrator.fleet.models import HostState
+from orchestrator.runs.models import GoldenCheck, Job, Run, Trigger
+from orchestrator.runs.services import RunRequest, create_run
+from orchestrator.runs.states import JobState
+
+MAX_HOURS = 24 * 366
+MAX_JOBS = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewGolden:
+    """Which benchmark at which commit, and how often: by hours, by finished jobs, or by both."""
+
+    benchmark: str
+    commit: str
+    project: str | None = None
+    every_hours: int | None = None
+    every_jobs: int | None = None
+    tolerance: float = 0.05
+
+
+def set_golden(*, member: Member, host_id: UUID, new: NewGolden) -> GoldenCheck:
+    """The golden job of a host, made or changed. A new one is due at once.
+
+    Another benchmark or commit begins with no earlier values; a run under way for the one before
+    is not judged any more.
+    """
+    member.require(Role.MEMBER, to="set a host's golden job")
+    host = fleet.host_for(member, host_id)
+    _check_often(new)
+    benchmark = benchmarks.benchmark_for(member, new.benchmark, new.project)
+    benchmarks.latest_definition(benchmark)
+    commit = commit_of_ref(project=benchmark.project, ref=new.commit)
+    known = GoldenCheck.objects.filter(host=host).first()
+    changes: dict[str, Any] = {
+        "benchmark": benchmark,
+        "commit": commit,
+        "every_hours": new.every_hours,
+        "every_jobs": new.every_jobs,
+        "tolerance": new.tolerance,
+        "created_by": member.user,
+    }
+    if known is None or (known.benchmark, known.commit) != (benchmark, commit):
+        changes |= {"last_run": None, "last_at": None, "judged": True, "message": ""}
+    with transaction.atomic():
+        check, _ = GoldenCheck.objects.update_or_create(host=host, defaults=changes)
+        record_audit(member=member, action="golden.set", subject=check)
+    return check
+
+
+def remove_golden(*, member: Member, host_id: UUID) -> None:
+    """The host has no golden job any more; what its runs measured is kept."""
+    member.require(Role.MEMBER, to="remove a host's golden job")
+    host = fleet.host_for(member, host_id)
+    with transaction.atomic():
+        if GoldenCheck.objects.filter(host=host).delete()[0]:
+            record_audit(member=member, action="golden.removed", subject=host)
+
+
+def due_golden_checks(now: datetime) -> list[GoldenCheck]:
+    """Those that want a run now: their host is ready, and no run of theirs is under way."""
+    ready = GoldenCheck.objects.filter(judged=True, host__state=HostState.READY)
+    return [check for check in _with_parts(ready) if _is_due(check, now)]
+
+
+def waiting_golden_checks() -> list[GoldenCheck]:
+    """Those whose run is under way, or has ended and was not judged yet."""
+    return list(_with_parts(GoldenCheck.objects.filter(judged=False)))
+
+
+def start_golden(check: GoldenCheck, now: datetime) -> Run | None:
+    """Queues a run of the check; None where another tick has, or where it cannot be.
+
+    The row is locked while the run is made: either both are there afterwards, or neither is.
+    """
+    try:
+        with transaction.atomic():
+            return _start(check, now)
+    except PitwallError as error:
+        # The time is noted as well, or the next tick would try again at once.
+        GoldenCheck.objects.filter(pk=check.pk, judged=True, last_at=check.last_at).update(
+            last_at=now, message=f"no golden run was started: {error}"[:2000]
+        )
+        return None
+
+
+def _start(check: GoldenCheck, now: datetime) -> Run | None:
+    mine = GoldenCheck.objects.select_for_update(skip_locked=True).filter(
+        pk=check.pk, judged=True, last_at=check.last_at
+    )
+    if mine.first() is None:
+        return None
+    run = create_run(
+        member=member_for_user(check.created_by, check.host.team.slug),
+        request=RunRequest(
+            benchmark=check.benchmark.slug,
+            project=check.benchmark.project.slug,
+            baseline=check.commit.sha,
+            contenders=(),
+            hosts=(check.host.name,),
+            priority="high",
+        ),
+        trigger=Trigger.GOLDEN,
+    )
+    GoldenCheck.objects.filter(pk=check.pk).update(judged=False, last_run=run, last_at=now)
+    return run
+
+
+def _with_parts(checks: QuerySet[GoldenCheck]) -> QuerySet[GoldenCheck]:
+    return checks.select_related(
+        "host__team", "benchmark__project", "commit", "created_by", "last_run"
+    ).order_by("pk")
+
+
+def _is_due(check: GoldenCheck, now: datetime) -> bool:
+    if check.last_at is None:
+        return True
+    if check.every_hours and now - check.last_at >= timedelta(hours=check.every_hours):
+        return True
+    return bool(check.every_jobs) and _jobs_since(check) >= (check.every_jobs or 0)
+
+
+def _jobs_since(check: GoldenCheck) -> int:
+    """Jobs that the host has finished, in any role, since the last golden run was asked for."""
+    jobs = Job.objects.filter(
+        Q(host=check.host) | Q(placements__host=check.host),
+        state=JobState.FINISHED,
+        ended_at__gt=check.last_at,
+    ).exclude(run__trigger=Trigger.GOLDEN)
+    return jobs.distinct().count()
+
+
+def _check_often(new: NewGolden) -> None:
+    if not new.every_hours and not new.every_jobs:
+        raise InvalidRequestError(
+            "say how often: every so many hours, every so many jobs, or both", field="every_hours"
+        )
+    for field, value, most in (
+        ("every_hours", new.every_hours, MAX_HOURS),
+        ("every_jobs", new.every_jobs, MAX_JOBS),
+    ):
+        if value is not None and not 1 <= value <= most:
+            raise InvalidRequestError(f"expected 1 to {most}, got {value}", field=field)
+    if not 0.001 <= new.tolerance <= 1:
+        raise InvalidRequestError(
+            f"expected a share from 0.001 to 1, got {new.tolerance}", field="tolerance"
+        )

@@ -1,0 +1,384 @@
+"""Golden jobs: a host that does not give its own numbers any more is taken out of use."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.accounts.models import AuditEntry, Membership, Role
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
+from orchestrator.fleet.care import put_in_maintenance, release_host
+from orchestrator.fleet.models import Host, HostChange, HostSnapshot
+from orchestrator.results.golden import (
+    forget_references,
+    golden_statuses,
+    judge_golden,
+    tick,
+)
+from orchestrator.results.models import GoldenOutcome
+from orchestrator.runs.golden import (
+    NewGolden,
+    due_golden_checks,
+    remove_golden,
+    set_golden,
+    start_golden,
+)
+from orchestrator.runs.models import GoldenCheck, Job, Run, Trial
+from orchestrator.stats.drift import drift_of
+from tests.support.factories import (
+    DEFINITION,
+    Personas,
+    finish_run,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Lab:
+    """A host with a golden job each hour, and a clock that only the test moves."""
+
+    personas: Personas
+    shas: list[str]
+    host: Host
+    now: datetime
+
+    @property
+    def check(self) -> GoldenCheck:
+        return GoldenCheck.objects.select_related("host__team", "last_run").get(host=self.host)
+
+    def later(self, **span: float) -> datetime:
+        self.now += timedelta(**span)
+        return self.now
+
+    def golden_run(self, rate: float) -> GoldenOutcome:
+        """An hour passes, the golden job runs and gives `rate` requests a second."""
+        tick(self.later(hours=1))
+        run = self.check.last_run
+        assert run is not None
+        assert run.state == "queued"
+        finish_run(run, [rate])
+        tick(self.now)
+        return GoldenOutcome.objects.get(run=run)
+
+    def golden_runs(self, rates: Sequence[float]) -> list[str]:
+        return [self.golden_run(rate).verdict for rate in rates]
+
+    def state(self) -> tuple[str, str]:
+        self.host.refresh_from_db()
+        return self.host.state, self.host.message
+
+
+@pytest.fixture
+def lab(personas: Personas, settings: Any, tmp_path: Path) -> Lab:
+    settings.DATA_DIR = tmp_path / "data"
+    settings.ALLOW_LOCAL_REPOSITORIES = True
+    project, shas = make_project(personas.alice, tmp_path / "repository")
+    make_definition(personas.alice, project)
+    host = make_local_host(personas.alice)
+    made = Lab(personas=personas, shas=shas, host=host, now=utc_now())
+    set_golden(member=personas.alice, host_id=host.pk, new=_wanted(made))
+    return made
+
+
+def _wanted(lab: Lab, **changes: Any) -> NewGolden:
+    given = {"benchmark": "hello", "commit": lab.shas[0], "every_hours": 1}
+    return NewGolden(**{**given, **changes})
+
+
+def test_it_queues_one_run_of_one_commit_ahead_of_the_others(lab: Lab) -> None:
+    tick(lab.now)
+    tick(lab.now)
+    run = Run.objects.get()
+    assert (run.trigger, run.priority, run.requested_by) == ("golden", 1, lab.personas.alice.user)
+    assert [variant.commit.sha for variant in run.variants.all()] == [lab.shas[0]]
+    assert lab.check.last_run == run
+    assert not lab.check.judged
+    assert golden_statuses(lab.personas.bob)[lab.host.pk].word == "running"
+
+
+def test_it_learns_three_times_and_is_steady_then(lab: Lab) -> None:
+    assert lab.golden_runs([1000, 1004, 997, 1001]) == [*["learning"] * 3, "steady"]
+    assert lab.state() == ("ready", "")
+    assert lab.check.message.startswith("steady: ")
+    assert "against 3 earlier golden runs" in lab.check.message
+    assert golden_statuses(lab.personas.alice)[lab.host.pk].word == "steady"
+
+
+@pytest.mark.parametrize("rate", [880, 1130])
+def test_it_quarantines_a_host_that_has_drifted_and_says_how(lab: Lab, rate: float) -> None:
+    lab.golden_runs([1000, 1004, 997, 1001])
+    steady = GoldenOutcome.objects.latest("at").at
+    assert lab.golden_run(rate).verdict == "drifted"
+    state, message = lab.state()
+    assert state == "quarantined"
+    assert message.startswith("golden job: drifted: ")
+    assert re.search(r"moved by [+−]1\d\.\d % to ", message)
+    assert "where 4 earlier golden runs had" in message
+    assert "5.0 % is allowed" in message
+    assert f"steady until {steady:%Y-%m-%d %H:%M} UTC" in message
+    assert AuditEntry.objects.latest("at").action == "host.quarantined"
+
+
+def test_it_names_the_metric_the_change_and_the_earlier_values(lab: Lab) -> None:
+    lab.golden_runs([1000, 1000, 1000])
+    lab.golden_run(800)
+    message = lab.state()[1]
+    # Latency and CPU time are 1/rate: they moved by a quarter, the rate itself by a fifth.
+    assert re.search(r"(Latency p50|CPU per 1,000 requests) moved by \+25.0 % to ", message)
+    assert "had 4.00 ms to 4.00 ms" in message or "had 900 ms / 1k to 900 ms / 1k" in message
+    assert message.endswith("2 more moved too")
+
+
+def test_a_noisy_host_is_allowed_its_own_noise(lab: Lab) -> None:
+    lab.golden_runs([1000, 900, 1100, 950, 1050])
+    assert lab.golden_run(880).verdict == "steady"
+    assert lab.state()[0] == "ready"
+
+
+def test_a_host_that_fails_its_golden_run_is_quarantined(lab: Lab) -> None:
+    tick(lab.now)
+    Run.objects.update(state="failed", message="here: the server does not start")
+    tick(lab.now)
+    assert lab.state() == (
+        "quarantined",
+        "golden job: failed: here: the server does not start",
+    )
+
+
+def test_a_host_that_is_out_of_reach_has_not_drifted(lab: Lab) -> None:
+    tick(lab.now)
+    Host.objects.update(state="unreachable", message="no route")
+    Run.objects.update(state="failed", message="here: no route")
+    tick(lab.now)
+    assert lab.state()[0] == "unreachable"
+    assert lab.check.message.startswith("not judged: it could not be reached")
+
+
+def test_a_cancelled_run_says_nothing(lab: Lab) -> None:
+    tick(lab.now)
+    Run.objects.update(state="cancelled")
+    tick(lab.now)
+    assert lab.state()[0] == "ready"
+    assert GoldenOutcome.objects.get().verdict == "not judged"
+
+
+def test_a_run_without_a_valid_trial_is_a_failure_with_its_reason(lab: Lab) -> None:
+    tick(lab.now)
+    run = lab.check.last_run
+    assert run is not None
+    finish_run(run, [1000])
+    Trial.objects.update(validity="invalid", reasons=["steal: another guest took the CPU"])
+    tick(lab.now)
+    assert lab.state()[0] == "quarantined"
+    assert "no trial of its golden run is valid; steal: another guest" in lab.state()[1]
+
+
+def test_only_steady_runs_are_what_later_ones_are_compared_with(lab: Lab) -> None:
+    lab.golden_runs([1000, 1000, 1000])
+    for _ in range(5):
+        assert lab.golden_run(800).verdict == "drifted"
+        release_host(member=lab.personas.alice, host_id=lab.host.pk)
+    assert lab.golden_run(1000).verdict == "steady"
+
+
+def test_it_learns_anew_when_a_member_says_so(lab: Lab) -> None:
+    lab.golden_runs([1000, 1000, 1000])
+    assert lab.golden_run(800).verdict == "drifted"
+    release_host(member=lab.personas.alice, host_id=lab.host.pk)
+    with pytest.raises(PermissionRefusedError):
+        forget_references(member=lab.personas.bob, host_id=lab.host.pk)
+    with pytest.raises(NotFoundError):
+        forget_references(member=lab.personas.mallory, host_id=lab.host.pk)
+    forget_references(member=lab.personas.alice, host_id=lab.host.pk)
+    assert lab.golden_runs([800, 801, 799, 800]) == [*["learning"] * 3, "steady"]
+
+
+def test_a_new_epoch_of_the_host_is_not_compared_with_the_one_before(lab: Lab) -> None:
+    lab.golden_runs([1000, 1000, 1000])
+    snapshot = HostSnapshot.objects.create(host=lab.host, facts={}, fingerprint="new")
+    HostChange.objects.create(
+        host=lab.host, snapshot=snapshot, changed={"kernel": ["1", "2"]}, at=snapshot.taken_at
+    )
+    assert lab.golden_run(800).verdict == "learning"
+
+
+def test_another_definition_is_not_compared_with_the_one_before(lab: Lab) -> None:
+    lab.golden_runs([1000, 1000, 1000])
+    project = lab.check.benchmark.project
+    source = DEFINITION.replace("connections: [4]", "connections: [8]")
+    make_definition(lab.personas.alice, project, source=source)
+    assert lab.golden_run(800).verdict == "learning"
+
+
+def test_other_runs_of_the_commit_are_no_golden_runs(lab: Lab) -> None:
+    for _ in range(3):
+        finish_run(make_run(lab.personas.alice, lab.shas[:2]), [1000, 1000])
+    assert lab.golden_run(800).verdict == "learning"
+
+
+def test_it_is_due_by_hours(lab: Lab) -> None:
+    lab.golden_run(1000)
+    assert due_golden_checks(lab.now + timedelta(minutes=59)) == []
+    assert due_golden_checks(lab.now + timedelta(minutes=60)) == [lab.check]
+
+
+def test_it_is_due_by_jobs_of_others_that_the_host_finished(lab: Lab) -> None:
+    set_golden(
+        member=lab.personas.alice,
+        host_id=lab.host.pk,
+        new=_wanted(lab, every_hours=None, every_jobs=2),
+    )
+    lab.now = utc_now()
+    lab.golden_run(1000)
+    GoldenCheck.objects.update(last_at=utc_now())
+    far = lab.now + timedelta(days=100)
+    assert due_golden_checks(far) == []
+    finish_run(make_run(lab.personas.alice, lab.shas[:2]), [1000, 1000])
+    assert due_golden_checks(far) == []
+    finish_run(make_run(lab.personas.alice, lab.shas[:2]), [1000, 1000])
+    assert due_golden_checks(far) == [lab.check]
+    Job.objects.update(state="failed")
+    assert due_golden_checks(far) == []
+
+
+@pytest.mark.parametrize(
+    "state", ["unconfirmed", "unreachable", "maintenance", "quarantined", "disabled"]
+)
+def test_no_run_is_queued_for_a_host_that_cannot_be_used(state: str, lab: Lab) -> None:
+    Host.objects.update(state=state)
+    tick(lab.now)
+    assert not Run.objects.exists()
+
+
+def test_two_ticks_at_once_start_and_judge_once(lab: Lab) -> None:
+    stale = due_golden_checks(lab.now)[0]
+    assert start_golden(stale, lab.now) is not None
+    assert start_golden(stale, lab.now) is None
+    check = lab.check
+    assert check.last_run is not None
+    finish_run(check.last_run, [1000])
+    check = lab.check
+    assert judge_golden(check) is not None
+    assert judge_golden(check) is None
+    assert GoldenOutcome.objects.count() == 1
+
+
+def test_it_says_why_no_run_was_started_and_waits_for_the_next_time(lab: Lab) -> None:
+    Membership.objects.filter(user=lab.personas.alice.user).update(role=Role.VIEWER)
+    tick(lab.now)
+    assert not Run.objects.exists()
+    assert lab.check.message.startswith("no golden run was started: alice is a viewer")
+    assert due_golden_checks(lab.now) == []
+    Membership.objects.filter(user=lab.personas.alice.user).update(role=Role.MEMBER)
+    tick(lab.later(hours=1))
+    assert Run.objects.count() == 1
+
+
+def test_a_deleted_run_does_not_hold_the_check_for_ever(lab: Lab) -> None:
+    tick(lab.now)
+    Run.objects.all().delete()
+    tick(lab.now)
+    assert lab.check.judged
+    tick(lab.later(hours=1))
+    assert Run.objects.count() == 1
+
+
+def test_maintenance_is_not_turned_into_quarantine(lab: Lab) -> None:
+    tick(lab.now)
+    put_in_maintenance(member=lab.personas.alice, host_id=lab.host.pk, reason="new fan")
+    Run.objects.update(state="failed", message="stopped")
+    tick(lab.now)
+    assert lab.state() == ("maintenance", "alice: new fan")
+    assert lab.check.message == "failed: stopped"
+
+
+def test_the_trouble_of_one_host_does_not_keep_another_waiting(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = make_local_host(lab.personas.alice, "there")
+    set_golden(member=lab.personas.alice, host_id=other.pk, new=_wanted(lab))
+    GoldenCheck.objects.filter(host=lab.host).update(judged=False)
+    monkeypatch.setattr("orchestrator.results.golden.judge_golden", lambda check: 1 / 0)
+    tick(lab.now)
+    assert Run.objects.get().jobs.get().placements.get(role="target").wanted_host == other
+
+
+def test_another_commit_begins_anew(lab: Lab) -> None:
+    lab.golden_runs([1000, 1000, 1000])
+    set_golden(member=lab.personas.alice, host_id=lab.host.pk, new=_wanted(lab, commit=lab.shas[1]))
+    assert (lab.check.last_run, lab.check.message) == (None, "")
+    assert lab.golden_run(800).verdict == "learning"
+
+
+def test_the_same_commit_keeps_what_was_learnt(lab: Lab) -> None:
+    lab.golden_runs([1000, 1000, 1000])
+    set_golden(member=lab.personas.alice, host_id=lab.host.pk, new=_wanted(lab, tolerance=0.3))
+    assert lab.golden_run(850).verdict == "steady"
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"every_hours": None}, "every_hours"),
+        ({"every_hours": 0, "every_jobs": 0}, "every_hours"),
+        ({"every_hours": 10_000}, "every_hours"),
+        ({"every_jobs": 1_000_000}, "every_jobs"),
+        ({"tolerance": 0.0}, "tolerance"),
+        ({"tolerance": 1.5}, "tolerance"),
+    ],
+)
+def test_it_says_what_is_wrong(lab: Lab, changes: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        set_golden(member=lab.personas.alice, host_id=lab.host.pk, new=_wanted(lab, **changes))
+    assert caught.value.field == field
+
+
+def test_viewers_and_strangers_set_and_remove_nothing(lab: Lab) -> None:
+    for member, error in (
+        (lab.personas.bob, PermissionRefusedError),
+        (lab.personas.mallory, NotFoundError),
+    ):
+        with pytest.raises(error):
+            set_golden(member=member, host_id=lab.host.pk, new=_wanted(lab))
+        with pytest.raises(error):
+            remove_golden(member=member, host_id=lab.host.pk)
+    assert golden_statuses(lab.personas.mallory) == {}
+    remove_golden(member=lab.personas.alice, host_id=lab.host.pk)
+    assert not GoldenCheck.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("value", "earlier", "change", "allowed", "drifted"),
+    [
+        (104.9, [100, 100, 100], 0.049, 0.05, False),
+        (106, [100, 100, 100], 0.06, 0.05, True),
+        (94, [100, 100, 100], -0.06, 0.05, True),
+        # MAD 2 of 100: 4 × 1.4826 × 0.02 = 11.9 %
+        (111, [98, 100, 102], 0.11, 0.118608, False),
+        (112, [98, 100, 102], 0.12, 0.118608, True),
+        # One outlier among the earlier ones does not widen what is allowed.
+        (110, [100, 100, 100, 100, 300], 0.10, 0.05, True),
+    ],
+)
+def test_drift_is_measured_against_the_noise_of_the_machine(
+    value: float, earlier: list[float], change: float, allowed: float, drifted: bool
+) -> None:
+    found = drift_of(value, earlier, tolerance=0.05)
+    assert found is not None
+    assert found.change == pytest.approx(change)
+    assert found.allowed == pytest.approx(allowed)
+    assert found.drifted is drifted
+    assert (found.low, found.high) == (min(earlier), max(earlier))
+
+
+@pytest.mark.parametrize("earlier", [[], [100, 100], [0, 0, 0]])
+def test_there_is_nothing_to_drift_from(earlier: list[float]) -> None:
+    assert drift_of(100, earlier, tolerance=0.05) is None
