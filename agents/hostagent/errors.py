@@ -2,9 +2,11 @@
 
 AgentError(code, message)
 ├── BadArgument, BadPlan, Unsupported       the caller asked for something that cannot be done
+├── Busy                                    another step holds this work directory
 ├── TrialFailed(code, message, output)      one trial is over; the next one goes on
 ├── BuildFailed(message, output)            one build is over; its trials fail, others go on
-└── Aborted(reason)                         the whole step is over
+└── Aborted(code, reason)                   the whole step is over
+    └── PeerLost                            a host of the job is gone or does not speak as it should
 """
 
 from __future__ import annotations
@@ -30,6 +32,10 @@ class Unsupported(AgentError):
     code = "unsupported"
 
 
+class Busy(AgentError):
+    code = "busy"
+
+
 class TrialFailed(AgentError):
     """`code` is one of protocol.FAILURES; `output` is the tail of what the process wrote."""
 
@@ -48,6 +54,13 @@ class BuildFailed(AgentError):
 
 
 class Aborted(AgentError):
-    """`message` is the reason that the journal keeps: "stopped", "silence" or an error's text."""
+    """`code` and `message` are what the journal's `aborted` tells as code and reason."""
 
-    code = "aborted"
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+class PeerLost(Aborted):
+    def __init__(self, reason: str) -> None:
+        super().__init__("peer_lost", reason)

@@ -26,7 +26,10 @@ POLL_S = 0.05
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a load ended. `hung`: the wall limit was reached and the tool was interrupted."""
+    """How a load ended. `hung`: the wall limit was reached and the tool was interrupted.
+
+    `limits`: those of the tool as the kernel had them.
+    """
 
     argv: list[str]
     rc: int
@@ -34,6 +37,7 @@ class Outcome:
     started_at: float
     ended_at: float
     cpu_s: Optional[float]
+    limits: dict[str, Any]
     hung: bool
 
 
@@ -89,6 +93,7 @@ def put_load(
         started_at=started_at,
         ended_at=time.time(),
         cpu_s=child.cpu_s,
+        limits=child.applied,
         hung=hung,
     )
 
@@ -103,7 +108,8 @@ def _spawn(
             env=environment(step.path, {"NO_COLOR": "1"}),
             stdout=out,
             stderr=errors,
-            cpus=trial.tool.cpus,
+            limits=trial.tool.limits,
+            name="tool",
             adopts=False,
         )
     except OSError as error:
@@ -114,21 +120,17 @@ def _watch(
     child: Child, start: float, limit_s: float, while_running: Callable[[Child, float], None]
 ) -> bool:
     """False where the tool had to be interrupted."""
+    interrupted = False
     while child.exit_code is None:
         spent = time.monotonic() - start
-        if spent > limit_s:
-            _interrupt(child)
-            return False
+        if spent > limit_s and not interrupted:
+            child.send(signal.SIGINT)
+            interrupted = True
+        if spent > limit_s + INTERRUPT_GRACE_S:
+            break
         while_running(child, spent)
         time.sleep(POLL_S)
-    return True
-
-
-def _interrupt(child: Child) -> None:
-    child.send(signal.SIGINT)
-    deadline = time.monotonic() + INTERRUPT_GRACE_S
-    while child.exit_code is None and time.monotonic() < deadline:
-        time.sleep(POLL_S)
+    return not interrupted
 
 
 def check_output(folder: Path, outcome: Outcome, out: Path, rows: Path) -> None:

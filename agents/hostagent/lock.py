@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 from pathlib import Path
 from typing import Optional
 
@@ -11,16 +13,34 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+#: Whoever asks whether a lock is held has it for an instant; that must not look like a holder.
+PATIENCE_S = 0.5
 
-def take(path: Path) -> Optional[int]:
-    """A descriptor that holds the lock until it is closed, or None where another holds it."""
+
+def take(path: Path, note: str = "", patience_s: float = 0.0) -> Optional[int]:
+    """A descriptor that holds the lock until it is closed, or None where another holds it.
+
+    `note` becomes the text of the file, for `holder`. A real holder is waited for `patience_s`.
+    """
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(fd)
-        return None
+    deadline = time.monotonic() + patience_s
+    while not _try(fd, fcntl.LOCK_EX):
+        if time.monotonic() >= deadline:
+            os.close(fd)
+            return None
+        time.sleep(0.005)
+    if note:
+        os.ftruncate(fd, 0)
+        os.write(fd, note.encode())
     return fd
+
+
+def _try(fd: int, kind: int) -> bool:
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def is_held(path: Path) -> bool:
@@ -32,10 +52,13 @@ def is_held(path: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    else:
-        return False
+        return not _try(fd, fcntl.LOCK_SH)
     finally:
         os.close(fd)
+
+
+def holder(path: Path) -> str:
+    """What the last holder noted; nothing where it noted nothing."""
+    with contextlib.suppress(OSError):
+        return path.read_text("utf-8", "replace").strip()
+    return ""

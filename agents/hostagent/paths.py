@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import BadArgument
@@ -29,17 +28,18 @@ def below(root: Path, relative: str) -> Path:
     return root.joinpath(*parts)
 
 
-@dataclass(frozen=True)
 class StepDir:
     """One step of a job: `jobs/<job>/<step>` below the work directory `root`."""
 
-    root: Path
-    job: str
-    step: str
+    def __init__(self, root: Path, job: str, step: str) -> None:
+        """BadArgument where job or step cannot name a folder."""
+        self.root = root
+        self.job = checked_id(job)
+        self.step = checked_id(step)
+        self.path = root / "jobs" / job / step
 
-    @property
-    def path(self) -> Path:
-        return self.root / "jobs" / checked_id(self.job) / checked_id(self.step)
+    def __str__(self) -> str:
+        return f"{self.job}/{self.step}"
 
     @property
     def plan(self) -> Path:
@@ -75,7 +75,11 @@ class StepDir:
 def all_steps(root: Path) -> list[StepDir]:
     """Every step below the work directory, sorted by job and step."""
     found = sorted(root.glob("jobs/*/*/"))
-    return [StepDir(root, path.parent.name, path.name) for path in found if path.is_dir()]
+    return [StepDir(root, *names) for names in map(_names, found) if all(map(_ID.match, names))]
+
+
+def _names(path: Path) -> tuple[str, str]:
+    return path.parent.name, path.name
 
 
 def build_dir(root: Path, tree: str) -> Path:
@@ -87,3 +91,16 @@ def build_dir(root: Path, tree: str) -> Path:
 def tree_dir(root: Path, tree: str) -> Path:
     """The unpacked commit inside the build folder: where servers and build steps run."""
     return build_dir(root, tree) / "tree"
+
+
+def host_lock(root: Path) -> Path:
+    """Held by the one supervisor that works below this directory; its text names the step."""
+    return root / "host.lock"
+
+
+def repository(root: Path, project: str) -> Path:
+    return root / "repositories" / f"{checked_id(project)}.git"
+
+
+def bundle_file(root: Path, name: str) -> Path:
+    return root / "bundles" / f"{checked_id(name)}.bundle"

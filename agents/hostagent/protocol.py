@@ -147,6 +147,7 @@ FAILURES = (
     "server_died",
     "port_in_use",
     "service_not_ready",
+    "service_died",
     "tool_missing",
     "tool_failed",
     "output_lost",

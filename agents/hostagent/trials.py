@@ -1,4 +1,4 @@
-"""One trial from the start of the server to the files that it leaves behind."""
+"""One trial from the start of its parts to the files that it leaves behind."""
 
 from __future__ import annotations
 
@@ -9,36 +9,58 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
+from .answers import check_answer
 from .errors import TrialFailed
-from .files import tail_bytes, write_bytes, write_json
+from .files import write_json
 from .load import Outcome, check_output, identify, put_load, tool_path
 from .paths import StepDir, tree_dir
 from .plan import Load, Trial
+from .ports import in_url
 from .processes import Child
 from .protocol import SCHEMA
 from .rows import reduce_rows
-from .sample import Sampler
-from .server import Server, check_answer, serving
+from .services import Running, running
+from .stage import Stage
 
-SERVER_LOG_BYTES = 64 * 1024
 #: Told the phase and for how long nobody should ask.
 Tell = Callable[[str, float], None]
 
 
-def run_trial(step: StepDir, trial: Trial, tell: Tell, beat: Callable[[], None]) -> None:
-    """Leave the trial's files behind, result.json last; TrialFailed says why there are none.
+@dataclass(frozen=True)
+class Measured:
+    """`costs`: "usage", "samples" and "load_before" of result.json."""
 
-    `beat` is called often while the load runs, and may raise to end everything.
-    """
-    folder = step.trial(trial.id)
+    outcome: Outcome
+    costs: dict[str, Any]
+    gap_s: Optional[float]
+
+
+def run_trial(stage: Stage, trial: Trial, tell: Tell) -> None:
+    """Leave the trial's files behind, result.json last; TrialFailed says why there are none."""
+    folder = stage.step.trial(trial.id)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     started_at = time.time()
-    tool = tool_path(step.root, trial.tool)
-    words = {
+    tool = tool_path(stage.step.root, trial.tool)
+    tell("starting", 0)
+    with running(stage, trial) as parts:
+        words = {**_words(stage.step, trial, tool), **parts.words, **_of_server(parts)}
+        measured = _loads(stage, trial, parts, words, tell)
+        tell("stopping", 0)
+    _reduce(folder, trial, measured.outcome)
+    result = _result(stage, trial, parts, started_at, measured)
+    write_json(folder / "result.json", {**result, "tool": identify(trial.tool, tool)})
+    tell("cooling", 0)
+    _pause(trial.cooldown_s, stage.beat)
+
+
+def _words(step: StepDir, trial: Trial, tool: Path) -> dict[str, str]:
+    folder = step.trial(trial.id)
+    return {
         "python": sys.executable,
         "tool": str(tool),
         "out": str(folder / "tool.json"),
@@ -46,61 +68,44 @@ def run_trial(step: StepDir, trial: Trial, tell: Tell, beat: Callable[[], None])
         "trial_dir": str(folder),
         "tree": str(tree_dir(step.root, trial.tree)),
     }
-    tell("starting", 0)
-    try:
-        with serving(step, trial, words) as server:
-            words["port"] = str(server.port)
-            measured = _loads(step, trial, server, words, tell, beat)
-            tell("stopping", 0)
-        _reduce(folder, trial, measured["outcome"])
-        result = _result(trial, server, started_at, measured)
-        write_json(folder / "result.json", {**result, "tool": identify(trial.tool, tool)})
-    finally:
-        _shorten(folder / "server.log")
-    tell("cooling", 0)
-    _pause(trial.cooldown_s, beat)
+
+
+def _of_server(parts: Running) -> dict[str, str]:
+    return {
+        "port": str(parts.server.port),
+        "bind": parts.server.address,
+        "address": in_url(parts.server.address),
+    }
 
 
 def _loads(
-    step: StepDir,
-    trial: Trial,
-    server: Server,
-    words: dict[str, str],
-    tell: Tell,
-    beat: Callable[[], None],
-) -> dict[str, Any]:
+    stage: Stage, trial: Trial, parts: Running, words: dict[str, str], tell: Tell
+) -> Measured:
     for load in trial.warmups:
         tell("warming up", 0)
-        put_load(step, trial, load, words, lambda _child, _seconds: beat())
+        put_load(stage.step, trial, load, words, lambda _child, _seconds: stage.beat())
         _forget(words)
     tell("measuring", min(trial.expected_s, trial.measure.wall_limit_s))
-    sampler = Sampler(server.child)
-    outcome = _measure(step, trial, trial.measure, words, sampler, beat)
-    usage = sampler.usage(outcome.cpu_s)
-    died = server.child.exit_code
-    folder = step.trial(trial.id)
-    if died is not None:
-        raise TrialFailed(
-            "server_died", f"the server ended with {died} under load", server.output()
-        )
-    check_output(folder, outcome, Path(words["out"]), Path(words["rows"]))
-    _check_still_right(server, trial)
-    return {"outcome": outcome, "usage": usage, "sampler": sampler}
+    measured = _measure(stage, trial, trial.measure, parts, words)
+    parts.check_alive()
+    folder = stage.step.trial(trial.id)
+    check_output(folder, measured.outcome, Path(words["out"]), Path(words["rows"]))
+    _check_still_right(parts, trial)
+    return measured
 
 
 def _measure(
-    step: StepDir,
-    trial: Trial,
-    load: Load,
-    words: dict[str, str],
-    sampler: Sampler,
-    beat: Callable[[], None],
-) -> Outcome:
-    def while_running(tool: Child, seconds: float) -> None:
-        beat()
-        sampler(tool, seconds)
+    stage: Stage, trial: Trial, load: Load, parts: Running, words: dict[str, str]
+) -> Measured:
+    sampling = stage.sampling(trial, parts.server)
 
-    return put_load(step, trial, load, words, while_running)
+    def while_running(tool: Child, seconds: float) -> None:
+        stage.beat()
+        sampling(tool, seconds)
+
+    outcome = put_load(stage.step, trial, load, words, while_running)
+    gap_s = stage.gap_s()
+    return Measured(outcome, sampling.end(outcome.cpu_s), gap_s)
 
 
 def _forget(words: dict[str, str]) -> None:
@@ -111,9 +116,10 @@ def _forget(words: dict[str, str]) -> None:
             path.unlink()
 
 
-def _check_still_right(server: Server, trial: Trial) -> None:
+def _check_still_right(parts: Running, trial: Trial) -> None:
+    server = parts.server
     try:
-        wrong: Optional[str] = check_answer(server.port, trial.ready)
+        wrong: Optional[str] = check_answer(server.address, server.port, trial.ready)
     except (OSError, http.client.HTTPException) as error:
         wrong = f"nothing any more ({error})"
     if wrong:
@@ -135,10 +141,9 @@ def _reduce(folder: Path, trial: Trial, outcome: Outcome) -> None:
 
 
 def _result(
-    trial: Trial, server: Server, started_at: float, measured: dict[str, Any]
+    stage: Stage, trial: Trial, parts: Running, started_at: float, measured: Measured
 ) -> dict[str, Any]:
-    outcome: Outcome = measured["outcome"]
-    sampler: Sampler = measured["sampler"]
+    outcome = measured.outcome
     ended_at = time.time()
     return {
         "schema": SCHEMA,
@@ -149,22 +154,18 @@ def _result(
         "started_at": started_at,
         "ended_at": ended_at,
         "wall_s": ended_at - started_at,
-        "port": server.port,
-        "server_argv": server.argv,
+        "port": parts.server.port,
+        "server_argv": parts.server.argv,
         "server_exit": None,
         "load_started_at": outcome.started_at,
         "load_ended_at": outcome.ended_at,
         "window_s": None,
-        "usage": measured["usage"],
-        "samples": sampler.samples,
-        "load_before": sampler.load_before,
+        **measured.costs,
+        "limits": {"tool": outcome.limits, **parts.limits()},
+        "on": {"server": trial.server.on, "tool": stage.plan.me},
+        "peer_gap_s": measured.gap_s,
         "hung": outcome.hung,
     }
-
-
-def _shorten(log: Path) -> None:
-    if log.exists():
-        write_bytes(log, tail_bytes(log, SERVER_LOG_BYTES))
 
 
 def _pause(seconds: float, beat: Callable[[], None]) -> None:

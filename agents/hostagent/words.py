@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 
 
 def replace(argv: Sequence[str], words: Mapping[str, object]) -> list[str]:
-    """`argv` with `{word}` replaced in each argument, for exactly the words given and {python}."""
-    return [_one(argument, {"python": sys.executable, **words}) for argument in argv]
+    """`argv` with `{word}` replaced in each argument, for exactly the words given and {python}.
 
-
-def _one(argument: str, words: Mapping[str, object]) -> str:
-    for word, value in words.items():
-        argument = argument.replace("{%s}" % word, str(value))  # noqa: UP031
-    return argument
+    What a word stands for is not searched for words again.
+    """
+    known = {"{%s}" % word: str(value) for word, value in words.items()}  # noqa: UP031
+    known.setdefault("{python}", sys.executable)
+    pattern = re.compile("|".join(map(re.escape, known)))
+    return [pattern.sub(lambda found: known[found.group()], argument) for argument in argv]

@@ -15,6 +15,8 @@ from agents.hostagent.bundle import build_bundle
 
 HELLO = Path(__file__).parents[2] / "agents/suites/hello/server.py"
 PATIENCE_S = 30.0
+#: The Python that runs the agent; the oldest that it knows is worth a try.
+PYTHON = os.environ.get("PITWALL_AGENT_PYTHON", sys.executable)
 COMMIT = "c0ffee"
 
 #: A load tool that writes what the agent expects, without any load: `tool OUT ROWS`.
@@ -61,7 +63,7 @@ class AgentHost:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, str(self.program), "--root", str(self.root), *words],
+            [PYTHON, str(self.program), "--root", str(self.root), *words],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -82,7 +84,7 @@ class AgentHost:
     def send_tool(self, source: str = FAKE_TOOL, name: str = "fake") -> str:
         """The plan's path of a Python program that plays the load tool."""
         path = self.root / "tools" / name
-        path.write_text(f"#!{sys.executable}\n{source}")
+        path.write_text(f"#!{PYTHON}\n{source}")
         path.chmod(0o755)
         return f"tools/{name}"
 
@@ -167,8 +169,9 @@ def write_tar(path: Path, files: Mapping[str, str]) -> None:
 def a_build(**changes: Any) -> dict[str, Any]:
     plain = {
         "commit": COMMIT,
-        "source": f"sources/{COMMIT}.tar.gz",
+        "source": {"archive": f"sources/{COMMIT}.tar.gz"},
         "tree": f"builds/{COMMIT}-r",
+        "on": ["a"],
         "steps": [],
         "env": {},
         "timeout_s": 20,
@@ -184,8 +187,9 @@ def a_trial(tool_path: str, **changes: Any) -> dict[str, Any]:
         "commit": COMMIT,
         "server": a_server(),
         "ready": {"path": "/hello", "status": 200, "body": "Hello, World!", "timeout_s": 10},
+        "services": [],
         "loads": [a_load()],
-        "tool": {"name": "fake", "path": tool_path, "cpus": None},
+        "tool": {"name": "fake", "path": tool_path, "limits": limits()},
         "warmup_s": 0.0,
         "cooldown_s": 0.0,
         "expected_s": 1.0,
@@ -194,8 +198,19 @@ def a_trial(tool_path: str, **changes: Any) -> dict[str, Any]:
 
 
 def a_server(**changes: Any) -> dict[str, Any]:
-    plain = {"argv": ["{python}", "server.py", "{port}"], "env": {}, "cpus": None, "port": None}
+    plain = {
+        "on": "a",
+        "argv": ["{python}", "server.py", "{port}"],
+        "env": {},
+        "limits": limits(),
+        "port": None,
+    }
     return {**plain, **changes}
+
+
+def limits(**changes: Any) -> dict[str, Any]:
+    none = dict.fromkeys(("cpus", "cpu_quota", "memory_bytes", "open_files"))
+    return {**none, **changes}
 
 
 def a_load(*argv: str, **changes: Any) -> dict[str, Any]:
@@ -205,10 +220,15 @@ def a_load(*argv: str, **changes: Any) -> dict[str, Any]:
 
 def a_plan(*trials: dict[str, Any], **changes: Any) -> dict[str, Any]:
     plain = {
-        "schema": 1,
+        "schema": 2,
         "job": "j1",
         "step": "a1-r1",
         "silence_s": 600,
+        "self": "a",
+        "lead": "a",
+        "secret": None,
+        "hosts": {"a": {"address": "127.0.0.1", "port": None}},
+        "tuning": {},
         "builds": [a_build()],
         "trials": list(trials),
     }

@@ -16,6 +16,7 @@ from tests.agents.support import (
     a_server,
     a_trial,
     is_running,
+    limits,
     pids_in,
     write_tar,
 )
@@ -137,14 +138,14 @@ def test_it_says_that_the_server_died_under_load(host: AgentHost) -> None:
 
 
 def test_it_says_that_the_tool_is_missing_before_it_starts_a_server(host: AgentHost) -> None:
-    failed = fail(host, tool={"name": "oha", "path": "tools/none/oha", "cpus": None})
+    failed = fail(host, tool={"name": "oha", "path": "tools/none/oha", "limits": limits()})
     assert failed["code"] == "tool_missing"
     assert "tools/none/oha" in failed["message"]
 
 
 def test_it_says_that_the_tool_cannot_be_run(host: AgentHost) -> None:
     (host.root / "tools/data").write_text("no program")
-    failed = fail(host, tool={"name": "oha", "path": "tools/data", "cpus": None})
+    failed = fail(host, tool={"name": "oha", "path": "tools/data", "limits": limits()})
     assert failed["code"] == "tool_missing"
 
 
@@ -224,7 +225,7 @@ def test_it_says_that_the_source_is_missing(host: AgentHost) -> None:
 def test_it_measures_the_other_commit_when_one_does_not_build(host: AgentHost) -> None:
     write_tar(host.root / "sources/bad.tar.gz", {"README": "no server here"})
     good, path = a_build(), host.send_tool()
-    bad = a_build(commit="bad", source="sources/bad.tar.gz", tree="builds/bad-r", steps=[["false"]])
+    bad = a_build(commit="bad", source={"archive": "sources/bad.tar.gz"}, tree="builds/bad-r", steps=[["false"]])
     trials = [a_trial(path, commit="bad", tree="builds/bad-r"), a_trial(path, id="t2")]
     step = host.run_round(a_plan(*trials, builds=[bad, good]))
     assert step.only("trial_failed")["trial"] == "t1"
@@ -233,6 +234,6 @@ def test_it_measures_the_other_commit_when_one_does_not_build(host: AgentHost) -
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="CPUs cannot be chosen here")
 def test_it_fails_only_the_trial_that_wants_a_cpu_that_is_not_there(host: AgentHost) -> None:
-    failed = fail(host, server=a_server(cpus=[4095]))
+    failed = fail(host, server=a_server(limits=limits(cpus=[4095])))
     assert failed["code"] == "internal"
     assert "4095" in failed["message"]

@@ -15,6 +15,7 @@ from tests.agents.support import (
     a_server,
     a_trial,
     is_running,
+    limits,
 )
 
 SERVE_HELLO = a_server(argv=["{python}", "server.py", "--port", "{port}"])
@@ -26,7 +27,7 @@ URL = "http://127.0.0.1:{port}/hello"
 
 
 def oha_trial(oha: str, *words: str, **changes: Any) -> dict[str, Any]:
-    tool = {"name": "oha", "path": oha, "cpus": None}
+    tool = {"name": "oha", "path": oha, "limits": limits()}
     load = a_load(*OHA_ARGV, *words, URL)
     return a_trial("", **{"tool": tool, "server": SERVE_HELLO, "loads": [load], **changes})
 

@@ -37,12 +37,12 @@ def test_it_does_not_look_outside_of_the_work_directory(path: str, host: AgentHo
 
 
 BAD_PLANS: dict[str, tuple[dict[str, Any], str]] = {
-    "schema": (a_plan(schema=2), "schema"),
+    "schema": (a_plan(schema=1), "schema"),
     "missing": ({k: v for k, v in a_plan().items() if k != "silence_s"}, "silence_s"),
     "type": (a_plan(a_trial("t", server=a_server(argv="x"))), "trials[0].server.argv"),
     "id": (a_plan(a_trial("t", id="../t1")), "../t1"),
     "tree": (a_plan(a_trial("t", tree="../tree")), "../tree"),
-    "source": (a_plan(builds=[a_build(source="/etc/passwd")]), "/etc/passwd"),
+    "source": (a_plan(builds=[a_build(source={"archive": "/etc/passwd"})]), "/etc/passwd"),
     "loads": (a_plan(a_trial("t", loads=[a_load(kind="warmup")])), "measure"),
 }
 

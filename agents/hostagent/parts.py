@@ -1,0 +1,167 @@
+"""The parts of a trial that run on this host: its server, and processes of its services."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Optional, Union
+
+from .errors import AgentError, BuildFailed, TrialFailed
+from .files import tail_bytes, tail_text, write_bytes
+from .paths import StepDir, tree_dir
+from .plan import SERVER, Plan, Server, Service, Trial
+from .ports import free_port
+from .processes import Child, environment
+from .sample import Sampler
+from .words import replace
+
+GRACE_S = 5.0
+LOG_BYTES = 64 * 1024
+#: Addresses and ports, alone or as a list: nothing else is a service's word.
+_WORD = re.compile(r"[0-9A-Za-z.:\[\],_-]*\Z")
+
+
+class Part:
+    """One running process of a trial, and where it listens."""
+
+    def __init__(self, name: str, child: Child, address: str, port: int, log: Path) -> None:
+        self.name = name
+        self.child = child
+        self.address = address
+        self.port = port
+        self.argv: list[str] = []
+        self.log = log
+
+    @property
+    def applied(self) -> dict[str, Any]:
+        """Its limits as the kernel has them (APPLIED of protocol.py)."""
+        return self.child.applied
+
+    @property
+    def exit_code(self) -> Optional[int]:
+        return self.child.exit_code
+
+    def output(self) -> str:
+        return tail_text(self.log)
+
+    def stop(self) -> None:
+        """End it with its whole tree; of its log the end is kept."""
+        self.child.stop(GRACE_S)
+        write_bytes(self.log, tail_bytes(self.log, LOG_BYTES))
+
+
+class Sampling:
+    """What the server costs while the load runs, where both are on this host."""
+
+    def __init__(self, server: Part) -> None:
+        self._sampler = Sampler(server.child)
+
+    def __call__(self, tool: Optional[Child], seconds: float) -> None:
+        self._sampler(tool, seconds)
+
+    def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
+        """ "usage", "samples" and "load_before" of result.json."""
+        return {
+            "usage": self._sampler.usage(tool_cpu_s),
+            "samples": self._sampler.samples,
+            "load_before": self._sampler.load_before,
+        }
+
+
+class Here:
+    """This host as a place where parts run, each as this host's own plan says."""
+
+    def __init__(self, step: StepDir, plan: Plan, broken: Mapping[str, BuildFailed]) -> None:
+        """`broken`: the trees that could not be built here."""
+        self._broken = broken
+        self._step = step
+        self._plan = plan
+        self._address = plan.address(plan.me)
+
+    def start(self, trial_id: str, name: str, words: Mapping[str, str]) -> Part:
+        """The part, started but not known to be ready.
+
+        `words`: those of the services. TrialFailed where it cannot be started, AgentError where
+        the plan has no such part here or no such word.
+        """
+        trial = self._plan.trial(trial_id)
+        program = trial.program(name) if trial else None
+        if trial is None or program is None or program.on != self._plan.me:
+            raise AgentError(f"the plan of this host has no part {name} of trial {trial_id}")
+        _check_words(trial, words)
+        failed = self._broken.get(trial.tree)
+        if failed is not None:
+            raise TrialFailed("build_failed", failed.message, failed.output)
+        return self._start(trial, program, name, words)
+
+    def sampling(self, server: Part) -> Sampling:
+        return Sampling(server)
+
+    def _start(
+        self, trial: Trial, program: Union[Server, Service], name: str, given: Mapping[str, str]
+    ) -> Part:
+        folder = self._step.trial(trial.id)
+        folder.mkdir(parents=True, exist_ok=True)
+        port = free_port(self._address, program.port)
+        tree = tree_dir(self._step.root, trial.tree)
+        words = {
+            **given,
+            "python": sys.executable,
+            "port": str(port),
+            "bind": self._address,
+            "trial_dir": str(folder),
+            "tree": str(tree),
+        }
+        argv = replace(program.argv, words)
+        env = {key: replace([value], words)[0] for key, value in program.env.items()}
+        log = folder / log_name(name)
+        # A service may well run on a host that has nothing built.
+        cwd = tree if name == SERVER or tree.is_dir() else folder
+        child = _spawn(self._step, argv, env, cwd, log, program, name)
+        part = Part(name, child, self._address, port, log)
+        part.argv = argv
+        return part
+
+
+def log_name(part: str) -> str:
+    return f"{part.replace(':', '-')}.log"
+
+
+def _check_words(trial: Trial, words: Mapping[str, str]) -> None:
+    """A peer gives values to words that the plan has, and no other text."""
+    known = {
+        f"{service.name}_{kind}"
+        for service in trial.services
+        for kind in ("host", "port", "addresses")
+    }
+    for word, value in words.items():
+        if word not in known or not isinstance(value, str) or not _WORD.match(value):
+            raise AgentError(f"{word!r} = {value!r} is no word of trial {trial.id}")
+
+
+def _spawn(
+    step: StepDir,
+    argv: list[str],
+    env: Mapping[str, str],
+    cwd: Path,
+    log: Path,
+    program: Union[Server, Service],
+    name: str,
+) -> Child:
+    with open(log, "wb") as output:
+        try:
+            return Child(
+                argv,
+                cwd=cwd,
+                env=environment(step.path, env),
+                stdout=output,
+                stderr=output,
+                limits=program.limits,
+                name=name,
+                adopts=name == SERVER,
+            )
+        except OSError as error:
+            code = "server_did_not_start" if name == SERVER else "service_not_ready"
+            raise TrialFailed(code, f"{argv[0]!r} cannot be started: {error}") from error

@@ -1,0 +1,122 @@
+"""All builds and trials of one plan, in order: a follower builds and then follows."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+import traceback
+from typing import Optional
+
+from . import builds
+from .contact import Contact
+from .errors import Aborted, AgentError, BuildFailed, TrialFailed
+from .follower import follow
+from .journal import Journal
+from .paths import StepDir
+from .plan import Build, Plan, Trial
+from .processes import kill_descendants
+from .stage import Stage
+from .trials import run_trial
+
+
+def carry_out(step: StepDir, plan: Plan, journal: Journal) -> None:
+    """Do this host's part of the plan; Aborted where it cannot be done to its end."""
+    contact = Contact(step, plan.silence_s)
+    broken: dict[str, BuildFailed] = {}
+    if plan.is_lead:
+        stage = Stage(step, plan, contact, broken)
+        with stage.met():
+            Builder(step, plan, journal, broken).run(stage.beat)
+            for trial in plan.trials:
+                Turn(stage, trial, journal, broken).run()
+    else:
+        Builder(step, plan, journal, broken).run(contact.beat)
+        follow(step, plan, journal, contact, broken)
+
+
+class Builder:
+    """The builds of this host, and the trees that could not be built."""
+
+    def __init__(
+        self, step: StepDir, plan: Plan, journal: Journal, broken: dict[str, BuildFailed]
+    ) -> None:
+        self._step = step
+        self._builds = [build for build in plan.builds if plan.me in build.on]
+        self._journal = journal
+        self._broken = broken
+
+    def run(self, beat: builds.Beat) -> None:
+        for build in self._builds:
+            beat()
+            self._journal.append("build_started", commit=build.commit)
+            try:
+                self._build(build, beat)
+            except BuildFailed as failed:
+                self._broken[build.tree] = failed
+                self._journal.append(
+                    "build_failed",
+                    commit=build.commit,
+                    message=failed.message,
+                    output=failed.output,
+                )
+
+    def _build(self, build: Build, beat: builds.Beat) -> None:
+        began = time.monotonic()
+        cached = builds.ensure(self._step, build, beat)
+        seconds = round(time.monotonic() - began, 3)
+        self._journal.append("build_done", commit=build.commit, cached=cached, seconds=seconds)
+
+
+class Turn:
+    """One trial and what the journal says of it."""
+
+    def __init__(
+        self, stage: Stage, trial: Trial, journal: Journal, broken: dict[str, BuildFailed]
+    ) -> None:
+        self._stage = stage
+        self._trial = trial
+        self._journal = journal
+        self._broken = broken
+
+    def run(self) -> None:
+        """The trial, unless its result is there already; only Aborted ends more than it."""
+        self._stage.beat()
+        if not (self._stage.step.trial(self._trial.id) / "result.json").exists():
+            self._journal.append("trial_started", trial=self._trial.id)
+            failed = self._failure()
+            self._stage.clear()
+            if failed is not None:
+                self._fail(failed)
+                return
+        self._journal.append("trial_done", trial=self._trial.id)
+
+    def _failure(self) -> Optional[TrialFailed]:
+        try:
+            self._need_build()
+            run_trial(self._stage, self._trial, self._tell)
+        except TrialFailed as failed:
+            return failed
+        except Aborted:
+            raise
+        except (AgentError, OSError, subprocess.SubprocessError) as error:
+            traceback.print_exc()
+            kill_descendants()
+            return TrialFailed("internal", str(error))
+        return None
+
+    def _need_build(self) -> None:
+        failed = self._broken.get(self._trial.tree)
+        if failed is not None:
+            raise TrialFailed("build_failed", failed.message, failed.output)
+
+    def _tell(self, phase: str, quiet_s: float) -> None:
+        self._journal.append("phase", trial=self._trial.id, phase=phase, quiet_s=quiet_s)
+
+    def _fail(self, failed: TrialFailed) -> None:
+        self._journal.append(
+            "trial_failed",
+            trial=self._trial.id,
+            code=failed.code,
+            message=failed.message,
+            output=failed.output,
+        )

@@ -1,0 +1,86 @@
+"""The lead's view of all hosts of the job: where each part of a trial runs, whoever runs it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Optional, Union
+
+from .contact import Contact
+from .errors import BuildFailed, PeerLost
+from .parts import Here, Part, Sampling
+from .paths import StepDir
+from .peers import scope
+from .plan import Plan, Trial
+from .remote import Peer, connect
+from .there import RemotePart, RemoteSampling, There
+
+AnyPart = Union[Part, RemotePart]
+AnySampling = Union[Sampling, RemoteSampling]
+
+
+class Stage:
+    """All places of a plan, and the beat that is kept while something is waited for."""
+
+    def __init__(
+        self, step: StepDir, plan: Plan, contact: Contact, broken: Mapping[str, BuildFailed]
+    ) -> None:
+        self.step = step
+        self.plan = plan
+        self._contact = contact
+        self._peers: dict[str, Peer] = {}
+        self._here = Here(step, plan, broken)
+
+    @contextlib.contextmanager
+    def met(self) -> Iterator[None]:
+        """Lead all followers in the block; after a good end they learn that the round is done."""
+        try:
+            for label in self.plan.followers:
+                self._meet(label)
+            yield
+            self._part()
+        finally:
+            for peer in self._peers.values():
+                peer.close()
+
+    def _meet(self, label: str) -> None:
+        plan = self.plan
+        assert plan.secret is not None
+        place = scope(plan.job, plan.step, label)
+        self._peers[label] = connect(label, plan.hosts[label], plan.secret, place)
+
+    def _part(self) -> None:
+        """All trials are told of by now: a peer that is lost here changes nothing."""
+        for peer in self._peers.values():
+            with contextlib.suppress(PeerLost):
+                peer.call("bye", self._contact.beat)
+
+    def beat(self) -> None:
+        """To be called often; raises Aborted where nobody asks any more or a peer is lost."""
+        self._contact.beat()
+        for peer in self._peers.values():
+            peer.pulse()
+
+    def start(self, trial: Trial, name: str, words: Mapping[str, str]) -> AnyPart:
+        program = trial.program(name)
+        assert program is not None
+        return self._place(program.on).start(trial.id, name, words)
+
+    def sampling(self, trial: Trial, server: AnyPart) -> AnySampling:
+        for peer in self._peers.values():
+            peer.forget_gap()
+        return self._place(trial.server.on).sampling(server)  # type: ignore[arg-type]
+
+    def _place(self, label: str) -> Union[Here, There]:
+        if label == self.plan.me:
+            return self._here
+        return There(self.step, self._peers[label], self.beat)
+
+    def gap_s(self) -> Optional[float]:
+        """The longest wait for a peer's answer since sampling began; None without peers."""
+        return max((peer.longest_gap() for peer in self._peers.values()), default=None)
+
+    def clear(self) -> None:
+        """A trial is over, well or not: nothing of it stays on any follower."""
+        for peer in self._peers.values():
+            peer.call("clear", self.beat)

@@ -1,0 +1,95 @@
+"""A follower as a place where parts run: the same to the lead as its own host (parts.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Optional
+
+from .files import write_bytes
+from .parts import log_name
+from .paths import StepDir
+from .processes import Child
+from .remote import Peer
+
+Beat = Callable[[], None]
+PERIOD_S = 1.0
+
+
+class RemotePart:
+    """A part on a follower; the same to the lead as one of its own."""
+
+    def __init__(self, peer: Peer, beat: Beat, name: str, log: Path, started: Mapping[str, Any]):
+        self.name = name
+        self.address = peer.address
+        self.port: int = started["port"]
+        self.argv: list[str] = started["argv"]
+        self.applied: dict[str, Any] = started["limits"]
+        self._peer = peer
+        self._beat = beat
+        self._log = log
+
+    @property
+    def exit_code(self) -> Optional[int]:
+        code: Optional[int] = self._look()["exit_code"]
+        return code
+
+    def output(self) -> str:
+        return str(self._look()["output"])
+
+    def _look(self) -> dict[str, Any]:
+        return self._peer.call("look", self._beat, part=self.name)
+
+    def stop(self) -> None:
+        """End it there; the end of its log comes here."""
+        stopped = self._peer.call("stop", self._beat, part=self.name)
+        self.applied = stopped["limits"]
+        write_bytes(self._log, stopped["log"].encode())
+
+
+class RemoteSampling:
+    """What the server costs there, and the load tool here."""
+
+    def __init__(self, peer: Peer, beat: Beat) -> None:
+        self._peer = peer
+        self._beat = beat
+        self._tool: list[tuple[float, Optional[float]]] = []
+        peer.call("begin", beat)
+
+    def __call__(self, tool: Optional[Child], seconds: float) -> None:
+        if tool is not None and seconds >= len(self._tool) * PERIOD_S:
+            usage = tool.usage()
+            self._tool.append((seconds, usage.cpu_s if usage else None))
+
+    def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
+        """As Sampling.end; a sample's `tool_cpu_s` is the one taken here nearest to its time."""
+        found = self._peer.call("end", self._beat)
+        for sample in found["samples"]:
+            sample["tool_cpu_s"] = self._nearest(sample["t"])
+        usage = found["usage"]
+        usage["tool_cpu_s"] = tool_cpu_s
+        if tool_cpu_s is not None:
+            usage["reasons"].pop("tool_cpu_s", None)
+        return found
+
+    def _nearest(self, seconds: float) -> Optional[float]:
+        if not self._tool:
+            return None
+        return min(self._tool, key=lambda taken: abs(taken[0] - seconds))[1]
+
+
+class There:
+    """A follower as a place where parts run."""
+
+    def __init__(self, step: StepDir, peer: Peer, beat: Beat) -> None:
+        self._step = step
+        self._peer = peer
+        self._beat = beat
+
+    def start(self, trial_id: str, name: str, words: Mapping[str, str]) -> RemotePart:
+        started = self._peer.call("start", self._beat, trial=trial_id, part=name, words=dict(words))
+        log = self._step.trial(trial_id) / log_name(name)
+        return RemotePart(self._peer, self._beat, name, log, started)
+
+    def sampling(self, _server: RemotePart) -> RemoteSampling:
+        return RemoteSampling(self._peer, self._beat)
