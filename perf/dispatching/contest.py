@@ -63,6 +63,16 @@ class Contest:
         jobs = invocations * len(groups[0])
         return Score(jobs=jobs, elapsed_s=elapsed_s, cpu_s=done.cpu_s)
 
+    def alone_s(self, rival: Rival, host: SshHost) -> float:
+        """Seconds of one invocation for an empty job, with nothing else to do and none before."""
+
+        def once() -> float:
+            began = time.monotonic()
+            self._invoke(rival.argv(Work.EMPTY, (host,), "none"))
+            return time.monotonic() - began
+
+        return float(metered(once, limit_s=GRACE_S).value)
+
     def _keep_busy(
         self,
         rival: Rival,

@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ from orchestrator.transport.keys import KeyPair, generate_key
 
 START_TIMEOUT_S = 20.0
 SSHD = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
+#: The Python of the hosts, for Ansible's modules and for Pitwall's agent: the system's own.
+PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executable
 
 # With SHLVL, bash takes itself for a nested shell and leaves out ~/.bashrc: what a developer's
 # account does at each login is no part of what is compared.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perf.dispatching.hosts import Fleet, SshHost
+from perf.dispatching.hosts import PYTHON, Fleet, SshHost
 from perf.dispatching.work import FILE_BYTES, Form, Work
 from perf.harness.venv import rivals_venv, version_of
 
@@ -168,7 +168,7 @@ class Rivals:
 
     def _ansible_inventory(self) -> str:
         lines = [
-            f"{host.name} work_dir={host.work_dir} ansible_python_interpreter=/usr/bin/python3"
+            f"{host.name} work_dir={host.work_dir} ansible_python_interpreter={PYTHON}"
             for host in self._fleet.hosts
         ]
         return "\n".join(lines) + "\n"

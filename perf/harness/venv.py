@@ -18,7 +18,9 @@ def rivals_venv() -> Path:
     """The folder of the environment's programs; made or made anew where it is not up to date."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     stamp = FOLDER / "venv.installed"
-    with waiting_for_lock(FOLDER / "venv.lock", "pitwall: another process installs rivals; waiting."):
+    with waiting_for_lock(
+        FOLDER / "venv.lock", "pitwall: another process installs rivals; waiting."
+    ):
         if not stamp.exists() or stamp.read_text() != fingerprint(LOCK):
             stamp.unlink(missing_ok=True)
             _fill()

@@ -1,0 +1,49 @@
+"""How much of everything: the whole benchmark, or its shortest form, which shows that it works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """`window_s`: for how long each contestant is kept busy, in each round.
+
+    The matrix has `matrix_cases` cases of two commits, `matrix_rounds` times; it is measured
+    `matrix_times` times.
+    """
+
+    hosts: int
+    rounds: int
+    window_s: float
+    latencies: int
+    matrix_cases: int
+    matrix_rounds: int
+    matrix_times: int
+    trial_s: float
+    warmup_s: float
+
+
+FULL = Extent(
+    hosts=20,
+    rounds=3,
+    window_s=15,
+    latencies=20,
+    matrix_cases=6,
+    matrix_rounds=3,
+    matrix_times=2,
+    trial_s=4,
+    warmup_s=1,
+)
+
+SHORT = Extent(
+    hosts=2,
+    rounds=1,
+    window_s=0.5,
+    latencies=1,
+    matrix_cases=3,
+    matrix_rounds=1,
+    matrix_times=1,
+    trial_s=0.8,
+    warmup_s=0.2,
+)

@@ -1,0 +1,55 @@
+"""Runs asked for through the REST API, as a CI asks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from devstack.demo_client import Client
+
+ENDED = ("finished", "failed", "cancelled")
+
+
+class RunFailedError(Exception):
+    """A run did not finish; the text is its message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A run, and the time (Unix seconds) just before it was asked for."""
+
+    id: str
+    posted_at: float
+
+
+def ask(client: Client, benchmark: str, shas: Sequence[str], host: str, rounds: int) -> Asked:
+    """POST /api/v1/runs of the first commit against the others."""
+    wanted = {
+        "benchmark": benchmark,
+        "baseline": shas[0],
+        "contenders": list(shas[1:]),
+        "hosts": [host],
+        "rounds": rounds,
+    }
+    posted_at = time.time()
+    return Asked(id=client.post("/api/v1/runs", wanted)["id"], posted_at=posted_at)
+
+
+def finished(client: Client, asked: Asked, *, limit_s: float) -> dict[str, Any]:
+    """The run once it has finished; RunFailedError if it ends otherwise or takes too long."""
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        run: dict[str, Any] = client.get(f"/api/v1/runs/{asked.id}", wait="5")
+        if run["state"] == "finished":
+            return run
+        if run["state"] in ENDED:
+            break
+    raise RunFailedError(f"the run is {run['state']}: {run['message']}")
+
+
+def ended_at(run: dict[str, Any]) -> float:
+    """When it ended, in Unix seconds."""
+    return datetime.fromisoformat(run["ended_at"]).timestamp()

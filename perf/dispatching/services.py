@@ -1,0 +1,46 @@
+"""The CPU time of Pitwall's services, one by one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from perf.harness.processes import children_of, tree_cpu_s
+
+#: How the process of each service is told from its command line.
+SIGNS = {
+    "web": ("gunicorn",),
+    "worker": ("celery", "worker"),
+    "beat": ("celery", "beat"),
+    "PostgreSQL": ("postgres",),
+    "Redis": ("-server",),
+}
+#: What counts as the controller's CPU time, because the rivals have nothing like the rest.
+CONTROLLER = ("worker", "beat")
+
+
+class Services:
+    """The services below the process that started them; one given from outside is not seen."""
+
+    def __init__(self, stack_pid: int) -> None:
+        children = children_of(stack_pid)
+        self._pids = {
+            name: pid
+            for name, signs in SIGNS.items()
+            for pid, line in children.items()
+            if all(sign in line for sign in signs)
+        }
+
+    def cpu_s(self) -> dict[str, float]:
+        """CPU seconds until now, what has ended below a service included."""
+        return {name: tree_cpu_s(pid) for name, pid in self._pids.items()}
+
+    def idle(self, seconds: float) -> dict[str, float]:
+        """CPU seconds a second of each service while nothing is to be done."""
+        before = self.cpu_s()
+        time.sleep(seconds)
+        return {name: used / seconds for name, used in difference(before, self.cpu_s()).items()}
+
+
+def difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    return {name: after[name] - before[name] for name in after}
