@@ -7,36 +7,66 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Optional
 
-from . import facts_linux, facts_macos
+from . import limits, programs, system, tuning
 
 #: Facts that do not change while the machine stays what it is; they make the fingerprint.
-STATIC = ("cpu_model", "cores", "threads", "memory_bytes", "kernel", "governor", "machine")
-READ = (
+STATIC = (
     "cpu_model",
     "cores",
-    "clock_min_mhz",
-    "clock_max_mhz",
+    "threads",
     "memory_bytes",
-    "os_name",
-    "os_version",
+    "kernel",
+    "microcode",
     "governor",
+    "turbo",
+    "smt",
+    "mitigations",
+    "machine",
     "virtualisation",
-    "clock_source",
 )
-TOOLS = ("oha", "git")
-_VERSION_TIMEOUT_S = 10
+#: What the system's module may tell, and why where it is not told.
+READ = {
+    "cpu_model": "the system does not name the CPU",
+    "cores": "the system does not number the cores",
+    "microcode": "the CPU's microcode is not shown to this user",
+    "clock_base_mhz": "no driver tells the base clock",
+    "clock_min_mhz": "no driver tells the lowest clock",
+    "clock_max_mhz": "no driver tells the highest clock",
+    "memory_bytes": "the system does not tell its memory",
+    "swap_bytes": "the system does not tell its swap",
+    "os_name": "the system has no name",
+    "os_version": "the system names no version",
+    "governor": "nothing here governs the clocks (usual in virtual machines)",
+    "turbo": "no driver lets one switch turbo (usual in virtual machines)",
+    "smt": "the system has no switch for SMT",
+    "mitigations": "the system does not list the CPU's vulnerabilities",
+    "virtualisation": "no hypervisor shows, nor that there is none",
+    "container": "not known on this system",
+    "power_source": "the system lists no power supply",
+    "battery_percent": "the system lists no battery",
+    "clock_source": "not known on this system",
+    "uptime_s": "the system does not tell when it was started",
+    "boot_id": "the system does not number its boots",
+    "temperatures": "no sensor can be read by this user",
+}
 
 
-def gather() -> dict[str, Any]:
-    """All facts as one JSON-able object; never fails for a fact that cannot be read."""
-    system = platform.system()
-    read = _READERS.get(system, _nothing)()
+def gather(root: Optional[Path] = None) -> dict[str, Any]:
+    """All facts as one JSON-able object; never fails for a fact that cannot be read.
+
+    `root` is the work directory: whose disk is told, and which keeps what programs said before.
+    """
+    read = system.facts()
+    found, silent = programs.survey(root)
+    mechanism, available = limits.available()
     facts: dict[str, Any] = {
-        "system": system,
+        "system": platform.system(),
         "machine": platform.machine(),
         "hostname": platform.node() or None,
         "python": platform.python_version(),
@@ -44,28 +74,45 @@ def gather() -> dict[str, Any]:
         "kernel": platform.release() or None,
         "threads": os.cpu_count(),
         "load": _load(),
-        "tools": {name: _tool(name) for name in TOOLS},
+        "time": time.time(),
+        **_disk(root),
         **{name: read.get(name) for name in READ},
+        "limits_mechanism": mechanism,
+        "limits_available": available,
+        "tuning_available": tuning.available(),
+        **found,
     }
-    facts["os_name"] = facts["os_name"] or system
-    facts["reasons"] = {
-        name: f"{system} did not tell" for name, value in facts.items() if value is None
+    facts["os_name"] = facts["os_name"] or facts["system"]
+    unknown = [name for name, value in facts.items() if value is None]
+    why = {name: READ.get(name, "the system did not tell") for name in unknown}
+    static = static_facts(facts)
+    return {
+        **facts,
+        "reasons": {**why, **silent},
+        "static": static,
+        "fingerprint": fingerprint(static),
     }
-    facts["fingerprint"] = fingerprint(facts)
-    return facts
 
 
-def fingerprint(facts: dict[str, Any]) -> str:
+def static_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that make the fingerprint. Memory is rounded: each boot keeps a little less or more."""
+    static = {name: facts.get(name) for name in STATIC}
+    memory = static["memory_bytes"]
+    return {**static, "memory_bytes": int(float(f"{memory:.3g}")) if memory else None}
+
+
+def fingerprint(static: Mapping[str, Any]) -> str:
     """SHA-256 of the static facts: another one is another machine, or a changed one."""
-    static = json.dumps({name: facts.get(name) for name in STATIC}, sort_keys=True)
-    return hashlib.sha256(static.encode()).hexdigest()
+    text = json.dumps({name: static.get(name) for name in STATIC}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _nothing() -> dict[str, Any]:
-    return {"os_version": platform.version() or None, "cpu_model": platform.processor() or None}
-
-
-_READERS = {"Linux": facts_linux.read, "Darwin": facts_macos.read}
+def _disk(root: Optional[Path]) -> dict[str, Optional[int]]:
+    try:
+        disk = shutil.disk_usage(root or Path.cwd())
+    except OSError:
+        return {"disk_free_bytes": None, "disk_total_bytes": None}
+    return {"disk_free_bytes": disk.free, "disk_total_bytes": disk.total}
 
 
 def _load() -> Optional[list[float]]:
@@ -73,23 +120,3 @@ def _load() -> Optional[list[float]]:
         return list(os.getloadavg())
     except (AttributeError, OSError):
         return None
-
-
-def _tool(name: str) -> Optional[dict[str, Any]]:
-    """Path, version and SHA-256 of a program on the PATH; None where there is none."""
-    path = shutil.which(name)
-    if path is None:
-        return None
-    try:
-        said = subprocess.run(
-            [path, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_VERSION_TIMEOUT_S,
-        ).stdout.decode("utf-8", "replace")
-        with open(path, "rb") as file:
-            digest = hashlib.sha256(file.read()).hexdigest()
-    except (OSError, subprocess.SubprocessError):
-        return {"path": path, "version": None, "sha256": None}
-    words = [word for word in said.split() if word[:1].isdigit()]
-    return {"path": path, "version": words[0] if words else None, "sha256": digest}

@@ -195,3 +195,19 @@ def _own() -> dict[str, Any]:
 def _soft(kind: int) -> Optional[int]:
     soft: int = resource.getrlimit(kind)[0]
     return None if soft == resource.RLIM_INFINITY else soft
+
+
+def available() -> tuple[str, list[str]]:
+    """The mechanism of this host, proven by making a group, and the limits that would hold."""
+    place = cgroups.find()
+    try:
+        if place:
+            cgroups.Group(place, place.folders).remove()
+    except OSError:
+        place = None
+    has = [name for name, kind in _CONTROLLER.items() if place and kind in place.folders]
+    if hasattr(os, "sched_setaffinity") and "cpus" not in has:
+        has.append("cpus")
+    if resource:
+        has.append("open_files")
+    return (place.mechanism if place else "affinity"), has

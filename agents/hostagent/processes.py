@@ -1,209 +1,41 @@
-"""Child processes that never outlive us: own session each, whole trees are killed.
+"""Child processes that never outlive us, by this system's means: posix.py or windows.py.
 
-On Linux the supervisor is the reaper of its orphans, so a grandchild that left its session
-(`setsid`, a daemon) still ends up below it; and the kernel kills direct children when the
-supervisor itself is killed. What is left after that carries MARK in its environment.
+Both offer `Child`, `adopt_orphans`, `kill_descendants`, `kill_marked` and DETACHED. What a
+supervisor that was killed leaves behind carries MARK in its environment.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import os
-import signal
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any, Optional
 
-from . import cgroups
-from .errors import AgentError
-from .limits import NONE, Confinement, Limits, confine
-from .proctable import HAS_PROC, family, marked, snapshot
+if sys.platform == "win32":
+    from . import windows as _this
+else:
+    from . import posix as _this
 
 #: Names the step directory in the environment of everything that a supervisor starts.
 MARK = "PITWALL_STEP"
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
-#: Our own direct children; whoever else has us for a parent is an orphan.
-_started: set[int] = set()
-_libc = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
+#: For subprocess.Popen: a process that goes on when we and our connection end.
+DETACHED = _this.DETACHED
 
+Child = _this.Child
+adopt_orphans = _this.adopt_orphans
+kill_descendants = _this.kill_descendants
 
-def adopt_orphans() -> None:
-    """Become the parent of descendants whose own parent ends (Linux; elsewhere nothing)."""
-    if _libc:
-        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        cgroups.remove_left()
+_KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
+_KEPT_ON_WINDOWS = ("SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE")
 
 
 def environment(step: Path, extra: Mapping[str, str]) -> dict[str, str]:
     """The scrubbed environment of a child: nothing of ours but what every program needs."""
-    kept = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
+    kept = _KEPT + (_KEPT_ON_WINDOWS if os.name == "nt" else ())
     own = {name: os.environ[name] for name in kept if name in os.environ}
     return {**own, **extra, MARK: str(step)}
 
 
-class Child:
-    """One process in a session of its own, with the tree that grows from it."""
-
-    def __init__(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: Path,
-        env: Mapping[str, str],
-        stdout: IO[Any],
-        stderr: IO[Any],
-        limits: Limits = NONE,
-        cpus: Optional[Sequence[int]] = None,
-        name: str = "",
-        adopts: bool = True,
-    ) -> None:
-        """Raises OSError where the program cannot be started, AgentError for CPUs not to be had.
-
-        `limits` hold from the program's first instruction on; `applied` says which of them do.
-        `adopts`: processes that left their parent behind are taken for this child's. Of the
-        children that run at one time, one may adopt. `name` is what messages call it.
-        """
-        if cpus is not None:
-            limits = replace(limits, cpus=tuple(cpus))
-        self.name = name or Path(argv[0]).name
-        self._confinement = confine(limits)
-        try:
-            self._popen = subprocess.Popen(
-                list(argv),
-                cwd=cwd,
-                env=dict(env),
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-                preexec_fn=_prepare(os.getpid(), self._confinement),
-            )
-        except BaseException as error:
-            self._confinement.abandon()
-            if isinstance(error, subprocess.SubprocessError):
-                raise AgentError(f"{self.name} cannot run with {limits}: {error}") from error
-            raise
-        self.pid = self._popen.pid
-        self._adopts = adopts
-        _started.add(self.pid)
-        self.applied = self._confinement.applied()
-        self.cpu_s: Optional[float] = None
-
-    @property
-    def exit_code(self) -> Optional[int]:
-        """None while it runs; minus the signal number where a signal ended it."""
-        if self._popen.returncode is None:
-            self._reap(os.WNOHANG)
-        return self._popen.returncode
-
-    def _reap(self, options: int) -> None:
-        pid, status, rusage = os.wait4(self.pid, options)
-        if pid:
-            self._popen.returncode = exit_code_of(status)
-            self.cpu_s = rusage.ru_utime + rusage.ru_stime
-
-    def send(self, number: int) -> None:
-        if self.exit_code is None:
-            os.kill(self.pid, number)
-
-    def tree(self) -> set[int]:
-        """Pids of the tree, with the orphans that we adopted if this child answers for them."""
-        table = snapshot()
-        roots = {self.pid}
-        if self._adopts and HAS_PROC:
-            ours = {process.pid for process in table.values() if process.parent == os.getpid()}
-            roots |= ours - _started
-        roots |= self._confinement.members()
-        return {pid for pid in family(table, roots) if pid in table} - {os.getpid()}
-
-    def stop(self, grace_s: float) -> None:
-        """Ask the process to end, then kill whatever is left of its tree."""
-        members = self.tree() if not HAS_PROC else set()
-        self.send(signal.SIGTERM)
-        deadline = time.monotonic() + grace_s
-        while self.exit_code is None and time.monotonic() < deadline:
-            time.sleep(0.01)
-        self.kill(members)
-
-    def end_session(self) -> None:
-        """Kill the process and what stayed in its session or below it, adopted orphans excepted."""
-
-        def relatives() -> set[int]:
-            table = snapshot()
-            own = {p.pid for p in table.values() if self.pid in (p.pid, p.group, p.session)}
-            return family(table, own) if own else set()
-
-        kill_all(relatives)
-        self._end()
-
-    def kill(self, known: Iterable[int] = ()) -> None:
-        """Kill the tree, and `known` members that may have left it; returns when they are gone."""
-        kill_all(lambda: self.tree() | set(known))
-        self._end()
-
-    def _end(self) -> None:
-        if self._popen.returncode is None:
-            self._reap(0)
-        self._confinement.close(self.applied)
-
-
-def exit_code_of(status: int) -> int:
-    return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-
-
-def _prepare(parent: int, confinement: Confinement) -> Callable[[], None]:
-    def before_the_program() -> None:
-        if _libc:
-            _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            if os.getppid() != parent:  # it died before we could ask
-                os._exit(1)
-        confinement.enter()
-
-    return before_the_program
-
-
-def kill_all(members: Any, limit_s: float = 5.0) -> None:
-    """SIGKILL what `members()` names, again and again until it names nobody alive."""
-    deadline = time.monotonic() + limit_s
-    while time.monotonic() < deadline:
-        table = snapshot()
-        alive = [pid for pid in members() if pid in table and not table[pid].zombie]
-        for pid in alive:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        if not alive:
-            return
-        time.sleep(0.01)
-
-
-def kill_descendants() -> None:
-    """Kill all that lives below this process, and reap what was adopted."""
-
-    def below_us() -> set[int]:
-        table = snapshot()
-        children = {item.pid for item in table.values() if item.parent == os.getpid()}
-        return family(table, children) - {os.getpid()} if children else set()
-
-    kill_all(below_us)
-    reap_orphans(())
-
-
-def reap_orphans(children: Iterable[int]) -> None:
-    """Collect adopted processes that ended, all but our own `children`."""
-    for process in snapshot().values():
-        if process.zombie and process.parent == os.getpid() and process.pid not in set(children):
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(process.pid, os.WNOHANG)
-
-
 def kill_marked(step: Path) -> bool:
     """Kill what a dead supervisor of `step` left behind; True if there was anything."""
-    left = marked(f"{MARK}={step}")
-    kill_all(lambda: family(snapshot(), left) - {os.getpid()} if left else set())
-    return bool(cgroups.remove_left()) or bool(left)
+    return _this.kill_marked(f"{MARK}={step}")

@@ -23,6 +23,8 @@ HOST_LOCK = "host.lock"
 SYSTEM = Path("/")
 _BOOT_ID = "proc/sys/kernel/random/boot_id"
 _CPU = "sys/devices/system/cpu"
+#: Values of smt/control that cannot be changed.
+_FIXED = ("notsupported", "notimplemented", "forceoff")
 
 
 @dataclass(frozen=True)
@@ -103,8 +105,12 @@ def available(system: Path = SYSTEM) -> list[str]:
     return [
         name
         for name, knob in KNOBS.items()
-        if any(os.access(path, os.W_OK) for path, _words in _files(knob, system))
+        if any(_can_set(path) for path, _words in _files(knob, system))
     ]
+
+
+def _can_set(path: Path) -> bool:
+    return os.access(path, os.W_OK) and path.read_text().strip() not in _FIXED
 
 
 def _set_all(
@@ -138,8 +144,10 @@ def _changes(name: str, word: str, system: Path) -> list[Change]:
         raise _Refused("this host has no such setting")
     found = []
     for path, words in files:
-        new = _value(knob, path, words, word)
-        found.append(Change(name, str(path), path.read_text().strip(), new))
+        old, new = path.read_text().strip(), _value(knob, path, words, word)
+        if old in _FIXED:
+            raise _Refused(f"it is {old} here")
+        found.append(Change(name, str(path), old, new))
     return [change for change in found if change.old != change.new]
 
 

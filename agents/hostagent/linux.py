@@ -1,0 +1,129 @@
+"""The processes of a Linux host, from /proc; see system.py for the interface."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Optional
+
+from .facts_linux import clock_mhz, facts, temperature_c, temperatures, text_of
+from .proctable import Process
+from .usage import Usage, total
+
+__all__ = [
+    "UNKNOWN",
+    "clock_mhz",
+    "facts",
+    "marked",
+    "of_tree",
+    "snapshot",
+    "stolen_s",
+    "temperature_c",
+    "temperatures",
+]
+#: Why a field of Usage can be unknown here.
+UNKNOWN = {
+    "read_bytes": "/proc/PID/io of the server is not for this user to read",
+    "written_bytes": "/proc/PID/io of the server is not for this user to read",
+}
+
+
+def snapshot() -> dict[int, Process]:
+    """All processes by pid."""
+    found = {}
+    for pid in _pids():
+        fields = stat_fields(pid)
+        if fields:
+            state, (parent, group, session) = fields[0], map(int, fields[1:4])
+            found[pid] = Process(pid, parent, group, session, state in "ZX")
+    return found
+
+
+def stat_fields(pid: int) -> Optional[list[str]]:
+    """/proc/PID/stat from the state on (field 3 of proc(5)); None once the process is gone."""
+    text = _of(pid, "stat")
+    return text.rpartition(")")[2].split() if text else None
+
+
+def marked(variable: str) -> set[int]:
+    """Processes of ours whose environment holds `NAME=value` exactly."""
+    wanted = variable.encode()
+    return {pid for pid in _pids() if wanted in _environment(pid)} - {os.getpid()}
+
+
+def _pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def of_tree(pids: Iterable[int]) -> Optional[Usage]:
+    """What the living processes `pids` used so far; None with none alive."""
+    return total([usage for usage in map(_of_process, pids) if usage])
+
+
+def _of_process(pid: int) -> Optional[Usage]:
+    fields, status = stat_fields(pid), _of(pid, "status")
+    if not fields or not status:
+        return None
+    threads = [text for text in (_of(pid, f"task/{task}/status") for task in _tasks(pid)) if text]
+    moved = _of(pid, "io")
+    return Usage(
+        cpu_s=_cpu_s(pid, fields),
+        rss_bytes=1024 * (_number(status, "VmRSS") or 0),
+        peak_rss_bytes=1024 * (_number(status, "VmHWM") or 0),
+        voluntary_switches=_sum(threads, "voluntary_ctxt_switches"),
+        involuntary_switches=_sum(threads, "nonvoluntary_ctxt_switches"),
+        read_bytes=_number(moved, "read_bytes") if moved else None,
+        written_bytes=_number(moved, "write_bytes") if moved else None,
+    )
+
+
+def _cpu_s(pid: int, stat: list[str]) -> float:
+    """CPU of the process and of the children that it has waited for.
+
+    `stat` counts ended threads too, but in grains of 10 ms, rounded down; `schedstat` counts
+    nanoseconds, but only of living threads. Neither says too much, so the larger one is nearer.
+    """
+    user, system, child_user, child_system = map(int, stat[11:15])
+    tick = os.sysconf("SC_CLK_TCK")
+    own = max((user + system) / tick, _scheduled_s(pid))
+    return own + (child_user + child_system) / tick
+
+
+def _scheduled_s(pid: int) -> float:
+    texts = [_of(pid, f"task/{task}/schedstat") for task in _tasks(pid)]
+    return sum(int(text.split()[0]) for text in texts if text) / 1e9
+
+
+def _tasks(pid: int) -> list[str]:
+    try:
+        return os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
+
+
+def _sum(texts: list[str], key: str) -> int:
+    return sum(_number(text, key) or 0 for text in texts)
+
+
+def _number(text: str, key: str) -> Optional[int]:
+    found = re.search(rf"^{key}:\s+(\d+)", text, re.MULTILINE)
+    return int(found.group(1)) if found else None
+
+
+def stolen_s() -> Optional[float]:
+    """Time that the hypervisor took from this machine since boot; None where it is not told."""
+    cpu = (text_of(Path("/proc/stat")) or "").partition("\n")[0].split()
+    return int(cpu[8]) / os.sysconf("SC_CLK_TCK") if len(cpu) > 8 else None
+
+
+def _of(pid: int, name: str) -> Optional[str]:
+    return text_of(Path(f"/proc/{pid}/{name}"))

@@ -1,0 +1,176 @@
+"""Which load tools, servers and languages a host has, and in which versions.
+
+Asking costs processes, so the answers are kept in `programs.json` of the work directory: a program
+is asked again when its file has changed, or after a day.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Optional
+
+from .files import write_json
+
+CACHE = "programs.json"
+_SHOWN = ("path", "version", "sha256")
+_FRESH_S = 86_400.0
+#: How long the load tools and git may take, and all the others.
+_NEEDED_S, _WELCOME_S = 5.0, 0.8
+#: Programs that a job of Pitwall itself needs; of these the contents are known by their hash.
+NEEDED = {
+    "oha": "--version",
+    "wrk": "--version",
+    "h2load": "--version",
+    "k6": "version",
+    "ghz": "--version",
+    "git": "--version",
+}
+SERVERS = {
+    "nginx": "-v",
+    "redis-server": "--version",
+    "valkey-server": "--version",
+    "openssl": "version",
+}
+LANGUAGES = {
+    "python3": "--version",
+    "go": "version",
+    "node": "--version",
+    "java": "-version",
+    "rustc": "--version",
+    "cargo": "--version",
+    "php": "--version",
+    "ruby": "--version",
+    "dotnet": "--version",
+}
+#: Told where they are there, and not missed where they are not.
+PYTHONS = {f"python3.{minor}": "--version" for minor in range(9, 16)}
+
+
+#: Tells its version, then that it misses arguments.
+_COMPLAINING = ("wrk",)
+
+
+class Question:
+    """A program that is being asked for its version."""
+
+    def __init__(self, name: str, path: str, argument: str) -> None:
+        """Raises OSError where it cannot be started."""
+        self.name = name
+        self.path = path
+        self._process = subprocess.Popen(
+            [path, argument],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def answer(self, deadline: float) -> Optional[str]:
+        """The version; None where the program did not tell one, or not in time."""
+        try:
+            said, _ = self._process.communicate(timeout=max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self._end()
+            return None
+        if self._process.returncode and self.name not in _COMPLAINING:
+            return None
+        return version_in(said.decode("utf-8", "replace"))
+
+    def _end(self) -> None:
+        """With all that it started: whoever holds the pipe open must not hold us up."""
+        with contextlib.suppress(OSError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdout:
+            self._process.stdout.close()
+
+
+def version_in(text: str) -> Optional[str]:
+    """The first version number in what a program says of itself."""
+    found = re.search(r"\d+(?:\.\d+)+[a-z]?\b", text) or re.search(r'(?<=version ")\d+', text)
+    return found.group() if found else None
+
+
+def survey(root: Optional[Path]) -> tuple[dict[str, Any], dict[str, str]]:
+    """{"tools": …, "languages": …} by name, and reasons; answers are kept below `root`.
+
+    A program is {"path", "version", "sha256"}; None where it is not on the PATH.
+    """
+    arguments = {**NEEDED, **SERVERS, **LANGUAGES, **PYTHONS}
+    paths = {name: path for name in arguments if (path := shutil.which(name))}
+    kept = _recall(root)
+    told = {name: kept[path] for name, path in paths.items() if _is_fresh(kept.get(path), path)}
+    asked = _ask({name: path for name, path in paths.items() if name not in told}, arguments)
+    told.update(asked)
+    if any(program["version"] for program in asked.values()):
+        _keep(root, told)
+    shown = {name: {key: told[name][key] for key in _SHOWN} for name in told}
+    silent = [name for name, program in shown.items() if program["version"] is None]
+    return {
+        "tools": {name: shown.get(name) for name in (*NEEDED, *SERVERS)},
+        "languages": {
+            **{name: shown.get(name) for name in LANGUAGES},
+            **{name: shown[name] for name in PYTHONS if name in shown and name not in silent},
+        },
+    }, {name: f"{name} is there but did not tell its version" for name in silent}
+
+
+def _ask(paths: Mapping[str, str], arguments: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """All at once; whoever does not answer in time has no version."""
+    began = time.monotonic()
+    questions, told = [], {}
+    for name, path in paths.items():
+        told[name] = {"path": path, "version": None, "sha256": None, "stamp": _stamp(path)}
+        with contextlib.suppress(OSError):
+            questions.append(Question(name, path, arguments[name]))
+    for name in NEEDED:
+        if name in told:
+            told[name]["sha256"] = _sha256(paths[name])
+    for question in questions:
+        limit_s = _NEEDED_S if question.name in NEEDED else _WELCOME_S
+        told[question.name]["version"] = question.answer(began + limit_s)
+    return told
+
+
+def _recall(root: Optional[Path]) -> dict[str, Any]:
+    """What was told before, by path; nothing after a day."""
+    with contextlib.suppress(OSError, ValueError):
+        if root and time.time() - (root / CACHE).stat().st_mtime < _FRESH_S:
+            kept: dict[str, Any] = json.loads((root / CACHE).read_bytes())
+            return kept
+    return {}
+
+
+def _keep(root: Optional[Path], told: Mapping[str, dict[str, Any]]) -> None:
+    """The cache is made anew, so that its age is that of its newest answer at most."""
+    if root and root.is_dir():
+        with contextlib.suppress(OSError):  # a full disk is no reason to know nothing
+            write_json(root / CACHE, {one["path"]: one for one in told.values() if one["version"]})
+
+
+def _is_fresh(kept: Optional[dict[str, Any]], path: str) -> bool:
+    return kept is not None and kept["stamp"] == _stamp(path)
+
+
+def _stamp(path: str) -> list[int]:
+    found = os.stat(path)
+    return [found.st_mtime_ns, found.st_size]
+
+
+def _sha256(path: str) -> Optional[str]:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except OSError:
+        return None

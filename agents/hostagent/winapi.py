@@ -1,0 +1,395 @@
+"""The calls of Windows that the agent needs, with the structures of the documented headers.
+
+Importable everywhere: no library is loaded before the first call. Types have the sizes that they
+have on 64-bit Windows, whatever system this is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import uuid
+from collections.abc import Iterator
+from typing import Any, Optional
+
+_BYTE, _DWORD, _LONG = ctypes.c_uint8, ctypes.c_uint32, ctypes.c_int32
+_SIZE, _I64, _U64 = ctypes.c_uint64, ctypes.c_int64, ctypes.c_uint64
+
+LIMIT_AFFINITY = 0x10
+LIMIT_JOB_MEMORY = 0x200
+LIMIT_KILL_ON_JOB_CLOSE = 0x2000
+_RATE_ENABLE, _RATE_HARD_CAP = 0x1, 0x4
+# JOBOBJECTINFOCLASS
+_PIDS, _ACCOUNTING, _EXTENDED, _RATE = 3, 8, 9, 15
+_PROCESS_TERMINATE, _PROCESS_SET_QUOTA, _PROCESS_QUERY = 0x1, 0x100, 0x1000
+_THREAD_SUSPEND_RESUME = 0x2
+_SNAP_PROCESSES, _SNAP_THREADS = 0x2, 0x4
+_INVALID_HANDLE = ctypes.c_void_p(-1).value
+_MAX_PIDS = 4096
+_MAX_CPUS = 64
+#: POWER_INFORMATION_LEVEL ProcessorInformation.
+_PROCESSOR_INFORMATION = 11
+#: LOGICAL_PROCESSOR_RELATIONSHIP RelationProcessorCore.
+_CORE = 0
+
+
+class BasicLimits(ctypes.Structure):
+    """JOBOBJECT_BASIC_LIMIT_INFORMATION"""
+
+    _fields_ = [
+        ("PerProcessUserTimeLimit", _I64),
+        ("PerJobUserTimeLimit", _I64),
+        ("LimitFlags", _DWORD),
+        ("MinimumWorkingSetSize", _SIZE),
+        ("MaximumWorkingSetSize", _SIZE),
+        ("ActiveProcessLimit", _DWORD),
+        ("Affinity", _SIZE),
+        ("PriorityClass", _DWORD),
+        ("SchedulingClass", _DWORD),
+    ]
+
+
+class IoCounters(ctypes.Structure):
+    """IO_COUNTERS"""
+
+    _fields_ = [
+        ("ReadOperationCount", _U64),
+        ("WriteOperationCount", _U64),
+        ("OtherOperationCount", _U64),
+        ("ReadTransferCount", _U64),
+        ("WriteTransferCount", _U64),
+        ("OtherTransferCount", _U64),
+    ]
+
+
+class ExtendedLimits(ctypes.Structure):
+    """JOBOBJECT_EXTENDED_LIMIT_INFORMATION"""
+
+    _fields_ = [
+        ("BasicLimitInformation", BasicLimits),
+        ("IoInfo", IoCounters),
+        ("ProcessMemoryLimit", _SIZE),
+        ("JobMemoryLimit", _SIZE),
+        ("PeakProcessMemoryUsed", _SIZE),
+        ("PeakJobMemoryUsed", _SIZE),
+    ]
+
+
+class BasicAccounting(ctypes.Structure):
+    """JOBOBJECT_BASIC_ACCOUNTING_INFORMATION"""
+
+    _fields_ = [
+        ("TotalUserTime", _I64),
+        ("TotalKernelTime", _I64),
+        ("ThisPeriodTotalUserTime", _I64),
+        ("ThisPeriodTotalKernelTime", _I64),
+        ("TotalPageFaultCount", _DWORD),
+        ("TotalProcesses", _DWORD),
+        ("ActiveProcesses", _DWORD),
+        ("TotalTerminatedProcesses", _DWORD),
+    ]
+
+
+class Accounting(ctypes.Structure):
+    """JOBOBJECT_BASIC_AND_IO_ACCOUNTING_INFORMATION"""
+
+    _fields_ = [("BasicInfo", BasicAccounting), ("IoInfo", IoCounters)]
+
+
+class RateControl(ctypes.Structure):
+    """JOBOBJECT_CPU_RATE_CONTROL_INFORMATION"""
+
+    _fields_ = [("ControlFlags", _DWORD), ("CpuRate", _DWORD)]
+
+
+class PidList(ctypes.Structure):
+    """JOBOBJECT_BASIC_PROCESS_ID_LIST"""
+
+    _fields_ = [
+        ("NumberOfAssignedProcesses", _DWORD),
+        ("NumberOfProcessIdsInList", _DWORD),
+        ("ProcessIdList", _SIZE * _MAX_PIDS),
+    ]
+
+
+class ProcessEntry(ctypes.Structure):
+    """PROCESSENTRY32W"""
+
+    _fields_ = [
+        ("dwSize", _DWORD),
+        ("cntUsage", _DWORD),
+        ("th32ProcessID", _DWORD),
+        ("th32DefaultHeapID", _SIZE),
+        ("th32ModuleID", _DWORD),
+        ("cntThreads", _DWORD),
+        ("th32ParentProcessID", _DWORD),
+        ("pcPriClassBase", _LONG),
+        ("dwFlags", _DWORD),
+        ("szExeFile", ctypes.c_uint16 * 260),
+    ]
+
+
+class ThreadEntry(ctypes.Structure):
+    """THREADENTRY32"""
+
+    _fields_ = [
+        ("dwSize", _DWORD),
+        ("cntUsage", _DWORD),
+        ("th32ThreadID", _DWORD),
+        ("th32OwnerProcessID", _DWORD),
+        ("tpBasePri", _LONG),
+        ("tpDeltaPri", _LONG),
+        ("dwFlags", _DWORD),
+    ]
+
+
+class MemoryCounters(ctypes.Structure):
+    """PROCESS_MEMORY_COUNTERS"""
+
+    _fields_ = [
+        ("cb", _DWORD),
+        ("PageFaultCount", _DWORD),
+        ("PeakWorkingSetSize", _SIZE),
+        ("WorkingSetSize", _SIZE),
+        ("QuotaPeakPagedPoolUsage", _SIZE),
+        ("QuotaPagedPoolUsage", _SIZE),
+        ("QuotaPeakNonPagedPoolUsage", _SIZE),
+        ("QuotaNonPagedPoolUsage", _SIZE),
+        ("PagefileUsage", _SIZE),
+        ("PeakPagefileUsage", _SIZE),
+    ]
+
+
+class MemoryStatus(ctypes.Structure):
+    """MEMORYSTATUSEX"""
+
+    _fields_ = [
+        ("dwLength", _DWORD),
+        ("dwMemoryLoad", _DWORD),
+        ("ullTotalPhys", _U64),
+        ("ullAvailPhys", _U64),
+        ("ullTotalPageFile", _U64),
+        ("ullAvailPageFile", _U64),
+        ("ullTotalVirtual", _U64),
+        ("ullAvailVirtual", _U64),
+        ("ullAvailExtendedVirtual", _U64),
+    ]
+
+
+class PowerStatus(ctypes.Structure):
+    """SYSTEM_POWER_STATUS"""
+
+    _fields_ = [
+        ("ACLineStatus", _BYTE),
+        ("BatteryFlag", _BYTE),
+        ("BatteryLifePercent", _BYTE),
+        ("SystemStatusFlag", _BYTE),
+        ("BatteryLifeTime", _DWORD),
+        ("BatteryFullLifeTime", _DWORD),
+    ]
+
+
+class CpuPower(ctypes.Structure):
+    """PROCESSOR_POWER_INFORMATION"""
+
+    _fields_ = [
+        ("Number", _DWORD),
+        ("MaxMhz", _DWORD),
+        ("CurrentMhz", _DWORD),
+        ("MhzLimit", _DWORD),
+        ("MaxIdleState", _DWORD),
+        ("CurrentIdleState", _DWORD),
+    ]
+
+
+class LogicalProcessor(ctypes.Structure):
+    """SYSTEM_LOGICAL_PROCESSOR_INFORMATION"""
+
+    _fields_ = [
+        ("ProcessorMask", _SIZE),
+        ("Relationship", _DWORD),
+        ("Union", _U64 * 2),
+    ]
+
+
+class Job:
+    """A job object whose processes end with the last handle to it: this one."""
+
+    def __init__(self) -> None:
+        self._handle = _handle(_kernel().CreateJobObjectW(None, None))
+
+    def set_limits(self, *, affinity: int, memory_bytes: int) -> None:
+        """0 = no limit; the processes end with the job in any case. OSError where refused."""
+        limits = ExtendedLimits()
+        basic = limits.BasicLimitInformation
+        basic.LimitFlags = LIMIT_KILL_ON_JOB_CLOSE
+        if affinity:
+            basic.LimitFlags |= LIMIT_AFFINITY
+            basic.Affinity = affinity
+        if memory_bytes:
+            basic.LimitFlags |= LIMIT_JOB_MEMORY
+            limits.JobMemoryLimit = memory_bytes
+        self._set(_EXTENDED, limits)
+
+    def set_rate(self, rate: int) -> None:
+        """At most `rate` / 10,000 of all CPUs of the machine."""
+        self._set(_RATE, RateControl(_RATE_ENABLE | _RATE_HARD_CAP, rate))
+
+    def limits(self) -> ExtendedLimits:
+        return self._get(_EXTENDED, ExtendedLimits())
+
+    def rate(self) -> int:
+        """0 = no quota."""
+        control: RateControl = self._get(_RATE, RateControl())
+        return control.CpuRate if control.ControlFlags & _RATE_ENABLE else 0
+
+    def accounting(self) -> Accounting:
+        return self._get(_ACCOUNTING, Accounting())
+
+    def pids(self) -> set[int]:
+        found: PidList = self._get(_PIDS, PidList())
+        return set(found.ProcessIdList[: found.NumberOfProcessIdsInList])
+
+    def assign(self, pid: int) -> None:
+        with _opened("OpenProcess", _PROCESS_TERMINATE | _PROCESS_SET_QUOTA, pid) as process:
+            _check(_kernel().AssignProcessToJobObject(self._handle, process))
+
+    def terminate(self) -> None:
+        _check(_kernel().TerminateJobObject(self._handle, 1))
+
+    def close(self) -> None:
+        _kernel().CloseHandle(self._handle)
+
+    def _set(self, kind: int, value: ctypes.Structure) -> None:
+        size = ctypes.sizeof(value)
+        _check(_kernel().SetInformationJobObject(self._handle, kind, ctypes.byref(value), size))
+
+    def _get(self, kind: int, value: Any) -> Any:
+        size = ctypes.sizeof(value)
+        _check(
+            _kernel().QueryInformationJobObject(self._handle, kind, ctypes.byref(value), size, None)
+        )
+        return value
+
+
+def processes() -> dict[int, int]:
+    """The parent's pid by pid, of all processes."""
+    entries = _entries(_SNAP_PROCESSES, "Process32FirstW", "Process32NextW", ProcessEntry())
+    return {entry.th32ProcessID: entry.th32ParentProcessID for entry in entries}
+
+
+def resume(pid: int) -> None:
+    """Let a process run that was started with CREATE_SUSPENDED."""
+    entries = _entries(_SNAP_THREADS, "Thread32First", "Thread32Next", ThreadEntry())
+    for thread in [entry.th32ThreadID for entry in entries if entry.th32OwnerProcessID == pid]:
+        with _opened("OpenThread", _THREAD_SUSPEND_RESUME, thread) as handle:
+            _kernel().ResumeThread(handle)
+
+
+def process_counters(pid: int) -> Optional[tuple[float, MemoryCounters]]:
+    """CPU seconds and memory of a process; None for one that is gone or not ours."""
+    times = (_U64 * 4)()  # FILETIME: created, exited, kernel, user; in units of 100 ns
+    memory = MemoryCounters()
+    size = memory.cb = ctypes.sizeof(memory)
+    at = [ctypes.byref(times, 8 * place) for place in range(4)]
+    with contextlib.suppress(OSError), _opened("OpenProcess", _PROCESS_QUERY, pid) as process:
+        _check(_kernel().GetProcessTimes(process, *at))
+        _check(_kernel().K32GetProcessMemoryInfo(process, ctypes.byref(memory), size))
+        return (times[2] + times[3]) / 1e7, memory
+    return None
+
+
+def memory() -> MemoryStatus:
+    status = MemoryStatus(dwLength=ctypes.sizeof(MemoryStatus))
+    _check(_kernel().GlobalMemoryStatusEx(ctypes.byref(status)))
+    return status
+
+
+def power_status() -> PowerStatus:
+    status = PowerStatus()
+    _check(_kernel().GetSystemPowerStatus(ctypes.byref(status)))
+    return status
+
+
+def clocks() -> list[CpuPower]:
+    """By logical CPU; none where the system does not tell."""
+    found = (CpuPower * _MAX_CPUS)()
+    status = _library("powrprof").CallNtPowerInformation(
+        _PROCESSOR_INFORMATION, None, 0, ctypes.byref(found), ctypes.sizeof(found)
+    )
+    return [cpu for cpu in found if cpu.MaxMhz] if status == 0 else []
+
+
+def power_scheme() -> str:
+    """The GUID of the active power scheme; "" where there is none."""
+    scheme = ctypes.c_void_p()
+    if _library("powrprof").PowerGetActiveScheme(None, ctypes.byref(scheme)) or not scheme.value:
+        return ""
+    guid = uuid.UUID(bytes_le=ctypes.string_at(scheme.value, 16))
+    _kernel().LocalFree(scheme)
+    return str(guid)
+
+
+def cores() -> int:
+    """Physical cores; 0 where the system does not tell."""
+    size = _DWORD(0)
+    _kernel().GetLogicalProcessorInformation(None, ctypes.byref(size))
+    count = size.value // ctypes.sizeof(LogicalProcessor)
+    found = (LogicalProcessor * count)()
+    if not _kernel().GetLogicalProcessorInformation(ctypes.byref(found), ctypes.byref(size)):
+        return 0
+    return sum(1 for item in found if item.Relationship == _CORE)
+
+
+def uptime_s() -> float:
+    milliseconds: int = _kernel().GetTickCount64()
+    return milliseconds / 1000
+
+
+def _entries(kind: int, first: str, following: str, entry: Any) -> Iterator[Any]:
+    """The entries of a Toolhelp snapshot; each is the same structure, filled anew."""
+    handle = _handle(_kernel().CreateToolhelp32Snapshot(kind, 0))
+    try:
+        entry.dwSize = ctypes.sizeof(entry)
+        more = getattr(_kernel(), first)(handle, ctypes.byref(entry))
+        while more:
+            yield entry
+            more = getattr(_kernel(), following)(handle, ctypes.byref(entry))
+    finally:
+        _kernel().CloseHandle(handle)
+
+
+@contextlib.contextmanager
+def _opened(call: str, access: int, number: int) -> Iterator[ctypes.c_void_p]:
+    handle = _handle(getattr(_kernel(), call)(access, False, number))
+    try:
+        yield handle
+    finally:
+        _kernel().CloseHandle(handle)
+
+
+def _handle(value: Any) -> ctypes.c_void_p:
+    if value in (None, 0, _INVALID_HANDLE):
+        _check(0)
+    return ctypes.c_void_p(value)
+
+
+def _check(done: Any) -> None:
+    """OSError with the system's own message where a call failed."""
+    if not done:
+        raise getattr(ctypes, "WinError")(getattr(ctypes, "get_last_error")())  # noqa: B009
+
+
+def _kernel() -> Any:
+    return _library("kernel32")
+
+
+@functools.cache
+def _library(name: str) -> Any:
+    library = getattr(ctypes, "WinDLL")(name, use_last_error=True)  # noqa: B009
+    if name == "kernel32":
+        for call in ("CreateJobObjectW", "CreateToolhelp32Snapshot", "OpenProcess", "OpenThread"):
+            getattr(library, call).restype = ctypes.c_void_p
+        library.GetTickCount64.restype = _U64
+    return library
