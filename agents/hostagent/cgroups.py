@@ -1,7 +1,6 @@
-"""Control groups of Linux: a group for one child, in cgroup v2 where it can be written, else in v1.
+"""Control groups of Linux: a group for one child, with limits (hierarchies.py says where).
 
-File formats: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/ of the kernel. Groups are
-made below our own group or one above it, so that limits set on us hold for our children too.
+File formats: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/ of the kernel.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ import os
 import re
 import signal
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Optional
 
-CONTROLLERS = ("cpuset", "cpu", "memory")
+from .hierarchies import Place, find, text_of
+
 PREFIX = "pitwall"
 PERIOD_US = 100_000
 #: What v1 says of a memory limit that is none: the largest multiple of a page.
@@ -26,88 +25,6 @@ _UNLIMITED = 1 << 62
 _SETTLED_S = 60.0
 _REMOVAL_S = 2.0
 _numbers = itertools.count(1)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where groups can be made: the parent folder for each controller that is to be had."""
-
-    version: int
-    folders: Mapping[str, Path]
-
-    @property
-    def mechanism(self) -> str:
-        return f"cgroup{self.version}"
-
-
-def find(system: Path = Path("/")) -> Optional[Place]:
-    """The place to use below the file system `system`; None where no group can be made."""
-    mounts = _mounts(_text(system / "proc/self/mounts"))
-    own = _own_groups(_text(system / "proc/self/cgroup"))
-    return _second(system, mounts, own) or _first(system, mounts, own)
-
-
-def _second(system: Path, mounts: Mapping[str, str], own: Mapping[str, str]) -> Optional[Place]:
-    """v2: the nearest of our own group and those above it that may have groups with controllers."""
-    if "cgroup2" not in mounts:
-        return None
-    top = system / mounts["cgroup2"].lstrip("/")
-    here = _inside(top, own.get("", "/"))
-    for folder in (here, *here.parents):
-        offered = _text(folder / "cgroup.controllers").split()
-        folders = {name: folder for name in CONTROLLERS if name in offered}
-        if {"cpu", "memory"} <= set(folders) and _can_divide(folder):
-            return Place(2, folders)
-        if folder == top:
-            break
-    return None
-
-
-def _can_divide(folder: Path) -> bool:
-    """Writable, and not one that holds processes: only the root may hold both them and groups."""
-    files = (folder, folder / "cgroup.procs", folder / "cgroup.subtree_control")
-    if not all(os.access(path, os.W_OK) for path in files):
-        return False
-    is_root = not (folder / "cgroup.type").exists()
-    inside = set(_text(folder / "cgroup.procs").split())
-    return is_root or inside <= {str(os.getpid())}
-
-
-def _first(system: Path, mounts: Mapping[str, str], own: Mapping[str, str]) -> Optional[Place]:
-    found = {
-        name: _inside(system / mounts[name].lstrip("/"), own.get(name, "/"))
-        for name in CONTROLLERS
-        if name in mounts
-    }
-    writable = {name: path for name, path in found.items() if os.access(path, os.W_OK)}
-    return Place(1, writable) if writable else None
-
-
-def _inside(top: Path, group: str) -> Path:
-    """Our own group; in a container whose root is mounted as `top` its path may lead nowhere."""
-    folder = top / group.lstrip("/")
-    return folder if ".." not in folder.parts and folder.is_dir() else top
-
-
-def _mounts(text: str) -> dict[str, str]:
-    """Mount points by "cgroup2" and by the controllers of v1, from /proc/self/mounts."""
-    found: dict[str, str] = {}
-    for line in text.splitlines():
-        _device, point, kind, options = line.split()[:4]
-        if kind == "cgroup2":
-            found.setdefault(kind, point)
-        elif kind == "cgroup":
-            found.update({name: point for name in options.split(",") if name in CONTROLLERS})
-    return found
-
-
-def _own_groups(text: str) -> dict[str, str]:
-    """Our group by controller, "" for v2, from /proc/self/cgroup."""
-    found: dict[str, str] = {}
-    for line in text.splitlines():
-        _number, controllers, path = line.split(":", 2)
-        found.update(dict.fromkeys(controllers.split(","), path))
-    return found
 
 
 class Group:
@@ -136,7 +53,7 @@ class Group:
     def set_cpus(self, cpus: Iterable[int]) -> None:
         folder = self._folders["cpuset"]
         if self._version == 1:  # a cpuset without memory nodes takes no process
-            (folder / "cpuset.mems").write_text(_text(folder.parent / "cpuset.mems"))
+            (folder / "cpuset.mems").write_text(text_of(folder.parent / "cpuset.mems"))
         (folder / "cpuset.cpus").write_text(",".join(map(str, cpus)))
 
     def set_quota(self, cpus: float) -> None:
@@ -165,10 +82,10 @@ class Group:
         if folder is None:
             return None
         if self._version == 2:
-            quota, period = _text(folder / "cpu.max").split()
+            quota, period = text_of(folder / "cpu.max").split()
         else:
-            quota = _text(folder / "cpu.cfs_quota_us")
-            period = _text(folder / "cpu.cfs_period_us")
+            quota = text_of(folder / "cpu.cfs_quota_us")
+            period = text_of(folder / "cpu.cfs_period_us")
         return None if quota in ("max", "-1") else int(quota) / int(period)
 
     def memory(self) -> Optional[int]:
@@ -176,7 +93,7 @@ class Group:
         if folder is None:
             return None
         name = "memory.max" if self._version == 2 else "memory.limit_in_bytes"
-        text = _text(folder / name)
+        text = text_of(folder / name)
         return None if text == "max" or int(text) >= _UNLIMITED else int(text)
 
     def throttled(self) -> Optional[int]:
@@ -232,7 +149,7 @@ def _is_left(folder: Path) -> bool:
         return not _is_alive(int(found.group(2)))
     with contextlib.suppress(OSError):
         made_s = time.time() - folder.stat().st_mtime
-        return made_s > _SETTLED_S and not _text(folder / "cgroup.procs")
+        return made_s > _SETTLED_S and not text_of(folder / "cgroup.procs")
     return False
 
 
@@ -257,7 +174,7 @@ def namespace() -> str:
 def _make_room(folder: Path) -> None:
     """Leave a group that is to be divided, where we are alone in it: v2 forbids both at once."""
     is_root = not (folder / "cgroup.type").exists()
-    if not is_root and _text(folder / "cgroup.procs").split() == [str(os.getpid())]:
+    if not is_root and text_of(folder / "cgroup.procs").split() == [str(os.getpid())]:
         room = folder / f"{PREFIX}-{namespace()}-{os.getpid()}-0"
         room.mkdir()
         (room / "cgroup.procs").write_text("0")
@@ -265,7 +182,7 @@ def _make_room(folder: Path) -> None:
 
 def _enable(folder: Path, controller: str) -> None:
     control = folder / "cgroup.subtree_control"
-    if controller not in _text(control).split():
+    if controller not in text_of(control).split():
         control.write_text(f"+{controller}")
 
 
@@ -287,16 +204,9 @@ def _remove(folder: Path, deadline: float) -> bool:
 
 def _members(folder: Path) -> set[int]:
     """Processes in the group; 0 stands for those that our pid namespace does not see."""
-    return {int(word) for word in _text(folder / "cgroup.procs").split()} - {0, os.getpid()}
+    return {int(word) for word in text_of(folder / "cgroup.procs").split()} - {0, os.getpid()}
 
 
 def _count(path: Path, key: str) -> Optional[int]:
-    found = re.search(rf"^{key} (\d+)$", _text(path), re.MULTILINE)
+    found = re.search(rf"^{key} (\d+)$", text_of(path), re.MULTILINE)
     return int(found.group(1)) if found else None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8").strip()
-    except OSError:
-        return ""

@@ -15,6 +15,7 @@ from typing import Any, Optional
 
 from . import cgroups
 from .errors import AgentError
+from .hierarchies import Place, find
 
 try:
     import resource
@@ -40,14 +41,14 @@ NONE = Limits()
 class Confinement:
     """Limits on their way to one child: made before it, entered by it, read back, removed."""
 
-    def __init__(self, limits: Limits, place: Optional[cgroups.Place] = None) -> None:
+    def __init__(self, limits: Limits, place: Optional[Place] = None) -> None:
         """`place`: where control groups can be made, None = nowhere."""
         self._limits = limits
         self._refused: dict[str, str] = {}
         self._group = self._make_group(place)
         self._read, self._write = os.pipe()
 
-    def _make_group(self, place: Optional[cgroups.Place]) -> Optional[cgroups.Group]:
+    def _make_group(self, place: Optional[Place]) -> Optional[cgroups.Group]:
         """The group with its limits set; None where none is needed or none can be made."""
         wanted = [name for name in _CONTROLLER if getattr(self._limits, name) is not None]
         held = [name for name in wanted if place and _CONTROLLER[name] in place.folders]
@@ -155,7 +156,7 @@ def confine(limits: Limits) -> Confinement:
     if limits.cpus is not None and hasattr(os, "sched_getaffinity"):
         _check_cpus(limits.cpus)
     needs_group = limits != NONE and limits != Limits(open_files=limits.open_files)
-    return Confinement(limits, cgroups.find() if needs_group else None)
+    return Confinement(limits, find() if needs_group else None)
 
 
 def _check_cpus(cpus: tuple[int, ...]) -> None:
@@ -199,7 +200,7 @@ def _soft(kind: int) -> Optional[int]:
 
 def available() -> tuple[str, list[str]]:
     """The mechanism of this host, proven by making a group, and the limits that would hold."""
-    place = cgroups.find()
+    place = find()
     try:
         if place:
             cgroups.Group(place, place.folders).remove()

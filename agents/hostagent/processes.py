@@ -1,4 +1,4 @@
-"""Child processes that never outlive us, by this system's means: posix.py or windows.py.
+"""Child processes that never outlive us, by this system's means: posix.py or windows_child.py.
 
 Both offer `Child`, `adopt_orphans`, `kill_descendants`, `kill_marked` and DETACHED. What a
 supervisor that was killed leaves behind carries MARK in its environment.
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 if sys.platform == "win32":
-    from . import windows as _this
+    from . import windows_child as _this
 else:
     from . import posix as _this
 

@@ -22,7 +22,6 @@ from typing import Any, Optional
 from .files import write_json
 
 CACHE = "programs.json"
-_SHOWN = ("path", "version", "sha256")
 _FRESH_S = 86_400.0
 #: How long the load tools and git may take, and all the others.
 _NEEDED_S, _WELCOME_S = 5.0, 0.8
@@ -76,19 +75,19 @@ class Question:
         )
 
     def answer(self, deadline: float) -> Optional[str]:
-        """The version; None where the program did not tell one, or not in time."""
+        """The version, "" where the program does not tell one; None where it was not in time."""
         try:
             said, _ = self._process.communicate(timeout=max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             self._end()
             return None
         if self._process.returncode and self.name not in _COMPLAINING:
-            return None
-        return version_in(said.decode("utf-8", "replace"))
+            return ""
+        return version_in(said.decode("utf-8", "replace")) or ""
 
     def _end(self) -> None:
         """With all that it started: whoever holds the pipe open must not hold us up."""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, AttributeError):  # Windows has no groups
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
         self._process.wait()
@@ -113,9 +112,9 @@ def survey(root: Optional[Path]) -> tuple[dict[str, Any], dict[str, str]]:
     told = {name: kept[path] for name, path in paths.items() if _is_fresh(kept.get(path), path)}
     asked = _ask({name: path for name, path in paths.items() if name not in told}, arguments)
     told.update(asked)
-    if any(program["version"] for program in asked.values()):
+    if asked:
         _keep(root, told)
-    shown = {name: {key: told[name][key] for key in _SHOWN} for name in told}
+    shown = {name: _shown(program) for name, program in told.items()}
     silent = [name for name, program in shown.items() if program["version"] is None]
     return {
         "tools": {name: shown.get(name) for name in (*NEEDED, *SERVERS)},
@@ -126,12 +125,16 @@ def survey(root: Optional[Path]) -> tuple[dict[str, Any], dict[str, str]]:
     }, {name: f"{name} is there but did not tell its version" for name in silent}
 
 
+def _shown(program: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: program[name] or None for name in ("path", "version", "sha256")}
+
+
 def _ask(paths: Mapping[str, str], arguments: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """All at once; whoever does not answer in time has no version."""
     began = time.monotonic()
     questions, told = [], {}
     for name, path in paths.items():
-        told[name] = {"path": path, "version": None, "sha256": None, "stamp": _stamp(path)}
+        told[name] = {"path": path, "version": None, "sha256": None, **_validity(path)}
         with contextlib.suppress(OSError):
             questions.append(Question(name, path, arguments[name]))
     for name in NEEDED:
@@ -146,26 +149,27 @@ def _ask(paths: Mapping[str, str], arguments: Mapping[str, str]) -> dict[str, di
 def _recall(root: Optional[Path]) -> dict[str, Any]:
     """What was told before, by path; nothing after a day."""
     with contextlib.suppress(OSError, ValueError):
-        if root and time.time() - (root / CACHE).stat().st_mtime < _FRESH_S:
+        if root:
             kept: dict[str, Any] = json.loads((root / CACHE).read_bytes())
-            return kept
+            return {path: one for path, one in kept.items() if time.time() < one["until"]}
     return {}
 
 
 def _keep(root: Optional[Path], told: Mapping[str, dict[str, Any]]) -> None:
-    """The cache is made anew, so that its age is that of its newest answer at most."""
+    """Keep all answers, also those that tell no version; who was not in time is asked again."""
+    answers = {one["path"]: one for one in told.values() if one["version"] is not None}
     if root and root.is_dir():
         with contextlib.suppress(OSError):  # a full disk is no reason to know nothing
-            write_json(root / CACHE, {one["path"]: one for one in told.values() if one["version"]})
+            write_json(root / CACHE, answers)
 
 
 def _is_fresh(kept: Optional[dict[str, Any]], path: str) -> bool:
-    return kept is not None and kept["stamp"] == _stamp(path)
+    return kept is not None and kept["stamp"] == _validity(path)["stamp"]
 
 
-def _stamp(path: str) -> list[int]:
+def _validity(path: str) -> dict[str, Any]:
     found = os.stat(path)
-    return [found.st_mtime_ns, found.st_size]
+    return {"stamp": [found.st_mtime_ns, found.st_size], "until": time.time() + _FRESH_S}
 
 
 def _sha256(path: str) -> Optional[str]:

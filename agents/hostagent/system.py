@@ -9,7 +9,7 @@
     temperatures() -> {sensor: °C}
     facts() -> {name: value}           what facts.py does not know by itself; None = not told
 
-The processes themselves are started and ended by posix.py or windows.py (see processes.py).
+The processes themselves are started and ended by posix.py or windows_child.py (see processes.py).
 """
 
 from __future__ import annotations

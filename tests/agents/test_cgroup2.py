@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from agents.hostagent import cgroups
+from agents.hostagent.hierarchies import find
 
 GROUPS = "sys/fs/cgroup"
 SESSION = "user.slice/user-0.slice/session-4.scope"
@@ -35,7 +36,7 @@ def a_group(folder: Path, procs: str = "", root: bool = False) -> None:
 
 
 def test_it_uses_the_nearest_group_that_holds_no_processes(tmp_path: Path) -> None:
-    place = cgroups.find(a_system(tmp_path))
+    place = find(a_system(tmp_path))
     assert place is not None
     assert place.mechanism == "cgroup2"
     slice_ = tmp_path / GROUPS / "user.slice/user-0.slice"
@@ -43,7 +44,7 @@ def test_it_uses_the_nearest_group_that_holds_no_processes(tmp_path: Path) -> No
 
 
 def test_it_uses_the_root_where_we_are_in_it(tmp_path: Path) -> None:
-    place = cgroups.find(a_system(tmp_path, own=""))
+    place = find(a_system(tmp_path, own=""))
     assert place is not None
     assert set(place.folders.values()) == {tmp_path / GROUPS}
 
@@ -51,7 +52,7 @@ def test_it_uses_the_root_where_we_are_in_it(tmp_path: Path) -> None:
 def test_it_uses_a_delegated_group_in_which_it_is_alone(tmp_path: Path) -> None:
     own = a_system(tmp_path) / GROUPS / SESSION
     (own / "cgroup.procs").write_text(f"{os.getpid()}\n")
-    place = cgroups.find(tmp_path)
+    place = find(tmp_path)
     assert place is not None
     assert place.folders["cpu"] == own
     room = own / f"{cgroups.PREFIX}-{cgroups.namespace()}-{os.getpid()}-0"
@@ -63,7 +64,7 @@ def test_it_uses_a_delegated_group_in_which_it_is_alone(tmp_path: Path) -> None:
 def test_it_is_content_with_what_is_delegated(tmp_path: Path) -> None:
     slice_ = a_system(tmp_path) / GROUPS / "user.slice/user-0.slice"
     (slice_ / "cgroup.controllers").write_text("cpu memory pids\n")
-    place = cgroups.find(tmp_path)
+    place = find(tmp_path)
     assert place is not None
     assert place.folders == {"cpu": slice_, "memory": slice_}
 
@@ -71,13 +72,13 @@ def test_it_is_content_with_what_is_delegated(tmp_path: Path) -> None:
 def test_it_passes_by_groups_without_controllers(tmp_path: Path) -> None:
     slice_ = a_system(tmp_path) / GROUPS / "user.slice/user-0.slice"
     (slice_ / "cgroup.controllers").write_text("pids\n")
-    place = cgroups.find(tmp_path)
+    place = find(tmp_path)
     assert place is not None
     assert place.folders["cpu"] == slice_.parent
 
 
 def test_it_writes_limits_as_the_kernel_reads_them(tmp_path: Path) -> None:
-    place = cgroups.find(a_system(tmp_path))
+    place = find(a_system(tmp_path))
     assert place is not None
     group = cgroups.Group(place, ["cpuset", "cpu", "memory"])
     group.set_cpus([0, 2])
@@ -96,7 +97,7 @@ def test_it_writes_limits_as_the_kernel_reads_them(tmp_path: Path) -> None:
 
 
 def test_it_enables_only_the_controllers_that_are_off(tmp_path: Path) -> None:
-    place = cgroups.find(a_system(tmp_path))
+    place = find(a_system(tmp_path))
     assert place is not None
     control = place.folders["memory"] / "cgroup.subtree_control"
     cgroups.Group(place, ["memory"])
@@ -106,7 +107,7 @@ def test_it_enables_only_the_controllers_that_are_off(tmp_path: Path) -> None:
 
 
 def test_it_reads_what_the_kernel_counted(tmp_path: Path) -> None:
-    place = cgroups.find(a_system(tmp_path))
+    place = find(a_system(tmp_path))
     assert place is not None
     group = cgroups.Group(place, ["cpu", "memory"])
     (leaf,) = place.folders["cpu"].glob("pitwall-*")
@@ -127,7 +128,7 @@ def test_it_reads_what_the_kernel_counted(tmp_path: Path) -> None:
 
 
 def test_it_makes_one_group_a_child(tmp_path: Path) -> None:
-    place = cgroups.find(a_system(tmp_path))
+    place = find(a_system(tmp_path))
     assert place is not None
     first, second = cgroups.Group(place, ["cpu"]), cgroups.Group(place, ["cpu"])
     assert len(list(place.folders["cpu"].glob("pitwall-*"))) == 2
@@ -148,7 +149,7 @@ def test_it_takes_the_old_hierarchies_where_the_new_one_has_no_controllers(tmp_p
         (root / GROUPS / name).mkdir(parents=True)
     own = "3:cpuset:/\n2:cpu,cpuacct:/jobs\n1:memory:/gone/from/here\n0::/\n"
     (root / "proc/self/cgroup").write_text(own)
-    place = cgroups.find(root)
+    place = find(root)
     assert place is not None
     assert place.version == 1
     groups = root / GROUPS
@@ -161,5 +162,5 @@ def test_it_takes_the_old_hierarchies_where_the_new_one_has_no_controllers(tmp_p
 
 
 def test_it_finds_no_place_where_nothing_is_mounted(tmp_path: Path) -> None:
-    assert cgroups.find(a_system(tmp_path, mounts="proc /proc proc rw 0 0\n")) is None
-    assert cgroups.find(tmp_path / "nothing") is None
+    assert find(a_system(tmp_path, mounts="proc /proc proc rw 0 0\n")) is None
+    assert find(tmp_path / "nothing") is None

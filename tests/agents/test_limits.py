@@ -10,6 +10,7 @@ import pytest
 
 from agents.hostagent import cgroups
 from agents.hostagent.errors import AgentError
+from agents.hostagent.hierarchies import find
 from agents.hostagent.limits import NONE, Confinement, Limits
 from agents.hostagent.processes import Child
 from tests.agents.support import eventually
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="li
 
 
 def _makes_groups() -> bool:
-    place = cgroups.find()
+    place = find()
     try:
         group = cgroups.Group(place, ["cpu", "memory"]) if place else None
     except (OSError, KeyError):
@@ -80,7 +81,7 @@ def run_without_groups(code: str, limits: Limits) -> tuple[str, dict[str, Any]]:
 
 
 def groups_left() -> list[str]:
-    place = cgroups.find()
+    place = find()
     mine = f"{cgroups.PREFIX}-{cgroups.namespace()}-{os.getpid()}-*"
     return (
         [str(path) for folder in place.folders.values() for path in folder.glob(mine)]

@@ -1,8 +1,4 @@
-"""The calls of Windows that the agent needs, with the structures of the documented headers.
-
-Importable everywhere: no library is loaded before the first call. Types have the sizes that they
-have on 64-bit Windows, whatever system this is.
-"""
+"""The calls of Windows that the agent needs; importable everywhere, loaded at the first call."""
 
 from __future__ import annotations
 
@@ -13,8 +9,19 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, Optional
 
-_BYTE, _DWORD, _LONG = ctypes.c_uint8, ctypes.c_uint32, ctypes.c_int32
-_SIZE, _I64, _U64 = ctypes.c_uint64, ctypes.c_int64, ctypes.c_uint64
+from .windows_types import (
+    Accounting,
+    CpuPower,
+    ExtendedLimits,
+    LogicalProcessor,
+    MemoryCounters,
+    MemoryStatus,
+    PidList,
+    PowerStatus,
+    ProcessEntry,
+    RateControl,
+    ThreadEntry,
+)
 
 LIMIT_AFFINITY = 0x10
 LIMIT_JOB_MEMORY = 0x200
@@ -26,191 +33,11 @@ _PROCESS_TERMINATE, _PROCESS_SET_QUOTA, _PROCESS_QUERY = 0x1, 0x100, 0x1000
 _THREAD_SUSPEND_RESUME = 0x2
 _SNAP_PROCESSES, _SNAP_THREADS = 0x2, 0x4
 _INVALID_HANDLE = ctypes.c_void_p(-1).value
-_MAX_PIDS = 4096
 _MAX_CPUS = 64
 #: POWER_INFORMATION_LEVEL ProcessorInformation.
 _PROCESSOR_INFORMATION = 11
 #: LOGICAL_PROCESSOR_RELATIONSHIP RelationProcessorCore.
 _CORE = 0
-
-
-class BasicLimits(ctypes.Structure):
-    """JOBOBJECT_BASIC_LIMIT_INFORMATION"""
-
-    _fields_ = [
-        ("PerProcessUserTimeLimit", _I64),
-        ("PerJobUserTimeLimit", _I64),
-        ("LimitFlags", _DWORD),
-        ("MinimumWorkingSetSize", _SIZE),
-        ("MaximumWorkingSetSize", _SIZE),
-        ("ActiveProcessLimit", _DWORD),
-        ("Affinity", _SIZE),
-        ("PriorityClass", _DWORD),
-        ("SchedulingClass", _DWORD),
-    ]
-
-
-class IoCounters(ctypes.Structure):
-    """IO_COUNTERS"""
-
-    _fields_ = [
-        ("ReadOperationCount", _U64),
-        ("WriteOperationCount", _U64),
-        ("OtherOperationCount", _U64),
-        ("ReadTransferCount", _U64),
-        ("WriteTransferCount", _U64),
-        ("OtherTransferCount", _U64),
-    ]
-
-
-class ExtendedLimits(ctypes.Structure):
-    """JOBOBJECT_EXTENDED_LIMIT_INFORMATION"""
-
-    _fields_ = [
-        ("BasicLimitInformation", BasicLimits),
-        ("IoInfo", IoCounters),
-        ("ProcessMemoryLimit", _SIZE),
-        ("JobMemoryLimit", _SIZE),
-        ("PeakProcessMemoryUsed", _SIZE),
-        ("PeakJobMemoryUsed", _SIZE),
-    ]
-
-
-class BasicAccounting(ctypes.Structure):
-    """JOBOBJECT_BASIC_ACCOUNTING_INFORMATION"""
-
-    _fields_ = [
-        ("TotalUserTime", _I64),
-        ("TotalKernelTime", _I64),
-        ("ThisPeriodTotalUserTime", _I64),
-        ("ThisPeriodTotalKernelTime", _I64),
-        ("TotalPageFaultCount", _DWORD),
-        ("TotalProcesses", _DWORD),
-        ("ActiveProcesses", _DWORD),
-        ("TotalTerminatedProcesses", _DWORD),
-    ]
-
-
-class Accounting(ctypes.Structure):
-    """JOBOBJECT_BASIC_AND_IO_ACCOUNTING_INFORMATION"""
-
-    _fields_ = [("BasicInfo", BasicAccounting), ("IoInfo", IoCounters)]
-
-
-class RateControl(ctypes.Structure):
-    """JOBOBJECT_CPU_RATE_CONTROL_INFORMATION"""
-
-    _fields_ = [("ControlFlags", _DWORD), ("CpuRate", _DWORD)]
-
-
-class PidList(ctypes.Structure):
-    """JOBOBJECT_BASIC_PROCESS_ID_LIST"""
-
-    _fields_ = [
-        ("NumberOfAssignedProcesses", _DWORD),
-        ("NumberOfProcessIdsInList", _DWORD),
-        ("ProcessIdList", _SIZE * _MAX_PIDS),
-    ]
-
-
-class ProcessEntry(ctypes.Structure):
-    """PROCESSENTRY32W"""
-
-    _fields_ = [
-        ("dwSize", _DWORD),
-        ("cntUsage", _DWORD),
-        ("th32ProcessID", _DWORD),
-        ("th32DefaultHeapID", _SIZE),
-        ("th32ModuleID", _DWORD),
-        ("cntThreads", _DWORD),
-        ("th32ParentProcessID", _DWORD),
-        ("pcPriClassBase", _LONG),
-        ("dwFlags", _DWORD),
-        ("szExeFile", ctypes.c_uint16 * 260),
-    ]
-
-
-class ThreadEntry(ctypes.Structure):
-    """THREADENTRY32"""
-
-    _fields_ = [
-        ("dwSize", _DWORD),
-        ("cntUsage", _DWORD),
-        ("th32ThreadID", _DWORD),
-        ("th32OwnerProcessID", _DWORD),
-        ("tpBasePri", _LONG),
-        ("tpDeltaPri", _LONG),
-        ("dwFlags", _DWORD),
-    ]
-
-
-class MemoryCounters(ctypes.Structure):
-    """PROCESS_MEMORY_COUNTERS"""
-
-    _fields_ = [
-        ("cb", _DWORD),
-        ("PageFaultCount", _DWORD),
-        ("PeakWorkingSetSize", _SIZE),
-        ("WorkingSetSize", _SIZE),
-        ("QuotaPeakPagedPoolUsage", _SIZE),
-        ("QuotaPagedPoolUsage", _SIZE),
-        ("QuotaPeakNonPagedPoolUsage", _SIZE),
-        ("QuotaNonPagedPoolUsage", _SIZE),
-        ("PagefileUsage", _SIZE),
-        ("PeakPagefileUsage", _SIZE),
-    ]
-
-
-class MemoryStatus(ctypes.Structure):
-    """MEMORYSTATUSEX"""
-
-    _fields_ = [
-        ("dwLength", _DWORD),
-        ("dwMemoryLoad", _DWORD),
-        ("ullTotalPhys", _U64),
-        ("ullAvailPhys", _U64),
-        ("ullTotalPageFile", _U64),
-        ("ullAvailPageFile", _U64),
-        ("ullTotalVirtual", _U64),
-        ("ullAvailVirtual", _U64),
-        ("ullAvailExtendedVirtual", _U64),
-    ]
-
-
-class PowerStatus(ctypes.Structure):
-    """SYSTEM_POWER_STATUS"""
-
-    _fields_ = [
-        ("ACLineStatus", _BYTE),
-        ("BatteryFlag", _BYTE),
-        ("BatteryLifePercent", _BYTE),
-        ("SystemStatusFlag", _BYTE),
-        ("BatteryLifeTime", _DWORD),
-        ("BatteryFullLifeTime", _DWORD),
-    ]
-
-
-class CpuPower(ctypes.Structure):
-    """PROCESSOR_POWER_INFORMATION"""
-
-    _fields_ = [
-        ("Number", _DWORD),
-        ("MaxMhz", _DWORD),
-        ("CurrentMhz", _DWORD),
-        ("MhzLimit", _DWORD),
-        ("MaxIdleState", _DWORD),
-        ("CurrentIdleState", _DWORD),
-    ]
-
-
-class LogicalProcessor(ctypes.Structure):
-    """SYSTEM_LOGICAL_PROCESSOR_INFORMATION"""
-
-    _fields_ = [
-        ("ProcessorMask", _SIZE),
-        ("Relationship", _DWORD),
-        ("Union", _U64 * 2),
-    ]
 
 
 class Job:
@@ -289,7 +116,7 @@ def resume(pid: int) -> None:
 
 def process_counters(pid: int) -> Optional[tuple[float, MemoryCounters]]:
     """CPU seconds and memory of a process; None for one that is gone or not ours."""
-    times = (_U64 * 4)()  # FILETIME: created, exited, kernel, user; in units of 100 ns
+    times = (ctypes.c_uint64 * 4)()  # FILETIME: created, exited, kernel, user; in units of 100 ns
     memory = MemoryCounters()
     size = memory.cb = ctypes.sizeof(memory)
     at = [ctypes.byref(times, 8 * place) for place in range(4)]
@@ -333,7 +160,7 @@ def power_scheme() -> str:
 
 def cores() -> int:
     """Physical cores; 0 where the system does not tell."""
-    size = _DWORD(0)
+    size = ctypes.c_uint32(0)
     _kernel().GetLogicalProcessorInformation(None, ctypes.byref(size))
     count = size.value // ctypes.sizeof(LogicalProcessor)
     found = (LogicalProcessor * count)()
@@ -391,5 +218,5 @@ def _library(name: str) -> Any:
     if name == "kernel32":
         for call in ("CreateJobObjectW", "CreateToolhelp32Snapshot", "OpenProcess", "OpenThread"):
             getattr(library, call).restype = ctypes.c_void_p
-        library.GetTickCount64.restype = _U64
+        library.GetTickCount64.restype = ctypes.c_uint64
     return library
