@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 from django.db.models.functions import Length, Right
 
 from orchestrator.accounts.members import Member
+from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import NotFoundError
-from orchestrator.runs import selectors
 from orchestrator.runs.models import Build, HostRole, Job, Placement
 from orchestrator.runs.states import JobState
+from orchestrator.runs.waiting import waiting_reason
 
 #: Of a build's log, so much is read to show its last lines.
 TAIL_CHARS = 2_000
@@ -23,7 +24,8 @@ ROLES = tuple(HostRole.values)
 class JobDetails:
     """`placements` with the target first; `builds` carry `tail` and `log_chars` in place of `log`.
 
-    `waiting` says why a queued job does not start; empty for other jobs.
+    `waiting` says why a queued job does not start; empty for other jobs, and for one whose
+    `not_before` says it.
     """
 
     placements: tuple[Placement, ...]
@@ -32,27 +34,37 @@ class JobDetails:
 
 
 def details_of(jobs: Sequence[Job]) -> dict[UUID, JobDetails]:
-    """The details of these jobs by their ids, in a few queries whatever their number."""
-    placements: dict[UUID, list[Placement]] = defaultdict(list)
-    rows = Placement.objects.filter(job__in=jobs)
-    for row in rows.select_related("host", "wanted_host", "wanted_profile"):
-        placements[row.job_id].append(row)
+    """The details of these jobs by their ids, in a few queries whatever their number.
+
+    Fills `placements` of the jobs as a prefetch does.
+    """
+    places = Placement.objects.select_related("host", "wanted_host", "wanted_profile")
+    prefetch_related_objects(list(jobs), Prefetch("placements", queryset=places))
     builds: dict[UUID, list[Build]] = defaultdict(list)
     for build in _builds().filter(job__in=jobs):
         builds[build.job_id].append(build)
+    reasons: dict[object, str] = {}
     return {
         job.pk: JobDetails(
-            placements=tuple(sorted(placements[job.pk], key=lambda row: ROLES.index(row.role))),
+            placements=tuple(sorted(job.placements.all(), key=lambda row: ROLES.index(row.role))),
             builds=tuple(builds[job.pk]),
-            waiting=waiting_reason(job) if job.state == JobState.QUEUED else "",
+            waiting=_waiting(job, reasons),
         )
         for job in jobs
     }
 
 
-def waiting_reason(job: Job) -> str:
-    ask = getattr(selectors, "waiting_reason", None)
-    return ask(job) if ask else ""
+def _waiting(job: Job, known: dict[object, str]) -> str:
+    """`known` holds the reasons of jobs that ask for the same, so that a long run asks once."""
+    if job.state != JobState.QUEUED or (job.not_before and job.not_before > utc_now()):
+        return ""
+    asked = (
+        job.expected_s,
+        *sorted((row.role, row.wanted, str(row.avoid)) for row in job.placements.all()),
+    )
+    if asked not in known:
+        known[asked] = waiting_reason(job)
+    return known[asked]
 
 
 def build_for(member: Member, build_id: int) -> Build:

@@ -61,9 +61,11 @@ def target_of(job: Job) -> str:
 
 def in_words(place: Placement) -> str:
     """What a placement asked for."""
+    if place.wanted_host is not None:
+        return place.wanted_host.name
     if place.wanted_profile is not None:
         return f"any {place.wanted_profile.name}"
-    return f"any tagged {place.wanted_tag}" if place.wanted_tag else place.wanted_host.name
+    return f"any tagged {place.wanted_tag}"
 
 
 def _asked(job: Job) -> dict[str, str]:

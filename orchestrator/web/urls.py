@@ -5,6 +5,7 @@ from django.urls import path
 
 from orchestrator.web.pages import (
     benchmarks,
+    builds,
     compare,
     history,
     hosts,
@@ -32,6 +33,7 @@ urlpatterns = [
     path("runs/<uuid:run_id>/progress", runs.progress, name="run-progress"),
     path("runs/<uuid:run_id>/trials", runs.trials, name="run-trials"),
     path("runs/<uuid:run_id>/cancel", runs.cancel, name="run-cancel"),
+    path("builds/<int:build_id>/log", builds.build_log, name="build-log"),
     path("trials/<uuid:trial_id>/", trials.trial, name="trial"),
     path("trials/<uuid:trial_id>/files/<str:name>", trials.artifact, name="trial-artifact"),
     path("compare/", compare.compare, name="compare"),

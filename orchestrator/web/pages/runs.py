@@ -1,6 +1,7 @@
 """Runs: the list, one run live, its trials, its end."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +13,8 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.ids import digest_of
-from orchestrator.runs.models import Run
+from orchestrator.runs.job_details import JobDetails, details_of
+from orchestrator.runs.models import Job, Run
 from orchestrator.runs.selectors import RunProgress, progress_of, run_for, runs_of, trials_of
 from orchestrator.runs.services import cancel_run
 from orchestrator.runs.states import RUN_ENDED, TrialState
@@ -23,6 +25,8 @@ from orchestrator.web.verdicts import verdict_cards
 RUNS_A_PAGE = 25
 TRIALS_A_PAGE = 200
 LATEST_TRIALS = 40
+
+Details = Mapping[UUID, JobDetails]
 
 
 @for_member
@@ -35,7 +39,8 @@ def runs(request: HttpRequest, member: Member) -> HttpResponse:
 @for_member
 def run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     found = run_for(member, run_id)
-    return render(request, "runs/detail.html", _live(member, found, progress_of(found)))
+    now = progress_of(found)
+    return render(request, "runs/detail.html", _live(member, found, now, _details(now)))
 
 
 @for_member
@@ -43,11 +48,12 @@ def progress(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse
     """The live panel; 304 when nothing moved. A run that has ended asks for its whole page."""
     found = run_for(member, run_id)
     now = progress_of(found)
-    tag = entity_tag(now)
+    details = _details(now)
+    tag = entity_tag(now, details)
     if tag in parse_etags(request.headers.get("If-None-Match", "")):
         response: HttpResponse = HttpResponseNotModified()
     else:
-        response = render(request, "runs/detail.html#live", _live(member, found, now))
+        response = render(request, "runs/detail.html#live", _live(member, found, now, details))
     if found.state in RUN_ENDED and request.headers.get("HX-Request"):
         response.headers["HX-Refresh"] = "true"
     response.headers["ETag"] = tag
@@ -70,25 +76,44 @@ def cancel(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     return redirect("run", run_id)
 
 
-def entity_tag(now: RunProgress) -> str:
+def entity_tag(now: RunProgress, details: Details) -> str:
     """Changes when anything moves that the live panel shows, the passing of time aside."""
     jobs = [
-        [part.job.state, part.job.phase, part.job.message, part.job.round, part.trials_done,
-         part.trials_failed, str(part.job.current_trial)]
+        [
+            *_shown_of(part.job),
+            part.trials_done,
+            part.trials_failed,
+            *_shown_beside(details[part.job.pk]),
+        ]
         for part in now.jobs
-    ]  # fmt: skip
+    ]
     cancelled = now.run.cancel_requested_at is not None
     return f'"{digest_of([now.run.state, now.run.message, cancelled, jobs])[:32]}"'
 
 
-def _live(member: Member, found: Run, now: RunProgress) -> dict[str, Any]:
+def _shown_of(job: Job) -> list[object]:
+    return [job.state, job.phase, job.message, job.round, job.attempt, str(job.current_trial),
+            str(job.not_before)]  # fmt: skip
+
+
+def _shown_beside(details: JobDetails) -> list[object]:
+    builds = [[each.pk, each.state, each.seconds, each.log_offset] for each in details.builds]
+    return [details.waiting, [str(place.host_id) for place in details.placements], builds]
+
+
+def _details(now: RunProgress) -> Details:
+    return details_of([part.job for part in now.jobs])
+
+
+def _live(member: Member, found: Run, now: RunProgress, details: Details) -> dict[str, Any]:
     done = trials_of(found).exclude(state__in=[TrialState.PLANNED, TrialState.SKIPPED])
     return {
         "run": found,
         "progress": now,
+        "jobs": [(part, details[part.job.pk]) for part in now.jobs],
         "share": round(100 * now.trials_done / now.trials_total) if now.trials_total else 0,
         "ended": found.state in RUN_ENDED,
-        "poll_headers": json.dumps({"If-None-Match": entity_tag(now)}),
+        "poll_headers": json.dumps({"If-None-Match": entity_tag(now, details)}),
         "took_s": _took_s(found),
         "cards": verdict_cards(member, found),
         "trials": done.order_by("-ended_at", "-position")[:LATEST_TRIALS],

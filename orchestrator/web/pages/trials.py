@@ -7,11 +7,12 @@ from django.shortcuts import render
 
 from orchestrator.accounts.members import Member
 from orchestrator.results.selectors import artifact_content, trial_details
+from orchestrator.results.surroundings import applied_limits, surroundings_of
 from orchestrator.runs.selectors import run_for, trial_for
 from orchestrator.web.access import for_member
 
 #: Shown on their own, above the rest of the provenance.
-_SHOWN_APART = frozenset({"argv", "server_argv", "tool", "commit", "host"})
+_SHOWN_APART = frozenset({"argv", "server_argv", "tool", "commit", "host", "hosts", "limits"})
 
 
 @for_member
@@ -24,6 +25,8 @@ def trial(request: HttpRequest, member: Member, trial_id: UUID) -> HttpResponse:
         "details": trial_details(found),
         "provenance": found.provenance,
         "rest": rest,
+        "limits": applied_limits(found),
+        "surroundings": surroundings_of(found),
         "snapshot": found.job.snapshot,
     }
     return render(request, "trials/detail.html", context)

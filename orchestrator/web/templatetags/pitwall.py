@@ -1,5 +1,6 @@
 """Numbers, times, states and verdicts as the pages show them."""
 
+import re
 import shlex
 from collections.abc import Iterator
 from datetime import datetime
@@ -11,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from orchestrator.core import units
+from orchestrator.web import placements
 
 register = template.Library()
 
@@ -46,12 +48,16 @@ STATE_SYMBOLS = {
     "building": "◑",
     "done": "●",
 }
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 _AGES = ((60, "s"), (60, "min"), (24, "h"), (30, "d"))
 
 register.filter("change", units.format_change)
 register.filter("duration", units.format_duration)
 register.filter("size", units.format_bytes)
 register.filter("quantity", units.format_value)
+register.filter("place_names", placements.place_names)
+register.filter("target_of", placements.target_of)
+register.filter("asked", placements.in_words)
 
 
 @register.filter
@@ -115,6 +121,18 @@ def facts(value: dict[str, Any]) -> list[tuple[str, str]]:
 def command(argv: list[str]) -> str:
     """An argument list as one would type it, quoted where a shell needs it."""
     return shlex.join(str(word) for word in argv)
+
+
+@register.filter
+def terminal(text: str) -> str:
+    """What a program wrote, as a terminal would leave it: no colours, no overwritten lines."""
+    plain = _ESCAPES.sub("", text)
+    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in plain.split("\n"))
+
+
+@register.filter
+def last_lines(text: str, count: int) -> str:
+    return "\n".join(text.rstrip("\n").split("\n")[-count:])
 
 
 @register.filter

@@ -1,0 +1,207 @@
+"""Jobs on a run's page: roles and their hosts, why they wait, attempts, builds and their logs."""
+
+import json
+import re
+import zlib
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.core.clock import utc_now
+from orchestrator.core.ids import sha256_hex
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.services import add_local_host, save_profile
+from orchestrator.results.models import Artifact
+from orchestrator.runs.models import Build, Job, Placement, Run
+from tests.support.factories import make_run
+from tests.web.conftest import World
+
+HTMX = {"HTTP_HX_REQUEST": "true"}
+
+
+@pytest.fixture
+def spare(world: World) -> Host:
+    profile = save_profile(member=world.alice, slug="t490s", name="T490s")
+    host = add_local_host(member=world.alice, name="spare", profile=profile, python="python3")
+    Host.objects.filter(pk=host.pk).update(tags=["load"], data_address="10.9.0.2")
+    Host.objects.filter(pk=world.host.pk).update(data_address="10.9.0.1")
+    return host
+
+
+def make_build(run: Run, variant: int = 0, **changes: Any) -> Build:
+    job = run.jobs.get()
+    given = {
+        "job": job,
+        "host": job.host,
+        "commit": run.variants.all()[variant].commit,
+        "started_at": utc_now(),
+        **changes,
+    }
+    return Build.objects.create(**given)
+
+
+def page_of(run: Run, client: Client) -> str:
+    return client.get(reverse("run", args=[run.pk])).content.decode()
+
+
+def jobs_on(page: str) -> str:
+    """The text of the list of jobs."""
+    found = re.search(r'<ul class="jobs">(.*?)</ul>', page, re.DOTALL)
+    assert found is not None
+    return " ".join(re.sub(r"<[^>]+>", " ", found[1]).split())
+
+
+def test_it_shows_what_is_wanted_until_a_host_is_chosen(
+    world: World, alice: Client, spare: Host
+) -> None:
+    run = make_run(world.alice, world.shas[:2], hosts=("profile:t490s",))
+    assert "any T490s ○ queued 0 / 10" in jobs_on(page_of(run, alice))
+
+    listed = alice.get(reverse("runs")).content.decode()
+    trials = alice.get(reverse("run-trials", args=[run.pk])).content.decode()
+    trial = run.jobs.get().trials.first()
+    assert trial is not None
+    single = alice.get(reverse("trial", args=[trial.pk])).content.decode()
+    assert "any T490s" in listed
+    assert trials.count("<td>–</td>") == 10
+    assert "<dt>Host</dt><dd>any T490s</dd>" in single
+
+
+def test_it_names_a_host_of_several_jobs_once(world: World, alice: Client) -> None:
+    first = world.run.jobs.get()
+    Job.objects.create(run=world.run, host=first.host, state="finished")
+    assert "<td>here</td>" in alice.get(reverse("runs")).content.decode()
+
+
+def test_it_shows_who_plays_which_role(world: World, alice: Client, spare: Host) -> None:
+    roles = {"target": "here", "generator": "tag:load"}
+    run = make_run(world.alice, world.shas[:2], hosts=(), placements=(roles,))
+    assert "target here generator any tagged load" in jobs_on(page_of(run, alice))
+
+    Placement.objects.filter(job__run=run, role="target").update(host=world.host)
+    Placement.objects.filter(job__run=run, role="generator").update(host=spare)
+    assert "target here generator spare of any tagged load" in jobs_on(page_of(run, alice))
+
+
+def test_it_says_why_a_job_waits(world: World, alice: Client, spare: Host) -> None:
+    run = make_run(world.alice, world.shas[:2], hosts=("spare",))
+    Host.objects.filter(pk=spare.pk).update(state="quarantined", message="slower by 9 %")
+    assert "spare is quarantined: slower by 9 %" in jobs_on(page_of(run, alice))
+
+
+def test_it_says_which_attempt_it_is_and_when_the_next_one_comes(
+    world: World, alice: Client
+) -> None:
+    run = make_run(world.alice, world.shas[:2])
+    later = utc_now() + timedelta(minutes=5)
+    Job.objects.filter(run=run).update(
+        attempt=2, not_before=later, message="here: the connection was lost"
+    )
+    text = jobs_on(page_of(run, alice))
+    assert "attempt 2" in text
+    assert f"tried again at {later:%H:%M:%S} UTC" in text
+    assert "here: the connection was lost" in text
+
+
+def test_it_shows_builds_with_the_end_of_their_logs(world: World, alice: Client) -> None:
+    run = make_run(world.alice, world.shas)
+    log = "\n".join(f"line {number} <b>" for number in range(1000)) + "\n\x1b[31mred\x1b[0m\n"
+    make_build(run, log=log, log_offset=len(log))
+    make_build(run, 1, state="failed", seconds=3.0, message="make ended with 2")
+    make_build(run, 2, state="done", cached=True)
+    page = page_of(run, alice)
+    text = jobs_on(page)
+
+    assert f"building build of {world.shas[0][:7]} on here" in text
+    assert "line 999 &lt;b&gt; red" in text
+    assert "line 900" not in text
+    assert "3 s make ended with 2" in text
+    assert "made before" in text
+
+
+def test_the_live_panel_moves_with_the_builds(world: World, alice: Client) -> None:
+    run = make_run(world.alice, world.shas[:2])
+    address = reverse("run-progress", args=[run.pk])
+    build = make_build(run)
+    tags = [alice.get(address).headers["ETag"]]
+    for change in ({"log_offset": 5}, {"state": "done"}, {"seconds": 1.0}):
+        assert alice.get(address, HTTP_IF_NONE_MATCH=tags[-1]).status_code == 304
+        Build.objects.filter(pk=build.pk).update(**change)
+        tags.append(alice.get(address, HTTP_IF_NONE_MATCH=tags[-1]).headers["ETag"])
+    assert len(set(tags)) == 4
+
+
+def test_its_queries_do_not_grow_with_its_jobs(
+    world: World, alice: Client, django_assert_max_num_queries: Any
+) -> None:
+    run = make_run(world.alice, world.shas[:2])
+    first = run.jobs.get()
+    for _ in range(20):
+        job = Job.objects.create(run=run, host=world.host, expected_s=first.expected_s)
+        Placement.objects.create(job=job, role="target", wanted_host=world.host)
+    with django_assert_max_num_queries(40):
+        page_of(run, alice)
+
+
+def test_it_shows_the_whole_log_and_follows_it(world: World, alice: Client) -> None:
+    run = make_run(world.alice, world.shas[:2])
+    build = make_build(run, log="\n".join(f"line {n}" for n in range(1000)), log_offset=9)
+    address = reverse("build-log", args=[build.pk])
+    page = alice.get(address).content.decode()
+    part = alice.get(address, **HTMX)
+
+    assert "line 0\nline 1\n" in page
+    assert "line 999" in page
+    assert f'hx-get="{address}"' in page
+    assert "<html" not in part.content.decode()
+    again = alice.get(address, HTTP_IF_NONE_MATCH=part.headers["ETag"], **HTMX)
+    assert again.status_code == 304
+
+    Build.objects.filter(pk=build.pk).update(state="done", seconds=2.0)
+    ended = alice.get(address, HTTP_IF_NONE_MATCH=part.headers["ETag"], **HTMX)
+    assert ended.status_code == 200
+    assert "hx-get" not in ended.content.decode()
+
+
+def test_a_stranger_finds_no_log(world: World, alice: Client, bob: Client, mallory: Client) -> None:
+    run = make_run(world.alice, world.shas[:2])
+    address = reverse("build-log", args=[make_build(run).pk])
+    assert [client.get(address).status_code for client in (alice, bob, mallory)] == [200, 200, 404]
+
+
+def test_it_shows_what_a_trial_was_held_to(world: World, alice: Client, spare: Host) -> None:
+    trial = world.run.jobs.get().trials.first()
+    assert trial is not None
+    applied = {
+        "mechanism": "cgroup2", "cpus": [2, 3], "cpu_quota": 1.5, "memory_bytes": 2**30,
+        "open_files": 1024, "refused": {}, "throttled": 7, "oom_kills": 0,
+    }  # fmt: skip
+    refused = {**applied, "mechanism": "affinity", "refused": {"cpu_quota": "no <group>"}}
+    type(trial).objects.filter(pk=trial.pk).update(
+        provenance={
+            **trial.provenance,
+            "hosts": {"target": "here", "generator": "spare"},
+            "limits": {"server": applied, "service:redis:0": refused},
+        }
+    )
+    store_result(
+        trial, {"samples": [{"temperature_c": 51.5, "clock_mhz": 2400}, {"temperature_c": 64}]}
+    )
+    page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
+    text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+
+    assert "target here · generator spare" in text
+    assert "server 2, 3 1.5 1.00 GiB 1024 cgroup2 throttled 7 times redis 0" in text
+    assert "affinity throttled 7 times cpu quota not held: no &lt;group&gt;" in text
+    assert "Temperature 51.5 to 64 °C Clock 2400 to 2400 MHz" in text
+
+
+def store_result(trial: Any, result: dict[str, Any]) -> None:
+    content = json.dumps(result).encode()
+    Artifact.objects.create(
+        trial=trial, name="result.json", sha256=sha256_hex(content), size=len(content),
+        compressed=zlib.compress(content),
+    )  # fmt: skip
