@@ -3,7 +3,15 @@
 from orchestrator.api.auth import BearerToken
 from orchestrator.api.docs import DocsPage
 from orchestrator.api.errors import add_handlers
-from orchestrator.api.routers import catalogue, comparisons, histories, runs, trials, unknown
+from orchestrator.api.routers import (
+    catalogue,
+    comparisons,
+    histories,
+    hosts,
+    runs,
+    trials,
+    unknown,
+)
 from orchestrator.api.schema import DescribedAPI
 
 DESCRIPTION = """\
@@ -21,5 +29,5 @@ api = DescribedAPI(
     docs=DocsPage(),
 )
 add_handlers(api)
-for part in (runs, comparisons, histories, catalogue, trials, unknown):
+for part in (runs, comparisons, histories, catalogue, hosts, trials, unknown):
     api.add_router("", part.router)

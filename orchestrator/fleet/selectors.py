@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 from orchestrator.accounts.members import Member
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.fleet.facts import Contradiction, contradictions
 from orchestrator.fleet.models import (
     Credential,
     HardwareProfile,
@@ -47,7 +48,9 @@ def profiles_of(member: Member) -> QuerySet[HardwareProfile]:
 
 
 def hosts_of(member: Member) -> QuerySet[Host]:
-    return member.team.hosts.select_related("profile", "credential", "lease__job__run")
+    return member.team.hosts.select_related(
+        "profile", "credential", "lease__job__run__definition__benchmark"
+    )
 
 
 def credentials_of(member: Member) -> QuerySet[Credential]:
@@ -89,6 +92,12 @@ def profile_for(member: Member, slug: str) -> HardwareProfile:
 
 def latest_snapshot(host: Host) -> HostSnapshot | None:
     return host.snapshots.order_by("-taken_at").first()
+
+
+def contradictions_of(host: Host) -> list[Contradiction]:
+    """Where the host's newest facts are not those of its profile."""
+    snapshot = latest_snapshot(host)
+    return contradictions(vars(host.profile), snapshot.facts) if snapshot else []
 
 
 def changes_of(host: Host) -> QuerySet[HostChange]:

@@ -42,6 +42,14 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HoursNow:
+    """Whether it is open, and until when (in UTC) that stays so; None for ever."""
+
+    is_open: bool
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenHours:
     """When jobs may run; no windows means always."""
 
@@ -68,6 +76,14 @@ class OpenHours:
             if now < end:
                 return max(start, now.astimezone(UTC))
         raise AssertionError("a window opens at least every other week")
+
+    def at(self, now: datetime, timezone: str) -> HoursNow:
+        """How it is at `now` (aware)."""
+        left = self.seconds_left(now, timezone)
+        if left is None:
+            return HoursNow(is_open=False, until=self.next_open(now, timezone))
+        closes = None if self.always else now.astimezone(UTC) + timedelta(seconds=left)
+        return HoursNow(is_open=True, until=closes)
 
     def _spans(self, now: datetime, zone: ZoneInfo) -> list[Span]:
         """The open spans from yesterday to the horizon, in order, those that touch as one."""

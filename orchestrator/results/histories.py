@@ -2,14 +2,19 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models.functions import Coalesce
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.fleet.models import Host
+from orchestrator.fleet.models import Host, HostChange
+from orchestrator.fleet.selectors import changes_of
 from orchestrator.loadtools.metrics import METRICS, Metric
+from orchestrator.results.epochs import changes_between, epochs_of
 from orchestrator.results.models import Measurement
-from orchestrator.results.reports import History, HistoryPoint
+from orchestrator.results.reports import History, HistoryChange, HistoryPoint
 from orchestrator.runs.states import Validity
 from orchestrator.stats.summary import summarise
 
@@ -38,7 +43,10 @@ def history_choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
 def history_of(
     member: Member, *, benchmark: Benchmark, metric_key: str, case: Case, host: Host
 ) -> History:
-    """The points of one series, oldest commit first: the valid trials of each commit."""
+    """The points of one series, oldest commit first: the valid trials of each commit.
+
+    `changes` mark where the host itself was not the same for two points that follow each other.
+    """
     info = METRICS.get(metric_key)
     if info is None:
         raise InvalidRequestError(f"there is no metric {metric_key}", field="metric")
@@ -49,12 +57,18 @@ def history_of(
         trial__job__run__team=member.team,
         trial__job__run__definition__benchmark=benchmark,
         trial__validity__in=[Validity.VALID, Validity.SUSPECT],
-    ).values_list("trial__variant__commit_id", "value")
-    values = defaultdict(list)
-    for commit_id, value in rows:
-        values[commit_id].append(value)
-    commits = Commit.objects.in_bulk(list(values))
-    points = [_point(commits[pk], found) for pk, found in values.items()]
+    ).values_list(
+        "trial__variant__commit_id",
+        "value",
+        Coalesce("trial__job__snapshot__taken_at", "trial__started_at", "trial__job__created_at"),
+    )
+    measured = defaultdict(list)
+    for commit_id, value, at in rows:
+        measured[commit_id].append((value, at))
+    commits = Commit.objects.in_bulk(list(measured))
+    changes = list(changes_of(host))
+    points = [_point(commits[pk], found, changes) for pk, found in measured.items()]
+    in_order = sorted((point for point in points if point is not None), key=_place)
     return History(
         benchmark=benchmark,
         case=case,
@@ -63,16 +77,32 @@ def history_of(
         title=info.title,
         unit=info.unit,
         better=info.better,
-        points=tuple(sorted((p for p in points if p is not None), key=_place)),
+        points=tuple(in_order),
+        changes=_marks(in_order, changes),
     )
 
 
-def _point(commit: Commit, values: list[float]) -> HistoryPoint | None:
-    summary = summarise(values)
+def _point(
+    commit: Commit, measured: list[tuple[float, datetime]], changes: list[HostChange]
+) -> HistoryPoint | None:
+    summary = summarise([value for value, _ in measured])
     if summary is None:
         return None
     interval = None if summary.low is None or summary.high is None else (summary.low, summary.high)
-    return HistoryPoint(commit=commit, value=summary.mean, interval=interval, trials=summary.n)
+    return HistoryPoint(
+        commit=commit,
+        value=summary.mean,
+        interval=interval,
+        trials=summary.n,
+        epochs=epochs_of((at for _, at in measured), [change.at for change in changes]),
+    )
+
+
+def _marks(points: list[HistoryPoint], changes: list[HostChange]) -> tuple[HistoryChange, ...]:
+    return tuple(
+        HistoryChange(before=place, at=changes[number].at, changed=changes[number].changed)
+        for place, number in changes_between([point.epochs for point in points])
+    )
 
 
 def _place(point: HistoryPoint) -> tuple[bool, int, object]:

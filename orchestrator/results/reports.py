@@ -1,9 +1,13 @@
 """What the selectors of results answer with: comparisons and histories, ready to be shown."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.fleet.models import Host
+from orchestrator.results.epochs import Epochs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +80,19 @@ class HistoryPoint:
     value: float
     interval: tuple[float, float] | None
     trials: int
+    epochs: Epochs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryChange:
+    """The host changed between trials of point `before` - 1 and of point `before`.
+
+    `changed`: fact → [before, after].
+    """
+
+    before: int
+    at: datetime
+    changed: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,3 +107,4 @@ class History:
     unit: str
     better: str
     points: tuple[HistoryPoint, ...]
+    changes: tuple[HistoryChange, ...]

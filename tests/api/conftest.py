@@ -1,5 +1,6 @@
 """What the tests of the API share: clients that send a token, and something to measure."""
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,25 @@ class ApiClient:
         headers = self._headers() | ({"Idempotency-Key": key} if key else {})
         return Client(enforce_csrf_checks=True).post(
             f"/api/v1/{path}", body, content_type="application/json", headers=headers
+        )
+
+    def put(self, path: str, body: Any = None) -> HttpResponse:
+        return self._send("PUT", path, body)
+
+    def patch(self, path: str, body: Any = None) -> HttpResponse:
+        return self._send("PATCH", path, body)
+
+    def delete(self, path: str, _body: Any = None) -> HttpResponse:
+        return self._send("DELETE", path, None)
+
+    def _send(self, method: str, path: str, body: Any) -> HttpResponse:
+        content = b"" if body is None else json.dumps(body).encode()
+        return Client(enforce_csrf_checks=True).generic(
+            method,
+            f"/api/v1/{path}",
+            content,
+            content_type="application/json",
+            headers=self._headers(),
         )
 
     def _headers(self) -> dict[str, str]:

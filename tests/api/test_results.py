@@ -3,7 +3,6 @@
 import pytest
 
 from orchestrator.results.models import Artifact
-from orchestrator.runs.models import HostLease, Job
 
 
 @pytest.fixture
@@ -95,14 +94,3 @@ def test_it_lists_benchmarks_with_their_cases(lab, alice, mallory):
     )
     assert [case["parameters"] for case in shown["cases"]] == [{"connections": 4}]
     assert mallory.get("benchmarks").json() == []
-
-
-def test_it_lists_hosts_and_who_holds_them(lab, alice, mallory):
-    (shown,) = alice.get("hosts").json()
-    assert (shown["name"], shown["state"], shown["run"]) == ("here", "ready", None)
-    assert shown["profile"]["name"] == "Any machine"
-    run = lab.queued_run()
-    job = Job.objects.get(run=run)
-    HostLease.objects.create(host=job.host, job=job)
-    assert alice.get("hosts").json()[0]["run"] == str(run.pk)
-    assert mallory.get("hosts").json() == []

@@ -5,6 +5,7 @@ from datetime import datetime
 from ninja import Schema
 
 from orchestrator.api.schemas.common import CaseOut, CommitOut, case_out, commit_out
+from orchestrator.api.schemas.hosts import ChangedFactOut, changed_out
 from orchestrator.results.reports import History, HistoryPoint
 
 
@@ -18,8 +19,17 @@ class PointOut(Schema):
     trials: int
 
 
+class HistoryChangeOut(Schema):
+    """The host changed between trials of the point `before_commit` and of the point before it."""
+
+    before_commit: str
+    at: datetime
+    changed: list[ChangedFactOut]
+
+
 class HistoryOut(Schema):
-    """`points` are in the order of the commits, oldest first."""
+    """`points` are in the order of the commits, oldest first. `changes` are those of the host:
+    numbers from both sides of one are not those of the same machine."""
 
     benchmark: str
     project: str
@@ -30,6 +40,7 @@ class HistoryOut(Schema):
     unit: str
     better: str
     points: list[PointOut]
+    changes: list[HistoryChangeOut]
 
 
 def history_out(history: History) -> HistoryOut:
@@ -43,6 +54,14 @@ def history_out(history: History) -> HistoryOut:
         unit=history.unit,
         better=history.better,
         points=[_point_out(point) for point in history.points],
+        changes=[
+            HistoryChangeOut(
+                before_commit=history.points[change.before].commit.sha,
+                at=change.at,
+                changed=changed_out(change.changed),
+            )
+            for change in history.changes
+        ],
     )
 
 

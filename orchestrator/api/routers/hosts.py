@@ -1,0 +1,111 @@
+"""Hosts: looking at them and looking after them."""
+
+from http import HTTPStatus
+from uuid import UUID
+
+from ninja import Router
+from ninja.responses import Status
+
+from orchestrator.accounts.members import Member
+from orchestrator.api.auth import CallerRequest
+from orchestrator.api.schemas.hosts import (
+    GoldenIn,
+    GoldenOut,
+    HostCareIn,
+    HostDetailOut,
+    HostOut,
+    MaintenanceIn,
+    golden_out,
+    host_detail_out,
+    host_out,
+)
+from orchestrator.fleet import care, selectors
+from orchestrator.results.golden import forget_references, golden_statuses
+from orchestrator.runs.golden import remove_golden, set_golden
+
+router = Router(tags=["hosts"])
+
+
+@router.get("/hosts", response=list[HostOut], summary="List hosts")
+def list_hosts(request: CallerRequest) -> list[HostOut]:
+    member = request.auth.member
+    golden = golden_statuses(member)
+    return [host_out(host, golden.get(host.pk)) for host in selectors.hosts_of(member)]
+
+
+@router.get("/hosts/{uuid:host_id}", response=HostDetailOut, summary="Show a host")
+def show_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
+    return _detail(request.auth.member, host_id)
+
+
+@router.patch("/hosts/{uuid:host_id}", response=HostDetailOut, summary="Change how a host is used")
+def change_host(request: CallerRequest, host_id: UUID, payload: HostCareIn) -> HostDetailOut:
+    """Tags, open hours, tuning and limits, for the jobs that begin from now on."""
+    given = payload.model_dump(exclude_unset=True)
+    care.set_host_care(member=request.auth.member, host_id=host_id, **given)
+    return _detail(request.auth.member, host_id)
+
+
+@router.post(
+    "/hosts/{uuid:host_id}/maintenance",
+    response=HostDetailOut,
+    summary="Put a host in maintenance",
+)
+def put_host_in_maintenance(
+    request: CallerRequest, host_id: UUID, payload: MaintenanceIn | None = None
+) -> HostDetailOut:
+    """Nothing new starts on it; what runs there may end: `run` is null once it has."""
+    reason = payload.reason if payload else ""
+    care.put_in_maintenance(member=request.auth.member, host_id=host_id, reason=reason)
+    return _detail(request.auth.member, host_id)
+
+
+@router.post("/hosts/{uuid:host_id}/release", response=HostDetailOut, summary="Release a host")
+def release_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
+    """Lets jobs run again on a host that is in maintenance, quarantined or retired."""
+    care.release_host(member=request.auth.member, host_id=host_id)
+    return _detail(request.auth.member, host_id)
+
+
+@router.post("/hosts/{uuid:host_id}/retire", response=HostDetailOut, summary="Retire a host")
+def retire_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
+    """Takes it out of use; its results are kept."""
+    care.retire_host(member=request.auth.member, host_id=host_id)
+    return _detail(request.auth.member, host_id)
+
+
+@router.put("/hosts/{uuid:host_id}/golden", response=GoldenOut, summary="Set a host's golden job")
+def set_golden_job(request: CallerRequest, host_id: UUID, payload: GoldenIn) -> GoldenOut:
+    """The host measures this commit now and then; when its numbers drift, it is quarantined."""
+    set_golden(member=request.auth.member, host_id=host_id, new=payload.golden())
+    return golden_out(golden_statuses(request.auth.member)[host_id])
+
+
+@router.delete(
+    "/hosts/{uuid:host_id}/golden", response={204: None}, summary="Remove a host's golden job"
+)
+def remove_golden_job(request: CallerRequest, host_id: UUID) -> Status[None]:
+    remove_golden(member=request.auth.member, host_id=host_id)
+    return Status(HTTPStatus.NO_CONTENT, None)
+
+
+@router.post(
+    "/hosts/{uuid:host_id}/golden/forget",
+    response=HostDetailOut,
+    summary="Let a host learn its numbers anew",
+)
+def forget_golden_references(request: CallerRequest, host_id: UUID) -> HostDetailOut:
+    """For a host that has become faster or slower for a reason that is known and will stay."""
+    forget_references(member=request.auth.member, host_id=host_id)
+    return _detail(request.auth.member, host_id)
+
+
+def _detail(member: Member, host_id: UUID) -> HostDetailOut:
+    host = selectors.host_for(member, host_id)
+    return host_detail_out(
+        host,
+        golden_statuses(member).get(host.pk),
+        snapshot=selectors.latest_snapshot(host),
+        changes=list(selectors.changes_of(host)),
+        contradictions=selectors.contradictions_of(host),
+    )

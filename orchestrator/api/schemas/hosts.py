@@ -1,0 +1,228 @@
+"""Hosts: what they are, when they may be used, and whether they are still what they were."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from ninja import Schema
+from pydantic import Field, StringConstraints
+
+from orchestrator.api.schemas.common import CommitOut, Text, commit_out, web_url
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.facts import Contradiction
+from orchestrator.fleet.models import HardwareProfile, Host, HostChange, HostSnapshot
+from orchestrator.fleet.windows import parse
+from orchestrator.results.golden import GoldenStatus
+from orchestrator.runs.golden import NewGolden
+
+#: Text of a client that may be empty.
+AnyText = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
+
+
+class ProfileOut(Schema):
+    """A kind of machine; what is not known is null."""
+
+    slug: str
+    name: str
+    cpu_model: str | None
+    cores: int | None
+    threads: int | None
+    base_clock_mhz: int | None
+    boost_clock_mhz: int | None
+    memory_bytes: int | None
+    os: str | None
+
+
+class GoldenOut(Schema):
+    """A host's golden job. `status` is planned, running, learning, steady, drifted, failed or
+    not judged."""
+
+    benchmark: str
+    project: str
+    commit: CommitOut
+    every_hours: int | None
+    every_jobs: int | None
+    tolerance: float
+    status: str
+    message: str
+    last_at: datetime | None
+    last_run: UUID | None
+
+
+class HostOut(Schema):
+    """`run` is the one that holds the host now. `open_now` stays as it is until `hours_change_at`;
+    null: for ever."""
+
+    id: UUID
+    name: str
+    state: str
+    message: str
+    transport: str
+    profile: ProfileOut
+    tags: list[str]
+    open_hours: str
+    timezone: str
+    open_now: bool
+    hours_change_at: datetime | None
+    golden: GoldenOut | None
+    last_seen_at: datetime | None
+    run: UUID | None
+    web_url: str
+
+
+class ChangedFactOut(Schema):
+    fact: str
+    before: Any
+    after: Any
+
+
+class HostChangeOut(Schema):
+    """Since `at` the host is another machine than before: its numbers are not comparable."""
+
+    at: datetime
+    changed: list[ChangedFactOut]
+
+
+class ContradictionOut(Schema):
+    """A field in which the host is not what its profile says."""
+
+    field: str
+    profile: Any
+    host: Any
+
+
+class HostDetailOut(HostOut):
+    """`facts` are what the host said of itself at `facts_at`; `changes` are oldest first."""
+
+    address: str | None
+    port: int | None
+    login: str | None
+    data_address: str | None
+    disk_limit_bytes: int
+    tuning: dict[str, str]
+    facts: dict[str, Any] | None
+    facts_at: datetime | None
+    changes: list[HostChangeOut]
+    contradictions: list[ContradictionOut]
+
+
+class HostCareIn(Schema, extra="forbid"):
+    """What is left out stays as it is. `tuning`: governor, turbo, smt, aslr, swappiness; the whole
+    of it is replaced."""
+
+    tags: Annotated[list[Text], Field(max_length=100)] | None = None
+    open_hours: AnyText | None = Field(
+        None, description="Such as `mon-fri 20:00-07:00; sat-sun`; empty: always."
+    )
+    timezone: Text | None = Field(None, description="Such as UTC or Europe/Vienna.")
+    data_address: AnyText | None = Field(
+        None, description="Where the other hosts of a job reach it; empty: its address."
+    )
+    disk_limit_bytes: Annotated[int, Field(ge=1)] | None = None
+    tuning: dict[str, str | int] | None = None
+
+
+class MaintenanceIn(Schema, extra="forbid"):
+    reason: AnyText = ""
+
+
+class GoldenIn(Schema, extra="forbid"):
+    """At least one of `every_hours` and `every_jobs` is needed."""
+
+    benchmark: Text
+    project: Text | None = Field(
+        None, description="Needed only where two projects have a benchmark of this name."
+    )
+    commit: Text = Field(description="Branch, tag or hash; a branch means its commit of now.")
+    every_hours: Annotated[int, Field(ge=1)] | None = None
+    every_jobs: Annotated[int, Field(ge=1)] | None = None
+    tolerance: float = Field(0.05, description="Share of drift that is allowed at least.")
+
+    def golden(self) -> NewGolden:
+        return NewGolden(**self.model_dump())
+
+
+def host_out(host: Host, golden: GoldenStatus | None) -> HostOut:
+    lease = getattr(host, "lease", None)
+    hours = parse(host.open_hours).at(utc_now(), host.timezone)
+    return HostOut(
+        id=host.pk,
+        name=host.name,
+        state=host.state,
+        message=host.message,
+        transport=host.transport,
+        profile=_profile_out(host.profile),
+        tags=host.tags,
+        open_hours=host.open_hours,
+        timezone=host.timezone,
+        open_now=hours.is_open,
+        hours_change_at=hours.until,
+        golden=golden_out(golden) if golden else None,
+        last_seen_at=host.last_seen_at,
+        run=lease.job.run_id if lease else None,
+        web_url=web_url("host", host.pk),
+    )
+
+
+def host_detail_out(
+    host: Host,
+    golden: GoldenStatus | None,
+    *,
+    snapshot: HostSnapshot | None,
+    changes: Sequence[HostChange],
+    contradictions: Sequence[Contradiction],
+) -> HostDetailOut:
+    return HostDetailOut(
+        **host_out(host, golden).model_dump(),
+        address=host.address or None,
+        port=host.port if host.address else None,
+        login=host.login or None,
+        data_address=host.data_address or None,
+        disk_limit_bytes=host.disk_limit_bytes,
+        tuning=host.tuning,
+        facts=snapshot.facts if snapshot else None,
+        facts_at=snapshot.taken_at if snapshot else None,
+        changes=[HostChangeOut(at=each.at, changed=changed_out(each.changed)) for each in changes],
+        contradictions=[
+            ContradictionOut(field=each.field, profile=each.profile, host=each.host)
+            for each in contradictions
+        ],
+    )
+
+
+def golden_out(status: GoldenStatus) -> GoldenOut:
+    check = status.check
+    return GoldenOut(
+        benchmark=check.benchmark.slug,
+        project=check.benchmark.project.slug,
+        commit=commit_out(check.commit),
+        every_hours=check.every_hours,
+        every_jobs=check.every_jobs,
+        tolerance=check.tolerance,
+        status=status.word,
+        message=check.message,
+        last_at=check.last_at,
+        last_run=check.last_run_id,
+    )
+
+
+def changed_out(changed: Mapping[str, Any]) -> list[ChangedFactOut]:
+    return [
+        ChangedFactOut(fact=fact, before=before, after=after)
+        for fact, (before, after) in changed.items()
+    ]
+
+
+def _profile_out(profile: HardwareProfile) -> ProfileOut:
+    return ProfileOut(
+        slug=profile.slug,
+        name=profile.name,
+        cpu_model=profile.cpu_model or None,
+        cores=profile.cores,
+        threads=profile.threads,
+        base_clock_mhz=profile.base_clock_mhz,
+        boost_clock_mhz=profile.boost_clock_mhz,
+        memory_bytes=profile.memory_bytes,
+        os=profile.os or None,
+    )

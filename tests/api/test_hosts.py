@@ -1,0 +1,186 @@
+"""Hosts over the API: what they are, when they may be used, and who may change that."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from orchestrator.accounts.models import Role
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.models import Host, HostState
+from orchestrator.fleet.services import record_snapshot
+from orchestrator.results.golden import tick
+from orchestrator.runs.models import GoldenCheck, HostLease, Job, Run
+from tests.api.conftest import ApiClient, Lab, make_client
+from tests.support.factories import add_member, finish_run
+
+
+@pytest.fixture
+def host(lab: Lab) -> Host:
+    return Host.objects.get(name="here")
+
+
+@pytest.fixture
+def golden(lab: Lab) -> dict[str, Any]:
+    return {"benchmark": "hello", "commit": lab.shas[0], "every_hours": 24}
+
+
+def test_it_lists_hosts_with_what_runs_on_them(
+    lab: Lab, alice: ApiClient, mallory: ApiClient
+) -> None:
+    (shown,) = alice.get("hosts").json()
+    assert (shown["name"], shown["state"], shown["run"]) == ("here", "ready", None)
+    assert (shown["open_now"], shown["hours_change_at"], shown["golden"]) == (True, None, None)
+    assert shown["profile"]["name"] == "Any machine"
+    run = lab.queued_run()
+    HostLease.objects.create(host=Host.objects.get(), job=Job.objects.get(run=run))
+    assert alice.get("hosts").json()[0]["run"] == str(run.pk)
+    assert mallory.get("hosts").json() == []
+
+
+def test_it_shows_what_a_host_said_and_when_it_changed(alice: ApiClient, host: Host) -> None:
+    Host.objects.update(tags=["fast"])
+    record_snapshot(host=host, facts={"fingerprint": "a", "kernel": "6.1", "cores": 4})
+    record_snapshot(host=host, facts={"fingerprint": "b", "kernel": "6.2", "cores": 8})
+    shown = alice.get(f"hosts/{host.pk}").json()
+    assert (shown["tags"], shown["facts"]["kernel"]) == (["fast"], "6.2")
+    assert [change["changed"] for change in shown["changes"]] == [
+        [
+            {"fact": "cores", "before": 4, "after": 8},
+            {"fact": "kernel", "before": "6.1", "after": "6.2"},
+        ]
+    ]
+    assert shown["contradictions"] == [{"field": "cores", "profile": 4, "host": 8}]
+
+
+def test_it_says_when_a_closed_host_opens(alice: ApiClient, host: Host) -> None:
+    today = utc_now()
+    later, after = ((today + timedelta(days=days)).strftime("%a").lower() for days in (2, 3))
+    answer = alice.patch(f"hosts/{host.pk}", {"open_hours": f"{later}-{after}"})
+    opens = (today + timedelta(days=2)).strftime("%Y-%m-%dT00:00:00Z")
+    assert (answer.status_code, answer.json()["open_now"]) == (200, False)
+    assert answer.json()["hours_change_at"] == opens
+
+
+def test_it_changes_only_what_is_sent(alice: ApiClient, host: Host) -> None:
+    first = {"tags": ["fast"], "tuning": {"turbo": "off", "swappiness": 1}, "timezone": "UTC"}
+    assert alice.patch(f"hosts/{host.pk}", first).status_code == 200
+    shown = alice.patch(f"hosts/{host.pk}", {"data_address": "10.9.0.1"}).json()
+    assert (shown["tags"], shown["tuning"]) == (["fast"], {"turbo": "off", "swappiness": "1"})
+    assert shown["data_address"] == "10.9.0.1"
+    assert alice.patch(f"hosts/{host.pk}", {"tags": [], "data_address": ""}).json()["tags"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"open_hours": "weekends"}, "open_hours"),
+        ({"timezone": "Nowhere"}, "timezone"),
+        ({"tags": ["a b"]}, "tags"),
+        ({"tuning": {"turbo": "fast"}}, "tuning.turbo"),
+        ({"disk_limit_bytes": 0}, "disk_limit_bytes"),
+        ({"colour": "red"}, "colour"),
+        ({"tags": "fast"}, "tags"),
+    ],
+)
+def test_it_names_the_field_that_is_wrong(
+    alice: ApiClient, host: Host, body: dict[str, Any], field: str
+) -> None:
+    answer = alice.patch(f"hosts/{host.pk}", body)
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
+
+
+def test_it_is_drained_and_released(alice: ApiClient, host: Host) -> None:
+    held = alice.post(f"hosts/{host.pk}/maintenance", {"reason": "new fan"}).json()
+    assert (held["state"], held["message"]) == ("maintenance", "alice: new fan")
+    released = alice.post(f"hosts/{host.pk}/release").json()
+    assert (released["state"], released["message"]) == ("ready", "")
+    again = alice.post(f"hosts/{host.pk}/release")
+    assert again.status_code == 409
+    assert "here is ready" in again.json()["detail"]
+    assert alice.post(f"hosts/{host.pk}/maintenance").json()["message"] == "alice"
+
+
+def test_it_retires_a_host(alice: ApiClient, host: Host) -> None:
+    assert alice.post(f"hosts/{host.pk}/retire").json()["state"] == "disabled"
+    assert alice.post(f"hosts/{host.pk}/retire").status_code == 409
+
+
+def test_it_sets_shows_and_removes_a_golden_job(
+    lab: Lab, alice: ApiClient, host: Host, golden: dict[str, Any]
+) -> None:
+    answer = alice.put(f"hosts/{host.pk}/golden", golden)
+    assert answer.status_code == 200
+    assert (answer.json()["status"], answer.json()["every_hours"]) == ("planned", 24)
+    tick(utc_now())
+    run = Run.objects.get()
+    assert alice.get("hosts").json()[0]["golden"]["status"] == "running"
+    finish_run(run, [1000])
+    tick(utc_now())
+    shown = alice.get(f"hosts/{host.pk}").json()["golden"]
+    assert (shown["status"], shown["last_run"]) == ("learning", str(run.pk))
+    assert alice.post(f"hosts/{host.pk}/golden/forget").status_code == 200
+    assert alice.delete(f"hosts/{host.pk}/golden").status_code == 204
+    assert not GoldenCheck.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "field"),
+    [
+        ({"every_hours": None}, 422, "every_hours"),
+        ({"tolerance": 2}, 422, "tolerance"),
+        ({"every_jobs": 0}, 422, "every_jobs"),
+        ({"benchmark": "none"}, 404, None),
+        ({"commit": "none"}, 422, None),
+    ],
+)
+def test_it_refuses_a_golden_job_that_cannot_be(
+    alice: ApiClient,
+    host: Host,
+    golden: dict[str, Any],
+    change: dict[str, Any],
+    status: int,
+    field: str | None,
+) -> None:
+    answer = alice.put(f"hosts/{host.pk}/golden", golden | change)
+    assert answer.status_code == status
+    if field:
+        assert answer.json()["field"] == field
+    assert not GoldenCheck.objects.exists()
+
+
+WRITES = (
+    ("patch", "", {"tags": ["mine"]}),
+    ("post", "/maintenance", {}),
+    ("post", "/release", None),
+    ("post", "/retire", None),
+    ("put", "/golden", {"benchmark": "hello", "commit": "main", "every_hours": 1}),
+    ("delete", "/golden", None),
+    ("post", "/golden/forget", None),
+)
+
+
+@pytest.mark.parametrize(("method", "path", "body"), WRITES)
+def test_viewers_change_nothing_and_strangers_find_nothing(
+    method: str, path: str, body: Any, bob: ApiClient, mallory: ApiClient, host: Host
+) -> None:
+    Host.objects.update(state=HostState.QUARANTINED, message="drifted")
+    address = f"hosts/{host.pk}{path}"
+    refused = [getattr(client, method)(address, body).status_code for client in (bob, mallory)]
+    assert refused == [403, 404]
+    host.refresh_from_db()
+    assert (host.state, host.message, host.tags) == ("quarantined", "drifted", [])
+    assert not GoldenCheck.objects.exists()
+
+
+def test_viewers_look_and_strangers_do_not(bob: ApiClient, mallory: ApiClient, host: Host) -> None:
+    assert bob.get(f"hosts/{host.pk}").status_code == 200
+    assert mallory.get(f"hosts/{host.pk}").status_code == 404
+
+
+def test_members_care_for_hosts_and_admins_say_how_they_are_used(lab: Lab, host: Host) -> None:
+    carol = make_client(add_member(lab.personas.alice, "carol", Role.MEMBER))
+    assert carol.post(f"hosts/{host.pk}/maintenance").status_code == 200
+    assert carol.post(f"hosts/{host.pk}/release").status_code == 200
+    assert carol.patch(f"hosts/{host.pk}", {"tags": ["mine"]}).status_code == 403
+    assert carol.post(f"hosts/{host.pk}/retire").status_code == 403
