@@ -81,19 +81,20 @@ class Lines:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._data = b""
+        self._data = bytearray()
 
     def add(self, data: bytes) -> None:
-        """PeerLost where a line has no end in sight."""
         self._data += data
-        if len(self._data) > self._limit and b"\n" not in self._data:
-            raise PeerLost("a message is too long")
 
     def next(self) -> Optional[bytes]:
-        line, newline, rest = self._data.partition(b"\n")
-        if not newline:
+        """None where none is complete; PeerLost where it is, or is going to be, too long."""
+        end = self._data.find(b"\n")
+        if (len(self._data) if end < 0 else end) > self._limit:
+            raise PeerLost("a message is too long")
+        if end < 0:
             return None
-        self._data = rest
+        line = bytes(self._data[:end])
+        del self._data[: end + 1]
         return line
 
 

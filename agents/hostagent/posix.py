@@ -111,8 +111,13 @@ class Child:
         table = snapshot()
         roots = {self.pid}
         if self._adopts and HAS_PROC:
-            ours = {process.pid for process in table.values() if process.parent == os.getpid()}
-            roots |= ours - _started
+            roots |= {
+                process.pid
+                for process in table.values()
+                if process.parent == os.getpid()
+                # An orphan in the session of another child is that one's.
+                and _started.isdisjoint({process.pid, process.session} - {self.pid})
+            }
         roots |= self._confinement.members()
         return {pid for pid in family(table, roots) if pid in table} - {os.getpid()}
 

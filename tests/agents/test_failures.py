@@ -225,7 +225,8 @@ def test_it_says_that_the_source_is_missing(host: AgentHost) -> None:
 def test_it_measures_the_other_commit_when_one_does_not_build(host: AgentHost) -> None:
     write_tar(host.root / "sources/bad.tar.gz", {"README": "no server here"})
     good, path = a_build(), host.send_tool()
-    bad = a_build(commit="bad", source={"archive": "sources/bad.tar.gz"}, tree="builds/bad-r", steps=[["false"]])
+    source = {"archive": "sources/bad.tar.gz"}
+    bad = a_build(commit="bad", source=source, tree="builds/bad-r", steps=[["false"]])
     trials = [a_trial(path, commit="bad", tree="builds/bad-r"), a_trial(path, id="t2")]
     step = host.run_round(a_plan(*trials, builds=[bad, good]))
     assert step.only("trial_failed")["trial"] == "t1"

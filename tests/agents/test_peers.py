@@ -1,0 +1,230 @@
+"""The line between two hosts: only the job's own, and each message once, in order, unchanged."""
+
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from agents.hostagent import door, peers
+from agents.hostagent.door import Door
+from agents.hostagent.errors import PeerLost
+from agents.hostagent.peers import FOLLOWER, LEAD, Channel, Handshake, Lines, scope
+from agents.hostagent.plan import Host
+from agents.hostagent.remote import Peer, connect
+
+SECRET = "5e" * 32
+SCOPE = scope("j1", "a1-r1", "b")
+Line = Callable[[bytes], bytes]
+
+
+@pytest.fixture
+def wire() -> Iterator[tuple[socket.socket, socket.socket]]:
+    left, right = socket.socketpair()
+    with left, right:
+        yield left, right
+
+
+def shaken(secret: str = SECRET, place: str = SCOPE) -> tuple[Handshake, Handshake]:
+    """Lead and follower after both have greeted; the lead may have other ideas of the job."""
+    lead, follower = Handshake(secret, place, LEAD), Handshake(SECRET, SCOPE, FOLLOWER)
+    follower.greeted(lead.greeting())
+    lead.greeted(follower.greeting())
+    return lead, follower
+
+
+def test_it_lets_both_sides_prove_that_they_know_the_secret() -> None:
+    lead, follower = shaken()
+    follower.check(lead.proof())
+    lead.check(follower.proof())
+
+
+@pytest.mark.parametrize(
+    ("secret", "place"),
+    [("57" * 32, SCOPE), (SECRET, scope("j1", "a1-r1", "c")), (SECRET, scope("j2", "a1-r1", "b"))],
+    ids=["another secret", "another host", "another job"],
+)
+def test_it_refuses_who_is_not_of_this_job_and_host(secret: str, place: str) -> None:
+    lead, follower = shaken(secret, place)
+    with pytest.raises(PeerLost):
+        follower.check(lead.proof())
+    with pytest.raises(PeerLost):
+        lead.check(follower.proof())
+
+
+def test_it_refuses_its_own_proof_sent_back() -> None:
+    lead, follower = shaken()
+    with pytest.raises(PeerLost):
+        lead.check(lead.proof())
+    with pytest.raises(PeerLost):
+        follower.check(follower.proof())
+
+
+def test_it_refuses_the_proof_of_another_time() -> None:
+    earlier, _ = shaken()
+    _, follower = shaken()
+    with pytest.raises(PeerLost):
+        follower.check(earlier.proof())
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{}", b"GET / HTTP/1.1", b"[1]", b'{"nonce": 5}', b'{"nonce": "zz"}', b"\xff"]
+)
+def test_it_refuses_an_opening_that_is_none(line: bytes) -> None:
+    with pytest.raises(PeerLost):
+        Handshake(SECRET, SCOPE, FOLLOWER).greeted(line)
+
+
+def channels(left: socket.socket, right: socket.socket) -> tuple[Channel, Channel]:
+    lead, follower = shaken()
+    return lead.channel(left), follower.channel(right)
+
+
+def test_it_carries_messages_both_ways(wire: tuple[socket.socket, socket.socket]) -> None:
+    lead, follower = channels(*wire)
+    for n in range(3):
+        lead.send({"call": "ping", "n": n, "text": "größer\n"})
+        assert follower.receive(1) == {"call": "ping", "n": n, "text": "größer\n"}
+        follower.send({"answer": {}})
+        assert lead.receive(1) == {"answer": {}}
+    assert lead.receive(0) is None
+
+
+TAMPERING: dict[str, Line] = {
+    "changed": lambda line: line.replace(b"stop", b"kill"),
+    "repeated": lambda line: line + line,
+    "unsealed": lambda line: line.split(b" ", 1)[1],
+    "emptied": lambda line: b"\n",
+    "cut": lambda line: line[:70] + b"\n",
+}
+
+
+@pytest.mark.parametrize("tamper", TAMPERING.values(), ids=TAMPERING)
+def test_it_refuses_what_is_not_the_next_message(tamper: Line) -> None:
+    captured, relay = socket.socketpair()
+    near, far = socket.socketpair()
+    with captured, relay, near, far:
+        lead, follower = channels(captured, far)
+        lead.send({"call": "stop"})
+        near.sendall(tamper(relay.recv(1000)))
+        if tamper is TAMPERING["repeated"]:
+            assert follower.receive(1) == {"call": "stop"}
+        with pytest.raises(PeerLost, match="not the other side's next"):
+            follower.receive(1)
+
+
+def test_it_refuses_a_message_that_is_missing_or_came_back() -> None:
+    captured, relay = socket.socketpair()
+    near, far = socket.socketpair()
+    with captured, relay, near, far:
+        lead, follower = channels(captured, far)
+        lead.send({"call": "ping"})
+        first = relay.recv(1000)
+        lead.send({"call": "stop"})
+        near.sendall(relay.recv(1000))
+        with pytest.raises(PeerLost):
+            follower.receive(1)
+        relay.sendall(first)  # what it said itself is no answer
+        with pytest.raises(PeerLost):
+            lead.receive(1)
+
+
+def test_it_tells_a_closed_connection(wire: tuple[socket.socket, socket.socket]) -> None:
+    lead, _ = channels(*wire)
+    wire[1].close()
+    with pytest.raises(PeerLost, match="closed"):
+        lead.receive(1)
+
+
+def test_it_takes_lines_of_a_bounded_length_only() -> None:
+    lines = Lines(10)
+    lines.add(b"a\nbc")
+    assert [lines.next(), lines.next()] == [b"a", None]
+    lines.add(b"d\n")
+    assert lines.next() == b"bcd"
+    lines.add(b"x" * 11)
+    with pytest.raises(PeerLost, match="too long"):
+        lines.next()
+
+
+@pytest.fixture
+def open_door(monkeypatch: pytest.MonkeyPatch) -> Door:
+    monkeypatch.setattr(door, "HANDSHAKE_S", 0.3)
+    return Door("127.0.0.1", SECRET, SCOPE)
+
+
+def ping(peer: Peer) -> dict[str, object]:
+    return peer.call("ping", lambda: None)
+
+
+def answer_one(channel: Channel) -> None:
+    while channel.receive(1) is None:
+        pass
+    channel.send({"answer": {"it": "is me"}})
+
+
+def test_it_lets_the_lead_in_past_strangers(open_door: Door) -> None:
+    here = ("127.0.0.1", open_door.port)
+    strangers = [socket.create_connection(here) for _ in range(door.MAX_CALLERS + 3)]
+    strangers[0].sendall(b"GET / HTTP/1.1\r\n\r\n")
+    strangers[1].sendall(b"x" * 5000)
+    strangers[2].sendall(Handshake("57" * 32, SCOPE, LEAD).greeting())
+    with ThreadPoolExecutor() as pool:
+        admitted = pool.submit(open_door.admit, lambda: None)
+        peer = connect("b", Host("127.0.0.1", open_door.port), SECRET, SCOPE)
+        channel = admitted.result()
+        answering = pool.submit(answer_one, channel)
+        assert ping(peer) == {"it": "is me"}
+        answering.result()
+    for stranger in strangers:  # all were shown out
+        stranger.settimeout(5)
+        assert _rest(stranger) == b""
+        stranger.close()
+    with pytest.raises(OSError, match="refused"):  # and nobody else comes in
+        socket.create_connection(here)
+    peer.close()
+    channel.close()
+
+
+def _rest(connection: socket.socket) -> bytes:
+    """What is left behind a greeting once the other side has closed."""
+    data = b""
+    try:
+        while part := connection.recv(1000):
+            data += part
+    except ConnectionError:
+        return b""
+    return data.partition(b"\n")[2]
+
+
+def test_it_shows_a_silent_caller_out(open_door: Door) -> None:
+    with (
+        ThreadPoolExecutor() as pool,
+        socket.create_connection(("127.0.0.1", open_door.port)) as caller,
+    ):
+        admitted = pool.submit(open_door.admit, lambda: None)
+        caller.settimeout(10)
+        assert caller.recv(10) == b""
+        peer = connect("b", Host("127.0.0.1", open_door.port), SECRET, SCOPE)
+        admitted.result().close()
+        peer.close()
+
+
+def test_it_names_the_host_that_does_not_know_the_secret(open_door: Door) -> None:
+    with ThreadPoolExecutor() as pool:
+        admitted = pool.submit(open_door.admit, lambda: None)
+        with pytest.raises(PeerLost, match=r"host b \(127\.0\.0\.1:\d+\) cannot be led"):
+            connect("b", Host("127.0.0.1", open_door.port), "57" * 32, SCOPE)
+        peer = connect("b", Host("127.0.0.1", open_door.port), SECRET, SCOPE)
+        admitted.result().close()
+        peer.close()
+
+
+def test_it_bounds_what_one_message_may_take(
+    wire: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "MAX_LINE", 1000)
+    lead, follower = channels(*wire)
+    lead.send({"text": "x" * 2000})
+    with pytest.raises(PeerLost, match="too long"):
+        follower.receive(1)

@@ -1,0 +1,250 @@
+"""A round of two hosts: the one that leads puts the load on, the other one has the server."""
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agents.pair import (
+    ADDRESSES,
+    ASK,
+    BOUND,
+    Pair,
+    a_far_trial,
+    needs_linux,
+    two_hosts,
+)
+from tests.agents.support import (
+    FAKE_TOOL,
+    HELLO,
+    a_build,
+    a_load,
+    a_server,
+    a_trial,
+    eventually,
+    is_running,
+    limits,
+    pids_in,
+)
+
+pytestmark = needs_linux
+BUSY = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(300)"
+TELLS_PID = "open('pid', 'w').write(str(os.getpid()))"
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Pair]:
+    with two_hosts(tmp_path) as pair:
+        yield pair
+
+
+def test_it_puts_load_on_a_server_of_another_host(pair: Pair) -> None:
+    tool = pair.a.send_tool(FAKE_TOOL.replace("out, rows", ASK + "out, rows"))
+    load = a_load("{tool}", "{out}", "{rows}", "http://{address}:{port}/hello")
+    trials = [a_far_trial(tool, loads=[load], id=name) for name in ("t1", "t2")]
+    lead, follower = pair.run(*trials)
+    assert [e["trial"] for e in lead.named("trial_done")] == ["t1", "t2"], lead.events
+    assert lead.events[-1]["event"] == follower.events[-1]["event"] == "round_done"
+    result = lead.file("t1", "result.json")
+    assert result["on"] == {"server": "b", "tool": "a"}
+    assert result["argv"][3] == f"http://127.0.0.2:{result['port']}/hello"
+    assert result["server_argv"][2:] == ["127.0.0.2", str(result["port"])]
+    assert 0 <= result["peer_gap_s"] < 5
+    assert not list((pair.b.root / "jobs").glob("*/*/trials/*/result.json"))
+    assert not lead.named("build_started")
+
+
+def test_it_measures_what_the_server_costs_where_it_runs(pair: Pair, oha: str) -> None:
+    pair.b.send_source({"server.py": HELLO.read_text()})
+    serve = a_server(
+        on="b",
+        argv=["{python}", "server.py", "--bind", "{bind}", "--port", "{port}"],
+        limits=limits(open_files=512),
+    )
+    load = a_load(
+        *("{tool}", "--no-tui", "--output-format", "json", "-o", "{out}", "--db-url", "{rows}"),
+        *("-z", "2500ms", "-c", "2", "-w", "http://{address}:{port}/hello"),
+    )
+    tool = {"name": "oha", "path": oha, "limits": limits(open_files=600)}
+    lead, _ = pair.run(a_trial("", server=serve, loads=[load], tool=tool))
+    assert lead.named("trial_done"), lead.events
+    result = lead.file("t1", "result.json")
+    assert result["usage"]["server_cpu_s"] > 0
+    assert result["usage"]["tool_cpu_s"] > 0
+    assert "tool_cpu_s" not in result["usage"]["reasons"]
+    assert len(result["samples"]) >= 2
+    last = result["samples"][-1]
+    assert last["server_cpu_s"] > 0
+    assert last["tool_cpu_s"] > 0
+    assert result["limits"]["server"]["open_files"] == 512
+    assert result["limits"]["tool"]["open_files"] == 600
+
+
+def test_it_brings_the_servers_log_home(pair: Pair) -> None:
+    pair.b.send_source({"server.py": BOUND.format(extra="print('far away', flush=True)")})
+    lead, _ = pair.run(a_far_trial(pair.a.send_tool()))
+    assert lead.named("trial_done"), lead.events
+    assert "far away" in (lead.folder / "trials/t1/server.log").read_text()
+
+
+def test_it_shows_what_a_far_server_said_that_did_not_start(pair: Pair) -> None:
+    broken = a_server(on="b", argv=["{python}", "-c", "import sys; sys.exit('no config.toml')"])
+    tool = pair.a.send_tool()
+    lead, follower = pair.run(a_far_trial(tool, server=broken), a_far_trial(tool, id="t2"))
+    failed = lead.only("trial_failed")
+    assert failed["code"] == "server_did_not_start"
+    assert "no config.toml" in failed["output"]
+    assert lead.only("trial_done")["trial"] == "t2"
+    assert follower.events[-1]["event"] == "round_done"
+
+
+def test_it_says_that_a_far_servers_program_is_missing(pair: Pair) -> None:
+    missing = a_server(on="b", argv=["no-such-program"])
+    lead, _ = pair.run(a_far_trial(pair.a.send_tool(), server=missing))
+    failed = lead.only("trial_failed")
+    assert failed["code"] == "server_did_not_start"
+    assert "host b" in failed["message"]
+    assert "no-such-program" in failed["message"]
+
+
+def test_it_says_that_a_far_server_died_under_load(pair: Pair) -> None:
+    pair.b.send_source({"server.py": BOUND.format(extra=TELLS_PID)})
+    killing = a_load(
+        "{python}",
+        "-c",
+        "import os, subprocess, sys, time\n"
+        "code = subprocess.call(sys.argv[1:4])\n"
+        "os.kill(int(open(sys.argv[4]).read()), 9)\n"
+        "time.sleep(0.2)\n"
+        "sys.exit(code)",
+        *("{tool}", "{out}", "{rows}", str(pair.b.root / "builds/c0ffee-r/tree/pid")),
+    )
+    lead, _ = pair.run(a_far_trial(pair.a.send_tool(), loads=[killing]))
+    failed = lead.only("trial_failed")
+    assert failed["code"] == "server_died"
+    assert "-9" in failed["message"]
+
+
+def test_it_fails_the_trials_of_a_build_that_failed_on_the_other_host(pair: Pair) -> None:
+    lead, follower = pair.run(
+        a_far_trial(pair.a.send_tool()), builds=[a_build(on=["b"], steps=[["false"]])]
+    )
+    assert follower.named("build_failed")
+    assert lead.only("trial_failed")["code"] == "build_failed"
+
+
+def test_it_builds_only_what_its_own_host_needs(pair: Pair) -> None:
+    pair.a.send_source({"tool.py": ""})
+    both = [a_build(on=["b"]), a_build(on=["a"], tree="builds/other-r", commit="c0ffee")]
+    lead, follower = pair.run(a_far_trial(pair.a.send_tool()), builds=both)
+    assert len(lead.named("build_done")) == len(follower.named("build_done")) == 1
+    assert (pair.a.root / "builds/other-r/tree/tool.py").exists()
+    assert not (pair.b.root / "builds/other-r").exists()
+
+
+def test_it_ends_a_round_of_no_trials_at_once(pair: Pair) -> None:
+    lead, follower = pair.run(builds=[])
+    assert [e["event"] for e in lead.events] == ["supervisor_started", "round_done"]
+    assert follower.events[-1]["event"] == "round_done"
+
+
+def in_the_middle(pair: Pair, **changes: float) -> tuple:
+    """Lead and follower with the load on, and the pids of server and tool."""
+    pair.b.send_source({"server.py": BOUND.format(extra=TELLS_PID)})
+    load = a_load("{python}", "-c", BUSY, "{trial_dir}/tool.pid", wall_limit_s=200)
+    trial = a_far_trial(pair.a.send_tool(), loads=[load])
+    follower, port = pair.follow(trial, **changes)
+    lead = pair.lead(port, trial, **changes)
+    tool = pids_in(lead.folder / "trials/t1/tool.pid", 1)
+    server = pids_in(pair.b.root / "builds/c0ffee-r/tree/pid", 1)
+    return lead, follower, [*server, *tool]
+
+
+def all_gone(pids: list[int]) -> bool:
+    return not any(map(is_running, pids))
+
+
+def test_it_ends_on_the_lead_when_the_follower_is_killed(pair: Pair) -> None:
+    lead, follower, pids = in_the_middle(pair)
+    os.kill(follower.pid, signal.SIGKILL)
+    lead.await_end()
+    aborted = lead.only("aborted")
+    assert aborted["code"] == "peer_lost"
+    assert "host b" in aborted["reason"]
+    assert "127.0.0.2" in aborted["reason"]
+    eventually(lambda: all_gone(pids), "server or tool lives on")
+
+
+def test_it_ends_on_the_follower_when_the_lead_is_killed(pair: Pair) -> None:
+    lead, follower, pids = in_the_middle(pair)
+    os.kill(lead.pid, signal.SIGKILL)
+    follower.await_end()
+    assert follower.only("aborted")["code"] == "peer_lost"
+    eventually(lambda: all_gone(pids), "server or tool lives on")
+
+
+def test_it_ends_on_the_lead_when_the_follower_does_not_answer(pair: Pair) -> None:
+    lead, follower, pids = in_the_middle(pair)
+    os.kill(follower.pid, signal.SIGSTOP)  # its kernel answers still
+    try:
+        lead.await_end()
+    finally:
+        os.kill(follower.pid, signal.SIGCONT)
+    assert lead.only("aborted")["code"] == "peer_lost"
+    follower.await_end()
+    assert follower.only("aborted")["code"] == "peer_lost"
+    eventually(lambda: all_gone(pids), "server or tool lives on")
+
+
+def test_it_ends_on_both_when_the_lead_is_stopped(pair: Pair) -> None:
+    lead, follower, pids = in_the_middle(pair)
+    pair.a.verb("stop", lead.job, lead.name)
+    follower.await_end()
+    lead.look()
+    assert lead.only("aborted")["code"] == "stopped"
+    assert follower.only("aborted")["code"] == "peer_lost"
+    eventually(lambda: all_gone(pids), "server or tool lives on")
+
+
+def test_it_goes_on_where_only_the_lead_asks_for_it(pair: Pair) -> None:
+    """A follower that nobody looks at is kept alive by its lead's signs of life."""
+    trial = a_far_trial(pair.a.send_tool(), cooldown_s=4.0)
+    follower, port = pair.follow(trial, silence_s=2.0)
+    lead = pair.lead(port, trial, silence_s=2.0)
+    lead.await_end()
+    follower.await_end()
+    assert follower.events[-1]["event"] == "round_done", follower.events
+
+
+def test_it_does_not_wait_for_ever_for_a_lead(pair: Pair) -> None:
+    follower, _ = pair.follow(silence_s=1.0, builds=[])
+    follower.await_end()
+    aborted = follower.only("aborted")
+    assert aborted["code"] == "peer_lost"
+    assert "no lead came" in aborted["reason"]
+
+
+def test_it_says_that_the_follower_cannot_be_reached(pair: Pair) -> None:
+    with socket.create_server((ADDRESSES["b"], 0)) as closed:
+        port = closed.getsockname()[1]
+    lead = pair.lead(port, a_far_trial("tools/fake"))
+    lead.await_end()
+    assert lead.only("aborted")["code"] == "peer_lost"
+    assert f"127.0.0.2:{port}" in lead.only("aborted")["reason"]
+    assert not lead.named("trial_started")
+
+
+def test_it_refuses_a_lead_with_another_secret(pair: Pair) -> None:
+    trial = a_far_trial(pair.a.send_tool())
+    follower, port = pair.follow(trial)
+    stranger = pair.lead(port, trial, secret="57" * 32)
+    stranger.await_end()
+    assert stranger.only("aborted")["code"] == "peer_lost"
+    lead = pair.lead(port, trial, step="a1-r1b")  # another step's lead is a stranger, too
+    lead.await_end()
+    assert lead.only("aborted")["code"] == "peer_lost"
+    assert follower.look()["alive"] is True
+    assert not follower.named("aborted")
