@@ -97,7 +97,9 @@ class Question:
 
 def version_in(text: str) -> Optional[str]:
     """The first version number in what a program says of itself."""
-    found = re.search(r"\d+(?:\.\d+)+[a-z]?\b", text) or re.search(r'(?<=version ")\d+', text)
+    found = re.search(r"\d+(?:\.\d+)+[a-z]?(?![a-z])", text) or re.search(
+        r'(?<=version ")\d+', text
+    )
     return found.group() if found else None
 
 

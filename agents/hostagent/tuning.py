@@ -21,6 +21,8 @@ from .files import write_json
 RECORD = "tuning.json"
 HOST_LOCK = "host.lock"
 SYSTEM = Path("/")
+#: Who only looks whether the lock is held has it for an instant.
+_PATIENCE_S = 0.05
 _BOOT_ID = "proc/sys/kernel/random/boot_id"
 _CPU = "sys/devices/system/cpu"
 #: Values of smt/control that cannot be changed.
@@ -90,7 +92,7 @@ def undo_left(root: Path, system: Path = SYSTEM) -> bool:
     """Put back what a supervisor that is no more had set; True if there was anything."""
     if not (root / RECORD).exists():
         return False
-    held = lock.take(root / HOST_LOCK)
+    held = lock.take(root / HOST_LOCK, patience_s=_PATIENCE_S)
     if held is None:  # its supervisor lives
         return False
     try:

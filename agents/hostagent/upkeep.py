@@ -8,12 +8,14 @@ from typing import Any
 
 from .facts import gather
 from .prune import prune as remove_old
+from .repositories import forget_worktrees
 
 
-def facts(_root: Path, _options: Namespace) -> dict[str, Any]:
-    return {"facts": gather()}
+def facts(root: Path, _options: Namespace) -> dict[str, Any]:
+    return {"facts": gather(root)}
 
 
 def prune(root: Path, options: Namespace) -> dict[str, Any]:
     removed, left = remove_old(root, options.keep_days, options.limit_bytes)
+    forget_worktrees(root)
     return {"removed": removed, "bytes": left}

@@ -1,64 +1,198 @@
-from agents.hostagent import facts_linux, facts_macos
-from agents.hostagent.facts import STATIC, fingerprint
+"""What a host says of itself."""
 
-APPLE_SYSCTL = """\
-machdep.cpu.brand_string: Apple M2
-hw.physicalcpu: 8
-hw.memsize: 17179869184
-"""
-INTEL_SYSCTL = """\
-machdep.cpu.brand_string: Intel(R) Core(TM) i7-9750H CPU @ 2.60GHz
-hw.physicalcpu: 6
-hw.memsize: 17179869184
-hw.cpufrequency_min: 800000000
-hw.cpufrequency_max: 2600000000
-"""
-SW_VERS = "ProductName:\t\tmacOS\nProductVersion:\t\t14.5\nBuildVersion:\t\t23F79\n"
+import json
+from pathlib import Path
+
+import pytest
+
+from agents.hostagent import facts_linux, machines
+from agents.hostagent.facts import READ, STATIC, fingerprint, gather, static_facts
+
 CPUINFO = """\
 processor\t: 0
 model name\t: Intel(R) Core(TM) i5-8365U CPU @ 1.60GHz
+microcode\t: 0xf4
 physical id\t: 0
 core id\t\t: 0
+flags\t\t: fpu vme de pse tsc msr
 
 processor\t: 1
 model name\t: Intel(R) Core(TM) i5-8365U CPU @ 1.60GHz
+microcode\t: 0xf4
 physical id\t: 0
 core id\t\t: 1
+flags\t\t: fpu vme de pse tsc msr
 
 processor\t: 2
 model name\t: Intel(R) Core(TM) i5-8365U CPU @ 1.60GHz
+microcode\t: 0xf4
 physical id\t: 0
 core id\t\t: 0
+flags\t\t: fpu vme de pse tsc msr
 """
+CPU = "sys/devices/system/cpu"
+LAPTOP = {
+    "proc/cpuinfo": CPUINFO,
+    "proc/meminfo": "MemTotal:       16111220 kB\nMemFree: 1 kB\nSwapTotal:       2097148 kB\n",
+    "proc/uptime": "3589.47 20194.96\n",
+    "proc/sys/kernel/random/boot_id": "31c1eeab-6cb8-44ba-b8e4-0a26f2e1e5a5\n",
+    "proc/1/cgroup": "0::/init.scope\n",
+    "etc/os-release": 'PRETTY_NAME="Fedora Linux 40"\nNAME="Fedora Linux"\nVERSION_ID=40\n',
+    f"{CPU}/cpu0/cpufreq/base_frequency": "1900000\n",
+    f"{CPU}/cpu0/cpufreq/cpuinfo_min_freq": "400000\n",
+    f"{CPU}/cpu0/cpufreq/cpuinfo_max_freq": "4100000\n",
+    f"{CPU}/cpu0/cpufreq/scaling_governor": "powersave\n",
+    f"{CPU}/cpu0/cpufreq/scaling_cur_freq": "1800000\n",
+    f"{CPU}/cpu1/cpufreq/scaling_cur_freq": "2200000\n",
+    f"{CPU}/intel_pstate/no_turbo": "0\n",
+    f"{CPU}/smt/control": "on\n",
+    f"{CPU}/vulnerabilities/l1tf": "Not affected\n",
+    f"{CPU}/vulnerabilities/mds": "Mitigation: Clear CPU buffers; SMT vulnerable\n",
+    f"{CPU}/vulnerabilities/srbds": "Mitigation: Microcode\n",
+    "sys/class/dmi/id/sys_vendor": "LENOVO\n",
+    "sys/class/dmi/id/product_name": "20N2CTO1WW\n",
+    "sys/class/power_supply/AC/type": "Mains\n",
+    "sys/class/power_supply/AC/online": "0\n",
+    "sys/class/power_supply/BAT0/type": "Battery\n",
+    "sys/class/power_supply/BAT0/status": "Discharging\n",
+    "sys/class/power_supply/BAT0/capacity": "83\n",
+    "sys/class/power_supply/hidpp_battery_0/type": "Battery\n",
+    "sys/class/power_supply/hidpp_battery_0/scope": "Device\n",
+    "sys/class/power_supply/hidpp_battery_0/capacity": "20\n",
+    "sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc\n",
+    "sys/class/hwmon/hwmon3/name": "coretemp\n",
+    "sys/class/hwmon/hwmon3/temp1_input": "61000\n",
+    "sys/class/hwmon/hwmon3/temp1_label": "Package id 0\n",
+    "sys/class/hwmon/hwmon3/temp2_input": "58000\n",
+    "sys/class/hwmon/hwmon3/temp2_label": "Core 0\n",
+    "sys/class/hwmon/hwmon1/name": "nvme\n",
+    "sys/class/hwmon/hwmon1/temp1_input": "71850\n",
+    "sys/class/thermal/thermal_zone0/type": "pch_cannonlake\n",
+    "sys/class/thermal/thermal_zone0/temp": "49500\n",
+}
 
 
-def test_it_reads_apple_silicon_which_tells_no_clocks() -> None:
-    facts = facts_macos.from_output(APPLE_SYSCTL, SW_VERS)
-    assert (facts["cpu_model"], facts["cores"]) == ("Apple M2", 8)
-    assert facts["memory_bytes"] == 16 * 2**30
-    assert (facts["os_name"], facts["os_version"]) == ("macOS", "14.5")
-    assert facts["clock_max_mhz"] is None
+@pytest.fixture
+def laptop(tmp_path: Path) -> Path:
+    for name, text in LAPTOP.items():
+        put(tmp_path, name, text)
+    return tmp_path
 
 
-def test_it_reads_an_intel_mac() -> None:
-    facts = facts_macos.from_output(INTEL_SYSCTL, SW_VERS)
-    assert (facts["clock_min_mhz"], facts["clock_max_mhz"]) == (800, 2600)
+def put(root: Path, name: str, text: str) -> None:
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / name).write_text(text)
 
 
-def test_it_knows_nothing_where_macos_says_nothing() -> None:
-    assert set(facts_macos.from_output("", "").values()) == {None}
+def test_it_reads_a_laptop(laptop: Path) -> None:
+    assert facts_linux.facts(laptop) == {
+        "cpu_model": "Intel(R) Core(TM) i5-8365U CPU @ 1.60GHz",
+        "cores": 2,
+        "microcode": "0xf4",
+        "clock_base_mhz": 1900,
+        "clock_min_mhz": 400,
+        "clock_max_mhz": 4100,
+        "memory_bytes": 16111220 * 1024,
+        "swap_bytes": 2097148 * 1024,
+        "os_name": "Fedora Linux",
+        "os_version": "40",
+        "governor": "powersave",
+        "turbo": "on",
+        "smt": "on",
+        "mitigations": "mds: Mitigation: Clear CPU buffers; SMT vulnerable; "
+        "srbds: Mitigation: Microcode",
+        "virtualisation": "none",
+        "container": "none",
+        "power_source": "battery",
+        "battery_percent": 83,
+        "clock_source": "tsc",
+        "uptime_s": 3589.47,
+        "boot_id": "31c1eeab-6cb8-44ba-b8e4-0a26f2e1e5a5",
+        "temperatures": {
+            "coretemp Package id 0": 61.0,
+            "coretemp Core 0": 58.0,
+            "nvme temp1": 71.85,
+            "pch_cannonlake": 49.5,
+        },
+    }
 
 
-def test_it_counts_cores_and_not_threads() -> None:
-    assert facts_linux.cores(CPUINFO) == 2
-    assert facts_linux.cpu_model(CPUINFO) == "Intel(R) Core(TM) i5-8365U CPU @ 1.60GHz"
+def test_it_reads_the_sensors_of_the_cpu_only(laptop: Path) -> None:
+    assert facts_linux.temperature_c(laptop) == 61.0
+    assert facts_linux.clock_mhz(laptop) == 2000
+
+
+def test_it_knows_nothing_of_a_system_that_says_nothing(tmp_path: Path) -> None:
+    known = {name: value for name, value in facts_linux.facts(tmp_path).items() if value}
+    assert known == {"container": "none"}
+    assert facts_linux.temperature_c(tmp_path) is None
+    assert facts_linux.clock_mhz(tmp_path) is None
+
+
+def test_it_sees_that_turbo_is_off(laptop: Path) -> None:
+    put(laptop, f"{CPU}/intel_pstate/no_turbo", "1\n")
+    assert facts_linux.turbo(laptop) == "off"
+    (laptop / f"{CPU}/intel_pstate/no_turbo").unlink()
+    put(laptop, f"{CPU}/cpufreq/boost", "0\n")
+    assert facts_linux.turbo(laptop) == "off"
+    put(laptop, f"{CPU}/cpufreq/boost", "1\n")
+    assert facts_linux.turbo(laptop) == "on"
+
+
+def test_it_sees_the_mains(laptop: Path) -> None:
+    put(laptop, "sys/class/power_supply/AC/online", "1\n")
+    put(laptop, "sys/class/power_supply/BAT0/status", "Charging\n")
+    assert facts_linux.power(laptop)["power_source"] == "mains"
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        ("QEMU Standard PC (Q35 + ICH9, 2009)", "kvm"),
+        ("Amazon EC2 m5.large", "amazon"),
+        ("Amazon EC2 m5.metal", None),
+        ("innotek GmbH VirtualBox", "virtualbox"),
+        ("VMware, Inc. VMware7,1", "vmware"),
+        ("Microsoft Corporation Virtual Machine", "hyper-v"),
+        ("Microsoft Corporation Surface Laptop 4", None),
+        ("LENOVO 20N2CTO1WW", None),
+    ],
+)
+def test_it_knows_hypervisors_by_the_names_of_their_machines(names: str, kind: str | None) -> None:
+    assert machines.hypervisor(names) == kind
+
+
+def test_it_knows_a_hypervisor_by_its_clock(laptop: Path) -> None:
+    guest = CPUINFO.replace("tsc msr", "tsc msr hypervisor")
+    assert facts_linux.virtualisation(laptop, guest) == "virtual machine"
+    clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource"
+    put(laptop, clocks, "kvm-clock tsc acpi_pm\n")
+    assert facts_linux.virtualisation(laptop, guest) == "kvm"
+
+
+def test_it_knows_containers(laptop: Path) -> None:
+    put(laptop, "proc/1/cgroup", "12:cpu:/kubepods/besteffort/pod1\n")
+    assert facts_linux.container(laptop) == "kubepods"
+    put(laptop, "run/.containerenv", "")
+    assert facts_linux.container(laptop) == "podman"
+
+
+def test_it_does_not_number_cores_where_the_kernel_does_not() -> None:
     assert facts_linux.cores("processor\t: 0\nBogoMIPS\t: 48.00\n") is None
+    assert facts_linux.cpu_model("processor\t: 0\nModel\t: Raspberry Pi 4\n") == "Raspberry Pi 4"
 
 
-def test_it_reads_memory_and_release() -> None:
-    assert facts_linux.memory_bytes("MemTotal:        2048 kB\nMemFree: 1 kB\n") == 2 * 2**20
-    release = facts_linux.os_release('NAME="Debian GNU/Linux"\nVERSION_ID="12"\n')
-    assert release == {"NAME": "Debian GNU/Linux", "VERSION_ID": "12"}
+def test_it_tells_of_this_machine_what_it_can(tmp_path: Path) -> None:
+    facts = gather(tmp_path)
+    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+    assert facts["threads"] >= 1
+    assert facts["disk_free_bytes"] > 0
+    assert "open_files" in facts["limits_available"]
+    unknown = {name for name, value in facts.items() if value is None}
+    assert unknown <= set(facts["reasons"])
+    assert all(facts["reasons"].values())
+    assert set(READ) <= set(facts)
+    assert facts["fingerprint"] == fingerprint(facts["static"])
 
 
 def test_it_fingerprints_static_facts_only() -> None:
@@ -66,3 +200,15 @@ def test_it_fingerprints_static_facts_only() -> None:
     assert fingerprint({**facts, "load": [1, 2, 3]}) == fingerprint(facts)
     for name in STATIC:
         assert fingerprint({**facts, name: "y"}) != fingerprint(facts)
+
+
+def test_it_sees_memory_added_and_not_what_a_kernel_reserves() -> None:
+    facts = dict.fromkeys(STATIC, "x")
+
+    def of(memory_bytes: int) -> str:
+        return fingerprint(static_facts({**facts, "memory_bytes": memory_bytes}))
+
+    installed = 16_497_889_280
+    assert of(installed) == of(installed - 40_960)
+    assert of(installed) != of(2 * installed)
+    assert of(installed) != of(installed + (1 << 30))
