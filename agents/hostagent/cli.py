@@ -38,12 +38,12 @@ VERBS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
     ),
     "has": ("status.has", (("paths", {"nargs": "*"}),), "tell which files are there"),
     "commits": (
-        "upkeep.commits",
+        "repositories.commits",
         (("project", {}), ("commits", {"nargs": "*"})),
         "tell which commits of a project are there",
     ),
     "take-bundle": (
-        "upkeep.take_bundle",
+        "repositories.take_bundle",
         (("project", {}), ("name", {})),
         "take a git bundle into a project's repository",
     ),

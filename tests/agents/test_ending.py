@@ -11,6 +11,7 @@ from tests.agents.support import (
     SERVER,
     AgentHost,
     Step,
+    a_build,
     a_load,
     a_plan,
     a_trial,
@@ -33,6 +34,7 @@ subprocess.Popen([sys.executable, '-c', nap])
 subprocess.Popen([sys.executable, '-c', fork + '\\n' + nap])
 """
 FAMILY_SIZE = 4
+NAP = "__import__('time').sleep(300)"
 
 
 def start_family(host: AgentHost, **plan: float) -> tuple[Step, list[int]]:
@@ -59,7 +61,8 @@ def test_it_stops_a_step_and_all_of_its_processes(host: AgentHost) -> None:
     assert not any(map(is_running, [*pids, step.pid]))
     step.look()
     assert step.alive is False
-    assert step.only("aborted")["reason"] == "stopped"
+    aborted = step.only("aborted")
+    assert (aborted["code"], aborted["reason"]) == ("stopped", "stopped")
     assert host.verb("stop", step.job, step.name) == {"stopped": False}
 
 
@@ -105,8 +108,49 @@ def test_it_is_seen_that_a_supervisor_was_killed(host: AgentHost) -> None:
 @linux
 def test_it_stops_all_steps_of_the_work_directory(host: AgentHost) -> None:
     step, pids = start_family(host)
-    assert "stopped" in host.verb("stop-all")
+    assert host.verb("stop-all") == {"stopped": ["j1/a1-r1"]}
     assert not any(map(is_running, [*pids, step.pid]))
+    assert host.verb("stop-all") == {"stopped": []}
+
+
+@linux
+def test_it_stops_what_a_killed_supervisor_left(host: AgentHost) -> None:
+    step, pids = start_family(host)
+    os.kill(step.pid, signal.SIGKILL)
+    await_gone([step.pid])
+    assert any(map(is_running, pids))
+    assert host.verb("stop-all") == {"stopped": ["j1/a1-r1"]}
+    assert not any(map(is_running, pids))
+
+
+@linux
+def test_it_ends_what_a_killed_supervisor_left_before_the_next_step(host: AgentHost) -> None:
+    step, pids = start_family(host)
+    os.kill(step.pid, signal.SIGKILL)
+    await_gone([step.pid])
+    assert any(map(is_running, pids))
+    host.run_round(a_plan(job="j2", builds=[]))
+    assert not any(map(is_running, pids))
+
+
+def test_it_ends_in_silence_within_a_build_too(host: AgentHost) -> None:
+    nap = [sys.executable, "-c", "open('pid', 'w').write(str(__import__('os').getpid()));" + NAP]
+    step = host.start(a_plan(builds=[a_build(steps=[nap])], silence_s=1.0))
+    pids = pids_in(host.root / "builds/c0ffee-r/tree/pid", 1)
+    await_gone(pids)
+    step.await_end()
+    aborted = step.only("aborted")
+    assert (aborted["code"], aborted["reason"]) == ("silence", "silence")
+
+
+def test_it_ends_a_build_when_it_is_stopped(host: AgentHost) -> None:
+    nap = [sys.executable, "-c", "open('pid', 'w').write(str(__import__('os').getpid()));" + NAP]
+    step = host.start(a_plan(builds=[a_build(steps=[nap])]))
+    pids = pids_in(host.root / "builds/c0ffee-r/tree/pid", 1)
+    assert host.verb("stop", step.job, step.name) == {"stopped": True}
+    assert not any(map(is_running, pids))
+    again = host.run_round(a_plan(step="a1-r2", builds=[a_build()]))
+    assert again.only("build_done")["cached"] is False
 
 
 @linux

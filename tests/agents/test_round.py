@@ -4,6 +4,7 @@ import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from tests.agents.support import (
@@ -14,6 +15,7 @@ from tests.agents.support import (
     a_plan,
     a_server,
     a_trial,
+    eventually,
     is_running,
     limits,
 )
@@ -162,6 +164,36 @@ def test_it_names_the_one_supervisor_when_two_start_at_once(host: AgentHost) -> 
     pid = step.only("supervisor_started")["pid"]
     assert [answer["pid"] for answer in answers] == [pid, pid]
     assert sum(answer.get("already", False) for answer in answers) == 1
+
+
+def test_it_lets_only_one_step_work_at_a_time(host: AgentHost) -> None:
+    step = host.start(a_plan(a_trial(host.send_tool(), cooldown_s=30.0)))
+    step.await_event("trial_started")
+    other = host.send_plan(a_plan(job="j2", builds=[]))
+    error = host.verb("start", other.job, other.name)["error"]
+    assert error["code"] == "busy"
+    assert "j1/a1-r1" in error["message"]
+    assert other.look()["started"] is False
+    host.verb("stop", step.job, step.name)
+    assert host.verb("start", other.job, other.name)["pid"] > 0
+    other.await_end()
+    assert other.only("round_done")
+
+
+def test_it_ends_a_round_of_nothing_at_once(host: AgentHost) -> None:
+    step = host.run_round(a_plan(builds=[]))
+    assert [event["event"] for event in step.events] == ["supervisor_started", "round_done"]
+
+
+def test_it_leaves_nothing_open_of_who_started_it(host: AgentHost) -> None:
+    """Whoever reads the output of `start` gets its end while the supervisor works on."""
+    step = host.start(a_plan(a_trial(host.send_tool(), cooldown_s=30.0)))
+    eventually(lambda: [e for e in step.look()["events"] if e.get("phase") == "cooling"], "no end")
+    assert os.getsid(step.pid) == step.pid
+    if os.path.exists("/proc/self/fd"):
+        files = {os.readlink(path) for path in Path(f"/proc/{step.pid}/fd").iterdir()}
+        assert not [name for name in files if name.startswith("pipe:")]
+        assert str(step.folder / "supervisor.log") in files
 
 
 def test_it_does_not_repeat_a_trial_that_has_its_result(host: AgentHost) -> None:

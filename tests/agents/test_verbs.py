@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from tests.agents.support import AgentHost, a_build, a_load, a_plan, a_server, a_trial, write_tar
+from tests.agents.support import (
+    AgentHost,
+    a_build,
+    a_load,
+    a_plan,
+    a_server,
+    a_trial,
+    limits,
+    write_tar,
+)
 
 LONG_AGO = time.time() - 40 * 86_400
 
@@ -31,11 +40,25 @@ def test_it_tells_which_files_are_there(host: AgentHost) -> None:
     assert present == {"sources/c0ffee.tar.gz": True, "tools/none/oha": False}
 
 
+def test_it_tells_a_build_log_from_an_offset(host: AgentHost) -> None:
+    folder = host.send_plan(a_plan()).folder
+    assert host.verb("log", "j1", "a1-r1", "c0ffee") == {"offset": 0, "text": ""}
+    (folder / "build-c0ffee.log").write_bytes("größer".encode()[:3])
+    assert host.verb("log", "j1", "a1-r1", "c0ffee") == {"offset": 2, "text": "gr"}
+    (folder / "build-c0ffee.log").write_bytes("größer".encode() + b"\xff" + b"x" * 100_000)
+    first = host.verb("log", "j1", "a1-r1", "c0ffee", "--offset", "2")
+    assert first["text"].startswith("ößer\ufffdx")
+    assert first["offset"] == 2 + 64 * 1024
+    second = host.verb("log", "j1", "a1-r1", "c0ffee", "--offset", str(first["offset"]))
+    assert first["text"] + second["text"] == "ößer\ufffd" + "x" * 100_000
+
+
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x", "tools/../../x"])
 def test_it_does_not_look_outside_of_the_work_directory(path: str, host: AgentHost) -> None:
     assert host.verb("has", path)["error"]["code"] == "bad_argument"
 
 
+TWO_HOSTS = {label: {"address": "127.0.0.1", "port": None} for label in "ab"}
 BAD_PLANS: dict[str, tuple[dict[str, Any], str]] = {
     "schema": (a_plan(schema=1), "schema"),
     "missing": ({k: v for k, v in a_plan().items() if k != "silence_s"}, "silence_s"),
@@ -43,6 +66,22 @@ BAD_PLANS: dict[str, tuple[dict[str, Any], str]] = {
     "id": (a_plan(a_trial("t", id="../t1")), "../t1"),
     "tree": (a_plan(a_trial("t", tree="../tree")), "../tree"),
     "source": (a_plan(builds=[a_build(source={"archive": "/etc/passwd"})]), "/etc/passwd"),
+    "no source": (a_plan(builds=[a_build(source={})]), "builds[0].source"),
+    "two sources": (
+        a_plan(builds=[a_build(source={"archive": "a", "repository": "b"})]),
+        "builds[0].source",
+    ),
+    "commit": (a_plan(builds=[a_build(source={"repository": "p"}, commit="main")]), "main"),
+    "label": (a_plan(a_trial("t", server=a_server(on="z"))), "trials[0].server.on"),
+    "self": (a_plan(self="z"), "plan.self"),
+    "secret": (a_plan(hosts=TWO_HOSTS), "secret"),
+    "short secret": (a_plan(hosts=TWO_HOSTS, secret="5e"), "secret"),
+    "port": (a_plan(hosts=TWO_HOSTS, secret="5e" * 32), "hosts.b.port"),
+    "service": (a_plan(a_trial("t", services=[{}])), "services[0].name"),
+    "limits": (
+        a_plan(a_trial("t", server=a_server(limits=limits(memory_bytes="1G")))),
+        "server.limits.memory_bytes",
+    ),
     "loads": (a_plan(a_trial("t", loads=[a_load(kind="warmup")])), "measure"),
 }
 
