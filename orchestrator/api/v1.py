@@ -4,6 +4,7 @@ from orchestrator.api.auth import BearerToken
 from orchestrator.api.docs import DocsPage
 from orchestrator.api.errors import add_handlers
 from orchestrator.api.routers import (
+    builds,
     catalogue,
     comparisons,
     histories,
@@ -29,5 +30,5 @@ api = DescribedAPI(
     docs=DocsPage(),
 )
 add_handlers(api)
-for part in (runs, comparisons, histories, catalogue, hosts, trials, unknown):
+for part in (runs, builds, comparisons, histories, catalogue, hosts, trials, unknown):
     api.add_router("", part.router)

@@ -66,7 +66,7 @@ def wanted(member: Member, text: str, field: str) -> Wanted:
     if kind == "host":
         return _host(member, name, field)
     if kind == "profile":
-        profile = fleet.profile_for(member, name)
+        profile = _profile(member, name, field)
         return Wanted(profile=profile, candidates=_usable(member, field, text, profile=profile))
     return Wanted(tag=name, candidates=_usable(member, field, text, tags__contains=[name]))
 
@@ -92,7 +92,7 @@ def _named_roles(
         if role not in known:
             raise InvalidRequestError(
                 f"the definition has no role {role!r}; its roles are {', '.join(sorted(known))}",
-                field=field,
+                field=f"{field}.{role}",
             )
     if HostRole.TARGET not in roles:
         raise InvalidRequestError("name at least the target", field=field)
@@ -130,6 +130,13 @@ def _host(member: Member, name: str, field: str) -> Wanted:
             f"{host.name} cannot be used: {host.get_state_display().lower()}", field=field
         )
     return Wanted(host=host, candidates=(host,))
+
+
+def _profile(member: Member, name: str, field: str) -> HardwareProfile:
+    try:
+        return fleet.profile_for(member, name)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(str(error), field=field) from error
 
 
 def _usable(member: Member, field: str, text: str, **which: object) -> tuple[Host, ...]:

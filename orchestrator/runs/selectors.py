@@ -89,12 +89,14 @@ def progress_of(run: Run) -> RunProgress:
     """The progress of a run, in three queries whatever its size."""
     planned = Q(trials__state=TrialState.PLANNED)
     jobs = list(
-        run.jobs.select_related("host").annotate(
+        run.jobs.select_related("host")
+        .annotate(
             total=Count("trials"),
             left=Count("trials", filter=planned),
             failed=Count("trials", filter=Q(trials__state=TrialState.FAILED)),
             left_s=Sum("trials__expected_s", filter=planned),
         )
+        .order_by("created_at", "pk")
     )
     current = Trial.objects.select_related("case", "variant__commit").in_bulk(
         [job.current_trial for job in jobs if job.current_trial]

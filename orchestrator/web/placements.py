@@ -41,13 +41,13 @@ def form_data_of(run: Run) -> dict[str, Any]:
 
 def asked_of(run: Run) -> list[dict[str, str]]:
     """What each placement of a run asked for; its jobs of one placement count once."""
-    found = [_asked(job) for job in run.jobs.all()]
+    found = [_asked(job) for job in _jobs(run)]
     return list({tuple(sorted(each.items())): each for each in found if each}.values())
 
 
 def place_names(run: Run) -> list[str]:
     """Where a run is measured: the hosts of its targets, or what is asked for until they are."""
-    names = [target_of(job) for job in run.jobs.all()]
+    names = [target_of(job) for job in _jobs(run)]
     return list(dict.fromkeys(names))
 
 
@@ -66,6 +66,10 @@ def in_words(place: Placement) -> str:
     if place.wanted_profile is not None:
         return f"any {place.wanted_profile.name}"
     return f"any tagged {place.wanted_tag}"
+
+
+def _jobs(run: Run) -> list[Job]:
+    return sorted(run.jobs.all(), key=lambda job: (job.created_at, job.pk))
 
 
 def _asked(job: Job) -> dict[str, str]:

@@ -23,6 +23,7 @@ def test_it_starts_a_run(lab, alice, settings):
     assert (shown["id"], shown["state"], shown["phase"]) == (str(run.pk), "queued", "queued")
     assert (shown["benchmark"], shown["project"]) == ("hello", "server")
     assert (shown["rounds"], shown["definition_version"]) == (2, 1)
+    assert shown["priority"] == "normal"
     assert (shown["trials_total"], shown["trials_done"]) == (4, 0)
     assert shown["seconds_left"] > 0
     assert shown["started_at"] is None
@@ -38,10 +39,15 @@ def test_it_starts_a_run(lab, alice, settings):
         {
             "id": str(job.pk),
             "host": "here",
+            "placements": [{"role": "target", "wanted": "host:here", "host": None}],
             "state": "queued",
             "phase": "",
             "message": "",
             "attempt": 1,
+            "not_before": None,
+            "waiting": "next in the queue of its hosts",
+            "expected_s": job.expected_s,
+            "builds": [],
             "trials_total": 4,
             "trials_done": 0,
             "trials_failed": 0,

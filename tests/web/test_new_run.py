@@ -245,6 +245,7 @@ def test_it_takes_placements_as_they_are_written(
         ({"placements": "target=left victim=right"}, "placements", "expected role=host"),
         ({"placements": "target=nowhere generator=left"}, "placements", "no host named nowhere"),
         ({"hosts": ["here"], "generator": "left"}, "hosts", "has no address"),
+        ({"hosts": ["left"], "backend": "right"}, "backend", "has no role &#x27;backend&#x27;"),
         ({"hosts": []}, "hosts", "Choose at least one host"),
         ({"priority": "urgent"}, "priority", "urgent is not one of"),
         ({"baseline": "", "contender": "main~2"}, "baseline", "has no parent; name a baseline"),

@@ -14,12 +14,15 @@ from orchestrator.runs.states import TrialState, Validity
 
 
 class TrialSummaryOut(Schema):
-    """`validity` is null until the trial was measured."""
+    """`validity` is null until the trial was measured, `host` until it was chosen.
+
+    `host` is where the server ran.
+    """
 
     id: UUID
     run: UUID
     job: UUID
-    host: str
+    host: str | None
     case: CaseOut
     commit: CommitOut
     round: int
@@ -53,7 +56,12 @@ class ArtifactOut(Schema):
 
 
 class TrialOut(TrialSummaryOut):
-    """A trial with its provenance: the exact command, the tool, the times."""
+    """A trial with its provenance: the exact command, the tool, the times, the limits that held.
+
+    `hosts` has the host of each role, once the trial was measured.
+    """
+
+    hosts: dict[str, str]
 
     measurements: list[MeasurementOut]
     provenance: dict[str, Any]
@@ -61,11 +69,12 @@ class TrialOut(TrialSummaryOut):
 
 
 def trial_summary_out(trial: Trial) -> TrialSummaryOut:
+    host = trial.host or trial.job.host
     return TrialSummaryOut(
         id=trial.pk,
         run=trial.job.run_id,
         job=trial.job_id,
-        host=trial.job.host.name,
+        host=host.name if host else None,
         case=case_out(trial.case),
         commit=commit_out(trial.variant.commit),
         round=trial.round,
@@ -83,6 +92,7 @@ def trial_summary_out(trial: Trial) -> TrialSummaryOut:
 def trial_out(details: TrialDetails) -> TrialOut:
     return TrialOut(
         **trial_summary_out(details.trial).model_dump(),
+        hosts=details.trial.provenance.get("hosts") or {},
         measurements=[
             MeasurementOut(metric=info.key, title=info.title, unit=info.unit, value=value)
             for info, value in details.measurements

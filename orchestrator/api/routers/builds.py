@@ -1,0 +1,30 @@
+"""Logs of builds."""
+
+from django.http import HttpResponse
+from ninja import Router
+
+from orchestrator.api.auth import CallerRequest
+from orchestrator.runs.job_details import build_for
+
+router = Router(tags=["runs"])
+
+
+@router.get(
+    "/builds/{int:build_id}/log",
+    summary="Read the log of a build",
+    openapi_extra={
+        "responses": {
+            200: {
+                "description": "What the build wrote until now",
+                "content": {"text/plain": {"schema": {"type": "string"}}},
+            }
+        }
+    },
+)
+def read_build_log(request: CallerRequest, build_id: int) -> HttpResponse:
+    """It grows while the build goes on."""
+    log = build_for(request.auth.member, build_id).log
+    response = HttpResponse(log, content_type="text/plain; charset=utf-8")
+    # The commit wrote it: never let a browser guess that it is a page.
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
