@@ -100,12 +100,21 @@ def _last_look(job: Path) -> float:
 
 
 def _last_use(path: Path) -> float:
-    """A build is used when its mark is touched; the rest when it is written or read."""
+    """A build is used when its mark is touched; the rest when a file is written or read.
+
+    The time at which a folder was read says nothing: we read it ourselves.
+    """
     done = path / DONE
     if done.exists():
         return done.stat().st_mtime
-    found = path.stat()
-    return max(found.st_mtime, found.st_atime)
+    files = [path] if path.is_file() else [one for one in _entries(path) if one.is_file()]
+    times = [time for file in files for time in _times(file)]
+    return max([path.lstat().st_mtime, *times])
+
+
+def _times(file: Path) -> tuple[float, float]:
+    found = file.stat()
+    return found.st_mtime, found.st_atime
 
 
 def _runs_us(path: Path) -> bool:

@@ -49,7 +49,7 @@ class Child:
             limits = replace(limits, cpus=tuple(cpus))
         self.name = name or Path(argv[0]).name
         self._job = Job()
-        refused = _limit(self._job, limits)
+        refused = set_limits(self._job, limits)
         try:
             self._popen = subprocess.Popen(
                 list(argv),
@@ -72,7 +72,7 @@ class Child:
             raise
         _open_jobs.add(self._job)
         resume(self.pid)  # until here it ran nothing, so nothing of it is outside the job
-        self.applied = {**_applied(self._job), "refused": refused}
+        self.applied = {**read_limits(self._job), "refused": refused}
         self.cpu_s: Optional[float] = None
 
     @property
@@ -127,7 +127,7 @@ def kill_marked(_variable: str) -> bool:
     return False
 
 
-def _limit(job: Job, limits: Limits) -> dict[str, str]:
+def set_limits(job: Job, limits: Limits) -> dict[str, str]:
     """Set what a job object can hold; the reasons for what it cannot."""
     refused = {}
     if limits.open_files is not None:
@@ -153,7 +153,7 @@ def rate_of(quota: float, cpus: int) -> int:
     return max(1, min(_FULL_RATE, round(quota / cpus * _FULL_RATE)))
 
 
-def _applied(job: Job) -> dict[str, Any]:
+def read_limits(job: Job) -> dict[str, Any]:
     held = job.limits()
     rate = job.rate()
     cpus = os.cpu_count() or 1

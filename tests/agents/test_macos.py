@@ -1,0 +1,106 @@
+"""macOS, by what its programs and calls are documented to give: it has not run on one here."""
+
+import ctypes
+import struct
+
+import pytest
+
+from agents.hostagent import macos
+from agents.hostagent.proctable import Process
+
+APPLE_SYSCTL = """\
+machdep.cpu.brand_string: Apple M2
+hw.physicalcpu: 8
+hw.memsize: 17179869184
+vm.swapusage: total = 2048.00M  used = 1021.25M  free = 1026.75M  (encrypted)
+kern.boottime: { sec = 1700000000, usec = 113259 } Tue Nov 14 22:13:20 2023
+kern.bootsessionuuid: 7F1D64BC-4A3C-4F1B-9C0E-6A2D1E9F0B11
+kern.hv_vmm_present: 0
+"""
+INTEL_SYSCTL = """\
+machdep.cpu.brand_string: Intel(R) Core(TM) i7-9750H CPU @ 2.60GHz
+machdep.cpu.microcode_version: 240
+hw.physicalcpu: 6
+hw.memsize: 17179869184
+hw.cpufrequency: 2600000000
+hw.cpufrequency_min: 800000000
+hw.cpufrequency_max: 2600000000
+kern.hv_vmm_present: 1
+"""
+SW_VERS = "ProductName:\t\tmacOS\nProductVersion:\t\t14.5\nBuildVersion:\t\t23F79\n"
+ON_BATTERY = """\
+Now drawing from 'Battery Power'
+ -InternalBattery-0 (id=19595363)\t85%; discharging; 6:25 remaining present: true
+"""
+ON_MAINS = "Now drawing from 'AC Power'\n"
+SETTINGS = """\
+System-wide power settings:
+Currently in use:
+ standby              1
+ lowpowermode         1
+ hibernatemode        3
+"""
+PS = """\
+    1     0     1 Ss
+  310     1   310 S+
+  311   310   310 Z
+"""
+
+
+def read(sysctl: str = "", sw_vers: str = "", batteries: str = "", settings: str = "") -> dict:
+    return macos.from_output(
+        sysctl=sysctl, sw_vers=sw_vers, batteries=batteries, settings=settings, now=1700003600.0
+    )
+
+
+def test_it_reads_apple_silicon_which_tells_neither_clocks_nor_microcode() -> None:
+    facts = read(APPLE_SYSCTL, SW_VERS, ON_BATTERY, SETTINGS)
+    assert {name: value for name, value in facts.items() if value is not None} == {
+        "cpu_model": "Apple M2",
+        "cores": 8,
+        "memory_bytes": 16 * 2**30,
+        "swap_bytes": 2 * 2**30,
+        "os_name": "macOS",
+        "os_version": "14.5",
+        "governor": "low power",
+        "virtualisation": "none",
+        "power_source": "battery",
+        "battery_percent": 85,
+        "uptime_s": 3600.0,
+        "boot_id": "7F1D64BC-4A3C-4F1B-9C0E-6A2D1E9F0B11",
+    }
+
+
+def test_it_reads_an_intel_mac() -> None:
+    facts = read(INTEL_SYSCTL, batteries=ON_MAINS)
+    assert (facts["clock_min_mhz"], facts["clock_max_mhz"]) == (800, 2600)
+    assert (facts["clock_base_mhz"], facts["microcode"]) == (2600, "240")
+    assert (facts["virtualisation"], facts["power_source"]) == ("virtual machine", "mains")
+    assert facts["battery_percent"] is None
+
+
+def test_it_knows_nothing_where_macos_says_nothing() -> None:
+    assert set(read().values()) == {None}
+
+
+def test_it_reads_the_process_table() -> None:
+    assert macos.table(PS) == {
+        1: Process(1, 0, 1, None, False),
+        310: Process(310, 1, 310, None, False),
+        311: Process(311, 310, 310, None, True),
+    }
+
+
+def test_it_reads_what_a_process_used() -> None:
+    # struct rusage_info_v4 of <sys/resource.h>: a uuid and 35 numbers of 64 bits.
+    assert ctypes.sizeof(macos.RusageInfo) == 16 + 35 * 8
+    numbers = list(range(35))
+    numbers[0:2] = [240_000_000, 24_000_000]  # user and system, in ticks
+    numbers[10:12] = [12_000_000, 0]  # of children that were waited for
+    info = macos.RusageInfo.from_buffer_copy(bytes(16) + struct.pack("<35Q", *numbers))
+    usage = macos.usage_of(info, tick_s=125 / 3 / 1e9)  # the timebase of Apple silicon
+    assert usage.cpu_s == pytest.approx(11.5)
+    assert (usage.rss_bytes, usage.peak_rss_bytes) == (6, 28)
+    assert (usage.read_bytes, usage.written_bytes) == (16, 17)
+    assert usage.voluntary_switches is None
+    assert set(macos.UNKNOWN) == {"voluntary_switches", "involuntary_switches"}

@@ -1,0 +1,146 @@
+"""What goes from a host, and what stays."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from agents.hostagent import lock
+from agents.hostagent.prune import prune, size
+
+KB = 1024
+DAY_S = 86_400
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A work directory of six things, 64 KiB each; the older, the earlier in the list."""
+    for age, name in enumerate(reversed(ALL)):
+        put(tmp_path, name, days=1 + age)
+    return tmp_path
+
+
+ALL = (
+    "repositories/p1.git",
+    "builds/b1",
+    "tools/t1",
+    "sources/s1.tar.gz",
+    "jobs/j1",
+    "bundles/x.bundle",
+)
+
+
+def put(root: Path, name: str, days: float) -> None:
+    """64 KiB that were last used `days` ago, in a folder or a file as `name` says."""
+    path = root / name
+    path.parent.mkdir(exist_ok=True)
+    if path.suffix in (".gz", ".bundle"):
+        path.write_bytes(bytes(64 * KB))
+    else:
+        inside = path / ("a1-r1" if path.parent.name == "jobs" else "tree")
+        inside.mkdir(parents=True)
+        (inside / "content").write_bytes(bytes(64 * KB))
+    if path.parent.name == "builds":
+        (path / ".done").touch()
+    if path.parent.name == "jobs":
+        (path / "a1-r1/contact").touch()
+    for one in (path, *path.rglob("*")):
+        used(one, days)
+
+
+def used(path: Path, days: float) -> None:
+    then = time.time() - days * DAY_S
+    os.utime(path, (then, then))
+
+
+def left(root: Path) -> set[str]:
+    return {str(path.relative_to(root)) for path in root.glob("*/*")}
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    fd = lock.take(path)
+    assert fd is not None
+    yield
+    os.close(fd)
+
+
+def test_it_removes_what_was_not_used_for_some_days(root: Path) -> None:
+    removed, size_left = prune(root, keep_days=3.5)
+    assert set(removed) == set(ALL[:3])
+    assert left(root) == set(ALL[3:])
+    assert size_left == size(root)
+
+
+def test_it_removes_the_longest_unused_until_the_limit_holds(root: Path) -> None:
+    limit = size(root) - 100 * KB
+    removed, size_left = prune(root, keep_days=100, limit_bytes=limit)
+    assert removed == ["builds/b1", "tools/t1"]
+    assert size_left == size(root) <= limit
+
+
+def test_it_removes_repositories_last(root: Path) -> None:
+    removed, _ = prune(root, keep_days=100, limit_bytes=70 * KB + _folders(root))
+    assert removed == [*ALL[1:]]
+    removed, size_left = prune(root, keep_days=100, limit_bytes=0)
+    assert removed == ["repositories/p1.git"]
+    assert left(root) == set()
+    assert size_left == size(root)
+
+
+def _folders(root: Path) -> int:
+    return sum(path.lstat().st_blocks * 512 for path in (root, *root.rglob("*")) if path.is_dir())
+
+
+def test_it_goes_by_the_last_use_and_not_by_the_making(root: Path) -> None:
+    used(root / "builds/b1/.done", days=0)
+    used(root / "jobs/j1/a1-r1/contact", days=0)
+    (root / "sources/s1.tar.gz").read_bytes()
+    os.utime(root / "sources/s1.tar.gz", (time.time(), time.time() - 50 * DAY_S))
+    removed, _ = prune(root, keep_days=0.5)
+    assert left(root) == {"builds/b1", "jobs/j1", "sources/s1.tar.gz"}
+    assert len(removed) == 3
+
+
+def test_it_sees_that_a_tool_was_run(root: Path) -> None:
+    (root / "tools/t1/oha").touch()
+    old = time.time() - 50 * DAY_S
+    os.utime(root / "tools/t1/oha", (time.time(), old))
+    used(root / "tools/t1", days=50)
+    prune(root, keep_days=0.5)
+    assert left(root) == {"tools/t1"}
+
+
+def test_it_removes_nothing_that_a_living_step_may_use(root: Path) -> None:
+    put(root, "jobs/j2", days=9)
+    (root / "jobs/j2/a1-r1").mkdir(exist_ok=True)
+    with held(root / "jobs/j2/a1-r1/supervisor.lock"):
+        removed, _ = prune(root, keep_days=0, limit_bytes=0)
+        assert removed == ["jobs/j1"]
+    with held(root / "host.lock"):
+        removed, _ = prune(root, keep_days=0, limit_bytes=0)
+        assert removed == ["jobs/j2"]
+    removed, _ = prune(root, keep_days=0, limit_bytes=0)
+    assert left(root) == set()
+
+
+def test_it_keeps_jobs_that_may_still_be_fetched(root: Path) -> None:
+    used(root / "jobs/j1/a1-r1/contact", days=0.01)
+    prune(root, keep_days=100, limit_bytes=0)
+    assert left(root) == {"jobs/j1"}
+
+
+def test_it_takes_a_link_for_itself(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "precious").write_text("kept")
+    (root / "tools/link").symlink_to(outside)
+    prune(root, keep_days=0)
+    assert (outside / "precious").read_text() == "kept"
+    assert left(root) == set()
+
+
+def test_it_has_nothing_to_do_in_a_new_directory(tmp_path: Path) -> None:
+    assert prune(tmp_path, keep_days=0, limit_bytes=0) == ([], size(tmp_path))

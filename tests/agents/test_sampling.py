@@ -1,0 +1,130 @@
+"""What a load costs the server, as the kernel counts it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agents.hostagent import system
+from agents.hostagent.processes import Child
+from agents.hostagent.sample import Sampler
+from agents.hostagent.usage import Usage, grown, total
+from tests.agents.support import eventually
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counters of Linux")
+
+#: Works when a line arrives: computes in a child of its own, writes to the disk, and sleeps often.
+WORKER = """
+import os, subprocess, sys, time
+print("ready", flush=True)
+while not os.path.exists("go"):
+    time.sleep(0.01)
+busy = "import time\\nwhile time.process_time() < 0.3: pass\\nprint(1, flush=True); time.sleep(300)"
+subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE).stdout.readline()
+with open("written", "wb") as file:
+    file.write(os.urandom(1 << 20))
+    os.fsync(file.fileno())
+for _ in range(50):
+    time.sleep(0.001)
+print("done", flush=True)
+time.sleep(300)
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Child]:
+    with open(tmp_path / "out", "wb") as out:
+        child = Child(
+            [sys.executable, "-c", WORKER],
+            cwd=tmp_path,
+            env=dict(os.environ),
+            stdout=out,
+            stderr=subprocess.DEVNULL,
+        )
+    await_word(tmp_path, "ready")
+    yield child
+    child.kill()
+
+
+def await_word(folder: Path, word: str) -> None:
+    eventually(lambda: word in (folder / "out").read_text(), f"the worker is not {word}")
+
+
+def test_it_counts_what_the_whole_tree_of_the_server_uses(server: Child, tmp_path: Path) -> None:
+    sampler = Sampler(server)
+    (tmp_path / "go").touch()
+    await_word(tmp_path, "done")
+    sampler(None, 1.0)
+    usage = sampler.usage(tool_cpu_s=0.25)
+    assert 0.3 <= usage["server_cpu_s"] < 10
+    assert usage["server_voluntary_switches"] >= 50
+    assert usage["server_involuntary_switches"] >= 0
+    assert usage["server_peak_rss_bytes"] > 1_000_000
+    assert usage["tool_cpu_s"] == 0.25
+    reasons = usage["reasons"]
+    assert all(
+        (value is None) == (key in reasons) for key, value in usage.items() if key != "reasons"
+    )
+    (sample,) = sampler.samples
+    assert 0.3 <= sample["server_cpu_s"] <= usage["server_cpu_s"]
+    assert sample["server_switches"] >= 50
+    assert sample["tool_cpu_s"] is None
+
+
+@pytest.mark.skipif(
+    not os.access("/proc/self/io", os.R_OK), reason="this kernel does not account for I/O"
+)
+def test_it_counts_what_storage_moved(server: Child, tmp_path: Path) -> None:
+    sampler = Sampler(server)
+    (tmp_path / "go").touch()
+    await_word(tmp_path, "done")
+    sampler(None, 1.0)
+    written = sampler.usage(None)["server_written_bytes"]
+    if not _is_storage(tmp_path):
+        pytest.skip("the temporary folder is in memory")
+    assert written >= 1 << 20
+    assert sampler.samples[0]["server_io_bytes"] >= 1 << 20
+
+
+def _is_storage(folder: Path) -> bool:
+    shown = subprocess.run(["stat", "-f", "-c", "%T", folder], capture_output=True, text=True)
+    return shown.stdout.strip() not in ("tmpfs", "ramfs", "overlayfs")
+
+
+def test_it_samples_once_a_second_of_the_load(server: Child) -> None:
+    sampler = Sampler(server)
+    for seconds in (0.0, 0.2, 0.9, 1.05, 1.9, 2.0):
+        sampler(server, seconds)
+    assert [sample["t"] for sample in sampler.samples] == [0.0, 1.05, 2.0]
+    assert sampler.samples[0]["tool_cpu_s"] > 0
+
+
+def test_it_says_that_the_server_was_gone(server: Child) -> None:
+    sampler = Sampler(server)
+    server.kill()
+    usage = sampler.usage(None)
+    assert usage["server_cpu_s"] is None
+    assert usage["reasons"]["server_cpu_s"] == "the server was gone"
+    assert "another host" in usage["reasons"]["tool_cpu_s"]
+
+
+def test_it_has_no_number_where_a_process_took_its_count_along() -> None:
+    assert grown(Usage(cpu_s=2.0), Usage(cpu_s=1.5), "cpu_s") is None
+    assert grown(Usage(cpu_s=2.0), Usage(cpu_s=2.5), "cpu_s") == 0.5
+    assert grown(None, Usage(cpu_s=2.5), "cpu_s") is None
+
+
+def test_it_adds_up_only_what_is_known_of_every_process() -> None:
+    summed = total([Usage(cpu_s=1.0, read_bytes=5), Usage(cpu_s=2.0)])
+    assert summed == Usage(cpu_s=3.0)
+    assert total([]) is None
+
+
+def test_it_knows_nothing_of_a_process_that_is_gone() -> None:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    assert system.of_tree([process.pid]) is None
+    assert process.pid not in system.snapshot()
