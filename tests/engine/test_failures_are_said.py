@@ -1,13 +1,16 @@
 """Whatever fails ends the job in a clear state, with a message that says what to do."""
 
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from orchestrator.dispatch.plan import MAX_ATTEMPTS
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import add_credential
 from orchestrator.runs.models import HostLease, Run, Trial
+from orchestrator.runs.services import cancel_run
 from orchestrator.transport.keys import generate_key
 from tests.support.engine import Engine, running_engine, server
 from tests.support.factories import (
@@ -97,9 +100,9 @@ def test_it_says_that_the_load_tool_is_missing(team: Personas, tmp_path: Path) -
     assert "install" in run.message
 
 
-def test_it_gives_up_on_a_host_that_cannot_be_reached(
-    engine: Engine, team: Personas, tmp_path: Path
-) -> None:
+@pytest.fixture
+def unreachable(team: Personas, tmp_path: Path) -> Iterator[Run]:
+    """A queued run on a host behind a port at which nobody listens."""
     project, shas = make_project(team.alice, tmp_path / "origin", [server(), server(start="#")])
     make_definition(team.alice, project)
     host = make_local_host(team.alice)
@@ -113,9 +116,33 @@ def test_it_gives_up_on_a_host_that_cannot_be_reached(
             host_key=generate_key().public_openssh,
             credential=add_credential(member=team.alice, name="key"),
         )
-        run = engine.finish(make_run(team.alice, shas))
+        yield make_run(team.alice, shas)
+
+
+def test_it_tries_a_host_that_cannot_be_reached_again_from_the_queue(
+    unreachable: Run, engine: Engine, team: Personas
+) -> None:
+    job = unreachable.jobs.get()
+
+    def back_in_the_queue() -> bool:
+        job.refresh_from_db()
+        return job.attempt == 2
+
+    engine.wait_for(back_in_the_queue)
+    assert job.state == "queued"
+    assert "127.0.0.1" in job.message
+    assert "attempt 1 of 4" in job.message
+    assert not HostLease.objects.exists()
+    assert Host.objects.get().state == "unreachable"
+    assert cancel_run(member=team.alice, run_id=unreachable.pk).state == "cancelled"
+
+
+def test_it_gives_up_on_a_host_that_cannot_be_reached(unreachable: Run, tmp_path: Path) -> None:
+    unreachable.jobs.update(attempt=MAX_ATTEMPTS)
+    with running_engine(tmp_path) as engine:
+        run = engine.finish(unreachable)
     assert run.state == "failed"
     assert "127.0.0.1" in run.message
-    host.refresh_from_db()
-    assert host.state == "unreachable"
+    assert f"after {MAX_ATTEMPTS} attempts" in run.message
     assert not HostLease.objects.exists()
+    assert not Trial.objects.filter(state="planned").exists()
