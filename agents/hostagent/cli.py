@@ -36,6 +36,17 @@ VERBS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
         ),
         "remove what old jobs left",
     ),
+    "ready": (
+        "ready.ready",
+        (
+            ("--keep-days", {"type": float, "required": True}),
+            ("--limit-bytes", {"type": int, "default": None}),
+            ("--project", {"default": "none"}),
+            ("--commits", {"nargs": "*", "default": []}),
+            ("--paths", {"nargs": "*", "default": []}),
+        ),
+        "end leftovers, prune, and tell the facts and what is there",
+    ),
     "has": ("status.has", (("paths", {"nargs": "*"}),), "tell which files are there"),
     "commits": (
         "repositories.commits",
@@ -51,9 +62,10 @@ VERBS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    options = _parser().parse_args(argv)
-    root = Path(options.root).resolve()
-    module, _, function = VERBS[options.verb][0].partition(".")
+    asked = _parser().parse_args(argv)
+    root = Path(asked.root).resolve()
+    module, _, function = VERBS[asked.verb][0].partition(".")
+    options = _parser_of(asked.verb).parse_args(asked.words)
     try:
         _undo_left_tuning(root)
         answer = getattr(_module(module), function)(root, options)
@@ -65,16 +77,32 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    """The verb and the rest; argparse's own sub-commands would load and make much more."""
     parser = argparse.ArgumentParser(
-        prog="hostagent", description="Runs benchmark jobs on this host; see agents/README.md."
+        prog="hostagent",
+        formatter_class=_format,
+        description="Runs benchmark jobs on this host; see agents/README.md.",
+        epilog="; ".join(f"{name}: {words}" for name, (_, _, words) in VERBS.items()),
     )
     parser.add_argument("--root", required=True, help="the work directory")
-    verbs = parser.add_subparsers(required=True, metavar="VERB", dest="verb")
-    for name, (_, arguments, words) in VERBS.items():
-        verb = verbs.add_parser(name, help=words, description=words)
-        for argument, settings in arguments:
-            verb.add_argument(argument, **settings)
+    parser.add_argument("verb", choices=VERBS, help="what to do; VERB --help says how")
+    parser.add_argument("words", nargs=argparse.REMAINDER, help="arguments of the verb")
     return parser
+
+
+def _parser_of(verb: str) -> argparse.ArgumentParser:
+    _, arguments, words = VERBS[verb]
+    parser = argparse.ArgumentParser(
+        prog=f"hostagent {verb}", formatter_class=_format, description=words
+    )
+    for argument, settings in arguments:
+        parser.add_argument(argument, **settings)
+    return parser
+
+
+def _format(prog: str) -> argparse.HelpFormatter:
+    # To ask for the width of the terminal would load shutil and all that it knows to compress.
+    return argparse.HelpFormatter(prog, width=100)
 
 
 def _module(name: str) -> Any:

@@ -23,6 +23,10 @@ stdout and exits 0, or `{"error": {"code": ..., "message": ...}}` and exits 1. E
 tuning that a supervisor which is no more left behind.
 
     facts                           {"facts": {...}}: what the host says of itself (facts.py)
+    ready --keep-days N --limit-bytes B [--project ID --commits SHA...] [--paths PATH...]
+                                    what a new job begins with, in one call: stop-all, prune (at most each
+                                    10 min), facts, commits, has: {"stopped": [...], "facts": {...},
+                                    "commits": {sha: bool}, "present": {path: bool}}
     start JOB STEP                  leaves a detached supervisor behind: {"pid": 123}; starting a step
                                     that was started before changes nothing: {"pid":…, "already": true};
                                     {"error": {"code": "busy"}} where another step holds host.lock

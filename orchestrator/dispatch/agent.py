@@ -1,6 +1,8 @@
 """The agent of one host, called through a transport: verbs in, JSON out."""
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +18,19 @@ class AgentError(HostError):
     """The agent refused or broke; the message is its own."""
 
 
+class AgentMissingError(AgentError):
+    """This version of the agent is not on the host."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readiness:
+    """What a host says before a job: its facts, and which commits and files it has."""
+
+    facts: dict[str, Any]
+    commits: Mapping[str, bool]
+    present: Mapping[str, bool]
+
+
 class Agent:
     """Calls the agent's verbs on the host behind `transport`; see agents/hostagent/protocol.py."""
 
@@ -26,15 +41,34 @@ class Agent:
         self._path = f"agents/{self._bundle.name}"
 
     def install(self) -> None:
-        """Copies the agent to the host unless this very version is there."""
-        if self._transport.run(["test", "-f", self._path], timeout_s=CALL_TIMEOUT_S).exit_status:
-            self._transport.put(self._bundle.content, self._path)
+        """Copies the agent to the host."""
+        self._transport.put(self._bundle.content, self._path)
+
+    def ready(
+        self,
+        *,
+        keep_days: float,
+        limit_bytes: int,
+        repository: str,
+        commits: Sequence[str],
+        paths: Sequence[str],
+    ) -> Readiness:
+        """Makes the host ready for a new job: the agent is there, and nothing else is at work."""
+        words = ["--keep-days", str(keep_days), "--limit-bytes", str(limit_bytes)]
+        words += ["--project", repository, "--commits", *commits, "--paths", *paths]
+        try:
+            answer = self._call("ready", *words)
+        except AgentMissingError:
+            self.install()
+            answer = self._call("ready", *words)
+        if not isinstance(answer.get("facts"), dict):
+            raise AgentError("the agent's facts are not a JSON object")
+        return Readiness(
+            facts=answer["facts"], commits=answer["commits"], present=answer["present"]
+        )
 
     def facts(self) -> dict[str, Any]:
-        facts = self._call("facts")["facts"]
-        if not isinstance(facts, dict):
-            raise AgentError("the agent's facts are not a JSON object")
-        return facts
+        return dict(self._call("facts")["facts"])
 
     def start(self, job: str, step: str) -> None:
         self._call("start", job, step)
@@ -47,9 +81,6 @@ class Agent:
 
     def stop_all(self) -> None:
         self._call("stop-all")
-
-    def prune(self, *, keep_days: float, limit_bytes: int) -> None:
-        self._call("prune", "--keep-days", str(keep_days), "--limit-bytes", str(limit_bytes))
 
     def log(self, job: str, step: str, commit: str, offset: int) -> tuple[str, int]:
         """The build log of a commit from byte `offset` on, and where it ends now."""
@@ -85,6 +116,8 @@ def _answer(python: str, done: Completed) -> dict[str, Any]:
             f"the host cannot run {python}: the agent needs Python 3.9 or newer; "
             "install it, or set the host's Python command"
         )
+    if done.exit_status == 2 and b"can't open file" in done.stderr:
+        raise AgentMissingError(f"the agent is missing: {done.stderr.decode(errors='replace')}")
     words = done.stderr.decode(errors="replace").strip()[-500:]
     try:
         answer = json.loads(done.stdout)

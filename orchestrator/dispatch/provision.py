@@ -1,10 +1,13 @@
 """Making a host ready for a job: agent, facts, load tool, commits."""
 
+from datetime import timedelta
 from pathlib import Path
 
 from orchestrator.benchmarks.repository import Repository
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.services import repository_of
+from orchestrator.core.clock import utc_now
+from orchestrator.dispatch.agent import Readiness
 from orchestrator.dispatch.crew import Crew, Site
 from orchestrator.dispatch.rounds import (
     has_git,
@@ -12,7 +15,7 @@ from orchestrator.dispatch.rounds import (
     repository_id,
     source_path,
 )
-from orchestrator.dispatch.tools import tool_path
+from orchestrator.dispatch.tools import own_tool, tool_path
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.runs import turns
 from orchestrator.runs.models import Job
@@ -21,6 +24,7 @@ from orchestrator.runs.models import Job
 KEEP_DAYS = 30.0
 #: A host that has one of so many last commits gets only what came since.
 ANCESTORS = 50
+BUNDLE_TURN_S = 400.0
 
 
 def provision(job: Job, crew: Crew, site: Site) -> None:
@@ -29,40 +33,45 @@ def provision(job: Job, crew: Crew, site: Site) -> None:
     The lease is ours, so whatever still works there is a leftover, and ends. The turn is renewed
     between the parts, since an upload may take long on a slow line.
     """
-    turns.change(job, phase="copying the agent")
-    site.agent.install()
-    site.agent.stop_all()
-    site.agent.prune(keep_days=KEEP_DAYS, limit_bytes=site.host.disk_limit_bytes)
-    snapshot = record_snapshot(host=site.host, facts=site.agent.facts())
+    spec = spec_of(job.run.definition)
+    builds_here = site.host in hosts_that_build(spec, crew)
+    tool = own_tool(spec.load.tool) if site.host == crew.lead else None
+    shas = _shas(job) if builds_here else []
+    there = site.agent.ready(
+        keep_days=KEEP_DAYS,
+        limit_bytes=site.host.disk_limit_bytes,
+        repository=repository_id(job.run.definition.benchmark.project),
+        commits=shas,
+        paths=[source_path(sha) for sha in shas] + ([tool.remote_path] if tool else []),
+    )
+    snapshot = record_snapshot(host=site.host, facts=there.facts)
     if site.host == job.host:
-        turns.change(job, snapshot=snapshot)
+        turns.change(job, snapshot=snapshot, phase="sending what is needed")
     if site.host == crew.lead:
-        turns.change(job, phase="sending the load tool")
-        _send_tool(job, site, snapshot.facts)
-    if site.host in hosts_that_build(spec_of(job.run.definition), crew):
-        turns.change(job, phase="sending the commits")
-        _send_commits(job, site, snapshot.facts)
+        _send_tool(spec.load.tool, site, there)
+    if has_git(there.facts):
+        _send_bundles(job, site, [sha for sha in shas if not there.commits[sha]])
+    else:
+        _send_archives(job, site, [sha for sha in shas if not there.present[source_path(sha)]])
 
 
-def _send_tool(job: Job, site: Site, facts: dict[str, object]) -> None:
-    path, own = tool_path(spec_of(job.run.definition).load.tool, facts)
-    if own is not None and not site.agent.has(path)[path]:
+def _shas(job: Job) -> list[str]:
+    return [variant.commit.sha for variant in job.run.variants.select_related("commit")]
+
+
+def _send_tool(name: str, site: Site, there: Readiness) -> None:
+    path, own = tool_path(name, there.facts)
+    if own is not None and not there.present[path]:
         site.transport.put(Path(own.path).read_bytes(), path, mode=0o755)
 
 
-def _send_commits(job: Job, site: Site, facts: dict[str, object]) -> None:
+def _send_bundles(job: Job, site: Site, shas: list[str]) -> None:
     project = job.run.definition.benchmark.project
-    repository = repository_of(project)
-    shas = [variant.commit.sha for variant in job.run.variants.select_related("commit")]
-    if not has_git(facts):
-        _send_archives(job, site, repository, shas)
-        return
-    name = repository_id(project)
-    present = site.agent.commits(name, *shas)
     for sha in shas:
-        if not present[sha]:
-            _send_bundle(site, repository, name, sha)
-            turns.change(job, phase="sending the commits")
+        # A large history takes its time to be packed, sent and unpacked.
+        turns.change(job, turn_until=utc_now() + timedelta(seconds=BUNDLE_TURN_S))
+        _send_bundle(site, repository_of(project), repository_id(project), sha)
+        turns.change(job)
 
 
 def _send_bundle(site: Site, repository: Repository, name: str, sha: str) -> None:
@@ -76,10 +85,9 @@ def _send_bundle(site: Site, repository: Repository, name: str, sha: str) -> Non
     site.agent.take_bundle(name, sha)
 
 
-def _send_archives(job: Job, site: Site, repository: Repository, shas: list[str]) -> None:
-    present = site.agent.has(*[source_path(sha) for sha in shas])
+def _send_archives(job: Job, site: Site, shas: list[str]) -> None:
     for sha in shas:
-        if not present[source_path(sha)]:
-            repository.resolve(sha)
-            site.transport.put(repository.archive(sha), source_path(sha))
-            turns.change(job, phase="sending the commits")
+        repository = repository_of(job.run.definition.benchmark.project)
+        repository.resolve(sha)
+        site.transport.put(repository.archive(sha), source_path(sha))
+        turns.change(job)

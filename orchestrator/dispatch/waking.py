@@ -9,7 +9,6 @@ from kombu.exceptions import OperationalError
 logger = logging.getLogger(__name__)
 
 
-
 def wake_engine() -> None:
     """Sends a tick once the transaction is through. Without a broker the next tick does it."""
     transaction.on_commit(_send)
