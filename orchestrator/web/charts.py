@@ -13,6 +13,7 @@ from orchestrator.results.reports import (
     LatencyCurve,
     MetricComparison,
 )
+from orchestrator.web.host_facts import fact_title
 
 BAR_WIDTH = 200.0
 _LEAST_REACH = 0.02
@@ -104,7 +105,10 @@ def latency_chart(case: CaseComparison, baseline: str, contender: str) -> dict[s
 
 
 def history_chart(history: History, urls: Sequence[str | None]) -> dict[str, Any]:
-    """The points of a series with their band; `urls[i]` is where point i leads."""
+    """The points of a series with their band; `urls[i]` is where point i leads.
+
+    `changes` are those of the host, each to be drawn before the point of that place.
+    """
     scale, unit = _chart_unit(history)
     return {
         "title": history.title,
@@ -112,6 +116,10 @@ def history_chart(history: History, urls: Sequence[str | None]) -> dict[str, Any
         "points": [
             _history_point(point, history.unit, scale, url)
             for point, url in zip(history.points, urls, strict=True)
+        ],
+        "changes": [
+            {"before": each.before, "label": ", ".join(fact_title(name) for name in each.changed)}
+            for each in history.changes
         ],
     }
 

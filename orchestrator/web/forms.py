@@ -235,6 +235,12 @@ class ProfileForm(TeamForm):
     cpu_model = forms.CharField(max_length=120, required=False, label="CPU model")
     cores = forms.IntegerField(required=False, min_value=1, max_value=4096)
     threads = forms.IntegerField(required=False, min_value=1, max_value=8192)
+    base_clock_mhz = forms.IntegerField(
+        required=False, min_value=1, max_value=100_000, label="Base clock in MHz"
+    )
+    boost_clock_mhz = forms.IntegerField(
+        required=False, min_value=1, max_value=100_000, label="Boost clock in MHz"
+    )
     memory_gib = forms.DecimalField(
         required=False, min_value=0, max_value=100_000, label="Memory in GiB"
     )

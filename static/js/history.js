@@ -65,14 +65,39 @@ function options(data) {
   };
 }
 
+// A dashed line between two points wherever the host was not the same machine for both.
+const epochs = {
+  id: "epochs",
+  afterDatasetsDraw({ ctx, chartArea, scales: { x }, data }) {
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = colour("--warn");
+    ctx.setLineDash([5, 4]);
+    ctx.textAlign = "right";
+    for (const { before, label } of data.changes) {
+      const place = (x.getPixelForValue(before - 1) + x.getPixelForValue(before)) / 2;
+      ctx.beginPath();
+      ctx.moveTo(place, chartArea.top);
+      ctx.lineTo(place, chartArea.bottom);
+      ctx.stroke();
+      ctx.save();
+      ctx.translate(place - 4, chartArea.top + 4);
+      ctx.rotate(-Math.PI / 2);
+      ctx.fillText(`host: ${label}`, 0, 0);
+      ctx.restore();
+    }
+    ctx.restore();
+  },
+};
+
 function draw() {
   const canvas = document.querySelector("canvas[data-chart=history]");
   const data = JSON.parse(document.getElementById(canvas.dataset.source).textContent);
   chart?.destroy();
   chart = new Chart(canvas, {
     type: "line",
-    data: { labels: data.points.map((p) => p.label), datasets: datasets(data) },
+    data: { labels: data.points.map((p) => p.label), datasets: datasets(data), changes: data.changes },
     options: options(data),
+    plugins: [epochs],
   });
   canvas.dataset.drawn = "true";
 }

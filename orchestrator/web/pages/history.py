@@ -15,6 +15,7 @@ from orchestrator.results.reports import History
 from orchestrator.web.access import for_member
 from orchestrator.web.charts import history_chart
 from orchestrator.web.forms import benchmark_choices, benchmark_key
+from orchestrator.web.host_facts import ShownChange, shown_change
 from orchestrator.web.refs import chosen_benchmark
 
 T = TypeVar("T")
@@ -42,9 +43,10 @@ def _chosen(
         return {}
     found = history_of(member, benchmark=benchmark, metric_key=metric.key, case=case, host=host)
     urls = comparison_urls(found)
+    rows = zip(found.points, urls, _changes(found), strict=True)
     return {
         "history": found,
-        "rows": list(reversed(list(zip(found.points, urls, strict=True)))),
+        "rows": list(reversed(list(rows))),
         "chart": history_chart(found, urls) if found.points else None,
     }
 
@@ -57,6 +59,14 @@ def comparison_urls(found: History) -> list[str | None]:
         query = {"benchmark": key, "baseline": before.commit.sha, "contender": after.commit.sha}
         urls.append(f"{reverse('compare')}?{urlencode(query)}")
     return urls
+
+
+def _changes(found: History) -> list[list[ShownChange]]:
+    """For each point how its host differs from that of the point before; newest first."""
+    changes: list[list[ShownChange]] = [[] for _ in found.points]
+    for each in reversed(found.changes):
+        changes[each.before].append(shown_change(each.at, each.changed))
+    return changes
 
 
 def _pick(items: Sequence[T], attribute: str, wanted: str | None) -> T | None:

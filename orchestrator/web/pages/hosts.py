@@ -1,5 +1,6 @@
 """Hosts: the list, one host, adding one over SSH, confirming its key."""
 
+from dataclasses import dataclass
 from typing import cast
 from uuid import UUID
 
@@ -9,9 +10,18 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
+from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import HostError
-from orchestrator.fleet.models import Credential
-from orchestrator.fleet.selectors import credentials_of, host_for, hosts_of, latest_snapshot
+from orchestrator.fleet.care import may_become
+from orchestrator.fleet.models import Credential, Host, HostState
+from orchestrator.fleet.selectors import (
+    changes_of,
+    contradictions_of,
+    credentials_of,
+    host_for,
+    hosts_of,
+    latest_snapshot,
+)
 from orchestrator.fleet.services import (
     NewHost,
     add_credential,
@@ -20,27 +30,68 @@ from orchestrator.fleet.services import (
     remove_host,
     scan_again,
 )
+from orchestrator.fleet.windows import HoursNow, parse
+from orchestrator.results.golden import GoldenStatus, golden_statuses
 from orchestrator.runs.selectors import jobs_on
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS, HostForm
+from orchestrator.web.host_facts import fact_groups, shown_change, shown_contradiction
+from orchestrator.web.host_forms import CareForm, GoldenForm, care_of, golden_of
 
 LATEST_JOBS = 20
+#: The states for which the page has a button.
+HELD_OR_READY = (HostState.READY, HostState.MAINTENANCE, HostState.DISABLED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostRow:
+    host: Host
+    hours: HoursNow
+    golden: GoldenStatus | None
 
 
 @for_member
 def hosts(request: HttpRequest, member: Member) -> HttpResponse:
-    return render(request, "hosts/list.html", {"hosts": hosts_of(member)})
+    golden = golden_statuses(member)
+    rows = [
+        HostRow(host=each, hours=_hours(each), golden=golden.get(each.pk))
+        for each in hosts_of(member)
+    ]
+    return render(request, "hosts/list.html", {"rows": rows})
 
 
 @for_member
 def host(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
-    found = host_for(member, host_id)
+    return host_page(request, member, host_for(member, host_id))
+
+
+def host_page(
+    request: HttpRequest,
+    member: Member,
+    found: Host,
+    *,
+    care: CareForm | None = None,
+    golden: GoldenForm | None = None,
+) -> HttpResponse:
+    """The page of a host; forms that are given are shown as they were sent, with their errors."""
+    snapshot = latest_snapshot(found)
+    status = golden_statuses(member).get(found.pk)
+    check = status.check if status else None
     context = {
         "host": found,
-        "snapshot": latest_snapshot(found),
+        "hours": _hours(found),
+        "golden": status,
+        "snapshot": snapshot,
+        "groups": fact_groups(snapshot.facts) if snapshot else [],
+        "contradictions": [shown_contradiction(each) for each in contradictions_of(found)],
+        "changes": [shown_change(each.at, each.changed) for each in changes_of(found).reverse()],
         "jobs": jobs_on(found)[:LATEST_JOBS],
+        "care": care or CareForm(member, initial=care_of(found)),
+        "golden_form": golden or GoldenForm(member, initial=golden_of(check)),
+        "may": {state.name.lower(): may_become(found, state) for state in HELD_OR_READY},
     }
-    return render(request, "hosts/detail.html", context)
+    sent = care or golden
+    return render(request, "hosts/detail.html", context, status=sent.status if sent else 200)
 
 
 @for_member
@@ -119,3 +170,7 @@ def _again(form: HostForm, made: Credential | None) -> HostForm:
     form = HostForm(form.member, data)
     form.full_clean()
     return form
+
+
+def _hours(found: Host) -> HoursNow:
+    return parse(found.open_hours).at(utc_now(), found.timezone)

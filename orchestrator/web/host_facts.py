@@ -1,0 +1,165 @@
+"""What a host said of itself, in groups and words for its page."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from orchestrator.core.units import format_bytes, format_duration
+from orchestrator.fleet.facts import Contradiction
+
+#: Title → the facts of that group, in their order; `x*` takes all that begin so.
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "Processor": (
+        "cpu_model", "machine", "cores", "threads", "clock_base_mhz", "clock_min_mhz",
+        "clock_max_mhz", "microcode", "governor", "turbo", "smt", "mitigations", "temperature*",
+    ),
+    "Memory and disk": ("memory*", "swap*", "disk*"),
+    "System": (
+        "system", "os_name", "os_version", "kernel", "hostname", "virtualisation", "container",
+        "clock_source", "boot_id", "uptime_s", "load",
+    ),
+    "Power": ("power*", "battery*"),
+    "Programs": ("python", "python_path", "tools", "languages"),
+}  # fmt: skip
+REST = "Other"
+#: About the facts, and no facts themselves.
+_HIDDEN = frozenset({"reasons", "static"})
+_TITLES = {
+    "cpu_model": "CPU", "os_name": "operating system", "os_version": "version",
+    "clock_base_mhz": "base clock", "clock_min_mhz": "lowest clock",
+    "clock_max_mhz": "highest clock",
+    "memory_bytes": "memory", "uptime_s": "up since boot", "smt": "SMT", "boot_id": "boot",
+    "machine": "architecture", "load": "load average", "os": "operating system",
+    "base_clock_mhz": "base clock", "boost_clock_mhz": "boost clock",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactRow:
+    """`value` is None where it is unknown; `why` then says the reason, if there is one."""
+
+    title: str
+    value: str | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactGroup:
+    title: str
+    rows: tuple[FactRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownFact:
+    """A fact on both sides: before and after, or the profile's and the host's."""
+
+    title: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownChange:
+    at: datetime
+    facts: tuple[ShownFact, ...]
+
+
+def shown_change(at: datetime, changed: Mapping[str, Any]) -> ShownChange:
+    """`changed`: fact → [before, after]."""
+    facts = (_both_sides(name, *sides) for name, sides in changed.items())
+    return ShownChange(at=at, facts=tuple(facts))
+
+
+def shown_contradiction(each: Contradiction) -> ShownFact:
+    return _both_sides(each.field, each.profile, each.host)
+
+
+def fact_groups(facts: Mapping[str, Any]) -> list[FactGroup]:
+    """All facts, also those that nobody has put into a group; empty groups are left out."""
+    reasons = facts.get("reasons")
+    why = reasons if isinstance(reasons, Mapping) else {}
+    grouped: dict[str, list[str]] = {title: [] for title in (*GROUPS, REST)}
+    for name in sorted(facts.keys() - _HIDDEN, key=_place):
+        grouped[_group_of(name)].append(name)
+    return [
+        FactGroup(title=title, rows=tuple(row for n in names for row in _rows(n, facts[n], why)))
+        for title, names in grouped.items()
+        if names
+    ]
+
+
+def fact_title(name: str) -> str:
+    """`memory_bytes` as "memory"."""
+    known = _TITLES.get(name)
+    return known or name.removesuffix("_bytes").removesuffix("_mhz").replace("_", " ")
+
+
+def fact_value(name: str, value: Any) -> str:
+    """A fact with its unit, which stands at the end of its name."""
+    if isinstance(value, list):
+        return ", ".join(fact_value(name, each) for each in value) or "–"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {fact_value(str(key), each)}" for key, each in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return _number(name, value)
+    return str(value)
+
+
+def _both_sides(name: str, before: Any, after: Any) -> ShownFact:
+    return ShownFact(
+        title=fact_title(name), before=fact_value(name, before), after=fact_value(name, after)
+    )
+
+
+def _number(name: str, value: float) -> str:
+    if name.endswith("_bytes"):
+        return format_bytes(value)
+    if name.endswith("_mhz"):
+        return f"{value:.0f} MHz"
+    if name.endswith("_s"):
+        return format_duration(value)
+    if name.endswith("_c") or name.startswith("temperature"):
+        return f"{value:.0f} °C"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _rows(name: str, value: Any, why: Mapping[str, Any]) -> Iterator[FactRow]:
+    if value is None:
+        yield FactRow(title=fact_title(name), value=None, why=str(why.get(name, "")))
+    elif name in {"tools", "languages"} and isinstance(value, Mapping):
+        for tool, found in value.items():
+            yield _program(str(tool), found)
+    else:
+        yield FactRow(title=fact_title(name), value=fact_value(name, value))
+
+
+def _program(name: str, found: Any) -> FactRow:
+    """`found` is a version, or {"path", "version", …}; None where there is no such program."""
+    if found is None:
+        return FactRow(title=name, value=None, why="not found on the PATH")
+    if isinstance(found, Mapping):
+        version = found.get("version") or "version unknown"
+        where = f" at {found['path']}" if found.get("path") else ""
+        return FactRow(title=name, value=f"{version}{where}")
+    return FactRow(title=name, value=str(found))
+
+
+def _group_of(name: str) -> str:
+    return next((title for title, names in GROUPS.items() if _index(names, name) is not None), REST)
+
+
+def _place(name: str) -> tuple[int, str]:
+    found = (_index(names, name) for names in GROUPS.values())
+    return next((index for index in found if index is not None), len(_TITLES)), name
+
+
+def _index(names: tuple[str, ...], name: str) -> int | None:
+    matches = (
+        place
+        for place, each in enumerate(names)
+        if each == name or (each.endswith("*") and name.startswith(each[:-1]))
+    )
+    return next(matches, None)

@@ -1,0 +1,146 @@
+"""Forms for looking after a host."""
+
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.tuning import KNOBS
+from orchestrator.runs.golden import NewGolden
+from orchestrator.runs.models import GoldenCheck
+from orchestrator.web.forms import TeamForm, benchmark_choices, benchmark_key
+
+_GIB = 2**30
+
+
+class CareForm(TeamForm):
+    """How a host is used; one field for each knob, empty where it is left as it is."""
+
+    renamed = {
+        "disk_limit_bytes": "disk_limit_gib",
+        **{f"tuning.{name}": f"tuning_{name}" for name in KNOBS},
+    }
+
+    tags = forms.CharField(
+        max_length=1500,
+        required=False,
+        help_text="Separated by commas, such as rack-2, quiet. Runs ask for tag:quiet.",
+    )
+    open_hours = forms.CharField(
+        max_length=500,
+        required=False,
+        help_text="When jobs may run: mon-fri 20:00-07:00; sat-sun. Empty: always.",
+    )
+    timezone = forms.CharField(
+        max_length=60, label="Time zone", help_text="Of the hours, such as Europe/Vienna."
+    )
+    data_address = forms.CharField(
+        max_length=253,
+        required=False,
+        label="Address for other hosts",
+        help_text="Where the other hosts of a job reach it. Empty: the address for SSH.",
+    )
+    disk_limit_gib = forms.DecimalField(
+        min_value=Decimal("0.1"),
+        max_value=1_000_000,
+        label="Disk limit in GiB",
+        help_text="What was used longest ago is removed beyond it.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, knob in KNOBS.items():
+            self.fields[f"tuning_{name}"] = (
+                forms.ChoiceField(
+                    required=False,
+                    label=knob.title,
+                    choices=[("", "Leave as it is"), *((word, word) for word in knob.words)],
+                )
+                if knob.words
+                else forms.CharField(
+                    required=False, label=knob.title, help_text=f"Empty, or {knob.expected}."
+                )
+            )
+
+    @property
+    def use_fields(self) -> list[forms.BoundField]:
+        return [field for field in self if not field.name.startswith("tuning_")]
+
+    @property
+    def tuning_fields(self) -> list[forms.BoundField]:
+        return [field for field in self if field.name.startswith("tuning_")]
+
+    def care(self) -> dict[str, Any]:
+        """What `set_host_care` takes."""
+        data = self.cleaned_data
+        return {
+            "tags": data["tags"].split(","),
+            "open_hours": data["open_hours"],
+            "timezone": data["timezone"],
+            "data_address": data["data_address"],
+            "disk_limit_bytes": int(data["disk_limit_gib"] * _GIB),
+            "tuning": {name: data[f"tuning_{name}"] for name in KNOBS},
+        }
+
+
+class GoldenForm(TeamForm):
+    renamed = {"tolerance": "tolerance_percent"}
+
+    benchmark = forms.ChoiceField(help_text="Something short that loads the whole machine.")
+    commit = forms.CharField(
+        max_length=200, help_text="Branch, tag or hash; a branch means its commit of now."
+    )
+    every_hours = forms.IntegerField(required=False, min_value=1, help_text="Or leave it empty.")
+    every_jobs = forms.IntegerField(
+        required=False, min_value=1, help_text="After so many finished jobs of others."
+    )
+    tolerance_percent = forms.DecimalField(
+        min_value=Decimal("0.1"),
+        max_value=100,
+        initial=5,
+        label="Tolerance in %",
+        help_text="Drift that is allowed; a noisy host is allowed its own noise.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["benchmark"].choices = benchmark_choices(self.member)  # type: ignore[attr-defined]
+
+    def golden(self) -> NewGolden:
+        data = self.cleaned_data
+        project, _, benchmark = data["benchmark"].rpartition("/")
+        return NewGolden(
+            benchmark=benchmark,
+            project=project or None,
+            commit=data["commit"],
+            every_hours=data["every_hours"],
+            every_jobs=data["every_jobs"],
+            tolerance=float(data["tolerance_percent"] / 100),
+        )
+
+
+def care_of(host: Host) -> dict[str, Any]:
+    """The fields of CareForm as they are now."""
+    gib = Decimal(host.disk_limit_bytes) / _GIB
+    return {
+        "tags": ", ".join(host.tags),
+        "open_hours": host.open_hours,
+        "timezone": host.timezone,
+        "data_address": host.data_address,
+        "disk_limit_gib": f"{gib:.2f}".rstrip("0").rstrip("."),
+        **{f"tuning_{name}": host.tuning.get(name, "") for name in KNOBS},
+    }
+
+
+def golden_of(check: GoldenCheck | None) -> dict[str, Any]:
+    """The fields of GoldenForm as they are now; none where there is no golden job."""
+    if check is None:
+        return {}
+    return {
+        "benchmark": benchmark_key(check.benchmark),
+        "commit": check.commit.short_sha,
+        "every_hours": check.every_hours,
+        "every_jobs": check.every_jobs,
+        "tolerance_percent": f"{check.tolerance * 100:g}",
+    }

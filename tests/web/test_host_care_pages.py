@@ -1,0 +1,286 @@
+"""The hosts' list and a host's page: what they show, and which buttons they offer to whom."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.accounts.models import Role
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.services import record_snapshot, save_profile
+from orchestrator.results.golden import tick
+from orchestrator.runs.models import GoldenCheck, HostLease, Run
+from orchestrator.web.host_facts import fact_groups, fact_value
+from tests.support.factories import Personas, add_member, finish_run, make_run
+from tests.web.conftest import World, signed_in
+
+BUTTONS = ("Put in maintenance", "Release it", "Retire this host", "Take it back")
+CARE = {"timezone": "UTC", "disk_limit_gib": "10"}
+
+
+def _address(world: World, name: str = "host") -> str:
+    return reverse(name, args=[world.host.pk])
+
+
+def _page(client: Client, world: World) -> str:
+    return client.get(_address(world)).content.decode()
+
+
+def _buttons(page: str) -> set[str]:
+    return {button for button in BUTTONS if button in page}
+
+
+@pytest.mark.parametrize(
+    ("state", "admin", "member"),
+    [
+        ("ready", {"Put in maintenance", "Retire this host"}, {"Put in maintenance"}),
+        ("unreachable", {"Put in maintenance", "Retire this host"}, {"Put in maintenance"}),
+        ("maintenance", {"Release it", "Retire this host"}, {"Release it"}),
+        (
+            "quarantined",
+            {"Put in maintenance", "Release it", "Retire this host"},
+            {"Put in maintenance", "Release it"},
+        ),
+        ("unconfirmed", {"Retire this host"}, set()),
+        ("disabled", {"Take it back"}, set()),
+    ],
+)
+def test_it_offers_only_what_can_be_done(
+    state: str, admin: set[str], member: set[str], world: World, alice: Client, bob: Client
+) -> None:
+    Host.objects.update(state=state)
+    carol = signed_in(add_member(world.alice, "carol", Role.MEMBER))
+
+    assert _buttons(_page(alice, world)) == admin
+    assert _buttons(_page(carol, world)) == member
+    page = _page(bob, world)
+    assert _buttons(page) == set()
+    assert "Change how it is used" not in page
+    assert "Set a golden job" not in page
+
+
+def test_it_is_drained_released_and_retired(world: World, alice: Client) -> None:
+    alice.post(_address(world, "host-maintenance"), {"reason": "new fan"})
+    assert "alice: new fan" in _page(alice, world)
+    alice.post(_address(world, "host-release"))
+    assert "new fan" not in _page(alice, world)
+    alice.post(_address(world, "host-retire"))
+    assert Host.objects.get().state == "disabled"
+    again = alice.post(_address(world, "host-retire"))
+    assert again.status_code == 409
+    assert "here is retired" in again.content.decode()
+
+
+ACTIONS: tuple[tuple[str, dict[str, str]], ...] = (
+    ("host-care", {**CARE, "tags": "mine"}),
+    ("host-golden", {"benchmark": "server/hello", "commit": "main", "every_hours": "1",
+                     "tolerance_percent": "5"}),
+    ("host-golden-remove", {}),
+    ("host-golden-forget", {}),
+    ("host-maintenance", {}),
+    ("host-release", {}),
+    ("host-retire", {}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "data"), ACTIONS)
+def test_viewers_change_nothing_and_strangers_find_nothing(
+    name: str, data: dict[str, str], world: World, bob: Client, mallory: Client
+) -> None:
+    Host.objects.update(state="quarantined", message="drifted")
+    assert bob.post(_address(world, name), data).status_code == 403
+    assert mallory.post(_address(world, name), data).status_code == 404
+    assert bob.get(_address(world, name)).status_code == 405
+    found = Host.objects.get()
+    assert (found.state, found.message, found.tags) == ("quarantined", "drifted", [])
+    assert not GoldenCheck.objects.exists()
+
+
+def test_it_changes_how_a_host_is_used(world: World, alice: Client) -> None:
+    data = {
+        **CARE,
+        "tags": "rack-2, quiet",
+        "open_hours": "mon-fri 20:00-07:00; sat-sun",
+        "timezone": "Europe/Vienna",
+        "data_address": "10.9.0.2",
+        "disk_limit_gib": "2.5",
+        "tuning_turbo": "off",
+        "tuning_swappiness": "1",
+    }
+    assert alice.post(_address(world, "host-care"), data).headers["Location"] == _address(world)
+    found = Host.objects.get()
+    assert (found.tags, found.timezone) == (["quiet", "rack-2"], "Europe/Vienna")
+    assert (found.disk_limit_bytes, found.data_address) == (int(2.5 * 2**30), "10.9.0.2")
+    assert found.tuning == {"turbo": "off", "swappiness": "1"}
+    page = _page(alice, world)
+    for shown in ('value="quiet, rack-2"', "mon-fri 20:00-07:00; sat-sun", 'value="2.5"'):
+        assert shown in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"open_hours": "weekends"}, "open_hours", "expected days such as"),
+        ({"timezone": "Vienna"}, "timezone", "expected a time zone"),
+        ({"tags": "a b"}, "tags", "expected a tag"),
+        ({"disk_limit_gib": ""}, "disk_limit_gib", "required"),
+        ({"tuning_swappiness": "many"}, "tuning_swappiness", "a number from 0 to 200"),
+        ({"tuning_turbo": "fast"}, "tuning_turbo", "valid choice"),
+    ],
+)
+def test_it_shows_an_error_at_its_field_and_keeps_what_was_typed(
+    changes: dict[str, str], field: str, words: str, world: World, alice: Client
+) -> None:
+    answer = alice.post(
+        _address(world, "host-care"), {**CARE, "data_address": "10.9.0.9", **changes}
+    )
+    page = answer.content.decode()
+    start = page.index(f'id="id_{field}_error"')
+
+    assert answer.status_code == 422
+    assert words in page[start : page.index("</p>", start)]
+    assert 'value="10.9.0.9"' in page
+    assert "<details open>" in page
+    assert Host.objects.get().data_address == ""
+
+
+def test_it_sets_watches_and_removes_a_golden_job(world: World, alice: Client) -> None:
+    data = {
+        "benchmark": "server/hello",
+        "commit": world.shas[0][:10],
+        "every_jobs": "5",
+        "tolerance_percent": "7.5",
+    }
+    assert alice.post(_address(world, "host-golden"), data).status_code == 302
+    check = GoldenCheck.objects.get()
+    assert (check.every_hours, check.every_jobs, check.tolerance) == (None, 5, 0.075)
+    tick(utc_now())
+    run = Run.objects.get(trigger="golden")
+    assert 'data-state="running"' in _page(alice, world)
+    finish_run(run, [1000])
+    tick(utc_now())
+    for page in (_page(alice, world), alice.get(reverse("hosts")).content.decode()):
+        assert 'data-state="learning"' in page
+    assert "1 of the 3 golden runs" in _page(alice, world)
+    assert reverse("run", args=[run.pk]) in _page(alice, world)
+    alice.post(_address(world, "host-golden-forget"))
+    alice.post(_address(world, "host-golden-remove"))
+    assert not GoldenCheck.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"every_hours": ""}, "every_hours"),
+        ({"commit": "no-such-branch"}, "commit"),
+        ({"tolerance_percent": "0"}, "tolerance_percent"),
+        ({"every_hours": "999999"}, "every_hours"),
+    ],
+)
+def test_it_says_what_a_golden_job_lacks(
+    changes: dict[str, str], field: str, world: World, alice: Client
+) -> None:
+    data = {"benchmark": "server/hello", "commit": world.shas[0], "every_hours": "24"}
+    answer = alice.post(
+        _address(world, "host-golden"), {**data, "tolerance_percent": "5", **changes}
+    )
+    page = answer.content.decode()
+    start = page.index(f'id="id_{field}_error"')
+    assert answer.status_code == 422
+    assert page[start : page.index("</p>", start)].count(" ") > 1
+    assert not GoldenCheck.objects.exists()
+
+
+def test_the_list_says_what_runs_what_it_is_for_and_when(world: World, alice: Client) -> None:
+    later = (utc_now() + timedelta(days=2)).strftime("%a").lower()
+    Host.objects.update(tags=["quiet"], open_hours=later)
+    HostLease.objects.create(host=world.host, job=world.run.jobs.get())
+    page = alice.get(reverse("hosts")).content.decode()
+
+    assert reverse("run", args=[world.run.pk]) in page
+    assert '<span class="tag">quiet</span>' in page
+    assert 'data-state="closed"' in page
+    assert "opens <time" in page
+
+
+def test_it_shows_facts_in_groups_and_why_one_is_unknown(world: World, alice: Client) -> None:
+    facts = {
+        "cpu_model": "Test CPU 9000",
+        "memory_bytes": 16 * 2**30,
+        "governor": None,
+        "tools": {"oha": {"version": "1.16.0", "path": "/usr/bin/oha"}, "ghz": None},
+        "brand_new_fact": "<b>bold</b>",
+        "reasons": {"governor": "no cpufreq here"},
+        "static": ["cpu_model"],
+    }
+    record_snapshot(host=world.host, facts=facts)
+    page = _page(alice, world)
+
+    assert "16.0 GiB" in page
+    assert "unknown: no cpufreq here" in page
+    assert "1.16.0 at /usr/bin/oha" in page
+    assert "&lt;b&gt;bold&lt;/b&gt;" in page
+    titles = [group.title for group in fact_groups(facts)]
+    assert titles == ["Processor", "Memory and disk", "Programs", "Other"]
+
+
+def test_it_shows_how_a_host_changed_and_where_it_is_not_its_profile(
+    world: World, alice: Client
+) -> None:
+    save_profile(member=world.alice, slug="any", name="Any machine", cores=4)
+    record_snapshot(host=world.host, facts={"fingerprint": "a", "kernel": "6.1", "cores": 4})
+    assert "How it has changed" not in _page(alice, world)
+    record_snapshot(host=world.host, facts={"fingerprint": "b", "kernel": "6.2", "cores": 8})
+    page = _page(alice, world)
+
+    assert "How it has changed" in page
+    assert '<td>kernel</td><td class="break">6.1</td><td class="break">6.2</td>' in page
+    assert "cores: the profile says 4, the host says 8" in page
+
+
+def test_the_history_marks_where_the_host_changed(world: World, alice: Client) -> None:
+    record_snapshot(host=world.host, facts={"fingerprint": "a", "memory_bytes": 8 * 2**30})
+    address = f"{reverse('history')}?benchmark=server/hello"
+    assert alice.get(address).context["chart"]["changes"] == []
+
+    record_snapshot(host=world.host, facts={"fingerprint": "b", "memory_bytes": 16 * 2**30})
+    finish_run(make_run(world.alice, [world.shas[0], world.shas[2]]), [1000, 850])
+    page = alice.get(address)
+    marks = [{"before": place, "label": "memory"} for place in (1, 2)]
+    assert page.context["chart"]["changes"] == marks
+    assert page.content.decode().count("The host changed") == 2
+    assert "memory <code>8.00 GiB</code> → <code>16.0 GiB</code>" in page.content.decode()
+
+
+def test_it_fills_the_form_of_a_profile_to_be_changed(
+    personas: Personas, alice: Client, mallory: Client
+) -> None:
+    save_profile(
+        member=personas.alice, slug="t490s", name="T490s", memory_bytes=16 * 2**30, cores=4
+    )
+    page = alice.get(reverse("profiles"), {"profile": "t490s"}).content.decode()
+    assert 'value="16.0"' in page
+    assert 'value="t490s"' in page
+    assert mallory.get(reverse("profiles"), {"profile": "t490s"}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("memory_bytes", 8 * 2**30, "8.00 GiB"),
+        ("clock_max_mhz", 4100.4, "4100 MHz"),
+        ("uptime_s", 7200, "2 h 00 min"),
+        ("temperatures", [41.5, 43.0], "42 °C, 43 °C"),
+        ("load", [0.5, 1.25, 2.0], "0.5, 1.25, 2"),
+        ("cores", 8, "8"),
+        ("secure", True, "yes"),
+        ("kernel", "6.1", "6.1"),
+        ("nothing", [], "–"),
+        ("disks", {"sda": 5}, "sda: 5"),
+    ],
+)
+def test_a_fact_is_shown_with_its_unit(name: str, value: Any, shown: str) -> None:
+    assert fact_value(name, value) == shown
