@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
+from typing import NamedTuple, Optional
 
 CONTROLLERS = ("cpuset", "cpu", "memory")
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where groups can be made: the parent folder for each controller that is to be had."""
 
     version: int

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Optional
+from typing import NamedTuple, Optional
 
 HAS_PROC = sys.platform.startswith("linux") and os.path.exists("/proc/self/stat")
 
 
-@dataclass(frozen=True)
-class Process:
+class Process(NamedTuple):
     """`session` is None where the system does not tell it."""
 
     pid: int

@@ -6,9 +6,8 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from . import lock
 from .builds import DONE
@@ -21,8 +20,7 @@ FETCHED_S = 3600.0
 _DAY_S = 86_400
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """One thing that is removed as a whole. `rank`: of two items the lower rank goes first."""
 
     path: Path

@@ -11,9 +11,8 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from . import lock
 from .files import write_json
@@ -29,8 +28,7 @@ _CPU = "sys/devices/system/cpu"
 _FIXED = ("notsupported", "notimplemented", "forceoff")
 
 
-@dataclass(frozen=True)
-class Knob:
+class Knob(NamedTuple):
     """`files`: patterns, and what each word means in the files that match; None = the word itself.
 
     `choices` is the file beside that lists the words, `highest` the largest number.
@@ -58,8 +56,7 @@ KNOBS = {
 }
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     knob: str
     path: str
     old: str
@@ -188,7 +185,7 @@ def _record(root: Path, changes: list[Change], system: Path) -> None:
     if not changes:
         return
     boot = _boot_id(system)
-    write_json(root / RECORD, {"boot": boot, "changes": [asdict(change) for change in changes]})
+    write_json(root / RECORD, {"boot": boot, "changes": [change._asdict() for change in changes]})
     _sync(root)
 
 

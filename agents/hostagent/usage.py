@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 
-@dataclass(frozen=True)
-class Usage:
+class Usage(NamedTuple):
     """Sums over the living processes of a tree; None for what the system does not tell.
 
     `peak_rss_bytes` adds up each process's own peak; read and written is what storage moved.
@@ -26,7 +24,7 @@ def total(usages: list[Usage]) -> Optional[Usage]:
     """Their sum, where a field that one of them lacks is unknown; None for no processes."""
     if not usages:
         return None
-    columns = {field.name: [getattr(one, field.name) for one in usages] for field in fields(Usage)}
+    columns = {name: [getattr(one, name) for one in usages] for name in Usage._fields}
     return Usage(
         **{name: None if None in column else sum(column) for name, column in columns.items()}
     )

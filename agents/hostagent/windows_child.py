@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Optional
 
@@ -40,13 +39,10 @@ class Child:
         stdout: IO[Any],
         stderr: IO[Any],
         limits: Limits = NONE,
-        cpus: Optional[Sequence[int]] = None,
         name: str = "",
         adopts: bool = True,
     ) -> None:
         """`adopts` says nothing here: nobody leaves a job."""
-        if cpus is not None:
-            limits = replace(limits, cpus=tuple(cpus))
         self.name = name or Path(argv[0]).name
         self._job = Job()
         refused = set_limits(self._job, limits)
@@ -93,7 +89,7 @@ class Child:
         if living is None:
             return None
         counted = job_usage(self._job.accounting())
-        return replace(counted, rss_bytes=living.rss_bytes, peak_rss_bytes=living.peak_rss_bytes)
+        return counted._replace(rss_bytes=living.rss_bytes, peak_rss_bytes=living.peak_rss_bytes)
 
     def stop(self, grace_s: float) -> None:
         del grace_s
