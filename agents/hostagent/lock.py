@@ -12,7 +12,10 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
+    import msvcrt
 
+#: Windows keeps others from reading locked bytes, so one far behind the note is locked.
+_FAR = 1 << 30
 #: Whoever asks whether a lock is held has it for an instant; that must not look like a holder.
 PATIENCE_S = 0.5
 
@@ -24,7 +27,7 @@ def take(path: Path, note: str = "", patience_s: float = 0.0) -> Optional[int]:
     """
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     deadline = time.monotonic() + patience_s
-    while not _try(fd, fcntl.LOCK_EX):
+    while not _try(fd):
         if time.monotonic() >= deadline:
             os.close(fd)
             return None
@@ -35,9 +38,15 @@ def take(path: Path, note: str = "", patience_s: float = 0.0) -> Optional[int]:
     return fd
 
 
-def _try(fd: int, kind: int) -> bool:
+def _try(fd: int, shared: bool = False) -> bool:
+    """Windows has no shared lock here: those who only look exclude each other for an instant."""
     try:
-        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+        if fcntl:
+            fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        else:
+            os.lseek(fd, _FAR, os.SEEK_SET)
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            os.lseek(fd, 0, os.SEEK_SET)
     except OSError:
         return False
     return True
@@ -45,14 +54,12 @@ def _try(fd: int, kind: int) -> bool:
 
 def is_held(path: Path) -> bool:
     """True while some process holds the lock; looking takes a shared lock for an instant."""
-    if fcntl is None:
-        return False
     try:
         fd = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return False
     try:
-        return not _try(fd, fcntl.LOCK_SH)
+        return not _try(fd, shared=True)
     finally:
         os.close(fd)
 
