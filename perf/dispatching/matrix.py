@@ -25,7 +25,7 @@ TRIAL = """\
 cd {tree}
 {server} >/dev/null 2>&1 &
 server=$!
-until curl --silent --output /dev/null {url}; do sleep 0.02; done
+until curl --silent --output /dev/null {url}; do kill -0 $server || exit 1; sleep 0.02; done
 {loads}
 kill $server
 wait $server
@@ -82,7 +82,7 @@ def _trial(trial: Mapping[str, Any], root: Path, out: Path) -> str:
     server = _pinned(trial["server"]["argv"], trial["server"]["limits"], words)
     loads = [_pinned(load["argv"], trial["tool"]["limits"], words) for load in trial["loads"]]
     return TRIAL.format(
-        tree=shlex.quote(str(root / trial["tree"])),
+        tree=shlex.quote(str(root / trial["tree"] / "tree")),
         server=server,
         url=f"http://127.0.0.1:{words['port']}{trial['ready']['path']}",
         loads="\n".join(f"{load} >/dev/null || exit 1" for load in loads),
@@ -103,8 +103,9 @@ def _pinned(argv: Sequence[str], limits: Mapping[str, Any], words: Mapping[str, 
 
 def _run_loop(script: str, folder: Path, limit_s: float) -> float:
     folder.mkdir()
+    (folder / "loop.sh").write_text(script)
     began = time.monotonic()
-    loop = subprocess.Popen(["/bin/sh", "-c", script], start_new_session=True)
+    loop = subprocess.Popen(["/bin/sh", str(folder / "loop.sh")], start_new_session=True)
     try:
         status = loop.wait(limit_s)
     finally:
