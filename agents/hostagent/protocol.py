@@ -9,6 +9,7 @@ Layout below the host's work directory (all paths relative to it, all names are 
     sources/<commit>.tar.gz               `git archive` of a commit, for hosts without git
     builds/<commit>-<inputs hash>/tree/   the checked-out and built commit; `.done` beside it = complete,
                                           `build.log` beside it = what the build wrote
+    programs.json                         versions of the host's programs, kept for a day (programs.py)
     tuning.json                           what host tuning changed and has not undone yet (tuning.py)
     host.lock                             held by the one supervisor that may work below this directory
     jobs/<job id>/<step id>/              one step (a round of a job); step id = "a<attempt>-r<round>"
@@ -126,8 +127,11 @@ result.json: {"schema": 2, "trial": "...", "argv": [...], "tool": {"name","versi
   "peer_gap_s": longest wait for a peer's answer during the load | null with one host,
   "load_before": load1|null, "hung": bool (the wall limit was reached and the tool interrupted)}
 
-APPLIED: {"mechanism": "cgroup2" | "cgroup1" | "affinity", "cpus": [..]|null, "cpu_quota": x|null,
-  "memory_bytes": n|null, "open_files": n|null, "refused": {limit: why it does not hold}}
+APPLIED: {"mechanism": "cgroup2" | "cgroup1" | "job" (Windows) | "affinity" (none of them),
+  "cpus": [..]|null, "cpu_quota": x|null, "memory_bytes": n|null, "open_files": n|null,
+  "refused": {limit: why it does not hold, or not as asked},
+  "throttled": periods of 100 ms in which the quota was used up,      only with a quota that holds
+  "oom_kills": processes that the memory limit ended}                 only with one that holds
 
 rows.json: {"schema": 1,
   "all": {"n": rows of the whole run, "percentiles": {"p10": s, …}},   oha's definition, sorted[floor(p/100·n)],
