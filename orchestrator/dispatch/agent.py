@@ -56,11 +56,7 @@ class Agent:
         """Makes the host ready for a new job: the agent is there, and nothing else is at work."""
         words = ["--keep-days", str(keep_days), "--limit-bytes", str(limit_bytes)]
         words += ["--project", repository, "--commits", *commits, "--paths", *paths]
-        try:
-            answer = self._call("ready", *words)
-        except AgentMissingError:
-            self.install()
-            answer = self._call("ready", *words)
+        answer = self._call("ready", *words)
         if not isinstance(answer.get("facts"), dict):
             raise AgentError("the agent's facts are not a JSON object")
         return Readiness(
@@ -100,6 +96,15 @@ class Agent:
         return {path: bool(present.get(path)) for path in paths}
 
     def _call(self, *words: str, timeout_s: float = CALL_TIMEOUT_S) -> dict[str, Any]:
+        """The answer of a verb. The agent is copied where it is not yet: to a host that is new, or
+        when a worker of a newer version takes over a job."""
+        try:
+            return self._ask(words, timeout_s)
+        except AgentMissingError:
+            self.install()
+            return self._ask(words, timeout_s)
+
+    def _ask(self, words: Sequence[str], timeout_s: float) -> dict[str, Any]:
         argv = [self._python, self._path, "--root", ".", *words]
         return _answer(self._python, self._transport.run(argv, timeout_s=timeout_s))
 

@@ -112,7 +112,7 @@ def test_it_finishes_after_the_worker_was_killed_with_no_trial_lost_or_doubled(
     engine.start_one("worker", "worker", "-c", "2", "-l", "info")
     run = engine.finish(run)
 
-    assert run.state == "finished"
+    assert (run.state, run.message) == ("finished", "")
     assert measured.count() == 10
     assert before <= set(measured.values_list("pk", flat=True))
     assert Measurement.objects.filter(metric__key="requests.rate").count() == 10

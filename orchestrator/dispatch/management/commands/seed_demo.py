@@ -73,7 +73,6 @@ def _this_machine(member: Member) -> Host:
     host = add_local_host(member=member, name=HOST, profile=profile, python=sys.executable)
     with connect(host) as transport:
         agent = Agent(transport, python=host.python)
-        agent.install()
         facts = agent.facts()
     name = str(facts.get("hostname") or "This machine")
     save_profile(member=member, slug=HOST, name=name[:100])

@@ -23,7 +23,6 @@ class Command(BaseCommand):
             try:
                 with LocalTransport(work_dir) as transport:
                     agent = Agent(transport, python=sys.executable)
-                    agent.install()
                     agent.stop_all()
             except HostError as error:
                 self.stderr.write(f"{work_dir}: {error}")
