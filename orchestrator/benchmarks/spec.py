@@ -25,6 +25,7 @@ from orchestrator.benchmarks.limits import RoleLimits
 from orchestrator.benchmarks.words import (
     AGENT_WORDS,
     BUILD_WORDS,
+    PROCESS_WORDS,
     Stage,
     first_problem,
     words_of,
@@ -214,10 +215,10 @@ def _stages(spec: Spec) -> Iterator[Stage]:
     yield Stage(texts=tuple(build), words=BUILD_WORDS)
     started: list[str] = []
     for name, service in spec.services.items():
-        words = (*AGENT_WORDS, *words_of(started))
+        words = (*PROCESS_WORDS, *words_of(started))
         yield Stage(texts=_started(f"services.{name}", service), words=words)
         started.append(name)
-    words = (*AGENT_WORDS, *words_of(started))
+    words = (*PROCESS_WORDS, *words_of(started))
     yield Stage(texts=_started("subject", spec.subject), words=words)
     load = {name: getattr(spec.load, name) for name in REFERENCES}
     given = tuple((f"load.{name}", text) for name, text in load.items() if isinstance(text, str))

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 #: Known before a commit is built.
 BUILD_WORDS = ("python", "port", "tool", "out", "rows", "trial_dir", "tree")
-#: Known when a process of a trial is started: its own port, the address that it listens on, and the
-#: one where the load tool finds the server under test.
-AGENT_WORDS = (*BUILD_WORDS, "bind", "address")
+#: Known when a process of a trial is started, such as the address that it has to listen on.
+PROCESS_WORDS = (*BUILD_WORDS, "bind")
+#: All; `{address}` is where the load tool finds the server under test.
+AGENT_WORDS = (*PROCESS_WORDS, "address")
 #: Of each service; `{redis_host}`, `{redis_port}` (of its first process), `{redis_addresses}`.
 SERVICE_WORDS = ("host", "port", "addresses")
 

@@ -48,7 +48,8 @@ def surroundings_of(trial: Trial) -> Surroundings:
 def applied_limits(trial: Trial) -> list[AppliedLimits]:
     """Of the server, the load tool and the services, as they were read back on the host."""
     limits = trial.provenance.get("limits") or {}
-    return [_applied(process, each) for process, each in limits.items() if each]
+    order = sorted(limits, key=lambda process: (process not in _TITLES, process))
+    return [_applied(process, limits[process]) for process in order if limits[process]]
 
 
 def _applied(process: str, applied: Mapping[str, Any]) -> AppliedLimits:

@@ -72,6 +72,7 @@ WRONG = [
     ("count: 3", "count: 3\n    port: 8001", "services.app", "had by one process only"),
     ('app.py, "{port}"', "app.py", "services.app", "nothing tells it where to listen"),
     ("{redis_host}", "{app_host}", "services.app.start[3]", "not known yet"),
+    ("{redis_host}", "{address}", "services.app.start[3]", "not known yet"),
     ("{redis_host}", "{nginx_host}", "services.app.start[3]", "one of {python}"),
     ('"{redis_addresses}"', '"{redis_adresses}"', "services.app.env.REDIS", "{redis_addresses}"),
     ("  redis:\n", "  Redis:\n", "services.Redis", "pattern"),

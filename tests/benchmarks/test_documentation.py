@@ -1,0 +1,33 @@
+"""docs/definitions.md knows every field and every word of a definition, and its example is one."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from orchestrator.benchmarks.auxiliary import Service, ServiceReady
+from orchestrator.benchmarks.limits import Limits, RoleLimits
+from orchestrator.benchmarks.loads import check_loads
+from orchestrator.benchmarks.spec import Load, Ready, Spec, Subject, parse
+from orchestrator.benchmarks.words import AGENT_WORDS, SERVICE_WORDS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "model", [Spec, Subject, Ready, Service, ServiceReady, Load, Limits, RoleLimits]
+)
+def test_it_names_every_field(model: type[BaseModel]) -> None:
+    assert [name for name in model.model_fields if f"`{name}`" not in PAGE] == []
+
+
+def test_it_names_every_word() -> None:
+    words = [*AGENT_WORDS, *(f"NAME_{word}" for word in SERVICE_WORDS)]
+    assert [word for word in words if f"`{{{word}}}`" not in PAGE] == []
+
+
+def test_its_example_is_a_definition() -> None:
+    examples = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    assert len(examples) == 1
+    check_loads(parse(examples[0]))

@@ -1,0 +1,88 @@
+"""Jobs and builds while they go on: what was opened stays open, logs grow by themselves."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.services import add_local_host, save_profile
+from orchestrator.runs.models import Build, Job, Run
+from tests.browser.conftest import World
+from tests.support.factories import make_run
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def run(world: World) -> Run:
+    run = make_run(world.personas.alice, world.shas[:2])
+    Job.objects.filter(run=run).update(state="preparing", phase="building")
+    Run.objects.filter(pk=run.pk).update(state="running")
+    return run
+
+
+@pytest.fixture
+def build(run: Run) -> Build:
+    job = run.jobs.get()
+    commit = run.variants.all()[0].commit
+    return Build.objects.create(
+        job=job, host=job.host, commit=commit, log="cc one.c\n", started_at=utc_now()
+    )
+
+
+def _write(build: Build, text: str, **changes: Any) -> None:
+    log = build.log + text
+    Build.objects.filter(pk=build.pk).update(log=log, log_offset=len(log), **changes)
+
+
+def test_an_open_build_stays_open_while_its_log_grows(page: Page, build: Build) -> None:
+    page.goto(f"/runs/{build.job.run_id}/")
+    row = page.locator("details.build")
+    expect(row.locator("pre")).to_be_hidden()
+    row.locator("summary").click()
+    expect(row.locator("pre")).to_have_text("cc one.c")
+    _write(build, "cc two.c\n")
+    expect(row.locator("pre")).to_have_text("cc one.c\ncc two.c")
+    _write(build, "cc two.c\ncc three.c\n", state="done", seconds=2.0)
+    expect(row.locator("summary")).to_contain_text("done")
+    expect(row.locator("pre")).to_be_visible()
+
+
+def test_a_log_is_followed_until_its_build_ends(page: Page, build: Build) -> None:
+    page.goto(f"/runs/{build.job.run_id}/")
+    page.locator("details.build summary").click()
+    page.get_by_role("link", name="The whole log").click()
+    log = page.locator("#log")
+    expect(log.locator("pre")).to_have_text("cc one.c")
+    with page.expect_response(lambda answer: answer.status == 304):
+        pass
+    _write(build, "cc two.c\n")
+    expect(log).to_contain_text("cc two.c")
+    _write(build, "cc two.c\nld\n", state="failed", message="ld ended with 1")
+    expect(log).to_contain_text("ld ended with 1")
+    expect(log).not_to_have_attribute("hx-trigger", "every 1500ms")
+
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(2_500)
+    assert asked == []
+
+
+def test_it_asks_for_a_profile_with_the_load_from_elsewhere(page: Page, world: World) -> None:
+    profile = save_profile(member=world.personas.alice, slug="t490s", name="T490s")
+    for name in ("left", "right"):
+        host = add_local_host(
+            member=world.personas.alice, name=name, profile=profile, python="python3"
+        )
+        Host.objects.filter(pk=host.pk).update(data_address="10.9.0.1", tags=["load"])
+    page.goto("/runs/new")
+    page.get_by_label("Contender", exact=True).fill("main")
+    page.get_by_label("any T490s").check()
+    page.get_by_text("Several hosts in one job").click()
+    page.get_by_label("Load from").select_option("tag:load")
+    expect(page.locator("#plan")).to_contain_text("of machine time")
+    expect(page.locator("#plan")).to_contain_text("subject does not use {bind}")
+    page.get_by_role("button", name="Start run").click()
+    expect(page.locator(".roles")).to_contain_text("target any T490s generator any tagged load")
