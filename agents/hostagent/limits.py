@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Optional
 
 from . import cgroups
 from .errors import AgentError
 from .hierarchies import Place, find
+from .plan import Limits
 
 try:
     import resource
@@ -23,16 +23,6 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 _CONTROLLER = {"cpus": "cpuset", "cpu_quota": "cpu", "memory_bytes": "memory"}
-
-
-@dataclass(frozen=True)
-class Limits:
-    """None = no limit. `cpu_quota` is in CPUs: 0.5 is half of one."""
-
-    cpus: Optional[tuple[int, ...]] = None
-    cpu_quota: Optional[float] = None
-    memory_bytes: Optional[int] = None
-    open_files: Optional[int] = None
 
 
 NONE = Limits()
@@ -169,7 +159,7 @@ def _without(name: str, why: str = "no control group can be made here") -> str:
     instead = {
         "cpus": "an affinity is used instead",
         "cpu_quota": "there is no other way to hold a quota",
-        "memory_bytes": "a limit of the address space (RLIMIT_AS) is used instead, which is near",
+        "memory_bytes": "a limit of the address space (RLIMIT_AS) is used instead, which is close",
     }
     return f"{why}: {instead[name]}"
 

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Optional
 
 from .errors import AgentError, BadPlan
-from .limits import Limits
 from .node import Node
 from .paths import below, build_dir, checked_id, repository
-from .plan import Build, Host, Load, Plan, Ready, Server, Service, Tool, Trial
+from .plan import Build, Host, Limits, Load, Plan, Ready, Server, Service, Tool, Trial
 from .protocol import SCHEMA
 
 _SECRET = re.compile(r"[0-9a-f]{64}\Z")
@@ -119,16 +118,16 @@ def _service(node: Node, labels: tuple[str, ...]) -> Service:
     service = Service(
         name=node["name"].text(),
         on=_label(node["on"], labels),
-        count=node["count"].whole(),
+        processes=node["count"].whole(),
         argv=node["argv"].texts(),
         env=node["env"].mapping(),
         limits=_limits(node["limits"]),
         port=node["port"].optional(Node.whole),
         ready=_ready(node["ready"], node["ready"]["path"].optional(Node.text)),
     )
-    if service.count < 1:
+    if service.processes < 1:
         raise node["count"].wrong("1 or more")
-    if service.count > 1 and service.port is not None:
+    if service.processes > 1 and service.port is not None:
         raise node["port"].wrong("null, as there are several processes")
     return service
 

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Optional
 
@@ -53,7 +52,6 @@ class Child:
         stdout: IO[Any],
         stderr: IO[Any],
         limits: Limits = NONE,
-        cpus: Optional[Sequence[int]] = None,
         name: str = "",
         adopts: bool = True,
     ) -> None:
@@ -63,8 +61,6 @@ class Child:
         `adopts`: processes that left their parent behind are taken for this child's. Of the
         children that run at one time, one may adopt. `name` is what messages call it.
         """
-        if cpus is not None:
-            limits = replace(limits, cpus=tuple(cpus))
         self.name = name or Path(argv[0]).name
         self._confinement = confine(limits)
         try:

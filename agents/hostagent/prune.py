@@ -117,7 +117,8 @@ def _times(file: Path) -> tuple[float, float]:
 
 def _runs_us(path: Path) -> bool:
     """The agent that is at work now."""
-    return path.parent.name == "agents" and str(path) in __file__
+    # Both the file and what it unpacked itself to.
+    return path.parent.name == "agents" and str(path.with_suffix("")) in __file__
 
 
 def _remove(path: Path) -> bool:

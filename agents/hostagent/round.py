@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import time
 import traceback
+from collections.abc import Iterator
 from typing import Optional
 
 from . import builds
@@ -12,15 +14,46 @@ from .contact import Contact
 from .errors import Aborted, AgentError, BuildFailed, TrialFailed
 from .follower import follow
 from .journal import Journal
+from .leftovers import end_leftovers
 from .paths import StepDir
 from .plan import Build, Plan, Trial
-from .processes import kill_descendants
+from .processes import adopt_orphans, kill_descendants
 from .stage import Stage
 from .trials import run_trial
+from .tuning import tuned
 
 
 def carry_out(step: StepDir, plan: Plan, journal: Journal) -> None:
-    """Do this host's part of the plan; Aborted where it cannot be done to its end."""
+    """Do this host's part of the plan; Aborted where it cannot be done to its end.
+
+    However it ends, nothing that it started is left, and the host is tuned as it was before.
+    """
+    adopt_orphans()
+    end_leftovers(step.root)
+    try:
+        with _tuning(step, plan, journal):
+            _work(step, plan, journal)
+    finally:
+        kill_descendants()
+
+
+@contextlib.contextmanager
+def _tuning(step: StepDir, plan: Plan, journal: Journal) -> Iterator[None]:
+    if not plan.tuning:
+        yield
+        return
+    try:
+        with tuned(step.root, plan.tuning) as said:
+            journal.append("tuned", applied=said["applied"], refused=said["refused"])
+            try:
+                yield
+            finally:
+                kill_descendants()
+    finally:
+        journal.append("untuned")
+
+
+def _work(step: StepDir, plan: Plan, journal: Journal) -> None:
     contact = Contact(step, plan.silence_s)
     broken: dict[str, BuildFailed] = {}
     if plan.is_lead:

@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 import time
-import traceback
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -100,8 +99,8 @@ def _become_supervisor(step: StepDir, plan: Plan, hold: Hold, tell: int) -> None
         _close_others({*hold.fds, tell})
         supervisor.run(step, plan, ready)
         hold.release()
-    except BaseException:
-        traceback.print_exc()
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
     finally:
         sys.stderr.flush()
         os._exit(0)

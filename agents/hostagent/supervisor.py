@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
-import traceback
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable
 from importlib import import_module
 
 from . import lock
 from .errors import Aborted, Busy
 from .files import write_bytes
 from .journal import Journal
-from .leftovers import end_leftovers
 from .paths import StepDir, host_lock
 from .plan import Plan
-from .processes import adopt_orphans, kill_descendants
-from .tuning import tuned
 
 
 class Hold:
@@ -55,47 +51,20 @@ def run(step: StepDir, plan: Plan, ready: Callable[[], None]) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     journal = Journal(step.journal)
     try:
-        adopt_orphans()
-        end_leftovers(step.root)
         write_bytes(step.pid_file, str(os.getpid()).encode())
         ready()
         journal.append("supervisor_started", pid=os.getpid())
-        _carry_out(step, plan, journal)
+        if not plan.is_empty:
+            # Most of the agent, and loaded only now: `start` has its answer already.
+            import_module(f"{__package__}.round").carry_out(step, plan, journal)
         journal.append("round_done")
     except Aborted as abort:
-        _end(journal, abort.code, abort.message)
+        journal.append("aborted", reason=abort.message, code=abort.code)
     except Exception as error:
-        traceback.print_exc()
-        _end(journal, "internal", f"{type(error).__name__}: {error}")
+        sys.excepthook(type(error), error, error.__traceback__)
+        journal.append("aborted", reason=f"{type(error).__name__}: {error}", code="internal")
     finally:
-        kill_descendants()
         journal.close()
-
-
-def _carry_out(step: StepDir, plan: Plan, journal: Journal) -> None:
-    with _tuning(step, plan, journal):
-        if plan.builds or plan.trials or len(plan.hosts) > 1:
-            # Loaded only where there is something to do.
-            import_module(f"{__package__}.round").carry_out(step, plan, journal)
-
-
-@contextlib.contextmanager
-def _tuning(step: StepDir, plan: Plan, journal: Journal) -> Iterator[None]:
-    if not plan.tuning:
-        yield
-        return
-    with tuned(step.root, plan.tuning) as said:
-        journal.append("tuned", applied=said["applied"], refused=said["refused"])
-        try:
-            yield
-        finally:
-            kill_descendants()
-    journal.append("untuned")
-
-
-def _end(journal: Journal, code: str, reason: str) -> None:
-    kill_descendants()
-    journal.append("aborted", reason=reason, code=code)
 
 
 def _stopped(_number: int, _frame: object) -> None:

@@ -3,6 +3,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
 
@@ -25,6 +26,29 @@ def test_it_runs_from_anywhere_without_site_packages(tmp_path: Path) -> None:
     argv = [sys.executable, "-I", "-S", "-W", "error", "agent.pyz", "--root", "work", "has", "a"]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ('{"present": {"a": false}}\n', "")
+
+
+def test_it_unpacks_itself_once_and_works_where_it_cannot(tmp_path: Path) -> None:
+    agent = tmp_path / "agent.pyz"
+    agent.write_bytes(build_bundle().content)
+    argv = [sys.executable, str(agent), "--root", "work", "has", "a"]
+
+    def answer() -> str:
+        return subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True).stdout
+
+    def unpacked() -> list[str]:
+        return [path.name for path in tmp_path.iterdir() if path != agent]
+
+    with ThreadPoolExecutor() as pool:
+        answers = {call.result() for call in [pool.submit(answer) for _ in range(4)]}
+    assert answers == {'{"present": {"a": false}}\n'}
+    assert unpacked() == ["agent"]
+    (tmp_path / "agent/hostagent/cli.py").write_text("main = lambda: print('from the folder')")
+    assert answer() == "from the folder\n"
+    shutil.rmtree(tmp_path / "agent")
+    (tmp_path / "agent").write_text("in the way")
+    assert answer() == '{"present": {"a": false}}\n'
+    assert unpacked() == ["agent"]
 
 
 def test_it_is_written_in_the_python_of_3_9() -> None:

@@ -129,7 +129,7 @@ def test_it_ends_what_a_killed_supervisor_left_before_the_next_step(host: AgentH
     os.kill(step.pid, signal.SIGKILL)
     await_gone([step.pid])
     assert any(map(is_running, pids))
-    host.run_round(a_plan(job="j2", builds=[]))
+    host.run_round(a_plan(job="j2"))
     assert not any(map(is_running, pids))
 
 

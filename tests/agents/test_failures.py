@@ -85,7 +85,7 @@ def test_it_gives_up_on_a_server_that_never_answers(host: AgentHost) -> None:
 
 
 def test_it_tells_a_wrong_body_from_the_right_one(host: AgentHost) -> None:
-    ready = {"path": "/hello", "status": 200, "body": "Good day", "timeout_s": 0.3}
+    ready = {"path": "/hello", "status": 200, "body": "Good day", "timeout_s": 2}
     failed = fail(host, ready=ready)
     assert failed["code"] == "wrong_answer"
     assert "Hello, World!" in failed["message"]
@@ -93,7 +93,7 @@ def test_it_tells_a_wrong_body_from_the_right_one(host: AgentHost) -> None:
 
 
 def test_it_tells_a_wrong_status_from_the_right_one(host: AgentHost) -> None:
-    failed = fail(host, ready={"path": "/", "status": 204, "body": None, "timeout_s": 0.3})
+    failed = fail(host, ready={"path": "/", "status": 204, "body": None, "timeout_s": 2})
     assert failed["code"] == "wrong_answer"
     assert "200 instead of 204" in failed["message"]
 

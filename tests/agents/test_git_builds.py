@@ -108,11 +108,11 @@ def test_it_takes_a_git_that_is_too_old_for_none(
     assert host.verb("commits", PROJECT, ABSENT)["git"] is False
 
 
-@pytest.mark.parametrize("words", [("..", ABSENT), (PROJECT, "main"), (PROJECT, "--upload-pack")])
+@pytest.mark.parametrize("words", [("..", ABSENT), (PROJECT, "main"), (PROJECT, "HEAD~1")])
 def test_it_refuses_names_that_are_no_project_or_commit(
     host: AgentHost, words: tuple[str, str]
 ) -> None:
-    assert host.verb("commits", "--", *words)["error"]["code"] == "bad_argument"
+    assert host.verb("commits", *words)["error"]["code"] == "bad_argument"
 
 
 def test_it_says_why_a_bundle_cannot_be_taken_in(host: AgentHost, origin: Origin) -> None:
