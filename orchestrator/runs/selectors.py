@@ -1,5 +1,7 @@
 """Reads of runs, their progress, and schedules."""
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -27,7 +29,7 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunProgress:
-    """How far a run is: its jobs work side by side, so the slowest one counts."""
+    """How far a run is. Its hosts work side by side, so the one with most to do counts."""
 
     run: Run
     jobs: tuple[JobProgress, ...]
@@ -102,16 +104,24 @@ def progress_of(run: Run) -> RunProgress:
         [job.current_trial for job in jobs if job.current_trial]
     )
     parts = tuple(_job_progress(job, current.get(job.current_trial)) for job in jobs)
-    waiting = [part.seconds_left for part in parts if part.seconds_left is not None]
     active = [part.job.phase for part in parts if part.job.state not in JOB_ENDED]
     return RunProgress(
         run=run,
         jobs=parts,
         trials_total=sum(part.trials_total for part in parts),
         trials_done=sum(part.trials_done for part in parts),
-        seconds_left=max(waiting) if waiting and run.state not in RUN_ENDED else None,
+        seconds_left=None if run.state in RUN_ENDED else _longest_s(parts),
         phase=next((phase for phase in active if phase), run.state),
     )
+
+
+def _longest_s(parts: Iterable[JobProgress]) -> float | None:
+    """Jobs of one host follow each other; of those that have none yet, each may get its own."""
+    left: dict[UUID, float] = defaultdict(float)
+    for part in parts:
+        if part.seconds_left is not None:
+            left[part.job.host_id or part.job.pk] += part.seconds_left
+    return max(left.values(), default=None)
 
 
 def schedules_of(member: Member) -> QuerySet[Schedule]:

@@ -1,0 +1,66 @@
+"""How long a run still takes, where it has several jobs."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.runs.models import Run
+from orchestrator.runs.selectors import progress_of
+from tests.support.factories import (
+    DEFINITION,
+    Personas,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+
+#: Two cases, each so long that it is a job of its own.
+LONG = DEFINITION.replace("connections: [4]", "connections: [4, 8]").replace(
+    "duration_s: 0.6", "duration_s: 100"
+)
+#: Warm-up, load and the overhead of a trial; two commits in five rounds.
+CASE_S = (0.2 + 100 + 1.0) * 2 * 5
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def shas(personas: Personas, settings: Any, tmp_path: Path) -> list[str]:
+    settings.ALLOW_LOCAL_REPOSITORIES = True
+    settings.DATA_DIR = tmp_path / "data"
+    project, shas = make_project(personas.alice, tmp_path / "repository")
+    make_definition(personas.alice, project, source=LONG)
+    make_local_host(personas.alice)
+    make_local_host(personas.alice, "there")
+    return shas[:2]
+
+
+def left_s(run: Run) -> float | None:
+    return progress_of(run).seconds_left
+
+
+def test_jobs_of_one_host_follow_each_other(personas: Personas, shas: list[str]) -> None:
+    run = make_run(personas.alice, shas)
+    assert run.jobs.count() == 2
+    assert left_s(run) == pytest.approx(2 * CASE_S)
+    run.jobs.filter(pk=run.jobs.all()[0].pk).update(state="finished")
+    assert left_s(run) == pytest.approx(CASE_S)
+
+
+def test_hosts_work_side_by_side(personas: Personas, shas: list[str]) -> None:
+    assert left_s(make_run(personas.alice, shas, hosts=("here", "there"))) == pytest.approx(
+        2 * CASE_S
+    )
+
+
+def test_jobs_without_a_host_may_each_get_one(personas: Personas, shas: list[str]) -> None:
+    assert left_s(make_run(personas.alice, shas, hosts=("profile:any",))) == pytest.approx(CASE_S)
+
+
+def test_an_ended_run_takes_no_more(personas: Personas, shas: list[str]) -> None:
+    run = make_run(personas.alice, shas)
+    run.jobs.update(state="cancelled")
+    run.state = "cancelled"
+    assert left_s(run) is None
