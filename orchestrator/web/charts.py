@@ -117,11 +117,16 @@ def history_chart(history: History, urls: Sequence[str | None]) -> dict[str, Any
             _history_point(point, history.unit, scale, url)
             for point, url in zip(history.points, urls, strict=True)
         ],
-        "changes": [
-            {"before": each.before, "label": ", ".join(fact_title(name) for name in each.changed)}
-            for each in history.changes
-        ],
+        "changes": _history_changes(history),
     }
+
+
+def _history_changes(history: History) -> list[dict[str, Any]]:
+    """One mark before each point at which the host was not the same any more."""
+    facts: dict[int, dict[str, None]] = {}
+    for each in history.changes:
+        facts.setdefault(each.before, {}).update(dict.fromkeys(map(fact_title, each.changed)))
+    return [{"before": place, "label": ", ".join(names)} for place, names in facts.items()]
 
 
 def _history_point(point: HistoryPoint, unit: str, scale: float, url: str | None) -> dict[str, Any]:

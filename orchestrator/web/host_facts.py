@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from orchestrator.core.units import format_bytes, format_duration
@@ -17,9 +17,10 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Memory and disk": ("memory*", "swap*", "disk*"),
     "System": (
         "system", "os_name", "os_version", "kernel", "hostname", "virtualisation", "container",
-        "clock_source", "boot_id", "uptime_s", "load",
+        "clock_source", "time", "boot_id", "uptime_s", "load",
     ),
     "Power": ("power*", "battery*"),
+    "Limits and tuning": ("limits*", "tuning*"),
     "Programs": ("python", "python_path", "tools", "languages"),
 }  # fmt: skip
 REST = "Other"
@@ -30,8 +31,8 @@ _TITLES = {
     "clock_base_mhz": "base clock", "clock_min_mhz": "lowest clock",
     "clock_max_mhz": "highest clock",
     "memory_bytes": "memory", "uptime_s": "up since boot", "smt": "SMT", "boot_id": "boot",
-    "machine": "architecture", "load": "load average", "os": "operating system",
-    "base_clock_mhz": "base clock", "boost_clock_mhz": "boost clock",
+    "time": "its clock", "machine": "architecture", "load": "load average",
+    "os": "operating system", "base_clock_mhz": "base clock", "boost_clock_mhz": "boost clock",
 }  # fmt: skip
 
 
@@ -121,30 +122,36 @@ def _number(name: str, value: float) -> str:
         return f"{value:.0f} MHz"
     if name.endswith("_s"):
         return format_duration(value)
+    if name == "time":
+        return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d %H:%M:%S} UTC"
     if name.endswith("_c") or name.startswith("temperature"):
         return f"{value:.0f} °C"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _rows(name: str, value: Any, why: Mapping[str, Any]) -> Iterator[FactRow]:
     if value is None:
         yield FactRow(title=fact_title(name), value=None, why=str(why.get(name, "")))
     elif name in {"tools", "languages"} and isinstance(value, Mapping):
-        for tool, found in value.items():
-            yield _program(str(tool), found)
+        yield from _programs(value, why)
     else:
         yield FactRow(title=fact_title(name), value=fact_value(name, value))
 
 
-def _program(name: str, found: Any) -> FactRow:
-    """`found` is a version, or {"path", "version", …}; None where there is no such program."""
-    if found is None:
-        return FactRow(title=name, value=None, why="not found on the PATH")
-    if isinstance(found, Mapping):
-        version = found.get("version") or "version unknown"
-        where = f" at {found['path']}" if found.get("path") else ""
-        return FactRow(title=name, value=f"{version}{where}")
-    return FactRow(title=name, value=str(found))
+def _programs(programs: Mapping[str, Any], why: Mapping[str, Any]) -> Iterator[FactRow]:
+    """One row for each program that is there, and one for all that are not."""
+    for name, found in sorted(programs.items()):
+        if isinstance(found, Mapping):
+            version = found.get("version") or "version unknown"
+            where = f" at {found['path']}" if found.get("path") else ""
+            yield FactRow(title=name, value=f"{version}{where}")
+        elif found is not None or name in why:
+            yield FactRow(title=name, value=found and str(found), why=str(why.get(name, "")))
+    missing = [
+        name for name, found in sorted(programs.items()) if found is None and name not in why
+    ]
+    if missing:
+        yield FactRow(title="not found", value=", ".join(missing))
 
 
 def _group_of(name: str) -> str:

@@ -73,6 +73,7 @@ const epochs = {
     ctx.strokeStyle = ctx.fillStyle = colour("--warn");
     ctx.setLineDash([5, 4]);
     ctx.textAlign = "right";
+    ctx.textBaseline = "bottom";
     for (const { before, label } of data.changes) {
       const place = (x.getPixelForValue(before - 1) + x.getPixelForValue(before)) / 2;
       ctx.beginPath();

@@ -225,6 +225,7 @@ def test_it_shows_facts_in_groups_and_why_one_is_unknown(world: World, alice: Cl
     assert "&lt;b&gt;bold&lt;/b&gt;" in page
     titles = [group.title for group in fact_groups(facts)]
     assert titles == ["Processor", "Memory and disk", "Programs", "Other"]
+    assert "<dt>not found</dt><dd>ghz</dd>" in page
 
 
 def test_it_shows_how_a_host_changed_and_where_it_is_not_its_profile(
@@ -251,7 +252,7 @@ def test_the_history_marks_where_the_host_changed(world: World, alice: Client) -
     page = alice.get(address)
     marks = [{"before": place, "label": "memory"} for place in (1, 2)]
     assert page.context["chart"]["changes"] == marks
-    assert page.content.decode().count("The host changed") == 2
+    assert page.content.decode().count("The host changed:") == 2
     assert "memory <code>8.00 GiB</code> → <code>16.0 GiB</code>" in page.content.decode()
 
 

@@ -83,6 +83,7 @@ def host_page(
         "golden": status,
         "snapshot": snapshot,
         "groups": fact_groups(snapshot.facts) if snapshot else [],
+        "tunable": snapshot.facts.get("tuning_available") if snapshot else None,
         "contradictions": [shown_contradiction(each) for each in contradictions_of(found)],
         "changes": [shown_change(each.at, each.changed) for each in changes_of(found).reverse()],
         "jobs": jobs_on(found)[:LATEST_JOBS],
