@@ -25,7 +25,6 @@ from .proctable import HAS_PROC, family
 from .system import marked, of_tree, snapshot
 from .usage import Usage
 
-DETACHED: dict[str, Any] = {"start_new_session": True}
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 #: Our own direct children; whoever else has us for a parent is an orphan.

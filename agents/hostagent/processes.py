@@ -1,6 +1,6 @@
 """Child processes that never outlive us, by this system's means: posix.py or windows_child.py.
 
-Both offer `Child`, `adopt_orphans`, `kill_descendants`, `kill_marked` and DETACHED. What a
+Both offer `Child`, `adopt_orphans`, `kill_descendants` and `kill_marked`. What a
 supervisor that was killed leaves behind carries MARK in its environment.
 """
 
@@ -18,8 +18,6 @@ else:
 
 #: Names the step directory in the environment of everything that a supervisor starts.
 MARK = "PITWALL_STEP"
-#: For subprocess.Popen: a process that goes on when we and our connection end.
-DETACHED = _this.DETACHED
 
 Child = _this.Child
 adopt_orphans = _this.adopt_orphans

@@ -7,11 +7,12 @@ import os
 import sys
 import time
 from argparse import Namespace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from . import lock, supervisor
-from .errors import AgentError, Unsupported
+from .errors import AgentError
 from .files import tail_text
 from .paths import StepDir
 from .plan import Plan
@@ -34,6 +35,9 @@ def start(root: Path, options: Namespace) -> dict[str, Any]:
         if step.pid_file.exists():  # another start came and went
             return _already(step)
         step.contact.touch()
+        if not hasattr(os, "fork"):
+            hold.release()
+            return _leave_program_behind(step)
         return {"pid": _leave_behind(step, plan, hold)}
     finally:
         hold.release()
@@ -49,8 +53,6 @@ def supervise(root: Path, options: Namespace) -> None:
 
 
 def _step(root: Path, options: Namespace) -> StepDir:
-    if os.name != "posix":
-        raise Unsupported("this agent can run jobs on Linux and macOS only")
     return StepDir(root, options.job, options.step)
 
 
@@ -85,6 +87,13 @@ def _leave_behind(step: StepDir, plan: Plan, hold: Hold) -> int:
         if pipe.read():
             return pid
     raise _not_started(step)
+
+
+def _leave_program_behind(step: StepDir) -> dict[str, Any]:
+    pid = import_module(f"{__package__}.detach").leave_behind(step)
+    if pid is None:
+        raise _not_started(step)
+    return {"pid": pid}
 
 
 def _become_supervisor(step: StepDir, plan: Plan, hold: Hold, tell: int) -> None:

@@ -40,7 +40,7 @@ def _end_supervisor(step: StepDir) -> bool:
     while lock.is_held(step.lock) and time.monotonic() < deadline:
         time.sleep(0.02)
     if lock.is_held(step.lock):
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))  # Windows: either ends it at once
     return True
 
 

@@ -48,7 +48,8 @@ def run(step: StepDir, plan: Plan, ready: Callable[[], None]) -> None:
     """Carry out the step; the caller has its Hold. `ready` is called once others can see us."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stopped)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    if hasattr(signal, "SIGHUP"):  # Windows has none
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     journal = Journal(step.journal)
     try:
         write_bytes(step.pid_file, str(os.getpid()).encode())

@@ -19,8 +19,6 @@ from .windows import of_tree
 from .windows_api import LIMIT_AFFINITY, Job, resume
 from .windows_types import Accounting
 
-#: DETACHED_PROCESS and CREATE_NEW_PROCESS_GROUP.
-DETACHED: dict[str, Any] = {"creationflags": 0x8 | 0x200}
 #: CREATE_SUSPENDED, CREATE_NEW_PROCESS_GROUP and CREATE_NO_WINDOW.
 _CHILD = 0x4 | 0x200 | 0x08000000
 _FULL_RATE = 10_000
