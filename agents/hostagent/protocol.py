@@ -31,7 +31,8 @@ tuning that a supervisor which is no more left behind.
     start JOB STEP                  leaves a detached supervisor behind: {"pid": 123}; starting a step
                                     that was started before changes nothing: {"pid":…, "already": true};
                                     {"error": {"code": "busy"}} where another step holds host.lock
-    status JOB STEP --offset N      {"alive": bool, "offset": M, "events": [...], "started": bool}
+    status JOB STEP --offset N      {"alive": bool, "offset": M, "events": [...], "started": bool,
+                                    "now": unix seconds by the host's clock}
                                     events appended at or after byte N; partial last line is left for later;
                                     "started" is false where no supervisor ever ran for this step
     log JOB STEP COMMIT --offset N  {"offset": M, "text": "..."}: that step's build log from byte N,

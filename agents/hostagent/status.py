@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import time
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ def status(root: Path, options: Namespace) -> dict[str, Any]:
     return {
         "alive": alive,
         "started": step.pid_file.exists(),
+        "now": time.time(),
         "offset": offset,
         "events": events,
     }

@@ -1,7 +1,7 @@
 """What is kept of builds: one row a commit, host and job, with the log as far as it was read."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.db.models import F, Value
@@ -18,7 +18,7 @@ LOG_LIMIT = 2_000_000
 _CUT = "\n… the rest of this log was not kept\n"
 
 
-def note_started(job: Job, site: Site, event: Mapping[str, Any]) -> None:
+def note_started(job: Job, site: Site, event: Mapping[str, Any], at: datetime) -> None:
     """A build began. Each later round finds it in the cache and says the same again."""
     if _row(job, site, event).exists():
         return
@@ -26,7 +26,7 @@ def note_started(job: Job, site: Site, event: Mapping[str, Any]) -> None:
         job=job,
         host=site.host,
         commit=_commit(job, event),
-        started_at=datetime.fromtimestamp(float(event["t"]), UTC),
+        started_at=at,
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -18,16 +18,26 @@ from orchestrator.runs import turns
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState
 
+CLOCK_TOLERANCE_S = 2.0
 FILE_LIMIT_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where events come from: the host, and the folder of the step's trials there."""
+    """Where events come from: the host, and the folder of the step's trials there.
+
+    `ahead_s`: how far the host's clock is ahead of ours. Small differences are the way of the
+    answer and are left alone.
+    """
 
     site: Site
     folder: str
     late: bool
+    ahead_s: float
+
+    def instant(self, event: Mapping[str, Any]) -> datetime:
+        """When an event happened, by our clock."""
+        return datetime.fromtimestamp(float(event["t"]) - self.ahead_s, UTC)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,7 +62,12 @@ def take_in(job: Job, site: Site, status: Mapping[str, Any], *, late: bool = Fal
     """
     seen = Seen()
     step = step_id(job, back=1 if late else 0)
-    source = Source(site=site, folder=f"jobs/{job.pk}/{step}/trials", late=late)
+    source = Source(
+        site=site,
+        folder=f"jobs/{job.pk}/{step}/trials",
+        late=late,
+        ahead_s=_ahead_s(float(status["now"])),
+    )
     for event in status["events"]:
         _HANDLERS.get(str(event.get("event")), _ignore)(job, source, event, seen)
     return seen
@@ -71,22 +86,27 @@ def failed_trials(job: Job) -> list[FailedTrial]:
     ]
 
 
-def _trial_started(job: Job, _: Source, event: Mapping[str, Any], seen: Seen) -> None:
+def _ahead_s(host_now: float) -> float:
+    ahead = host_now - utc_now().timestamp()
+    return ahead if abs(ahead) > CLOCK_TOLERANCE_S else 0.0
+
+
+def _trial_started(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
     trial_id = UUID(str(event["trial"]))
-    started = datetime.fromtimestamp(float(event["t"]), UTC)
+    started = source.instant(event)
     Trial.objects.filter(pk=trial_id, job=job, state=TrialState.PLANNED).update(started_at=started)
     seen.changes["current_trial"] = trial_id
 
 
-def _phase(_job: Job, _: Source, event: Mapping[str, Any], seen: Seen) -> None:
+def _phase(_job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
     seen.changes["phase"] = str(event["phase"])[:60]
-    ends_at = float(event["t"]) + float(event.get("quiet_s") or 0)
-    seen.quiet_s = max(0.0, ends_at - utc_now().timestamp())
+    ends_at = source.instant(event) + timedelta(seconds=float(event.get("quiet_s") or 0))
+    seen.quiet_s = max(0.0, (ends_at - utc_now()).total_seconds())
 
 
 def _build_started(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
     seen.changes["phase"] = f"building {str(event['commit'])[:10]}"
-    builds.note_started(job, source.site, event)
+    builds.note_started(job, source.site, event, source.instant(event))
 
 
 def _build_done(job: Job, source: Source, event: Mapping[str, Any], _: Seen) -> None:
@@ -105,7 +125,13 @@ def _trial_done(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) 
     trial = _planned(job, event)
     seen.quiet_s = 0.0
     if trial is not None:
-        store_trial(trial=trial, job=job, files=_files(source, trial), late=source.late)
+        store_trial(
+            trial=trial,
+            job=job,
+            files=_files(source, trial),
+            late=source.late,
+            clock_ahead_s=source.ahead_s,
+        )
         # Fetching may take a while: the turn must not run out under it.
         turns.change(job)
 

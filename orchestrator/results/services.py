@@ -17,10 +17,18 @@ from orchestrator.runs.states import TrialState
 from orchestrator.stats import histogram as stats_histogram
 
 
-def store_trial(*, trial: Trial, job: Job, files: Mapping[str, bytes], late: bool = False) -> bool:
+def store_trial(
+    *,
+    trial: Trial,
+    job: Job,
+    files: Mapping[str, bytes],
+    late: bool = False,
+    clock_ahead_s: float = 0.0,
+) -> bool:
     """Takes in a finished trial: readings, distributions, raw files, provenance.
 
-    `late`: it arrives after its attempt was given up. False where it was taken in before: the
+    `late`: it arrives after its attempt was given up. `clock_ahead_s`: how far the host's clock is
+    ahead of ours; the trial's times are told by ours. False where it was taken in before: the
     guarded UPDATE of the trial decides, so that a result fetched twice is stored once. Output that
     cannot be read fails the trial; the files are kept.
     """
@@ -39,9 +47,13 @@ def store_trial(*, trial: Trial, job: Job, files: Mapping[str, bytes], late: boo
             state=TrialState.MEASURED,
             validity=reading.validity.level,
             reasons=[f"{each.code}: {each.message}" for each in reading.validity.reasons],
-            started_at=_instant(result.get("started_at")),
-            ended_at=_instant(result.get("ended_at")),
-            provenance=_provenance(job, trial, result, late=late),
+            started_at=_instant(result.get("started_at"), clock_ahead_s),
+            ended_at=_instant(result.get("ended_at"), clock_ahead_s),
+            provenance={
+                **_provenance(job, trial, result),
+                "late": late,
+                "clock_ahead_s": clock_ahead_s,
+            },
         ):
             return False
         _store_readings(trial, reading)
@@ -124,7 +136,6 @@ def _provenance(job: Job, trial: Trial, result: dict[str, Any], *, late: bool) -
         "definition": str(job.run.definition_id),
         "definition_digest": job.run.definition.digest,
         "hosts": {place.role: place.host.name for place in job.placements.all() if place.host},
-        "late": late,
         "host_snapshot": job.snapshot_id,
         "host_fingerprint": job.snapshot.fingerprint if job.snapshot else None,
         "design_seed": job.run.seed,
@@ -132,5 +143,5 @@ def _provenance(job: Job, trial: Trial, result: dict[str, Any], *, late: bool) -
     }
 
 
-def _instant(value: object) -> datetime | None:
-    return datetime.fromtimestamp(value, UTC) if isinstance(value, int | float) else None
+def _instant(value: object, ahead_s: float) -> datetime | None:
+    return datetime.fromtimestamp(value - ahead_s, UTC) if isinstance(value, int | float) else None
