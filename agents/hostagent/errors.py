@@ -1,7 +1,7 @@
 """Everything that can go wrong on a host, as the agent tells it.
 
 AgentError(code, message)
-├── BadArgument, BadPlan, Unsupported       the caller asked for something that cannot be done
+├── BadArgument, BadPlan                    the caller asked for something that cannot be done
 ├── Busy                                    another step holds this work directory
 ├── TrialFailed(code, message, output)      one trial is over; the next one goes on
 ├── BuildFailed(message, output)            one build is over; its trials fail, others go on
@@ -26,10 +26,6 @@ class BadArgument(AgentError):
 
 class BadPlan(AgentError):
     code = "bad_plan"
-
-
-class Unsupported(AgentError):
-    code = "unsupported"
 
 
 class Busy(AgentError):

@@ -63,7 +63,6 @@ def gather(root: Optional[Path] = None) -> dict[str, Any]:
     `root` is the work directory: whose disk is told, and which keeps what programs said before.
     """
     read = system.facts()
-    found, silent = programs.survey(root)
     mechanism, available = limits.available()
     facts: dict[str, Any] = {
         "system": platform.system(),
@@ -80,7 +79,7 @@ def gather(root: Optional[Path] = None) -> dict[str, Any]:
         "limits_mechanism": mechanism,
         "limits_available": available,
         "tuning_available": tuning.available(),
-        **found,
+        **programs.survey(root),
     }
     facts["os_name"] = facts["os_name"] or facts["system"]
     unknown = [name for name, value in facts.items() if value is None]
@@ -88,7 +87,7 @@ def gather(root: Optional[Path] = None) -> dict[str, Any]:
     static = static_facts(facts)
     return {
         **facts,
-        "reasons": {**why, **silent},
+        "reasons": why,
         "static": static,
         "fingerprint": fingerprint(static),
     }

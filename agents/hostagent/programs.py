@@ -103,10 +103,11 @@ def version_in(text: str) -> Optional[str]:
     return found.group() if found else None
 
 
-def survey(root: Optional[Path]) -> tuple[dict[str, Any], dict[str, str]]:
-    """{"tools": …, "languages": …} by name, and reasons; answers are kept below `root`.
+def survey(root: Optional[Path]) -> dict[str, Any]:
+    """{"tools": …, "languages": …} by name; answers are kept below `root`.
 
-    A program is {"path", "version", "sha256"}; None where it is not on the PATH.
+    A program is {"path", "version", "sha256"}, with a "reason" where it did not tell its version;
+    None where it is not on the PATH.
     """
     arguments = {**NEEDED, **SERVERS, **LANGUAGES, **PYTHONS}
     paths = {name: path for name in arguments if (path := shutil.which(name))}
@@ -117,18 +118,19 @@ def survey(root: Optional[Path]) -> tuple[dict[str, Any], dict[str, str]]:
     if asked:
         _keep(root, told)
     shown = {name: _shown(program) for name, program in told.items()}
-    silent = [name for name, program in shown.items() if program["version"] is None]
     return {
         "tools": {name: shown.get(name) for name in (*NEEDED, *SERVERS)},
         "languages": {
             **{name: shown.get(name) for name in LANGUAGES},
-            **{name: shown[name] for name in PYTHONS if name in shown and name not in silent},
+            **{name: shown[name] for name in PYTHONS if name in told and told[name]["version"]},
         },
-    }, {name: f"{name} is there but did not tell its version" for name in silent}
+    }
 
 
 def _shown(program: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: program[name] or None for name in ("path", "version", "sha256")}
+    shown = {name: program[name] or None for name in ("path", "version", "sha256")}
+    why = "it did not answer in time" if program["version"] is None else "it told no version"
+    return shown if shown["version"] else {**shown, "reason": why}
 
 
 def _ask(paths: Mapping[str, str], arguments: Mapping[str, str]) -> dict[str, dict[str, Any]]:
