@@ -124,7 +124,7 @@ def _store_files(trial: Trial, files: Mapping[str, bytes]) -> None:
     )
 
 
-def _provenance(job: Job, trial: Trial, result: dict[str, Any], *, late: bool) -> dict[str, Any]:
+def _provenance(job: Job, trial: Trial, result: dict[str, Any]) -> dict[str, Any]:
     """What the trial was made of. Larger parts (samples) stay in the raw result.json."""
     kept = (
         "argv", "tool", "server_argv", "port", "rc", "signal", "wall_s", "load_started_at",
