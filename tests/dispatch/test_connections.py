@@ -1,0 +1,88 @@
+"""Connections are kept open between uses, by one user at a time."""
+
+import pytest
+
+from orchestrator.core.errors import UnreachableError
+from orchestrator.dispatch.connections import Connections
+from orchestrator.fleet.models import Host
+from orchestrator.transport.fake import FakeTransport
+
+
+class Line:
+    """Opens fakes and keeps them."""
+
+    def __init__(self) -> None:
+        self.opened: list[FakeTransport] = []
+
+    def __call__(self, _host: Host) -> FakeTransport:
+        self.opened.append(FakeTransport())
+        return self.opened[-1]
+
+
+@pytest.fixture
+def line() -> Line:
+    return Line()
+
+
+def host(**changes: object) -> Host:
+    return Host(**{"name": "a", "address": "10.0.0.1", "state": "ready", **changes})
+
+
+def test_it_uses_an_open_connection_again(line: Line) -> None:
+    connections, one = Connections(open_=line), host()
+    for _ in range(3):
+        with connections.to(one):
+            pass
+    assert len(line.opened) == 1
+    assert line.opened[0].is_open()
+
+
+def test_it_gives_a_connection_to_one_user_at_a_time(line: Line) -> None:
+    connections, one = Connections(open_=line), host()
+    with connections.to(one) as first, connections.to(one) as second:
+        assert first is not second
+
+
+def test_it_never_uses_a_connection_again_on_which_something_failed(line: Line) -> None:
+    connections, one = Connections(open_=line), host()
+    with pytest.raises(UnreachableError), connections.to(one):
+        raise UnreachableError("gone")
+    assert not line.opened[0].is_open()
+    with connections.to(one):
+        pass
+    assert len(line.opened) == 2
+
+
+def test_it_opens_a_new_one_where_the_old_one_has_ended(line: Line) -> None:
+    connections, one = Connections(open_=line), host()
+    with connections.to(one):
+        pass
+    line.opened[0].close()
+    with connections.to(one) as second:
+        assert second is line.opened[1]
+
+
+def test_it_opens_a_new_one_when_the_way_to_the_host_has_changed(line: Line) -> None:
+    connections, one = Connections(open_=line), host()
+    with connections.to(one):
+        pass
+    one.address = "10.0.0.2"
+    with connections.to(one) as second:
+        assert second is line.opened[1]
+
+
+def test_it_closes_what_nobody_wants(line: Line) -> None:
+    connections = Connections(open_=line, idle_s=-1.0)
+    with connections.to(host()):
+        pass
+    with connections.to(host(name="b")):
+        pass
+    assert not line.opened[0].is_open()
+
+
+def test_it_closes_all_at_the_end(line: Line) -> None:
+    connections = Connections(open_=line)
+    with connections.to(host()):
+        pass
+    connections.close_all()
+    assert not line.opened[0].is_open()
