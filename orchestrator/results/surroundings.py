@@ -68,7 +68,7 @@ def _applied(process: str, applied: Mapping[str, Any]) -> AppliedLimits:
 
 
 def _title(process: str) -> str:
-    """`service:redis:0` as `redis 0`."""
+    """`service:redis:1` as `redis 1`."""
     return _TITLES.get(process) or process.removeprefix("service:").replace(":", " ")
 
 

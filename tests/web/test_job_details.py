@@ -184,7 +184,7 @@ def test_it_shows_what_a_trial_was_held_to(world: World, alice: Client, spare: H
         provenance={
             **trial.provenance,
             "hosts": {"target": "here", "generator": "spare"},
-            "limits": {"server": applied, "service:redis:0": refused},
+            "limits": {"server": applied, "service:redis:1": refused},
         }
     )
     store_result(
@@ -194,7 +194,7 @@ def test_it_shows_what_a_trial_was_held_to(world: World, alice: Client, spare: H
     text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
 
     assert "target here · generator spare" in text
-    assert "server 2, 3 1.5 1.00 GiB 1024 cgroup2 throttled 7 times redis 0" in text
+    assert "server 2, 3 1.5 1.00 GiB 1024 cgroup2 throttled 7 times redis 1" in text
     assert "affinity throttled 7 times cpu quota not held: no &lt;group&gt;" in text
     assert "Temperature 51.5 to 64 °C Clock 2400 to 2400 MHz" in text
 
