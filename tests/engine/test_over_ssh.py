@@ -69,7 +69,7 @@ def test_it_measures_over_ssh_and_copies_the_agent_once(
         run = engine.finish(make_run(team.alice, shas, hosts=("bench-1",), rounds=2))
         assert (run.state, run.message) == ("finished", "")
     assert Trial.objects.filter(state="measured").count() == 8
-    assert len(list((machine.work_dir / "agents").iterdir())) == 1
+    assert len(list((machine.work_dir / "agents").glob("*.pyz"))) == 1
     assert len(list((machine.work_dir / "sources").iterdir())) == 2
     snapshot = HostSnapshot.objects.latest("taken_at")
     assert snapshot.facts["cpu_model"]
