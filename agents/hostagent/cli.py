@@ -71,6 +71,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         answer = getattr(_module(module), function)(root, options)
     except AgentError as error:
         answer = {"error": {"code": error.code, "message": error.message}}
+    except OSError as error:  # a full disk, a folder of another user
+        answer = {"error": {"code": AgentError.code, "message": str(error)}}
     if answer is not None:
         print(json.dumps(answer))
     return 1 if answer is not None and "error" in answer else 0

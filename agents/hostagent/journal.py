@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -17,8 +18,13 @@ class Journal:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def append(self, event: str, **fields: Any) -> None:
+        """OSError where it cannot be kept; then nothing of it is."""
         record = {"t": time.time(), "event": event, **fields}
-        os.write(self._fd, json.dumps(record).encode() + b"\n")
+        line = json.dumps(record).encode() + b"\n"
+        before = os.fstat(self._fd).st_size
+        if os.write(self._fd, line) < len(line):  # what follows must not be joined to a half
+            os.ftruncate(self._fd, before)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(self._fd)
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
@@ -53,12 +54,17 @@ def tool_path(root: Path, tool: Tool) -> Path:
 
 def identify(tool: Tool, path: Path) -> dict[str, Any]:
     """Name, version (null if it does not tell) and SHA-256 of the tool."""
+    found = path.stat()
+    return {"name": tool.name, **_identity(path, found.st_mtime_ns, found.st_size)}
+
+
+@functools.lru_cache(maxsize=8)
+def _identity(path: Path, _written_ns: int, _size: int) -> dict[str, Any]:
     said = subprocess.run(
         [str(path), "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=10
     )
     version = re.search(rb"\d+\.\d+\.\d+", said.stdout)
     return {
-        "name": tool.name,
         "version": version.group().decode() if version else None,
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
     }

@@ -79,6 +79,8 @@ Plan (plan.json), the same for every host of the job but for `self`:
                  "warmup_s": 1.0,                    rows that start before this are not counted
                  "cooldown_s": 0.2, "expected_s": 5.0}]}
 
+The processes of a service are its parts "service:<name>:<n>", n from 1.
+
 LIMITS (limits.py): {"cpus": [0] | null, "cpu_quota": 0.5 | null (CPUs), "memory_bytes": n | null,
 "open_files": n | null}. The load tool always runs on the lead.
 
@@ -126,7 +128,8 @@ result.json: {"schema": 2, "trial": "...", "argv": [...], "tool": {"name","versi
   "limits": {"server": APPLIED, "tool": APPLIED, "service:<name>:<n>": APPLIED},   read back (limits.py)
   "on": {"server": "b", "tool": "a"},          labels of the plan's hosts
   "peer_gap_s": longest wait for a peer's answer during the load | null with one host,
-  "load_before": load1|null, "hung": bool (the wall limit was reached and the tool interrupted)}
+  "load_before": load1|null (with several hosts the higher one of the server's and the lead's),
+  "hung": bool (the wall limit was reached and the tool interrupted)}
 
 APPLIED: {"mechanism": "cgroup2" | "cgroup1" | "job" (Windows) | "affinity" (none of them),
   "cpus": [..]|null, "cpu_quota": x|null, "memory_bytes": n|null, "open_files": n|null,

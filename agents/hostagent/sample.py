@@ -23,7 +23,7 @@ class Sampler:
         self._stolen = system.stolen_s()
         self._next_s = 0.0
         self.samples: list[dict[str, Any]] = []
-        self.load_before = _load1()
+        self.load_before = load1()
 
     def __call__(self, tool: Optional[Child], seconds: float) -> None:
         """Take a sample if one is due, `seconds` after the load began; no `tool` = not here."""
@@ -76,7 +76,7 @@ class Sampler:
         return "a process of the server ended and took its count along"
 
 
-def _load1() -> Optional[float]:
+def load1() -> Optional[float]:
     try:
         return os.getloadavg()[0]
     except (AttributeError, OSError):

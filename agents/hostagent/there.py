@@ -11,6 +11,7 @@ from .parts import log_name
 from .paths import StepDir
 from .processes import Child
 from .remote import Peer
+from .sample import load1
 
 Beat = Callable[[], None]
 PERIOD_S = 1.0
@@ -54,6 +55,7 @@ class RemoteSampling:
         self._peer = peer
         self._beat = beat
         self._tool: list[tuple[float, Optional[float]]] = []
+        self._load_before = load1()
         peer.call("begin", beat)
 
     def __call__(self, tool: Optional[Child], seconds: float) -> None:
@@ -62,10 +64,16 @@ class RemoteSampling:
             self._tool.append((seconds, usage.cpu_s if usage else None))
 
     def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
-        """As Sampling.end; a sample's `tool_cpu_s` is the one taken here nearest to its time."""
+        """As Sampling.end.
+
+        A sample's `tool_cpu_s` is the one taken here nearest to its time; of the loads before, the
+        higher one.
+        """
         found = self._peer.call("end", self._beat)
         for sample in found["samples"]:
             sample["tool_cpu_s"] = self._nearest(sample["t"])
+        known = [load for load in (found["load_before"], self._load_before) if load is not None]
+        found["load_before"] = max(known, default=None)
         usage = found["usage"]
         usage["tool_cpu_s"] = tool_cpu_s
         if tool_cpu_s is not None:

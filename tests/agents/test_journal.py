@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 from agents.hostagent.journal import Journal, read_from
@@ -41,3 +43,25 @@ def test_it_goes_on_behind_what_a_killed_writer_left(tmp_path: Path) -> None:
     journal.append("two")
     journal.close()
     assert names(path, 17)[0] == ["two"]
+
+
+def test_it_keeps_no_half_of_an_event_on_a_full_disk(tmp_path: Path) -> None:
+    """A limit of the file's size cuts a write as a full disk does."""
+    path = tmp_path / "journal.jsonl"
+    program = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from agents.hostagent.journal import Journal\n"
+        "journal = Journal(Path(sys.argv[1]))\n"
+        "journal.append('first')\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (200, resource.RLIM_INFINITY))\n"
+        "try:\n"
+        "    journal.append('long', text='x' * 300)\n"
+        "except OSError:\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)\n"
+        "    journal.append('last')\n"
+    )
+    root = Path(__file__).parents[2]
+    subprocess.run([sys.executable, "-c", program, str(path)], cwd=root, check=True)
+    events, _ = read_from(path, 0)
+    assert [event["event"] for event in events] == ["first", "last"]

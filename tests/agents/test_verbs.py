@@ -24,6 +24,7 @@ LONG_AGO = time.time() - 40 * 86_400
 
 def test_it_says_that_a_step_is_unknown(host: AgentHost) -> None:
     status = host.verb("status", "j1", "a1-r1")
+    assert abs(status.pop("now") - time.time()) < 60
     assert status == {"alive": False, "offset": 0, "events": [], "started": False}
     assert host.verb("stop", "j1", "a1-r1") == {"stopped": False}
 
@@ -134,5 +135,5 @@ def test_it_says_what_the_host_is(host: AgentHost) -> None:
     assert len(facts["fingerprint"]) == 64
     assert host.verb("facts")["facts"]["fingerprint"] == facts["fingerprint"]
     unknown = {key for key, value in facts.items() if value is None}
-    assert unknown == set(facts["reasons"])
+    assert unknown <= set(facts["reasons"])
     assert json.dumps(facts)
