@@ -154,13 +154,9 @@ def _is_left(folder: Path) -> bool:
 
 
 def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    """False also for a process that has ended and that nobody has collected yet."""
+    state = text_of(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    return bool(state) and state[0] not in "ZX"
 
 
 def namespace() -> str:
