@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test check lock openapi clean clean-all
+.PHONY: help demo run test chaos check lock openapi clean clean-all
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -21,6 +21,11 @@ run: ## start Pitwall and leave it running until Ctrl-C
 test: ## run the tests on a PostgreSQL and a Redis of their own (ARGS="tests/stats -k change")
 	@$(PYTHON) -m devstack.bootstrap --dev
 	@$(VENV_PYTHON) -m devstack exec --name test -- $(VENV_PYTHON) -m pytest $(ARGS)
+
+chaos: export PITWALL_CHAOS ?= full
+chaos: ## break workers, servers, links and hosts under running jobs (PITWALL_CHAOS=short: as in test)
+	@$(PYTHON) -m devstack.bootstrap --dev
+	@$(VENV_PYTHON) -m devstack exec --name chaos -- $(VENV_PYTHON) -m pytest tests/chaos $(ARGS)
 
 check: ## style, import rules, missing migrations, types
 	@$(PYTHON) -m devstack.bootstrap --dev

@@ -1,0 +1,116 @@
+"""A host vanishes, fills up, or tells the wrong time in mid-trial: its jobs end as they should."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from orchestrator.runs.models import Run
+from tests.support.engine import Engine
+from tests.support.factories import Personas, make_run
+from tests.support.faults import FULL, assert_all_finish, each_victim, wait_for_a_measurement
+from tests.support.netns import NamespaceHost
+from tests.support.well import assert_all_is_well
+
+pytestmark = pytest.mark.chaos
+
+CUT_S = 60 if FULL else 15
+DOWN_S = 10 if FULL else 3
+HOUR_S = 3600
+DISK_BYTES = 128 * 1024 * 1024
+
+
+@pytest.fixture
+def victim(hosts: list[NamespaceHost], place: int) -> NamespaceHost:
+    return hosts[place]
+
+
+@pytest.fixture
+def run(
+    engine: Engine,
+    hosts: list[NamespaceHost],
+    team: Personas,
+    shas: list[str],
+    placement: Mapping[str, Any],
+) -> Run:
+    """A run of which a trial is being measured right now."""
+    run = make_run(team.alice, shas, rounds=2, **placement)
+    wait_for_a_measurement(engine, hosts)
+    return run
+
+
+@each_victim(short="target")
+def test_it_outlives_a_link_that_is_cut(
+    engine: Engine, hosts: list[NamespaceHost], run: Run, victim: NamespaceHost
+) -> None:
+    victim.cut()
+    time.sleep(CUT_S)
+    victim.mend()
+    assert_all_finish(engine, hosts, [run])
+
+
+@each_victim(short="alone")
+def test_it_outlives_an_sshd_that_is_killed(
+    engine: Engine, hosts: list[NamespaceHost], run: Run, victim: NamespaceHost
+) -> None:
+    victim.kill_sshd()
+    time.sleep(DOWN_S)
+    victim.start_sshd()
+    assert_all_finish(engine, hosts, [run])
+
+
+@each_victim(short="generator")
+def test_it_outlives_a_reboot(
+    engine: Engine, hosts: list[NamespaceHost], run: Run, victim: NamespaceHost
+) -> None:
+    victim.power_off()
+    time.sleep(DOWN_S)
+    victim.power_on()
+    assert_all_finish(engine, hosts, [run])
+
+
+@each_victim(short="generator")
+def test_it_outlives_a_supervisor_that_is_killed(
+    engine: Engine, hosts: list[NamespaceHost], run: Run, victim: NamespaceHost
+) -> None:
+    assert victim.kill_processes(" supervise ") == 1
+    assert_all_finish(engine, hosts, [run])
+
+
+@each_victim(short="target")
+@pytest.mark.parametrize("hosts", [{"clocks": True}], indirect=True, ids=[""])
+def test_it_outlives_a_clock_that_is_an_hour_off(
+    engine: Engine,
+    hosts: list[NamespaceHost],
+    run: Run,
+    victim: NamespaceHost,
+    team: Personas,
+    shas: list[str],
+    placement: Mapping[str, Any],
+) -> None:
+    victim.shift_clock(HOUR_S)
+    assert_all_finish(engine, hosts, [run])
+    another = make_run(team.alice, shas, rounds=2, **placement)
+    assert_all_finish(engine, hosts, [another])
+
+
+@each_victim(short="generator")
+@pytest.mark.parametrize("hosts", [{"disk_bytes": DISK_BYTES}], indirect=True, ids=[""])
+def test_it_says_that_a_disk_is_full_and_goes_on_when_it_is_not(
+    engine: Engine,
+    hosts: list[NamespaceHost],
+    run: Run,
+    victim: NamespaceHost,
+    team: Personas,
+    shas: list[str],
+    placement: Mapping[str, Any],
+) -> None:
+    victim.fill_disk()
+    run = engine.finish(run, timeout_s=180)
+    assert run.state == "failed"
+    assert "space" in run.message
+    victim.free_disk()
+    assert_all_is_well(hosts, [run])
+    another = make_run(team.alice, shas, rounds=2, **placement)
+    assert_all_finish(engine, hosts, [another])
