@@ -1,0 +1,52 @@
+"""A golden job on the real engine: measured, judged, and a failure takes its host out of use."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.models import Host
+from orchestrator.results import golden
+from orchestrator.results.models import GoldenOutcome
+from orchestrator.runs.golden import NewGolden, set_golden
+from tests.support.engine import Engine, server
+from tests.support.factories import (
+    DEFINITION,
+    Personas,
+    make_definition,
+    make_local_host,
+    make_project,
+)
+
+pytestmark = pytest.mark.engine
+
+
+def golden_run(engine: Engine, team: Personas, commit: str) -> GoldenOutcome:
+    """The golden job at that commit, from its tick to the verdict; beat would do it later."""
+    new = NewGolden(benchmark="hello", commit=commit, every_hours=1)
+    check = set_golden(member=team.alice, host_id=Host.objects.get().pk, new=new)
+    golden.tick(utc_now())
+    check.refresh_from_db()
+    assert check.last_run is not None
+    engine.finish(check.last_run)
+    golden.tick(utc_now())
+    return GoldenOutcome.objects.get(run=check.last_run)
+
+
+def test_it_measures_judges_and_quarantines(engine: Engine, team: Personas, tmp_path: Path) -> None:
+    project, (good, broken) = make_project(
+        team.alice, tmp_path / "origin", [server(), server(start="sys.exit(3)")]
+    )
+    make_definition(team.alice, project, source=DEFINITION.replace("rounds: 5", "rounds: 1"))
+    make_local_host(team.alice)
+
+    outcome = golden_run(engine, team, good)
+    assert outcome.verdict == "learning"
+    (readings,) = outcome.readings.values()
+    assert readings["requests.rate"] > 0
+    assert Host.objects.get().state == "ready"
+
+    assert golden_run(engine, team, broken).verdict == "failed"
+    host = Host.objects.get()
+    assert host.state == "quarantined"
+    assert host.message.startswith("golden job: failed: ")
