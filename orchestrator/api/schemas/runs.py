@@ -115,8 +115,8 @@ class CurrentTrialOut(Schema):
 class JobOut(Schema):
     """Some of a run's work on one placement.
 
-    `host` plays the target; it is null until it was chosen. `waiting` says why a queued job does not
-    start; one that is tried again after a failure of its host waits until `not_before`.
+    `host` plays the target; it is null until it was chosen. `waiting` says why a queued job does
+    not start; one that is tried again after a failure of its host waits until `not_before`.
     """
 
     id: UUID
