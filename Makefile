@@ -5,10 +5,10 @@ PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test chaos check lock openapi clean clean-all
+.PHONY: help demo run test chaos bench-dispatch check lock openapi clean clean-all
 
 help: ## what there is
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
 
 demo: ## start Pitwall, measure three commits and compare them (ONCE=1: end after that)
 	@$(PYTHON) -m devstack.bootstrap
@@ -27,13 +27,17 @@ chaos: ## break workers, servers, links and hosts under running jobs (PITWALL_CH
 	@$(PYTHON) -m devstack.bootstrap --dev
 	@$(VENV_PYTHON) -m devstack exec --name chaos -- $(VENV_PYTHON) -m pytest tests/chaos $(ARGS)
 
+bench-dispatch: bench-%: ## jobs a minute and CPU time beside ansible, pyinfra, fabric and ssh (ARGS=--short)
+	@$(PYTHON) -m devstack.bootstrap
+	@$(VENV_PYTHON) -m perf.$* $(ARGS)
+
 check: ## style, import rules, missing migrations, types
 	@$(PYTHON) -m devstack.bootstrap --dev
 	$(VENV_PYTHON) -m ruff check .
 	$(VENV_PYTHON) -m ruff format --check .
 	.venv/bin/lint-imports
 	$(VENV_PYTHON) -m devstack exec --name check --without-oha -- $(VENV_PYTHON) manage.py makemigrations --check --dry-run
-	$(VENV_PYTHON) -m mypy orchestrator agents devstack
+	$(VENV_PYTHON) -m mypy orchestrator agents devstack perf
 
 lock: ## resolve requirements*.in into requirements*.txt (ARGS=--upgrade)
 	@$(PYTHON) -m devstack.bootstrap

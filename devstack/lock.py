@@ -20,7 +20,7 @@ def main() -> int:
     if uv is None:
         print("pitwall: there is no uv, and pip cannot install one.", file=sys.stderr)
         return 1
-    for name in ("requirements", "requirements-dev"):
+    for name in ("requirements", "requirements-dev", "requirements-bench"):
         argv = [uv, "pip", "compile", *OPTIONS, *sys.argv[1:], f"{name}.in", "-o", f"{name}.txt"]
         status = subprocess.run(argv, cwd=CHECKOUT).returncode
         if status != 0:
