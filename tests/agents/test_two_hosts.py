@@ -1,17 +1,24 @@
 """A round of two hosts: the one that leads puts the load on, the other one has the server."""
 
+import contextlib
 import os
 import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from agents.hostagent.errors import AgentError
+from agents.hostagent.peers import scope
+from agents.hostagent.plan import Host
+from agents.hostagent.remote import Peer, connect
 from tests.agents.pair import (
     ADDRESSES,
     ASK,
     BOUND,
+    SECRET,
     Pair,
     a_far_trial,
     needs_linux,
@@ -248,3 +255,65 @@ def test_it_refuses_a_lead_with_another_secret(pair: Pair) -> None:
     assert lead.only("aborted")["code"] == "peer_lost"
     assert follower.look()["alive"] is True
     assert not follower.named("aborted")
+
+
+@contextlib.contextmanager
+def led(pair: Pair, trial: dict[str, Any]) -> Iterator[Peer]:
+    """The follower's line in our own hands."""
+    follower, port = pair.follow(trial)
+    place = scope(follower.job, follower.name, "b")
+    peer = connect("b", Host(ADDRESSES["b"], port), SECRET, place)
+    try:
+        yield peer
+    finally:
+        peer.close()
+
+
+REFUSED: tuple[dict[str, Any], ...] = (
+    {"name": "start", "trial": "t9", "part": "server", "words": {}},
+    {"name": "start", "trial": "t1", "part": "service:db:1", "words": {}},
+    {"name": "start", "trial": "t1", "part": "server", "words": {"python": "/bin/sh"}},
+    {"name": "start", "trial": "t1", "part": "server", "words": {"app_host": "x; reboot"}},
+    {"name": "start", "trial": "t1", "part": "server", "words": {"app_host": 5}},
+    {"name": "start", "trial": "t1", "part": "server", "words": {}, "argv": ["/bin/sh"]},
+    {"name": "stop", "part": "server"},
+    {"name": "serve"},
+)
+
+
+def test_it_starts_only_what_its_own_plan_says(pair: Pair) -> None:
+    app = {
+        **{"name": "app", "on": "a", "count": 1, "argv": ["true"], "env": {}, "port": None},
+        **{"limits": limits(), "ready": {"path": None, "status": 200, "timeout_s": 1}},
+    }
+    with led(pair, a_far_trial("tools/fake", services=[app])) as peer:
+        for call in REFUSED:
+            words = {key: value for key, value in call.items() if key != "name"}
+            with pytest.raises(AgentError, match="host b: "):
+                peer.call(call["name"], lambda: None, **words)
+        given = {"app_host": "10.0.0.1", "app_port": "1", "app_addresses": "[::1]:1,h-1:2"}
+        started = peer.call("start", lambda: None, trial="t1", part="server", words=given)
+        assert started["argv"][1:] == ["server.py", ADDRESSES["b"], str(started["port"])]
+        peer.call("bye", lambda: None)
+
+
+def has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="no IPv6 on the loopback")
+def test_it_speaks_ipv6(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ADDRESSES, "b", "::1")
+    server = BOUND.replace("http.server.HTTPServer(", "Six(").format(
+        extra="import socket\nclass Six(http.server.HTTPServer): address_family = socket.AF_INET6"
+    )
+    pair.b.send_source({"server.py": server})
+    tool = pair.a.send_tool(FAKE_TOOL.replace("out, rows", ASK + "out, rows"))
+    load = a_load("{tool}", "{out}", "{rows}", "http://{address}:{port}/hello")
+    lead, _ = pair.run(a_far_trial(tool, loads=[load]))
+    assert lead.named("trial_done"), lead.events
+    assert lead.file("t1", "result.json")["argv"][3].startswith("http://[::1]:")
