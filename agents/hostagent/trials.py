@@ -51,11 +51,13 @@ def run_trial(stage: Stage, trial: Trial, tell: Tell) -> None:
         words = {**_words(stage.step, trial, tool), **parts.words, **_of_server(parts)}
         measured = _loads(stage, trial, parts, words, tell)
         tell("stopping", 0)
+    stopped = time.monotonic()
+    tell("cooling", 0)
+    # One process reads the rows meanwhile; the machine has most of its rest from that on.
     _reduce(folder, trial, measured.outcome)
     result = _result(stage, trial, parts, started_at, measured)
     write_json(folder / "result.json", {**result, "tool": identify(trial.tool, tool)})
-    tell("cooling", 0)
-    _pause(trial.cooldown_s, stage.beat)
+    _pause(stopped + trial.cooldown_s - time.monotonic(), stage.beat)
 
 
 def _words(step: StepDir, trial: Trial, tool: Path) -> dict[str, str]:
