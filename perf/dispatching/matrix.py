@@ -105,7 +105,9 @@ def _run_loop(script: str, folder: Path, limit_s: float) -> float:
     folder.mkdir()
     (folder / "loop.sh").write_text(script)
     began = time.monotonic()
-    loop = subprocess.Popen(["/bin/sh", str(folder / "loop.sh")], start_new_session=True)
+    with open(folder / "loop.log", "wb") as log:
+        argv = ["/bin/sh", str(folder / "loop.sh")]
+        loop = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
     try:
         status = loop.wait(limit_s)
     finally:
@@ -113,9 +115,10 @@ def _run_loop(script: str, folder: Path, limit_s: float) -> float:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(loop.pid, signal.SIGKILL)
     elapsed_s = time.monotonic() - began
-    shutil.rmtree(folder)
     if status != 0:
-        raise RuntimeError(f"the shell loop ended with {status}")
+        said = (folder / "loop.log").read_text(errors="replace")[-1000:]
+        raise RuntimeError(f"the shell loop ended with {status}: {said}")
+    shutil.rmtree(folder)
     return elapsed_s
 
 
