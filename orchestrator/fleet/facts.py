@@ -7,7 +7,7 @@ from typing import Any
 
 Facts = Mapping[str, Any]
 
-#: What makes a machine what it is, where an older agent does not say it by itself.
+#: What makes a machine what it is, where an agent does not say it by itself in `static`.
 STATIC = ("cpu_model", "cores", "threads", "memory_bytes", "kernel", "governor", "machine")
 #: By so much may a number differ from the profile's: kernels keep some memory to themselves.
 TOLERANCE = {"memory_bytes": 0.1, "base_clock_mhz": 0.05, "boost_clock_mhz": 0.05}
@@ -22,25 +22,18 @@ class Contradiction:
     host: Any
 
 
-def static_facts(facts: Facts) -> dict[str, Any]:
-    """The facts that a machine keeps for as long as nobody changes it."""
-    said = facts.get("static")
-    if isinstance(said, Mapping):
-        return dict(said)
-    names = said if isinstance(said, list) else STATIC
-    return {name: facts[name] for name in names if name in facts}
-
-
 def changed_facts(before: Facts, after: Facts) -> dict[str, list[Any]]:
-    """The static facts that are other ones than before, as fact → [before, after].
+    """The facts that make the machine and are other ones than before, as fact → [before, after].
 
     What was unknown on either side is no change: another agent may read more or less.
     """
-    old, new = static_facts(before), static_facts(after)
+    old, new = before.get("static"), after.get("static")
+    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
+        old, new = ({name: facts.get(name) for name in STATIC} for facts in (before, after))
     return {
-        name: [old[name], new[name]]
-        for name in new
-        if old.get(name) is not None and new[name] is not None and old[name] != new[name]
+        name: [old[name], value]
+        for name, value in new.items()
+        if value is not None and old.get(name) is not None and old[name] != value
     }
 
 

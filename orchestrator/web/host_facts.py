@@ -24,6 +24,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Programs": ("python", "python_path", "tools", "languages"),
 }  # fmt: skip
 REST = "Other"
+#: From this on a reader should know; less is the way of the facts to us.
+CLOCK_OFF_S = 30.0
 #: About the facts, and no facts themselves.
 _HIDDEN = frozenset({"reasons", "static"})
 _TITLES = {
@@ -74,6 +76,17 @@ def shown_change(at: datetime, changed: Mapping[str, Any]) -> ShownChange:
 
 def shown_contradiction(each: Contradiction) -> ShownFact:
     return _both_sides(each.field, each.profile, each.host)
+
+
+def clock_off(facts: Mapping[str, Any], taken_at: datetime) -> str:
+    """How far the host's clock was off, in words; empty where that is nothing to speak of."""
+    told = facts.get("time")
+    if not isinstance(told, int | float):
+        return ""
+    off_s = told - taken_at.timestamp()
+    if abs(off_s) < CLOCK_OFF_S:
+        return ""
+    return f"{format_duration(abs(off_s))} {'ahead' if off_s > 0 else 'behind'}"
 
 
 def fact_groups(facts: Mapping[str, Any]) -> list[FactGroup]:

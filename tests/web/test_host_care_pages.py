@@ -13,7 +13,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot, save_profile
 from orchestrator.results.golden import tick
 from orchestrator.runs.models import GoldenCheck, HostLease, Run
-from orchestrator.web.host_facts import fact_groups, fact_value
+from orchestrator.web.host_facts import clock_off, fact_groups, fact_value
 from tests.support.factories import Personas, add_member, finish_run, make_run
 from tests.web.conftest import World, signed_in
 
@@ -240,6 +240,18 @@ def test_it_shows_how_a_host_changed_and_where_it_is_not_its_profile(
     assert "How it has changed" in page
     assert '<td>kernel</td><td class="break">6.1</td><td class="break">6.2</td>' in page
     assert "cores: the profile says 4, the host says 8" in page
+
+
+@pytest.mark.parametrize(
+    ("off_s", "words"), [(3600, "1 h 00 min ahead"), (-90, "1 min 30 s behind"), (5, "")]
+)
+def test_it_says_how_far_the_clock_of_a_host_is_off(
+    off_s: float, words: str, world: World, alice: Client
+) -> None:
+    now = utc_now()
+    assert clock_off({"time": now.timestamp() + off_s}, now) == words
+    record_snapshot(host=world.host, facts={"time": utc_now().timestamp() + off_s})
+    assert ("Its clock was" in _page(alice, world)) == bool(words)
 
 
 def test_the_history_marks_where_the_host_changed(world: World, alice: Client) -> None:

@@ -35,7 +35,7 @@ from orchestrator.results.golden import GoldenStatus, golden_statuses
 from orchestrator.runs.selectors import jobs_on
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS, HostForm
-from orchestrator.web.host_facts import fact_groups, shown_change, shown_contradiction
+from orchestrator.web.host_facts import clock_off, fact_groups, shown_change, shown_contradiction
 from orchestrator.web.host_forms import CareForm, GoldenForm, care_of, golden_of
 
 LATEST_JOBS = 20
@@ -83,6 +83,7 @@ def host_page(
         "golden": status,
         "snapshot": snapshot,
         "groups": fact_groups(snapshot.facts) if snapshot else [],
+        "clock_off": clock_off(snapshot.facts, snapshot.taken_at) if snapshot else "",
         "tunable": snapshot.facts.get("tuning_available") if snapshot else None,
         "contradictions": [shown_contradiction(each) for each in contradictions_of(found)],
         "changes": [shown_change(each.at, each.changed) for each in changes_of(found).reverse()],
