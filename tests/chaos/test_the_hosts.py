@@ -91,9 +91,9 @@ def test_it_ends_all_processes_of_a_host_that_reboots(hosts: list[NamespaceHost]
     assert said(hosts[0], "hostname") == "a"
 
 
-def test_it_kills_what_is_named(hosts: list[NamespaceHost]) -> None:
+def test_it_kills_a_process_by_its_number_on_the_host(hosts: list[NamespaceHost]) -> None:
     leave_behind(hosts[0])
-    assert hosts[0].kill_processes("sleep 1000") == 1
+    hosts[0].kill_process(int(said(hosts[0], "pgrep", "-n", "sleep")))
     assert hosts[0].processes() == []
 
 

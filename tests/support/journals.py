@@ -20,6 +20,12 @@ class StepJournal:
         return [str(told["trial"]) for told in self.events if told["event"] == event]
 
     @property
+    def supervisor(self) -> int:
+        """Its pid on its host."""
+        (pid,) = [told["pid"] for told in self.events if told["event"] == "supervisor_started"]
+        return int(pid)
+
+    @property
     def began(self) -> float:
         return float(self.events[0]["t"])
 

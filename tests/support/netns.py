@@ -25,7 +25,7 @@ from devstack.processes import Child, Command, spawn
 from orchestrator.transport.address import SshAddress
 from tests.support.bridge import Network, NoNamespaces, ip, new_network
 from tests.support.journals import StepJournal, read_journals
-from tests.support.proc import command_line, kill, name_of, pid_namespace_of
+from tests.support.proc import command_line, innermost_pid, kill, name_of, pid_namespace_of
 from tests.support.sshd import (
     ServerKeys,
     new_server_keys,
@@ -127,12 +127,10 @@ class NamespaceHost:
             if name and not name.startswith("sshd")
         ]
 
-    def kill_processes(self, words: str) -> int:
-        """`kill -9` of those with `words` in their command line; how many they were."""
-        chosen = [int(line.split()[0]) for line in self.processes() if words in line]
-        for pid in chosen:
-            kill(pid)
-        return len(chosen)
+    def kill_process(self, pid: int) -> None:
+        """`kill -9` of the process that has this number on the host."""
+        (found,) = [ours for ours in self._pids() if innermost_pid(ours) == pid]
+        kill(found)
 
     def journals(self) -> list[StepJournal]:
         return read_journals(self.work_dir)

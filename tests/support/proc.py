@@ -28,3 +28,12 @@ def pid_namespace_of(pid: int) -> str:
     with contextlib.suppress(OSError):
         return os.readlink(f"/proc/{pid}/ns/pid")
     return ""
+
+
+def innermost_pid(pid: int) -> int:
+    """Its number in its own PID namespace; 0 where it cannot be told."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("NSpid:"):
+                return int(line.split()[-1])
+    return 0
