@@ -61,6 +61,7 @@ def sweep() -> None:
     released = leasing.release_stale_leases()
     if released:
         logger.warning("released %s leases of ended jobs", released)
+    turns.fail_jobs_of_retired_hosts()
 
 
 @shared_task(name="orchestrator.dispatch.tasks.claim_schedules")

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from orchestrator.core.clock import utc_now
-from orchestrator.fleet.models import HELD, Host
+from orchestrator.fleet.models import HELD, Host, HostState
 from orchestrator.runs.leasing import release
 from orchestrator.runs.models import HostRole, Job, Placement, Run, Trial
 from orchestrator.runs.settling import settle_run
@@ -125,6 +125,32 @@ def put_back(job: Job, message: str, *, wait_s: float, avoid: Collection[uuid.UU
             look_at=None,
             not_before=utc_now() + timedelta(seconds=wait_s),
         )
+
+
+def fail_jobs_of_retired_hosts() -> int:
+    """Queued jobs that name a host which will never be leased again; how many were ended."""
+    waiting = Job.objects.filter(
+        state=JobState.QUEUED, placements__wanted_host__state=HostState.DISABLED
+    )
+    return sum(_fail_queued(job) for job in waiting.distinct())
+
+
+def _fail_queued(job: Job) -> bool:
+    names = ", ".join(
+        place.wanted_host.name
+        for place in job.placements.select_related("wanted_host")
+        if place.wanted_host and place.wanted_host.state == HostState.DISABLED
+    )
+    with transaction.atomic():
+        ended = Job.objects.filter(pk=job.pk, state=JobState.QUEUED).update(
+            state=JobState.FAILED,
+            message=f"{names} was retired before this job began; start the run on another host",
+            ended_at=utc_now(),
+        )
+        if ended:
+            Trial.objects.filter(job=job, state=TrialState.PLANNED).update(state=TrialState.SKIPPED)
+            settle_run(job.run_id)
+    return bool(ended)
 
 
 def has_other_hosts(job: Job, host: Host) -> bool:

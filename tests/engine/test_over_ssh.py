@@ -21,7 +21,7 @@ from orchestrator.fleet.services import (
     remove_host,
     save_profile,
 )
-from orchestrator.runs.models import Trial
+from orchestrator.runs.models import Build, Trial
 from orchestrator.transport.keys import generate_key
 from tests.support.engine import Engine, server
 from tests.support.factories import Personas, make_definition, make_project, make_run
@@ -70,7 +70,11 @@ def test_it_measures_over_ssh_and_copies_the_agent_once(
         assert (run.state, run.message) == ("finished", "")
     assert Trial.objects.filter(state="measured").count() == 8
     assert len(list((machine.work_dir / "agents").glob("*.pyz"))) == 1
-    assert len(list((machine.work_dir / "sources").iterdir())) == 2
+    assert len(list((machine.work_dir / "repositories").iterdir())) == 1
+    assert list((machine.work_dir / "bundles").iterdir()) == []
+    assert len(list((machine.work_dir / "builds").iterdir())) == 2
+    # Each commit was built once, and found in the cache by every later round.
+    assert [build.cached for build in Build.objects.order_by("pk")] == [False, False, True, True]
     snapshot = HostSnapshot.objects.latest("taken_at")
     assert snapshot.facts["cpu_model"]
     assert len(snapshot.fingerprint) == 64

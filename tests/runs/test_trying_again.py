@@ -152,3 +152,16 @@ def test_it_splits_a_long_run_into_jobs_of_minutes(personas: Personas, shas: lis
     assert {trial.case_id for trial in jobs[0].trials.all()}.isdisjoint(
         trial.case_id for trial in jobs[1].trials.all()
     )
+
+
+def test_it_ends_what_waits_for_a_host_that_was_retired(
+    personas: Personas, shas: list[str]
+) -> None:
+    waiting, other = any_host(personas, shas, "one"), any_host(personas, shas, "two")
+    Host.objects.filter(name="one").update(state="disabled")
+    assert turns.fail_jobs_of_retired_hosts() == 1
+    waiting.refresh_from_db()
+    other.refresh_from_db()
+    assert (waiting.state, waiting.run.state, other.state) == ("failed", "failed", "queued")
+    assert "one was retired" in waiting.message
+    assert set(waiting.trials.values_list("state", flat=True)) == {"skipped"}
