@@ -10,6 +10,8 @@ from agents.hostagent.bundle import Bundle, build_bundle
 from orchestrator.core.errors import HostError, HostSetupError
 from orchestrator.transport.base import Completed, Transport
 
+#: Nothing of the host's Python is loaded but its standard library: sooner, and always the same.
+LEAN = ("-I", "-S")
 CALL_TIMEOUT_S = 30.0
 BUNDLE_TIMEOUT_S = 300.0
 
@@ -105,7 +107,7 @@ class Agent:
             return self._ask(words, timeout_s)
 
     def _ask(self, words: Sequence[str], timeout_s: float) -> dict[str, Any]:
-        argv = [self._python, self._path, "--root", ".", *words]
+        argv = [self._python, *LEAN, self._path, "--root", ".", *words]
         return _answer(self._python, self._transport.run(argv, timeout_s=timeout_s))
 
 

@@ -70,7 +70,7 @@ def test_it_measures_over_ssh_and_copies_the_agent_once(
         assert (run.state, run.message) == ("finished", "")
     assert Trial.objects.filter(state="measured").count() == 8
     assert len(list((machine.work_dir / "agents").glob("*.pyz"))) == 1
-    assert len(list((machine.work_dir / "repositories").iterdir())) == 1
+    assert len(list((machine.work_dir / "repositories").glob("*.git"))) == 1
     assert list((machine.work_dir / "bundles").iterdir()) == []
     assert len(list((machine.work_dir / "builds").iterdir())) == 2
     # Each commit was built once, and found in the cache by every later round.

@@ -37,6 +37,7 @@ def add_hosts(
             login=host.user,
             credential_id=credential.pk,
             work_dir=str(host.work_dir),
+            python=host.python,
         )
         row, shown = add_host(member=member, new=new)
         assert shown.line == host.host_key

@@ -35,6 +35,12 @@ from tests.support.sshd import (
 )
 
 _PATIENCE_S = 20
+#: The agent is run without `site`, which is where the shifted clock comes in.
+_PYTHON_WITH_SITE = """\
+#!/bin/sh
+while [ "$1" = -I ] || [ "$1" = -S ]; do shift; done
+exec python3 "$@"
+"""
 _SHIFTED_CLOCK = Path(__file__).with_name("shifted_clock")
 # The first process of a host: it ends nothing, and leaves no zombie of an orphan.
 _INIT = "hostname {name}; exec env --ignore-signal=CHLD sleep infinity"
@@ -57,6 +63,12 @@ class NamespaceHost:
     _init: int = field(default=0, repr=False)
     _pid_namespace: str = field(default="", repr=False)
     _sshds: list[Child] = field(default_factory=list, repr=False)
+
+    @property
+    def python(self) -> str:
+        """The command to tell Pitwall."""
+        own = self.folder / "python"
+        return str(own) if own.exists() else "python3"
 
     def login(self) -> SshAddress:
         return SshAddress(
@@ -231,6 +243,8 @@ def _mount_disk(host: NamespaceHost, size: int) -> None:
 def _give_clock(folder: Path) -> None:
     """All Python that sshd starts on the host reads the time with an offset."""
     _set_clock(folder / "clock", 0)
+    (folder / "python").write_text(_PYTHON_WITH_SITE)
+    (folder / "python").chmod(0o755)
     with (folder / "sshd_config").open("a") as config:
         config.write(f"SetEnv PITWALL_TEST_CLOCK={folder}/clock PYTHONPATH={_SHIFTED_CLOCK}\n")
 
