@@ -114,8 +114,8 @@ X_FRAME_OPTIONS = "DENY"
 CELERY_BROKER_URL = environment.text("REDIS_URL", "redis://127.0.0.1:6379/0")
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
-# A message is forgotten when it is taken up: a task that a dead worker had is woken again by the
-# pump. Kept until its task is done, it makes the worker exit when Redis goes away meanwhile.
+# A message is forgotten when it is taken up, for the same reason as in celery.py: acknowledged only
+# after its task, it makes the worker exit when Redis went away meanwhile.
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_CREATE_MISSING_QUEUES = True
 CELERY_TASK_DEFAULT_QUEUE = environment.text("PITWALL_QUEUE", "pitwall")

@@ -94,6 +94,7 @@ def test_it_outlives_a_clock_that_is_an_hour_off(
     assert_all_finish(engine, hosts, [run])
     another = make_run(team.alice, shas, rounds=2, **placement)
     assert_all_finish(engine, hosts, [another])
+    assert victim.journals()[-1].ended > time.time() + HOUR_S / 2, "its clock was right"
 
 
 @each_victim(short="generator")
