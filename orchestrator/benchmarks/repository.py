@@ -54,7 +54,9 @@ class Repository:
         with self._locked():
             if not (self._mirror / "HEAD").exists():
                 self._call("init", "--quiet", "--bare", str(self._mirror))
+            # As one pack: loose objects would be written one by one.
             self._git(
+                "-c", "fetch.unpackLimit=1",
                 "fetch", "--quiet", "--prune", "--force", "--", self._url,
                 "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*",
             )  # fmt: skip

@@ -5,14 +5,31 @@ before the next one is due expires instead of piling up.
 """
 
 import os
+import sys
+from typing import Any
 
 from celery import Celery
+from celery.signals import task_prerun
+from django.db import close_old_connections
+from kombu.transport.redis import QoS
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "orchestrator.config.settings")
+
+# Closing a connection that Redis dropped, kombu wants to put back what was taken from there: it
+# cannot, and the worker exits. Nobody needs it back: the pump wakes what is due.
+QoS.restore_at_shutdown = False
 
 app = Celery("pitwall")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["orchestrator.dispatch"])
+# Celery would close the database's connections after each task. Django's own way keeps them for
+# CONN_MAX_AGE, and looks whether they still work before they are used again.
+app.conf["CELERY_DB_REUSE_MAX"] = sys.maxsize
+
+
+@task_prerun.connect
+def _look_at_connections(**_: Any) -> None:
+    close_old_connections()
 
 
 def _every(seconds: float, task: str) -> dict[str, object]:

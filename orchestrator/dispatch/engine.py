@@ -38,13 +38,15 @@ from orchestrator.dispatch.rounds import plans_of_round, step_id
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import note_host_error, note_host_seen
 from orchestrator.runs import turns
-from orchestrator.runs.models import Job, Run
+from orchestrator.runs.models import Job
 from orchestrator.runs.states import JobState
 
 logger = logging.getLogger(__name__)
 
 #: Between two looks at a host that does not ask for quiet.
 LOOK_S = 0.5
+#: What a step returns that kept the turn, since the next one follows without a pause.
+AT_ONCE = -1.0
 
 
 class InternalError(HostError):
@@ -62,7 +64,10 @@ def advance(job_id: UUID) -> float | None:
     if job is None:
         return None
     try:
-        return _step(job)
+        wait_s: float | None = AT_ONCE
+        while wait_s == AT_ONCE:
+            wait_s = _step(job)
+        return wait_s
     except turns.TurnLost:
         logger.info("job %s: another worker took over", job_id)
         return None
@@ -70,12 +75,11 @@ def advance(job_id: UUID) -> float | None:
 
 def _step(job: Job) -> float | None:
     crew = Crew(job)
-    cancelled = Run.objects.filter(pk=job.run_id, cancel_requested_at__isnull=False).exists()
     action = next_action(
         Step(
             state=job.state,
             step_started=job.step_started,
-            cancel_requested=cancelled,
+            cancel_requested=job.run.cancel_requested_at is not None,
             has_followers=bool(crew.followers),
             followers_started=job.followers_started,
         )
@@ -115,7 +119,7 @@ def _prepare(job: Job, crew: Crew) -> float | None:
         followers_started=False,
         message="",
     )
-    return turns.give_back(job, look_in_s=0)
+    return AT_ONCE
 
 
 def _take_in_late(job: Job, site: Site) -> None:
@@ -201,7 +205,7 @@ def _after_round(job: Job, crew: Crew, lost: list[str]) -> float | None:
         followers_started=False,
         journal_offset=0,
     )
-    return turns.give_back(job, look_in_s=0)
+    return AT_ONCE
 
 
 def _cancel(job: Job, crew: Crew) -> float | None:

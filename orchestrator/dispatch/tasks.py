@@ -36,17 +36,12 @@ def pump() -> None:
 
 @shared_task(name=ADVANCE)
 def advance(job_id: str) -> None:
-    """Takes a job as many steps further as can be done without waiting."""
-    wait_s: float | None = 0.0
-    for _ in range(4):
-        wait_s = engine.advance(UUID(job_id))
-        if wait_s is None:
-            # The job may have ended: its hosts are free for the next ones.
-            pump.apply_async(expires=2)
-            return
-        if wait_s > 0:
-            break
-    if wait_s is not None and wait_s < SOON_S:
+    """Takes a job as far as can be done without waiting, and orders the next look."""
+    wait_s = engine.advance(UUID(job_id))
+    if wait_s is None:
+        # The job may have ended: its hosts are free for the next ones.
+        pump()
+    elif wait_s < SOON_S:
         wake_job(UUID(job_id), in_s=wait_s)
 
 

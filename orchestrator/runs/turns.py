@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Prefetch, Q
 
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import HELD, Host, HostState
@@ -48,7 +48,9 @@ def take_turn(job_id: uuid.UUID) -> Job | None:
         Job.objects.select_related(
             "run__definition__benchmark__project", "host__credential", "host__profile", "snapshot"
         )
-        .prefetch_related("placements__host__credential")
+        .prefetch_related(
+            Prefetch("placements", Placement.objects.select_related("host__credential"))
+        )
         .get(pk=job_id)
     )
 
@@ -78,9 +80,11 @@ def move(job: Job, state: JobState, **changes: Any) -> None:
     """A transition of the job to `state`, with its run's state brought in line."""
     if state not in JOB_TRANSITIONS[JobState(job.state)]:
         raise TurnLost
+    was_active = job.state in JOB_ACTIVE
     with transaction.atomic():
         change(job, state=state, **changes)
-        settle_run(job.run_id)
+        if not (was_active and state in JOB_ACTIVE):
+            settle_run(job.run_id)
 
 
 def end_job(job: Job, state: JobState, message: str) -> None:
