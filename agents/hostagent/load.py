@@ -22,7 +22,7 @@ from .processes import Child, environment
 from .words import replace
 
 INTERRUPT_GRACE_S = 10.0
-POLL_S = 0.05
+POLL_S = 0.25
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def _watch(
         if spent > limit_s + INTERRUPT_GRACE_S:
             break
         while_running(child, spent)
-        time.sleep(POLL_S)
+        child.wait(POLL_S)
     return not interrupted
 
 

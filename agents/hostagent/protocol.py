@@ -77,7 +77,7 @@ Plan (plan.json), the same for every host of the job but for `self`:
                             "kind": "warmup" | "measure", "wall_limit_s": 30.0}],
                  "tool": {"name": "oha", "path": "tools/<sha256>/oha" | "/abs/path", "limits": LIMITS},
                  "warmup_s": 1.0,                    rows that start before this are not counted
-                 "cooldown_s": 0.2, "expected_s": 5.0}]}
+                 "cooldown_s": 0.2, "expected_s": 5.0}]}   the load's own time, as far as it is known
 
 The processes of a service are its parts "service:<name>:<n>", n from 1.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from . import status, stop, upkeep
-from .repositories import commits
+from . import facts, status, stop
 
 #: The disk is measured this often; a large work directory takes a while to add up.
 PRUNE_EVERY_S = 600.0
@@ -19,15 +19,22 @@ def ready(root: Path, options: Namespace) -> dict[str, Any]:
     """End what is left over, prune now and then, and tell the facts and what is there."""
     stopped = stop.stop_all(root, options)["stopped"]
     if _is_due(root / STAMP):
-        upkeep.prune(root, options)
+        _module("upkeep").prune(root, options)
         (root / STAMP).touch()
-    there = commits(root, options) if options.commits else {"present": {}}
+    there = {}
+    if options.commits:
+        there = _module("repositories").commits(root, options)["present"]
     return {
         "stopped": stopped,
-        **upkeep.facts(root, options),
+        "facts": facts.gather(root),
         **status.has(root, options),
-        "commits": there["present"],
+        "commits": there,
     }
+
+
+def _module(name: str) -> Any:
+    """Loaded where it is needed: most jobs find a host that is ready."""
+    return import_module(f"{__package__}.{name}")
 
 
 def _is_due(stamp: Path) -> bool:

@@ -7,6 +7,7 @@ without a console: `stop` is `kill` here.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -72,6 +73,11 @@ class Child:
     @property
     def exit_code(self) -> Optional[int]:
         return self._popen.poll()
+
+    def wait(self, timeout_s: float) -> None:
+        """Until it ends, at most `timeout_s`."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(timeout_s)
 
     def send(self, _number: int) -> None:
         """Whatever the signal: a process without a console can only be ended."""

@@ -138,5 +138,9 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": environment.text("PITWALL_LOG_LEVEL", "INFO")},
-    "loggers": {"paramiko": {"level": "WARNING"}},
+    # Two lines a message of each tick would bury all else.
+    "loggers": {
+        name: {"level": "WARNING"}
+        for name in ("paramiko", "celery.worker.strategy", "celery.app.trace")
+    },
 }

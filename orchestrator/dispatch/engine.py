@@ -27,7 +27,6 @@ from orchestrator.dispatch.plan import (
     MAX_LOOK_FAILURES,
     Action,
     Step,
-    after_round,
     backoff_s,
     next_action,
     reason_to_stop,
@@ -172,7 +171,8 @@ def _look(job: Job, crew: Crew) -> float | None:
     with crew.at(crew.lead) as site:
         status = site.agent.status(str(job.pk), step_id(job), job.journal_offset)
         seen = intake.take_in(job, site, status)
-        builds.read_logs(job, site)
+        if intake.is_building(job, seen):
+            builds.read_logs(job, site)
     turns.change(job, journal_offset=status["offset"], failures=0, message="", **seen.changes)
     note_host_seen(host=crew.lead)
     if seen.round_done:
@@ -191,9 +191,8 @@ def _after_round(job: Job, crew: Crew, lost: list[str]) -> float | None:
     reason = reason_to_stop(intake.failed_trials(job))
     if reason:
         return _end(job, crew, JobState.FAILED, reason)
-    left = job.trials.filter(state="planned").order_by("position")
-    following = left.first()
-    if after_round(planned_left=left.count()) is Action.FINISH or following is None:
+    following = job.trials.filter(state="planned").order_by("position").first()
+    if following is None:
         return _end(job, crew, JobState.FINISHED, "")
     if following.round == job.round:
         why = lost[0] if lost else "it left trials of its round out"

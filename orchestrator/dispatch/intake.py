@@ -73,6 +73,11 @@ def take_in(job: Job, site: Site, status: Mapping[str, Any], *, late: bool = Fal
     return seen
 
 
+def is_building(job: Job, seen: Seen) -> bool:
+    """Whether a build may be going on, so that its log is worth a look."""
+    return str(seen.changes.get("phase", job.phase)).startswith("building")
+
+
 def failed_trials(job: Job) -> list[FailedTrial]:
     """The failed trials of a job, oldest first, as the plan wants to see them."""
     failed = job.trials.filter(state=TrialState.FAILED).select_related("variant__commit")

@@ -30,8 +30,6 @@ class Action(StrEnum):
     START = "start"
     LOOK = "look"
     CANCEL = "cancel"
-    FINISH = "finish"
-    NEXT_ROUND = "next round"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +63,6 @@ def next_action(step: Step) -> Action:
     if step.has_followers and not step.followers_started:
         return Action.START_FOLLOWERS
     return Action.START
-
-
-def after_round(*, planned_left: int) -> Action:
-    """What follows a round that ran to its end."""
-    return Action.NEXT_ROUND if planned_left else Action.FINISH
 
 
 def reason_to_stop(failed: Sequence[FailedTrial]) -> str | None:

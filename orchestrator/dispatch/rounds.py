@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.hostagent.protocol import SCHEMA
 from orchestrator.benchmarks.limits import Limits
-from orchestrator.benchmarks.loads import load_spec_of
+from orchestrator.benchmarks.loads import TRIAL_OVERHEAD_S, load_spec_of
 from orchestrator.benchmarks.matrix import fill
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.selectors import spec_of
@@ -66,7 +66,7 @@ def plans_of_round(job: Job, crew: Crew, ports: Mapping[str, int]) -> dict[str, 
     `ports`: where the followers that are named listen for their lead.
     """
     spec = spec_of(job.run.definition)
-    facts = {crew.label(host): _facts(host) for host in crew.hosts}
+    facts = {crew.label(host): _facts(job, host) for host in crew.hosts}
     stage = Stage(spec=spec, crew=crew, facts=facts)
     trials = list(
         job.trials.filter(round=job.round, state=TrialState.PLANNED)
@@ -82,8 +82,8 @@ def plans_of_round(job: Job, crew: Crew, ports: Mapping[str, int]) -> dict[str, 
     }
 
 
-def _facts(host: Host) -> Facts:
-    snapshot = latest_snapshot(host)
+def _facts(job: Job, host: Host) -> Facts:
+    snapshot = job.snapshot if host == job.host else latest_snapshot(host)
     return snapshot.facts if snapshot else {}
 
 
@@ -197,7 +197,7 @@ def _trial(stage: Stage, cpus: Cpus, trial: Trial) -> dict[str, Any]:
         },
         "warmup_s": load.warmup_s if load.duration_s is not None else 0.0,
         "cooldown_s": spec.cooldown_s,
-        "expected_s": trial.expected_s,
+        "expected_s": max(0.0, trial.expected_s - spec.cooldown_s - TRIAL_OVERHEAD_S),
     }
 
 

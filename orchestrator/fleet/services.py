@@ -40,6 +40,7 @@ _LOGIN = re.compile(r"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$")
 _NAME = re.compile(r"^[a-z0-9][a-z0-9_-]{0,59}$")
 _PATH = re.compile(r"^[A-Za-z0-9_./+-]{1,255}$")
 SCAN_TIMEOUT_S = 8.0
+SEEN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +193,13 @@ def note_host_error(*, host: Host, error: HostError) -> None:
 
 
 def note_host_seen(*, host: Host) -> None:
-    """The host has answered; one that is held stays held, with its message."""
+    """The host has answered; one that is held stays held, with its message.
+
+    Written at most each SEEN_S while nothing changes: jobs look at their hosts often.
+    """
+    fresh = host.last_seen_at and (utc_now() - host.last_seen_at).total_seconds() < SEEN_S
+    if fresh and host.state == HostState.READY:
+        return
     seen = Host.objects.filter(pk=host.pk)
     now = utc_now()
     if not seen.exclude(state__in=HELD).update(

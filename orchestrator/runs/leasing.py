@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
-from django.db.models import Max, Q
+from django.db.models import (
+    DurationField,
+    Exists,
+    ExpressionWrapper,
+    Max,
+    OuterRef,
+    Q,
+    QuerySet,
+    Sum,
+    Value,
+)
+from django.db.models.functions import Coalesce, Greatest
 
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet import selectors as fleet
@@ -27,13 +38,13 @@ def lease_queued_jobs() -> list[uuid.UUID]:
     Several pumps may run side by side: the unique lease row of a host decides in the end.
     """
     now = utc_now()
-    waiting = _waiting(now)
-    if not waiting:
-        return []
-    free = _free_hosts({job.team for job in waiting}, now)
+    free = _free_hosts(now)
     if not free:
         return []
-    granted = grants(waiting, free, _used_s(now))
+    waiting = _waiting(now, free)
+    if not waiting:
+        return []
+    granted = grants(waiting, free, _used_s({job.team for job in waiting}, now))
     return [grant.job for grant in granted if _take(grant)]
 
 
@@ -80,9 +91,14 @@ def _begin(job: Job, hosts: Mapping[str, uuid.UUID]) -> None:
     settle_run(job.run_id)
 
 
-def _waiting(now: datetime) -> list[Waiting]:
+def _waiting(now: datetime, free: list[FreeHost]) -> list[Waiting]:
+    """The queued jobs that could use one of the free hosts."""
     rows = list(
-        Job.objects.filter(Q(not_before=None) | Q(not_before__lte=now), state=JobState.QUEUED)
+        Job.objects.filter(
+            Q(not_before=None) | Q(not_before__lte=now),
+            Exists(_placements_on(free).filter(job=OuterRef("pk"))),
+            state=JobState.QUEUED,
+        )
         .order_by("-run__priority", "created_at")
         .values_list(
             "pk", "run__team_id", "run__definition__benchmark_id", "run__priority", "created_at",
@@ -107,6 +123,15 @@ def _waiting(now: datetime) -> list[Waiting]:
     ]
 
 
+def _placements_on(free: list[FreeHost]) -> QuerySet[Placement]:
+    tags = {tag for host in free for tag in host.tags}
+    return Placement.objects.filter(
+        Q(wanted_host__in=[host.host for host in free])
+        | Q(wanted_profile__in={host.profile for host in free})
+        | Q(wanted_tag__in=tags)
+    )
+
+
 def _asks(jobs: list[uuid.UUID]) -> dict[uuid.UUID, list[Ask]]:
     found: dict[uuid.UUID, list[Ask]] = defaultdict(list)
     rows = Placement.objects.filter(job__in=jobs).values_list(
@@ -124,12 +149,19 @@ def _newest_commits(runs: set[uuid.UUID]) -> dict[uuid.UUID, int | None]:
     return dict(rows.values_list("pk").annotate(Max("variants__commit__position")))
 
 
-def _free_hosts(teams: set[int], now: datetime) -> list[FreeHost]:
+def _free_hosts(now: datetime) -> list[FreeHost]:
+    """Hosts without a lease that are open now, of the teams that have queued jobs."""
+    queued = Job.objects.filter(state=JobState.QUEUED)
+    teams = set(queued.values_list("run__team_id", flat=True).distinct())
+    if not teams:
+        return []
     leased = set(HostLease.objects.values_list("host_id", flat=True))
     found = []
     for host in fleet.usable_hosts(teams):
+        if host.id in leased:
+            continue
         left = host.hours.seconds_left(now, host.timezone)
-        if host.id not in leased and left is not None:
+        if left is not None:
             found.append(
                 FreeHost(
                     host=host.id,
@@ -142,14 +174,23 @@ def _free_hosts(teams: set[int], now: datetime) -> list[FreeHost]:
     return found
 
 
-def _used_s(now: datetime) -> dict[int, float]:
+def _used_s(teams: set[int], now: datetime) -> dict[int, float]:
     """Machine seconds of each team within MEMORY_S: what it had, and what it holds."""
+    if len(teams) == 1:
+        return {}
     since = now - timedelta(seconds=MEMORY_S)
-    used: dict[int, float] = defaultdict(float)
-    rows = Job.objects.filter(
-        Q(ended_at__gte=since) | Q(ended_at=None), started_at__isnull=False
-    ).values_list("run__team_id", "started_at", "ended_at")
-    for team, started, ended in rows:
-        assert started is not None
-        used[team] += ((ended or now) - max(started, since)).total_seconds()
-    return used
+    until = Coalesce("ended_at", Value(now))
+    spent = ExpressionWrapper(
+        until - Greatest("started_at", Value(since)), output_field=DurationField()
+    )
+    rows = (
+        Job.objects.filter(
+            Q(ended_at__gte=since) | Q(ended_at=None),
+            started_at__isnull=False,
+            run__team__in=teams,
+        )
+        .values("run__team_id")
+        .annotate(used=Sum(spent))
+        .values_list("run__team_id", "used")
+    )
+    return {team: used.total_seconds() for team, used in rows}

@@ -8,7 +8,6 @@ from orchestrator.dispatch.plan import (
     Action,
     FailedTrial,
     Step,
-    after_round,
     backoff_s,
     next_action,
     reason_to_stop,
@@ -29,11 +28,6 @@ from orchestrator.dispatch.plan import (
 def test_it_names_the_next_step(state: str, started: bool, cancelled: bool, action: Action) -> None:
     step = Step(state=state, step_started=started, cancel_requested=cancelled)
     assert next_action(step) is action
-
-
-def test_it_finishes_when_nothing_is_planned() -> None:
-    assert after_round(planned_left=3) is Action.NEXT_ROUND
-    assert after_round(planned_left=0) is Action.FINISH
 
 
 def failures(*codes: str) -> list[FailedTrial]:

@@ -144,3 +144,20 @@ def test_it_gives_one_turn_to_many_who_ask_at_once(tmp_path: Path) -> None:
     assert leases == [job.pk]
     assert len([turn for turn in won if turn is not None]) <= 1
     assert HostLease.objects.count() == 1
+
+
+def test_it_gives_a_free_host_to_the_team_that_had_less_of_them(
+    personas: Personas, tmp_path: Path
+) -> None:
+    """Two teams with a host each, so that the order in which jobs are leased tells of fairness."""
+    for member in (personas.alice, personas.mallory):
+        project, shas = make_project(member, tmp_path / member.team.slug)
+        make_definition(member, project)
+        make_local_host(member)
+        make_run(member, shas[:2], rounds=1)
+    red = Job.objects.get(run__team=personas.alice.team)
+    hour_ago = utc_now() - timedelta(minutes=30)
+    used = make_run(personas.alice, [red.run.variants.first().commit.sha, "main"], rounds=1)
+    used.jobs.update(state="finished", started_at=hour_ago, ended_at=utc_now())
+    blue = Job.objects.get(run__team=personas.mallory.team)
+    assert leasing.lease_queued_jobs() == [blue.pk, red.pk]
