@@ -50,8 +50,7 @@ server.shell(commands=[f"test -s {target}"])
 class Rival:
     """`argv(work, hosts, target)` is one invocation that serves these hosts.
 
-    `target` names the file to be made in each host's folder. `warm`: a connection of the
-    invocation before may be used again.
+    `target` names the file to be made in each host's folder.
     """
 
     name: str
