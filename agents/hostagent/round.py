@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import subprocess
 import time
 import traceback
@@ -21,6 +22,9 @@ from .processes import adopt_orphans, kill_descendants
 from .stage import Stage
 from .trials import run_trial
 from .tuning import tuned
+
+#: With less than this left nothing that a trial writes can be relied on.
+FULL_BYTES = 1024 * 1024
 
 
 def carry_out(step: StepDir, plan: Plan, journal: Journal) -> None:
@@ -128,7 +132,7 @@ class Turn:
             self._need_build()
             run_trial(self._stage, self._trial, self._tell)
         except TrialFailed as failed:
-            return failed
+            return self._of_full_disk(failed) or failed
         except Aborted:
             raise
         except (AgentError, OSError, subprocess.SubprocessError) as error:
@@ -136,6 +140,14 @@ class Turn:
             kill_descendants()
             return TrialFailed("internal", str(error))
         return None
+
+    def _of_full_disk(self, failed: TrialFailed) -> Optional[TrialFailed]:
+        """A full disk makes any program fail, most of them without a word: the host is to blame."""
+        root = self._stage.step.root
+        if shutil.disk_usage(root).free >= FULL_BYTES:
+            return None
+        message = f"no space is left on the disk of {root}: {failed.message}"
+        return TrialFailed("output_lost", message, failed.output)
 
     def _need_build(self) -> None:
         failed = self._broken.get(self._trial.tree)

@@ -15,7 +15,7 @@ from tests.support.fleet import ANYWHERE, add_hosts
 from tests.support.netns import NamespaceHost, fleet_of_hosts
 
 #: Trials so long that a fault can hit one; the rest of what a job does is as short as it can be.
-BENCHMARK = ANYWHERE.replace("duration_s: 0.6", "duration_s: 1.5")
+BENCHMARK = ANYWHERE.replace("duration_s: 0.6", "duration_s: 1.2")
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from tests.support.netns import NamespaceHost
 
 pytestmark = pytest.mark.chaos
 
-REQUESTS = 30 if FULL else 6
-KILLS = 6 if FULL else 2
+REQUESTS = 12 if FULL else 4
+KILLS = 4 if FULL else 2
 
 
 @pytest.fixture

@@ -4,17 +4,19 @@ import pytest
 
 from tests.support.engine import Engine
 from tests.support.factories import Personas
-from tests.support.faults import ask_for_several, assert_all_finish, wait_for_a_measurement
+from tests.support.faults import FULL, ask_for_several, assert_all_finish, wait_for_a_measurement
 from tests.support.netns import NamespaceHost
 
 pytestmark = pytest.mark.chaos
+
+KILLS = 3 if FULL else 1
 
 
 def test_it_outlives_workers_that_are_killed(
     engine: Engine, hosts: list[NamespaceHost], team: Personas, shas: list[str]
 ) -> None:
     runs = ask_for_several(team, shas)
-    for _ in range(2):
+    for _ in range(KILLS):
         wait_for_a_measurement(engine, hosts)
         engine.kill_worker()
         engine.start_one("worker", "worker", "-c", "2", "--prefetch-multiplier", "1", "-l", "info")

@@ -20,7 +20,7 @@ TINY = ANYWHERE.replace("duration_s: 0.6", "duration_s: 0.3").replace(
 )
 
 
-@pytest.mark.parametrize("hosts", [{"count": 5}], indirect=True, ids=[""])
+@pytest.mark.parametrize("hosts", [{"count": 5}], indirect=True, ids=["five hosts"])
 def test_it_finishes_many_jobs_of_two_hosts(
     engine: Engine, hosts: list[NamespaceHost], team: Personas, shas: list[str]
 ) -> None:

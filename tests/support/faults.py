@@ -14,6 +14,8 @@ from tests.support.well import assert_all_is_well
 
 #: Whether to break it for longer and in more ways than CI has the time for.
 FULL = os.environ.get("PITWALL_CHAOS") == "full"
+#: Two trials each.
+ROUNDS = 2 if FULL else 1
 
 #: Requests for one job: on one host, or with the load on another one.
 ALONE: Mapping[str, Any] = {"hosts": ("a",)}
@@ -24,20 +26,20 @@ TOGETHER: Mapping[str, Any] = {
 _VICTIMS = {"alone": (ALONE, 0), "target": (TOGETHER, 0), "generator": (TOGETHER, 1)}
 
 
-def each_victim(*, short: str) -> pytest.MarkDecorator:
+def each_victim(short: str, *others: str) -> pytest.MarkDecorator:
     """Parameters `placement` and `place`: what to ask for, and which host to break.
 
-    In the short form it is only the one that is named.
+    The short form has only the first of those that are named.
     """
-    names = list(_VICTIMS) if FULL else [short]
+    names = [short, *others] if FULL else [short]
     cases = [_VICTIMS[name] for name in names]
     return pytest.mark.parametrize(("placement", "place"), cases, ids=names)
 
 
 def ask_for_several(team: Personas, shas: Sequence[str]) -> list[Run]:
     """Runs that have to wait for each other's hosts, a and b."""
-    wanted = (TOGETHER, ALONE, {"hosts": ("b",)}, TOGETHER)
-    return [make_run(team.alice, shas, rounds=2, **placement) for placement in wanted]
+    wanted = (TOGETHER, ALONE, {"hosts": ("b",)}, TOGETHER) if FULL else (TOGETHER, ALONE)
+    return [make_run(team.alice, shas, rounds=ROUNDS, **placement) for placement in wanted]
 
 
 def wait_for_a_measurement(engine: Engine, hosts: Iterable[NamespaceHost]) -> None:

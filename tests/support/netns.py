@@ -150,9 +150,11 @@ class NamespaceHost:
     def fill_disk(self) -> None:
         """Not a block is left; for a fleet with `disk_bytes`."""
         assert self.work_dir.is_mount(), "this would fill the disk of the machine"
-        left = os.statvfs(self.work_dir)
-        with (self.work_dir / "filler").open("wb") as filler:
-            os.posix_fallocate(filler.fileno(), 0, left.f_bavail * left.f_frsize)
+        with (self.work_dir / "filler").open("wb", buffering=0) as filler:
+            for size in (2**20, 2**12):
+                with contextlib.suppress(OSError):
+                    while filler.write(bytes(size)) == size:
+                        pass
 
     def free_disk(self) -> None:
         (self.work_dir / "filler").unlink()
