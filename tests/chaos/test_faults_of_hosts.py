@@ -16,6 +16,7 @@ from tests.support.faults import (
     each_victim,
     wait_for_a_measurement,
 )
+from tests.support.fleet import TUNED
 from tests.support.netns import NamespaceHost
 from tests.support.well import assert_all_is_well
 
@@ -83,6 +84,7 @@ def test_it_outlives_a_supervisor_that_is_killed(
     engine: Engine, hosts: list[NamespaceHost], run: Run, victim: NamespaceHost
 ) -> None:
     (step,) = victim.journals()
+    assert victim.swappiness() == TUNED
     victim.kill_process(step.supervisor)
     assert_all_finish(engine, hosts, [run])
 

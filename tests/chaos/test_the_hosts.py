@@ -94,7 +94,7 @@ def test_it_ends_all_processes_of_a_host_that_reboots(hosts: list[NamespaceHost]
 def test_it_kills_a_process_by_its_number_on_the_host(hosts: list[NamespaceHost]) -> None:
     leave_behind(hosts[0])
     hosts[0].kill_process(int(said(hosts[0], "pgrep", "-n", "sleep")))
-    assert hosts[0].processes() == []
+    wait_for(lambda: hosts[0].processes() == [])
 
 
 def test_it_fills_and_frees_a_disk(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ def test_it_runs_on_three_hosts_at_once(
     assert Trial.objects.filter(job__run=run, state="measured").count() == 12
     assert_all_is_well(hosts, [run])
     steps = [host.journals() for host in hosts]
+    assert all(step.was_tuned for each in steps for step in each)
     assert {len(names_in(each)) for each in steps} == {1}
     assert overlaps(step for each in steps for step in each), "they did not work side by side"
 
@@ -55,3 +56,22 @@ def test_it_gives_a_host_to_one_job_at_a_time(
     assert [run.state for run in finished] == ["finished"] * 4
     assert_all_is_well(hosts, runs)
     assert [len(names_in(host.journals())) for host in hosts] == [3, 3, 3]
+
+
+def test_it_measures_with_the_load_on_another_host(
+    hosts: list[NamespaceHost], engine: Engine, team: Personas, shas: list[str]
+) -> None:
+    around = [("a", "b"), ("b", "c"), ("c", "a")]
+    placements = tuple({"target": f"host:{a}", "generator": f"host:{b}"} for a, b in around)
+    run = make_run(team.alice, shas, hosts=(), placements=placements, rounds=1)
+    run = engine.finish(run, timeout_s=180)
+    assert (run.state, run.message) == ("finished", "")
+    assert_all_is_well(hosts, [run])
+    assert [len(names_in(host.journals())) for host in hosts] == [2, 2, 2]
+    addresses = {host.name: host.address for host in hosts}
+    for job in run.jobs.all():
+        places = {placement.role: placement.host.name for placement in job.placements.all()}
+        assert (places["target"], places["generator"]) in around
+        for trial in job.trials.all():
+            assert trial.host == job.host
+            assert any(addresses[places["target"]] in word for word in trial.provenance["argv"])

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from orchestrator.accounts.members import Member
+from orchestrator.fleet.care import set_host_care
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import (
     NewHost,
@@ -14,6 +15,8 @@ from orchestrator.fleet.services import (
 from tests.support.factories import DEFINITION
 from tests.support.netns import NamespaceHost
 
+#: What the hosts' swappiness is set to while they measure.
+TUNED = "10"
 #: The tests' usual definition, of a server that other hosts can reach.
 ANYWHERE = DEFINITION.replace('"--port"', '"--bind", "{bind}", "--port"')
 
@@ -21,7 +24,10 @@ ANYWHERE = DEFINITION.replace('"--port"', '"--bind", "{bind}", "--port"')
 def add_hosts(
     member: Member, hosts: Iterable[NamespaceHost], *, profile: str = "any"
 ) -> list[Host]:
-    """Each host under its own name, ready to be used; all with one key, of the first of them."""
+    """Each host under its own name, ready to be used; all with one key, of the first of them.
+
+    They are tuned while they measure.
+    """
     hosts = list(hosts)
     save_profile(member=member, slug=profile, name="Any machine")
     credential = add_credential(
@@ -41,5 +47,6 @@ def add_hosts(
         )
         row, shown = add_host(member=member, new=new)
         assert shown.line == host.host_key
-        added.append(confirm_host_key(member=member, host_id=row.pk, host_key=shown.line))
+        confirm_host_key(member=member, host_id=row.pk, host_key=shown.line)
+        added.append(set_host_care(member=member, host_id=row.pk, tuning={"swappiness": TUNED}))
     return added

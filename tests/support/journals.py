@@ -26,6 +26,10 @@ class StepJournal:
         return int(pid)
 
     @property
+    def was_tuned(self) -> bool:
+        return any(told.get("applied") for told in self.events if told["event"] == "tuned")
+
+    @property
     def began(self) -> float:
         return float(self.events[0]["t"])
 

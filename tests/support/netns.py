@@ -15,6 +15,7 @@ import socket
 import string
 import subprocess
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,8 +43,15 @@ while [ "$1" = -I ] || [ "$1" = -S ]; do shift; done
 exec python3 "$@"
 """
 _SHIFTED_CLOCK = Path(__file__).with_name("shifted_clock")
+#: What a host has of its own and the kernel would share, and the value after a start.
+_OWN_KERNEL = {"vm/swappiness": "60", "kernel/random/boot_id": "{boot_id}"}
 # The first process of a host: it ends nothing, and leaves no zombie of an orphan.
-_INIT = "hostname {name}; exec env --ignore-signal=CHLD sleep infinity"
+_INIT = """\
+cd {folder}/kernel
+for file in */* */*/*; do test -d $file || mount --bind $file /proc/sys/$file; done
+hostname {name}
+exec env --ignore-signal=CHLD sleep infinity
+"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,12 +90,13 @@ class NamespaceHost:
 
     def power_on(self) -> None:
         """A machine with an sshd that answers. NoNamespaces where there cannot be one."""
+        self._forget_kernel()
         namespace = self.network.namespace(self.name)
         self._machine = self._spawn(
             "machine",
             *("nsenter", f"--net=/run/netns/{namespace}"),
             *("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts"),
-            *("sh", "-c", _INIT.format(name=self.name)),
+            *("sh", "-c", _INIT.format(name=self.name, folder=self.folder)),
         )
         wait_for(lambda: name_of(self._find_init()) == "sleep")
         self._pid_namespace = pid_namespace_of(self._init)
@@ -144,6 +153,10 @@ class NamespaceHost:
         (found,) = [ours for ours in self._pids() if innermost_pid(ours) == pid]
         kill(found)
 
+    def swappiness(self) -> str:
+        """A knob of the kernel that each host has of its own; 60 where nothing is tuned."""
+        return (self.folder / "kernel/vm/swappiness").read_text().strip()
+
     def journals(self) -> list[StepJournal]:
         return read_journals(self.work_dir)
 
@@ -162,6 +175,13 @@ class NamespaceHost:
     def shift_clock(self, seconds: int) -> None:
         """What Python programs of the host take for the time from now on; for `clocks=True`."""
         _set_clock(self.folder / "clock", seconds)
+
+    def _forget_kernel(self) -> None:
+        """As after each start: a new boot, and no knob is as somebody set it."""
+        for name, value in _OWN_KERNEL.items():
+            path = self.folder / "kernel" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(value.format(boot_id=uuid.uuid4()) + "\n")
 
     def _spawn(self, name: str, *argv: str) -> Child:
         log = self.folder / f"{name}.log"
