@@ -4,8 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
+
+#: With less than this left nothing that is written can be relied on.
+FULL_BYTES = 1024 * 1024
+
+
+def no_space(root: Path) -> str:
+    """What to say of a disk that is full; empty where it is not.
+
+    It makes any program fail, most of them without a word.
+    """
+    if shutil.disk_usage(root).free >= FULL_BYTES:
+        return ""
+    return f"no space is left on the disk of {root}"
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import subprocess
 import time
 import traceback
@@ -13,6 +12,7 @@ from typing import Optional
 from . import builds
 from .contact import Contact
 from .errors import Aborted, AgentError, BuildFailed, TrialFailed
+from .files import no_space
 from .follower import follow
 from .journal import Journal
 from .leftovers import end_leftovers
@@ -22,9 +22,6 @@ from .processes import adopt_orphans, kill_descendants
 from .stage import Stage
 from .trials import run_trial
 from .tuning import tuned
-
-#: With less than this left nothing that a trial writes can be relied on.
-FULL_BYTES = 1024 * 1024
 
 
 def carry_out(step: StepDir, plan: Plan, journal: Journal) -> None:
@@ -142,12 +139,11 @@ class Turn:
         return None
 
     def _of_full_disk(self, failed: TrialFailed) -> Optional[TrialFailed]:
-        """A full disk makes any program fail, most of them without a word: the host is to blame."""
-        root = self._stage.step.root
-        if shutil.disk_usage(root).free >= FULL_BYTES:
+        """The same failure with the host to blame for it, if its disk is full."""
+        why = no_space(self._stage.step.root)
+        if not why:
             return None
-        message = f"no space is left on the disk of {root}: {failed.message}"
-        return TrialFailed("output_lost", message, failed.output)
+        return TrialFailed("output_lost", f"{why}: {failed.message}", failed.output)
 
     def _need_build(self) -> None:
         failed = self._broken.get(self._trial.tree)

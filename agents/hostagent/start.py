@@ -13,7 +13,7 @@ from typing import Any
 
 from . import lock, supervisor
 from .errors import AgentError
-from .files import tail_text
+from .files import no_space, tail_text
 from .paths import StepDir
 from .plan import Plan
 from .planfile import load_plan
@@ -136,4 +136,5 @@ def _close(fd: int) -> None:
 
 
 def _not_started(step: StepDir) -> AgentError:
-    return AgentError(f"the supervisor did not start: {tail_text(step.log) or '(silent)'}")
+    why = no_space(step.root) or tail_text(step.log) or "(silent)"
+    return AgentError(f"the supervisor did not start: {why}")

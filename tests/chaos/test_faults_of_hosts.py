@@ -118,7 +118,7 @@ def test_it_goes_on_when_a_disk_that_was_full_is_freed(
     assert_all_finish(engine, hosts, [run])
 
 
-@pytest.mark.skipif(not FULL, reason="is tried for minutes: make chaos")
+@pytest.mark.skipif(not FULL, reason="in the full form only: make chaos")
 @each_victim("generator", "alone")
 @with_small_disks
 def test_it_gives_up_on_a_disk_that_stays_full(

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from urllib.parse import quote
 from django.conf import settings
 from django.db import connection
 
+from devstack.processes import die_with_parent
 from orchestrator.core.ids import new_id
 from orchestrator.runs.models import Run
 from orchestrator.runs.states import RUN_ENDED
@@ -73,6 +75,8 @@ class Engine:
             self.processes[name] = subprocess.Popen(
                 argv, cwd=ROOT, env=self.environment, stdin=subprocess.DEVNULL, stdout=log,
                 stderr=log, start_new_session=True,
+                # A run of tests that is killed leaves no engine behind.
+                preexec_fn=partial(die_with_parent, os.getpid(), signal.SIGTERM),
             )  # fmt: skip
 
     def kill_worker(self) -> None:
