@@ -13,9 +13,7 @@ import os
 import signal
 import socket
 import string
-import subprocess
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +23,7 @@ import pytest
 from devstack.processes import Child, Command, spawn
 from orchestrator.transport.address import SshAddress
 from tests.support.bridge import Network, NoNamespaces, ip, new_network
+from tests.support.hostparts import forget_kernel, give_clock, mount_disk, set_clock
 from tests.support.journals import StepJournal, read_journals
 from tests.support.proc import command_line, innermost_pid, kill, name_of, pid_namespace_of
 from tests.support.sshd import (
@@ -36,15 +35,6 @@ from tests.support.sshd import (
 )
 
 _PATIENCE_S = 20
-#: The agent is run without `site`, which is where the shifted clock comes in.
-_PYTHON_WITH_SITE = """\
-#!/bin/sh
-while [ "$1" = -I ] || [ "$1" = -S ]; do shift; done
-exec python3 "$@"
-"""
-_SHIFTED_CLOCK = Path(__file__).with_name("shifted_clock")
-#: What a host has of its own and the kernel would share, and the value after a start.
-_OWN_KERNEL = {"vm/swappiness": "60", "kernel/random/boot_id": "{boot_id}"}
 # The first process of a host: it ends nothing, and leaves no zombie of an orphan.
 _INIT = """\
 cd {folder}/kernel
@@ -90,7 +80,7 @@ class NamespaceHost:
 
     def power_on(self) -> None:
         """A machine with an sshd that answers. NoNamespaces where there cannot be one."""
-        self._forget_kernel()
+        forget_kernel(self.folder)
         namespace = self.network.namespace(self.name)
         self._machine = self._spawn(
             "machine",
@@ -174,14 +164,7 @@ class NamespaceHost:
 
     def shift_clock(self, seconds: int) -> None:
         """What Python programs of the host take for the time from now on; for `clocks=True`."""
-        _set_clock(self.folder / "clock", seconds)
-
-    def _forget_kernel(self) -> None:
-        """As after each start: a new boot, and no knob is as somebody set it."""
-        for name, value in _OWN_KERNEL.items():
-            path = self.folder / "kernel" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(value.format(boot_id=uuid.uuid4()) + "\n")
+        set_clock(self.folder / "clock", seconds)
 
     def _spawn(self, name: str, *argv: str) -> Child:
         log = self.folder / f"{name}.log"
@@ -229,9 +212,9 @@ def fleet_of_hosts(
                 host = _new_host(tmp_path / "hosts" / name, network, place, keys)
                 stack.callback(host.power_off)
                 if disk_bytes is not None:
-                    _mount_disk(host, disk_bytes)
+                    mount_disk(host.work_dir, disk_bytes, network.namespace(name))
                 if clocks:
-                    _give_clock(host.folder)
+                    give_clock(host.folder)
                 host.power_on()
                 hosts.append(host)
         except NoNamespaces as reason:
@@ -253,28 +236,6 @@ def _new_host(folder: Path, network: Network, place: int, keys: ServerKeys) -> N
         folder=folder,
         network=network,
     )
-
-
-def _mount_disk(host: NamespaceHost, size: int) -> None:
-    # Its name is how the network knows it for its own when it is removed.
-    name = host.network.namespace(host.name)
-    options = ("-t", "tmpfs", "-o", f"size={size},mode=700", name, str(host.work_dir))
-    subprocess.run(["mount", *options], check=True)
-
-
-def _give_clock(folder: Path) -> None:
-    """All Python that sshd starts on the host reads the time with an offset."""
-    _set_clock(folder / "clock", 0)
-    (folder / "python").write_text(_PYTHON_WITH_SITE)
-    (folder / "python").chmod(0o755)
-    with (folder / "sshd_config").open("a") as config:
-        config.write(f"SetEnv PITWALL_TEST_CLOCK={folder}/clock PYTHONPATH={_SHIFTED_CLOCK}\n")
-
-
-def _set_clock(path: Path, seconds: int) -> None:
-    new = path.with_suffix(".new")
-    new.write_text(f"{seconds:+d}\n")
-    new.rename(path)
 
 
 def wait_for(what: Callable[[], bool]) -> None:

@@ -1,0 +1,23 @@
+"""What is asked of journals after a fault would notice two jobs on one host."""
+
+import pytest
+
+from tests.support.journals import StepJournal, overlaps
+
+pytestmark = pytest.mark.chaos
+
+
+def step(job: str, began: float, ended: float) -> StepJournal:
+    events = ({"event": "supervisor_started", "t": began}, {"event": "round_done", "t": ended})
+    return StepJournal(job=job, step="a1-r1", events=events)
+
+
+def test_it_finds_nothing_in_jobs_that_follow_each_other() -> None:
+    assert overlaps([step("second", 3, 4), step("first", 1, 2), step("third", 4, 5)]) == []
+
+
+@pytest.mark.parametrize("other", [(1.5, 3), (0.5, 1.5), (1.2, 1.8), (0, 9)])
+def test_it_names_two_jobs_at_one_time(other: tuple[float, float]) -> None:
+    (found,) = overlaps([step("one", 1, 2), step("two", *other)])
+    assert "one" in found
+    assert "two" in found

@@ -1,0 +1,44 @@
+"""What a test host has of its own beside its network and its processes: a disk, a clock, knobs."""
+
+import subprocess
+import uuid
+from pathlib import Path
+
+_SHIFTED_CLOCK = Path(__file__).with_name("shifted_clock")
+#: What a host has of its own and the kernel would share, and the value after a start.
+_OWN_KERNEL = {"vm/swappiness": "60", "kernel/random/boot_id": "{boot_id}"}
+#: The agent is run without `site`, which is where the shifted clock comes in.
+_PYTHON_WITH_SITE = """\
+#!/bin/sh
+while [ "$1" = -I ] || [ "$1" = -S ]; do shift; done
+exec python3 "$@"
+"""
+
+
+def forget_kernel(folder: Path) -> None:
+    """As after each start: a new boot, and no knob is as somebody set it."""
+    for name, value in _OWN_KERNEL.items():
+        path = folder / "kernel" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(value.format(boot_id=uuid.uuid4()) + "\n")
+
+
+def mount_disk(path: Path, size: int, name: str) -> None:
+    """A disk of `size` bytes; by its name the network knows it for its own when it is removed."""
+    options = ("-t", "tmpfs", "-o", f"size={size},mode=700", name, str(path))
+    subprocess.run(["mount", *options], check=True)
+
+
+def give_clock(folder: Path) -> None:
+    """All Python that sshd starts on the host reads the time with an offset."""
+    set_clock(folder / "clock", 0)
+    (folder / "python").write_text(_PYTHON_WITH_SITE)
+    (folder / "python").chmod(0o755)
+    with (folder / "sshd_config").open("a") as config:
+        config.write(f"SetEnv PITWALL_TEST_CLOCK={folder}/clock PYTHONPATH={_SHIFTED_CLOCK}\n")
+
+
+def set_clock(path: Path, seconds: int) -> None:
+    new = path.with_suffix(".new")
+    new.write_text(f"{seconds:+d}\n")
+    new.rename(path)
