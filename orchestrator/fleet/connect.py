@@ -6,7 +6,7 @@ from django.conf import settings
 
 from orchestrator.core.errors import HostSetupError
 from orchestrator.fleet import vault
-from orchestrator.fleet.models import Host, HostState, HostTransport
+from orchestrator.fleet.models import UNUSABLE, Host, HostTransport
 from orchestrator.transport.base import Transport
 from orchestrator.transport.local import LocalTransport
 from orchestrator.transport.ssh import SshAddress, SshTransport
@@ -14,7 +14,7 @@ from orchestrator.transport.ssh import SshAddress, SshTransport
 
 def connect(host: Host) -> Transport:
     """An open transport to the host; HostError subclasses say why there is none."""
-    if host.state in {HostState.UNCONFIRMED, HostState.DISABLED}:
+    if host.state in UNUSABLE:
         raise HostSetupError(
             f"{host.name}: {host.get_state_display().lower()}; see the host's page"
         )

@@ -7,6 +7,7 @@ from django.db.models import Q
 
 from orchestrator.accounts.models import Team
 from orchestrator.core.ids import new_id
+from orchestrator.fleet.windows import OpenHours, parse
 
 
 class HardwareProfile(models.Model):
@@ -63,10 +64,10 @@ class HostState(models.TextChoices):
     DISABLED = "disabled", "Retired"
 
 
+#: A host in one of these can be asked for by nobody: it is not a host of ours yet, or no more.
+UNUSABLE = frozenset({HostState.UNCONFIRMED, HostState.DISABLED})
 #: No job is given to a host in one of these; what runs there already may end.
-HELD = frozenset(
-    {HostState.UNCONFIRMED, HostState.MAINTENANCE, HostState.QUARANTINED, HostState.DISABLED}
-)
+HELD = UNUSABLE | {HostState.MAINTENANCE, HostState.QUARANTINED}
 
 
 class HostTransport(models.TextChoices):
@@ -135,6 +136,10 @@ class Host(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def hours(self) -> OpenHours:
+        return parse(self.open_hours)
 
 
 class HostSnapshot(models.Model):

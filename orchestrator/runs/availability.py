@@ -9,9 +9,8 @@ from uuid import UUID
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.clock import utc_now
-from orchestrator.fleet.models import HELD, Host, HostState
+from orchestrator.fleet.models import HELD, UNUSABLE, Host, HostState
 from orchestrator.fleet.selectors import hosts_of
-from orchestrator.fleet.windows import parse
 from orchestrator.runs.models import Placement
 from orchestrator.runs.states import JobState
 
@@ -53,8 +52,7 @@ class Choice:
     def usable(self) -> bool:
         """Whether a request for it is taken at all."""
         if self.kind == "host":
-            states = {HostState.UNCONFIRMED, HostState.DISABLED}
-            return self.hosts[0].host.state not in states
+            return self.hosts[0].host.state not in UNUSABLE
         return any(each.now != Now.HELD for each in self.hosts)
 
     @property
@@ -82,7 +80,7 @@ def choices_for(member: Member) -> list[Choice]:
 
 
 def _host_now(host: Host, now: datetime) -> HostNow:
-    hours = parse(host.open_hours)
+    hours = host.hours
     if host.state in HELD:
         return HostNow(host=host, now=Now.HELD)
     if getattr(host, "lease", None) is not None:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from orchestrator.core.clock import utc_now
-from orchestrator.fleet.windows import parse
 from orchestrator.runs.placements import Roles, Wanted
 from orchestrator.runs.services import RunPlan
 
@@ -23,7 +22,7 @@ def cautions_of(plan: RunPlan) -> list[str]:
 def _closed(roles: Roles) -> Iterator[str]:
     now = utc_now()
     for one in roles.values():
-        opening = [parse(host.open_hours).next_open(now, host.timezone) for host in one.candidates]
+        opening = [host.hours.next_open(now, host.timezone) for host in one.candidates]
         if opening and min(opening) > now:
             yield f"{_named(one)} is closed until {min(opening):%a %d %b %H:%M} UTC"
 

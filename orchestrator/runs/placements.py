@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from orchestrator.accounts.members import Member
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet import selectors as fleet
-from orchestrator.fleet.models import HELD, HardwareProfile, Host, HostState, HostTransport
+from orchestrator.fleet.models import HELD, UNUSABLE, HardwareProfile, Host, HostTransport
 from orchestrator.runs.models import HostRole, Job, Placement
 
 KINDS = ("host", "profile", "tag")
@@ -125,7 +125,7 @@ def _host(member: Member, name: str, field: str) -> Wanted:
         host = fleet.hosts_named(member, [name])[0]
     except InvalidRequestError as error:
         raise InvalidRequestError(str(error), field=field) from error
-    if host.state in {HostState.UNCONFIRMED, HostState.DISABLED}:
+    if host.state in UNUSABLE:
         raise InvalidRequestError(
             f"{host.name} cannot be used: {host.get_state_display().lower()}", field=field
         )

@@ -2,7 +2,6 @@
 
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import HELD, Host
-from orchestrator.fleet.windows import parse
 from orchestrator.runs.models import HostLease, Job, Placement
 from orchestrator.runs.states import JobState
 
@@ -40,7 +39,7 @@ def _none_usable(placement: Placement, hosts: list[Host]) -> str:
 
 
 def _is_open(host: Host, for_s: float) -> bool:
-    left = parse(host.open_hours).seconds_left(utc_now(), host.timezone)
+    left = host.hours.seconds_left(utc_now(), host.timezone)
     return left is not None and left >= for_s
 
 

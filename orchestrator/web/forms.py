@@ -10,14 +10,13 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmarks_of, projects_of
 from orchestrator.core.errors import ConflictError, HostError, InvalidRequestError
-from orchestrator.fleet.models import Host, HostState
+from orchestrator.fleet.models import UNUSABLE, Host
 from orchestrator.fleet.selectors import credentials_of, hosts_of, profiles_of
 from orchestrator.runs.availability import Choice, choices_for
 from orchestrator.web.placements import PlacementsField
 
 #: What a form shows at its fields; all else becomes an error page.
 FORM_ERRORS = (InvalidRequestError, ConflictError, HostError)
-UNUSABLE = frozenset({HostState.UNCONFIRMED, HostState.DISABLED})
 PLACE_KINDS = {"host": "Hosts", "profile": "Any host of a profile", "tag": "Any host with a tag"}
 
 

@@ -12,7 +12,6 @@ from orchestrator.api.schemas.common import CommitOut, Text, commit_out, web_url
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.facts import Contradiction
 from orchestrator.fleet.models import HardwareProfile, Host, HostChange, HostSnapshot
-from orchestrator.fleet.windows import parse
 from orchestrator.results.golden import GoldenStatus
 from orchestrator.runs.golden import NewGolden
 
@@ -145,7 +144,7 @@ class GoldenIn(Schema, extra="forbid"):
 
 def host_out(host: Host, golden: GoldenStatus | None) -> HostOut:
     lease = getattr(host, "lease", None)
-    hours = parse(host.open_hours).at(utc_now(), host.timezone)
+    hours = host.hours.at(utc_now(), host.timezone)
     return HostOut(
         id=host.pk,
         name=host.name,

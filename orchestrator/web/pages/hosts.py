@@ -30,7 +30,7 @@ from orchestrator.fleet.services import (
     remove_host,
     scan_again,
 )
-from orchestrator.fleet.windows import HoursNow, parse
+from orchestrator.fleet.windows import HoursNow
 from orchestrator.results.golden import GoldenStatus, golden_statuses
 from orchestrator.runs.selectors import jobs_on
 from orchestrator.web.access import for_member
@@ -175,4 +175,4 @@ def _again(form: HostForm, made: Credential | None) -> HostForm:
 
 
 def _hours(found: Host) -> HoursNow:
-    return parse(found.open_hours).at(utc_now(), found.timezone)
+    return found.hours.at(utc_now(), found.timezone)
