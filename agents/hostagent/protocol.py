@@ -12,6 +12,7 @@ Layout below the host's work directory (all paths relative to it, all names are 
     programs.json                         versions of the host's programs, kept for a day (programs.py)
     tuning.json                           what host tuning changed and has not undone yet (tuning.py)
     host.lock                             held by the one supervisor that may work below this directory
+    jobs/<job id>/tls/                    the job's certificates, removed with it
     jobs/<job id>/<step id>/              one step (a round of a job); step id = "a<attempt>-r<round>"
         plan.json                         Plan, written by the orchestrator before `start`
         journal.jsonl                     events, appended by the supervisor, one JSON object a line
@@ -50,7 +51,7 @@ tuning that a supervisor which is no more left behind.
 
 Plan (plan.json), the same for every host of the job but for `self`:
 
-    {"schema": 2, "job": "...", "step": "a1-r1",
+    {"schema": 3, "job": "...", "step": "a1-r1",
      "silence_s": 600,                     stop everything when `contact` is older than this
      "self": "a", "lead": "a",             labels of hosts; the lead's supervisor works through the trials
      "secret": "<64 hex digits>" | null,   the job's own; needed where there are several hosts
@@ -59,6 +60,9 @@ Plan (plan.json), the same for every host of the job but for `self`:
                                            `port`: where a follower listens (its own event `listening` told
                                            it); null for the lead, and in a follower's own plan
      "tuning": {"governor": "performance"},  what to set on this host for this step, undone after (tuning.py)
+     "tls": {"ca": PEM, "cert": PEM, "key": PEM} | null,   the job's throw-away certificates, written to
+                                           jobs/<job>/tls/{ca,cert,key}.pem, the key for its owner only;
+                                           "cert" and "key" are null for hosts that run no server
      "builds": [{"commit": "<sha>",
                  "source": {"archive": "sources/<sha>.tar.gz"} | {"repository": "<project id>"},
                  "tree": "builds/<…>", "on": ["a"],        labels of the hosts that need it
@@ -66,18 +70,47 @@ Plan (plan.json), the same for every host of the job but for `self`:
      "trials": [{"id": "...", "tree": "builds/<…>", "commit": "<sha>",
                  "server": {"on": "a", "argv": ["{python}", "server.py", "--port", "{port}"], "env": {},
                             "limits": LIMITS, "port": 8080 | null},        null = kernel chooses
-                 "ready": {"path": "/hello", "status": 200, "body": "Hello, World!" | null,
-                           "timeout_s": 10},
+                 "ready": {"path": "/hello" | null, "status": 200, "body": "Hello, World!" | null,
+                           "timeout_s": 10,
+                           "protocol": "h1" | "h2" | "grpc", "tls": bool},
+                                           how the server is spoken to until it is ready; path null = a
+                                           connection is enough (with tls: a handshake)
+                 "checks": [CHECK, …],     asked before the first and after the last load; the first is
+                                           the load's own request
                  "services": [{"name": "redis", "on": "b", "count": 1, "argv": ["redis-server", "--port",
                                "{port}", "--bind", "{bind}"], "env": {}, "limits": LIMITS,
                                "port": null | 6379,        with count 1 only
                                "ready": {"path": null | "/status", "status": 200, "timeout_s": 10}}],
                                            path null = a TCP connection is enough
-                 "loads": [{"argv": ["{tool}", "...", "http://{address}:{port}/hello"],
-                            "kind": "warmup" | "measure", "wall_limit_s": 30.0}],
-                 "tool": {"name": "oha", "path": "tools/<sha256>/oha" | "/abs/path", "limits": LIMITS},
-                 "warmup_s": 1.0,                    rows that start before this are not counted
-                 "cooldown_s": 0.2, "expected_s": 5.0}]}   the load's own time, as far as it is known
+                 "loads": [LOAD, …],       in order; one "measure" or, where the load is stepped, several
+                 "search": SEARCH | null,  then `loads` is what each probe does, with one "measure"
+                 "files": {"load.lua": "…"},   written into {trial_dir} before anything starts
+                 "tool": {"name": "oha", "path": "tools/<sha256>/oha" | "/abs/path", "limits": LIMITS,
+                          "reader": "oha"},            who reduces what the tool left (readers.py)
+                 "cooldown_s": 0.2, "expected_s": 5.0}]}   the loads' own time, as far as it is known
+
+LOAD: {"argv": ["{tool}", "...", "http://{address}:{port}/hello"], "env": {},
+       "kind": "primer" | "warmup" | "measure", "wall_limit_s": 30.0,
+       "warmup_s": 1.0}        rows of a measured load that start before this are its warm-up, kept apart
+
+CHECK: {"name": "load", "method": "GET", "path": "/hello", "headers": [["accept", "*/*"]],
+        "body": base64 | null, "protocol": "h1" | "h2" | "h3" | "grpc", "tls": bool, "timeout_s": 10,
+        "argv": ["{tool}", …] | null,      h3 only: the load tool's way of asking once
+        "status": 200 | null,
+        "response_headers": {"content-type": "text/plain"},       each equal, names in lower case
+        "response": {"text": "…"} | {"length": n} | {"sha256": "…"} | {"matches": "regex"} | null,
+        "encoding": "gzip" | "identity" | null, "grpc_status": 0 | null}
+  h2 without tls is prior knowledge. What is null is told but not judged. `response` is of the bytes as they
+  came, before any content coding is undone, but for "text" and "matches", which are of the decoded body
+  (identity, gzip, deflate). With h3 the load tool itself asks (`argv`), and only
+  status and length are judged. The protocol that came is always judged: it must be the one asked for.
+
+SEARCH: {"objective": [{"metric": "latency.p99" | "latency.mean" | "latency.max" | "success" | "delivered",
+                        "op": "<" | "<=" | ">" | ">=", "value": 0.05}, …],  seconds, shares; all must hold
+         "low": 100.0, "high": 100000.0,    requests a second; the first probe is at low
+         "max_probes": 24, "confirmations": 5}
+  capacity.py decides the next rate; it stands as {rate} in the argv of each load. The server starts anew
+  for each probe.
 
 The processes of a service are its parts "service:<name>:<n>", n from 1.
 
@@ -85,14 +118,16 @@ LIMITS (limits.py): {"cpus": [0] | null, "cpu_quota": 0.5 | null (CPUs), "memory
 "open_files": n | null}. The load tool always runs on the lead.
 
 Words that are replaced inside each argument and environment value, never through a shell:
-{python} {port} {tool} {out} {rows} {trial_dir} {tree}; {bind} is the address that a server of this host
-has to listen on and {address} the one where the lead finds the server under test (both 127.0.0.1 where the
-plan has one host; {address} has brackets where it is IPv6); for each service NAME {NAME_host}, {NAME_port}
-(of its first process) and {NAME_addresses} ("host:port,host:port,…", as the server's host reaches them).
-{out} is where the tool writes its JSON, {rows} its SQLite rows.
+{python} {port} {tool} {out} {rows} {trial_dir} {tree} {rate}; {ca}, {cert} and {key} are the job's PEM files;
+{bind} is the address that a server of this host has to listen on and {address} the one where the lead finds
+the server under test (both 127.0.0.1 where the plan has one host; {address} has brackets where it is IPv6);
+for each service NAME {NAME_host}, {NAME_port} (of its first process) and {NAME_addresses}
+("host:port,host:port,…", as the server's host reaches them).
+{out} is where the tool's report goes and {rows} where its rows go, anew for each load; what the tool itself
+writes to stdout is {trial_dir}/tool.stdout.
 
-A trial: services in their order, each ready before the next; the server, ready as the lead sees it;
-warm-up; load; the same answer again; everything stopped. All its processes start anew for each trial.
+A trial: services in their order, each ready before the next; the server, ready as the lead sees it; checks;
+primer; warm-up; load; the checks again; everything stopped. All its processes start anew for each trial.
 
 Events (journal.jsonl), each with "t" (unix seconds, float) and "event":
 
@@ -100,8 +135,7 @@ Events (journal.jsonl), each with "t" (unix seconds, float) and "event":
     tuned {applied: {knob: value}, refused: {knob: why}} · untuned {}
     build_started {commit} · build_done {commit, cached, seconds} · build_failed {commit, message, output}
     listening {port}                           a follower is ready for its lead (peers.py)
-    trial_started {trial} · phase {trial, phase: "starting"|"warming up"|"measuring"|"stopping"|"cooling",
-                                   quiet_s}   the orchestrator does not ask again for quiet_s seconds
+    trial_started {trial} · phase {trial, phase, quiet_s}   nobody asks again for quiet_s seconds
     trial_done {trial}                         its files are complete
     trial_failed {trial, code, message, output}   code: see FAILURES; output = tail of the server's output
     round_done {}                              the supervisor ends after it
@@ -110,26 +144,43 @@ Events (journal.jsonl), each with "t" (unix seconds, float) and "event":
 A failed build or a server that does not start fails the trials that need it; the rest goes on. A lost
 peer ends the step on all its hosts.
 
-TRIAL_FILES (on the lead): result.json (below), tool.json (raw tool output), tool.stderr, server.log (tail,
-64 KiB), rows.json (reduced rows, below).
+TRIAL_FILES (on the lead): result.json (below), tool.stderr, server.log (tail, 64 KiB), and for each measured
+load tool.json (its report as the reader left it) and rows.json (reduced rows, below); of the k-th, from the
+second on, tool-k.json and rows-k.json.
 
-result.json: {"schema": 2, "trial": "...", "argv": [...], "tool": {"name","version","sha256"},
-  "rc": 0, "signal": null, "started_at": unix, "ended_at": unix, "wall_s": ..., "port": 12345,
+result.json: {"schema": 3, "trial": "...", "tool": {"name","version","sha256"},
+  "started_at": unix, "ended_at": unix, "wall_s": ..., "port": 12345,
   "server_argv": [...], "server_exit": null | code (it died before we stopped it),
-  "load_started_at": unix, "load_ended_at": unix (of the measuring load),
-  "window_s": null,
-  "usage": {"server_cpu_s": x|null, "tool_cpu_s": x|null, "server_peak_rss_bytes": n|null,
-            "server_voluntary_switches": n|null, "server_involuntary_switches": n|null,
-            "server_read_bytes": n|null, "server_written_bytes": n|null,
-            "steal_s": x|null, "reasons": {key: why null}},
-  "samples": [{"t": s since load start, "server_cpu_s":…, "server_rss_bytes":…, "tool_cpu_s":…,
-               "server_switches":…, "server_io_bytes":…, "temperature_c":…, "clock_mhz":…}],
-               of the server's host, but for tool_cpu_s; with several hosts t is its own clock's
+  "checks": [CHECKED, …], "loads": [LOADED, …],
+  "search": {"capacity": r|null, "low": r|null, "high": r|null, "stopped": "converged" | "at the limit" |
+             "below the start" | "budget",
+             "probes": [{"load": n, "rate": r, "passed": bool, "why": "latency.p99 …"}]} | null,
+                          `load` counts "loads" from 0; low and high bound 90 % of what is believed
   "limits": {"server": APPLIED, "tool": APPLIED, "service:<name>:<n>": APPLIED},   read back (limits.py)
   "on": {"server": "b", "tool": "a"},          labels of the plan's hosts
-  "peer_gap_s": longest wait for a peer's answer during the load | null with one host,
-  "load_before": load1|null (with several hosts the higher one of the server's and the lead's),
-  "hung": bool (the wall limit was reached and the tool interrupted)}
+  "hosts": {"a": AMBIENT_BEFORE, …},           each host as it was before anything of the trial started
+  "load_before": load1|null (with several hosts the higher one of the server's and the lead's)}
+
+CHECKED: {"name": "load", "when": "before" | "after", "problem": null | "status 500 instead of 200",
+          "protocol": "h1"|…|null, "status": 200|null, "length": n|null, "sha256": "…"|null,
+          "encoding": "gzip"|"identity"|null}
+
+LOADED: {"argv": [...], "rc": 0, "signal": null, "rate": r|null (of a probe),
+  "load_started_at": unix, "load_ended_at": unix, "hung": bool (wall limit reached, tool interrupted),
+  "usage": {"server_cpu_s": x|null, "tool_cpu_s": x|null, "services_cpu_s": x|null,
+            "server_peak_rss_bytes": n|null, "tool_peak_rss_bytes": n|null,
+            "server_voluntary_switches": n|null, "server_involuntary_switches": n|null,
+            "server_read_bytes": n|null, "server_written_bytes": n|null,
+            "steal_s": x|null, "sampler_cpu_s": x|null, "reasons": {key: why null}},
+  "samples": [{"t": s since load start, "server_cpu_s":…, "server_rss_bytes":…, "tool_cpu_s":…,
+               "server_switches":…, "server_io_bytes":…, "temperature_c":…, "clock_mhz":…,
+               "connections": open TCP connections to the server|null}],
+               of the server's host, but for tool_cpu_s; with several hosts t is its own clock's
+  "ambient": {"a": AMBIENT_DURING, …},         each host while the load ran
+  "peer_gap_s": longest wait for a peer's answer during the load | null with one host}
+
+AMBIENT_BEFORE and AMBIENT_DURING: see ambient.py; a fact that cannot be read is null, and why is in its
+"reasons".
 
 APPLIED: {"mechanism": "cgroup2" | "cgroup1" | "job" (Windows) | "affinity" (none of them),
   "cpus": [..]|null, "cpu_quota": x|null, "memory_bytes": n|null, "open_files": n|null,
@@ -137,18 +188,26 @@ APPLIED: {"mechanism": "cgroup2" | "cgroup1" | "job" (Windows) | "affinity" (non
   "throttled": periods of 100 ms in which the quota was used up,      only with a quota that holds
   "oom_kills": processes that the memory limit ended}                 only with one that holds
 
-rows.json: {"schema": 1,
-  "all": {"n": rows of the whole run, "percentiles": {"p10": s, …}},   oha's definition, sorted[floor(p/100·n)],
-                                                    raw floats of duration: equal to oha's own, bit for bit
-  "window": {"start_s": warmup_s, "end_s": last end of a counted row},
-  "ok":    {"value_us": [...], "count": [...]},      distinct latencies, ascending, answered 2xx/3xx, after warm-up
+rows.json: {"schema": 3,
+  "all": {"n": rows of the whole load, "percentiles": {"p10": s, …}},  as the tool defines them, so that
+                                            its own figures can be compared bit for bit; {} without any
+  "window": {"start_s": warmup_s, "end_s": last end of a counted row | null},
+  "ok":    {"value_us": [...], "count": [...]},      distinct latencies, ascending, answered well, after warm-up
   "other": {"value_us": [...], "count": [...]},      answered with any other status
-  "by_status": {"200": n}, "bytes": n,
-  "slices": [{"t": 0, "answered": n, "ok": n, "bytes": n, "p50_us":…, "p90_us":…, "p99_us":…, "max_us":…}]}
-  slices are one second wide, by end time, t counted from the start of the window.
+  "by_status": {"200": n} | null, "bytes": n | null (body bytes of the window),
+  "length": {"min": n, "max": n} | null,            body bytes of the good answers of the window
+  "warmup": {"n": answered before the window, "slices": [SLICE…]},
+  "slices": [SLICE…],                                of the window; [] where the tool gives no times
+  "errors": {class: n} | null, "error_texts": {class: [text…]},     null: only the tool's report can tell
+  "protocol": "h1" | … | null,                       that the tool says it spoke
+  "corrected": bool,                                 latencies count from when the request was due
+  "told": {key: number}}                             figures of the reader's own, such as a script's readings
+
+SLICE: {"t": 0, "answered": n, "ok": n, "bytes": n, "p50_us":…, "p90_us":…, "p99_us":…, "max_us":…}: a second
+wide, by end time, t counted from the start of the window (warm-up: below 0). null is unknown, here too.
 """
 
-SCHEMA = 2
+SCHEMA = 3
 
 #: Codes of `trial_failed`: what went wrong with one trial.
 FAILURES = (
@@ -173,3 +232,8 @@ INFRASTRUCTURE_FAILURES = ("output_lost", "internal")
 MAX_ROWS = 5_000_000
 
 TRIAL_FILES = ("result.json", "tool.json", "tool.stderr", "rows.json", "server.log")
+
+
+def load_files(n: int) -> tuple[str, str]:
+    """Names of the report and the reduced rows of the n-th measured load, n from 0."""
+    return ("tool.json", "rows.json") if n == 0 else (f"tool-{n + 1}.json", f"rows-{n + 1}.json")
