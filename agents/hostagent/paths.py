@@ -8,6 +8,8 @@ from pathlib import Path
 
 from .errors import BadArgument
 
+#: The folder of a job's certificates, among those of its steps.
+TLS = "tls"
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\Z")
 
 
@@ -74,7 +76,7 @@ class StepDir:
 
 def all_steps(root: Path) -> list[StepDir]:
     """Every step below the work directory, sorted by job and step."""
-    found = sorted(root.glob("jobs/*/*/"))
+    found = [path for path in sorted(root.glob("jobs/*/*/")) if path.name != TLS]
     return [StepDir(root, *names) for names in map(_names, found) if all(map(_ID.match, names))]
 
 
@@ -91,6 +93,11 @@ def build_dir(root: Path, tree: str) -> Path:
 def tree_dir(root: Path, tree: str) -> Path:
     """The unpacked commit inside the build folder: where servers and build steps run."""
     return build_dir(root, tree) / "tree"
+
+
+def stdout_of(out: Path) -> Path:
+    """What a load tool said on stdout: beside its report, `tool-2.stdout` for `tool-2.json`."""
+    return out.with_suffix(".stdout")
 
 
 def host_lock(root: Path) -> Path:

@@ -1,0 +1,30 @@
+"""Who reduces what a load tool left behind, by the plan's `tool.reader`.
+
+A reader is called once a measured load, after everything of the trial was stopped:
+
+    read(folder, out, rows, warmup_s) -> the content of rows.json (protocol.py; tally.py makes it)
+
+`folder` is the trial's, `out` the load's {out} and `rows` its {rows}, each of which may be missing;
+what the tool said on stdout is `stdout_of(out)` (paths.py). A reader may rewrite `out` smaller, or write it where the
+tool said all on stdout: afterwards it is a JSON file. `rows` is removed by the caller.
+
+It raises TrialFailed("tool_failed" | "output_lost", message) where it knows what is wrong. What is
+garbage may raise what it likes of ValueError, LookupError, TypeError, AttributeError and
+sqlite3.Error; the trial fails with "tool_failed" and shows what the tool said.
+
+A new reader is a module `read_<tool>.py` and a line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .read_oha import read as oha
+
+Reader = Callable[[Path, Path, Path, float], dict[str, Any]]
+
+READERS: Mapping[str, Reader] = {
+    "oha": oha,
+}
