@@ -8,7 +8,7 @@ from typing import Literal
 from orchestrator.loadtools.model import Model
 from orchestrator.loadtools.oha_figures import OHA_FIGURES
 
-Unit = Literal["1/s", "s", "s/1k", "count", "ratio", "B", "B/s"]
+Unit = Literal["1/s", "s", "s/1k", "count", "ratio", "B", "B/s", "B/1k", "J/1k", "money/1M"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,8 @@ PRIMARY: Mapping[Model, tuple[str, ...]] = {
     "closed": ("requests.rate", "latency.p50", "cpu.seconds_per_1k"),
     "open": ("latency.p99", "latency.p50", "cpu.seconds_per_1k"),
 }
+#: The same where the load searches for the capacity.
+PRIMARY_OF_SEARCH = ("capacity.rate",)
 
 #: What has to stand beside a latency of this model wherever it is shown.
 LATENCY_LABELS: Mapping[Model, str] = {
@@ -152,8 +154,53 @@ def _machine() -> list[Metric]:
             better="lower", informational=True, from_whole_load=True,
         ),
         Metric(
+            key="cpu.tool_seconds_per_1k", title="Load tool's CPU per 1,000 requests",
+            unit="s/1k", better="lower", informational=True, from_whole_load=True,
+        ),
+        Metric(
+            key="cpu.services_seconds_per_1k", title="Services' CPU per 1,000 requests",
+            unit="s/1k", better="lower", informational=True, from_whole_load=True,
+        ),
+        Metric(
+            key="body.bytes_per_1k", title="Body bytes per 1,000 answers", unit="B/1k",
+            better="lower", informational=True,
+        ),
+        Metric(
+            key="network.bytes_per_1k", title="Network bytes per 1,000 answers, both directions",
+            unit="B/1k", better="lower", informational=True, from_whole_load=True,
+        ),
+        Metric(
+            key="energy.joules_per_1k", title="Energy of the hosts' CPUs per 1,000 answers",
+            unit="J/1k", better="lower", informational=True, from_whole_load=True,
+        ),
+        Metric(
+            key="cost.money_per_1m", title="Price of the hosts for a million answers",
+            unit="money/1M", better="lower", informational=True,
+        ),
+        Metric(
+            key="memory.tool_peak", title="Peak memory of the load tool", unit="B",
+            better="lower", informational=True, from_whole_load=True,
+        ),
+        Metric(
             key="memory.server_peak", title="Peak memory of the server", unit="B",
             better="lower", from_whole_load=True,
+        ),
+    ]  # fmt: skip
+
+
+def _capacity() -> list[Metric]:
+    return [
+        Metric(key="capacity.rate", title="Capacity", unit="1/s", better="higher"),
+        *(
+            Metric(key=key, title=title, unit="1/s", better="higher", informational=True)
+            for key, title in (
+                ("capacity.low", "Capacity, lower bound"),
+                ("capacity.high", "Capacity, upper bound"),
+            )
+        ),
+        Metric(
+            key="capacity.probes", title="Loads that the search took", unit="count",
+            better="lower", informational=True,
         ),
     ]  # fmt: skip
 
@@ -182,6 +229,7 @@ _ALL = (
     *_counts(),
     *_first_byte(),
     *_means_of_whole_load(),
+    *_capacity(),
     *_oha(),
 )
 

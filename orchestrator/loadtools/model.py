@@ -7,12 +7,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from orchestrator.core.errors import PitwallError
 
 Model = Literal["closed", "open"]
 Protocol = Literal["h1", "h2", "h3", "grpc"]
+
+#: The field of a definition, and what is wrong with it.
+Problem = tuple[str, str]
 
 #: Requests that must lie beyond a percentile before it is reported.
 SUPPORTING_REQUESTS = 10
@@ -29,24 +32,48 @@ class ToolOutputError(PitwallError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GrpcCall:
+    """`method` is `package.Service/Method`, `proto` a file in the built tree.
+
+    `data` is one message, or several for a stream of requests.
+    """
+
+    method: str
+    proto: str
+    data: Mapping[str, Any] | Sequence[Mapping[str, Any]]
+    import_paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSpec:
     """One load, for any tool. Either `duration_s` or `requests` says when it ends.
 
-    Closed: each connection sends its next request when the last is answered. Open: requests are
-    due at `rate` a second, and latency counts from when they were due. `compression` is what the
-    client accepts; None asks for none. `expected_rate` is a guess of a closed loop's rate; it only
-    bounds the number of rows and the time.
+    Closed: each stream of each connection sends its next request when the last is answered. Open:
+    requests are due at `rate` a second, and latency counts from when they were due; with
+    `searching` the agent chooses the rate of each probe, and `rate` is the highest. `random_path`
+    is a regular expression that each request's path is made from, instead of `path`. h2 without
+    TLS is prior knowledge. `compression` is what the client accepts; None asks for none.
+    `response_bytes`: least and most body bytes of a good answer, as they come. `expected_rate` is
+    a guess of a closed loop's rate; it only bounds the number of rows and the time. `command` and
+    `parameters` are those of the tool `script`.
     """
 
     path: str
     connections: int
+    streams: int = 1
     model: Model = "closed"
     rate: float | None = None
+    searching: bool = False
     duration_s: float | None = None
     requests: int | None = None
     warmup_s: float = 0.0
-    scheme: Literal["http", "https"] = "http"
+    primer_s: float = 0.0
     protocol: Protocol = "h1"
+    tls: bool = False
+    random_path: str | None = None
+    grpc: GrpcCall | None = None
+    command: tuple[str, ...] = ()
+    parameters: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     method: str = "GET"
     headers: tuple[tuple[str, str], ...] = ()
     body: str | None = None
@@ -54,20 +81,74 @@ class LoadSpec:
     connect_timeout_s: float = 5.0
     keepalive: bool = True
     compression: tuple[str, ...] | None = None
+    response_bytes: tuple[int, int] | None = None
     expected_rate: float | None = None
+
+    @property
+    def scheme(self) -> Literal["http", "https"]:
+        return "https" if self.tls else "http"
+
+    @property
+    def rate_text(self) -> str:
+        """The rate for an argument: a number, or the agent's word for that of a probe."""
+        return "{rate}" if self.searching else f"{self.rate:.15g}"
+
+    @property
+    def at_once(self) -> int:
+        """Requests that a closed loop keeps going."""
+        return self.connections * self.streams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
-    """One start of the tool. `argv` holds the agent's words {tool} {out} {rows} {port}.
+    """One start of the tool. `argv` holds the agent's words, such as {tool} {out} {rows} {port}.
 
     Rows that start before `warmup_s` are not counted (0 where the warm-up is a start of its own).
     """
 
     argv: tuple[str, ...]
-    kind: Literal["warmup", "measure"]
+    kind: Literal["primer", "warmup", "measure"]
     wall_limit_s: float
     warmup_s: float = 0.0
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+Knowledge = Literal["yes", "no", "partly"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a tool can do and tell: the sheet that refuses definitions and that people read.
+
+    `protocols` are pairs of protocol and TLS. `streams`: several requests at once on a connection.
+    `open_loop`: sends on time whatever the answers do, latency from the intended time. `warmup`:
+    `inside` the measured load (by the times of its rows) or a start of its own (`apart`).
+    `distribution`: `rows` (each request, with its time), `buckets` (the whole distribution without
+    times). `caveats` are what a reader of its numbers must know.
+    """
+
+    protocols: frozenset[tuple[Protocol, bool]]
+    streams: bool = False
+    open_loop: bool = False
+    by_duration: bool = True
+    by_count: bool = True
+    random_path: bool = False
+    methods: bool = True
+    headers: bool = True
+    body: bool = True
+    keepalive_off: bool = False
+    compression: bool = True
+    request_timeout: bool = True
+    connect_timeout: bool = True
+    warmup: Literal["inside", "apart"] = "apart"
+    distribution: Literal["rows", "buckets"] = "rows"
+    status_codes: Knowledge = "yes"
+    errors: Knowledge = "yes"
+    bytes_in: Knowledge = "yes"
+    bytes_out: Knowledge = "no"
+    spoken_protocol: Knowledge = "no"
+    verifies_certificate: bool = True
+    caveats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +233,7 @@ class LoadFacts:
 
     model: Model
     connections: int
+    streams: int = 1
     tool_cpus: int
     rate: float | None
     duration_s: float | None
@@ -166,8 +248,9 @@ class TrialReading:
     `readings`: metric key → value in the unit that `metrics` names; what is unknown is absent.
     `ok` (2xx, 3xx) and `other` (any other status) are latencies after the warm-up. `by_status`,
     `errors` (by class) and `truncated` (cut off by the end of the load, not an error) count the
-    whole load, warm-up included, because a tool gives errors no time. `error_texts`: class → what
-    the tool said. `planned`: requests due in the window of an open load, `delivered` the share of
+    whole load, warm-up included, because a tool gives errors no time; None is unknown.
+    `error_texts`: class → what the tool said. `protocol`: what was really spoken, as far as anybody
+    saw it. `planned`: requests due in the window of an open load, `delivered` the share of
     them that was answered well.
     """
 
@@ -179,10 +262,11 @@ class TrialReading:
     readings: Mapping[str, float]
     ok: Distribution
     other: Distribution
-    by_status: Mapping[int, int]
-    errors: Mapping[str, int]
+    by_status: Mapping[int, int] | None
+    errors: Mapping[str, int] | None
     error_texts: Mapping[str, Sequence[str]]
     truncated: int
+    protocol: str | None = None
     planned: float | None
     delivered: float | None
     slices: Sequence[Mapping[str, float | None]]

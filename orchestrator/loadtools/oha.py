@@ -1,11 +1,20 @@
 """oha: its argv, and back from what it leaves behind. Flags as of 1.16; 1.14 is the oldest fit."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from orchestrator.loadtools.model import Invocation, LoadSpec, TrialReading
-from orchestrator.loadtools.oha_output import read_trial
-from orchestrator.loadtools.problems import Problem, expected_rows, load_problems
+from orchestrator.loadtools.capabilities import unsupported
+from orchestrator.loadtools.model import (
+    Capabilities,
+    Invocation,
+    LoadSpec,
+    Problem,
+    TrialReading,
+)
+from orchestrator.loadtools.oha_output import report_of
+from orchestrator.loadtools.problems import expected_rows, load_problems
+from orchestrator.loadtools.reading import reading_of
 
 #: Start, connect, write and end of the tool, beside the load itself.
 _SLACK_S = 10.0
@@ -14,18 +23,40 @@ _SECONDS_PER_ROW = 7e-6
 #: A count of requests without a guess of the rate gets this long at least.
 _UNKNOWN_LIMIT_S = 600.0
 _SLOWEST_RATE = 1_000.0
+#: A QUIC connection without a rate is waited for until it has been idle for so long.
+_QUIC_IDLE_S = 40.0
+#: A primer only wakes the server up.
+_PRIMER_RATE = 10.0
+
+SHEET = Capabilities(
+    protocols=frozenset({("h1", False), ("h1", True), ("h2", False), ("h2", True), ("h3", True)}),
+    streams=True,
+    open_loop=True,
+    random_path=True,
+    keepalive_off=True,
+    warmup="inside",
+    caveats=(
+        "Times reach from the request to the whole answer; over HTTP/1.1 the first request of a "
+        "connection includes connecting, over HTTP/2 and HTTP/3 it does not: the warm-up keeps "
+        "that out.",
+        "Errors carry no time, so those of the warm-up are counted with the rest.",
+        "HTTP/3 is experimental in oha, and only in builds with that feature.",
+    ),
+)
 
 
 class Oha:
     """The adapter of oha."""
 
     name = "oha"
+    reader = "oha"
+    sheet = SHEET
     #: 1.6 to 1.13 invert --latency-correction where -n and -q meet.
     minimum_version = (1, 14, 0)
 
     def problems(self, spec: LoadSpec) -> list[Problem]:
         """All that forbids this load with oha; empty where it can be run."""
-        return [*load_problems(spec), *_unsupported(spec)]
+        return [*load_problems(spec), *unsupported(self.name, self.sheet, spec)]
 
     def invocations(self, spec: LoadSpec, tool_cpus: int) -> tuple[Invocation, ...]:
         """What to start, in order. The last one measures.
@@ -33,40 +64,44 @@ class Oha:
         With a duration the warm-up is the beginning of the one load; with a count of requests it
         is a load of its own before, because oha cannot say which of n requests to leave out.
         """
+        primers = (_primer(spec, tool_cpus),) if spec.primer_s > 0 else ()
         if spec.duration_s is not None:
-            return (_measure(spec, tool_cpus, warmup_s=spec.warmup_s),)
+            return (*primers, _measure(spec, tool_cpus, warmup_s=spec.warmup_s))
         warmups = (_warmup(spec, tool_cpus),) if spec.warmup_s > 0 else ()
-        return (*warmups, _measure(spec, tool_cpus, warmup_s=0.0))
+        return (*primers, *warmups, _measure(spec, tool_cpus, warmup_s=0.0))
+
+    def files(self, _spec: LoadSpec) -> dict[str, str]:
+        return {}
+
+    def probe(self, spec: LoadSpec) -> tuple[str, ...] | None:
+        """The argv that asks once, for protocols that nobody but the tool speaks."""
+        if spec.protocol != "h3":
+            return None
+        once = replace(spec, connections=1, streams=1, rate=None, model="closed", searching=False)
+        return _argv(once, 1, _KEPT, ("-n", "1"))
 
     def parse(
-        self, tool_json: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
+        self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
     ) -> TrialReading:
-        """The canonical result of oha's JSON, the agent's reduced rows and its result.json.
+        """The canonical result of one load: oha's JSON, the agent's reduced rows, its result.
 
         Pure and replayable. Raises ToolOutputError where a part is missing or no JSON.
         """
-        return read_trial(tool_json, rows, result)
+        return reading_of(self.name, spec, report_of(report, rows), rows, result)
 
 
-def _unsupported(spec: LoadSpec) -> list[Problem]:
-    problems = []
-    if spec.protocol != "h1":
-        problems.append(("protocol", f"{spec.protocol}: only h1 is offered with oha"))
-    if spec.scheme != "http":
-        problems.append(("scheme", f"{spec.scheme}: only http is offered with oha"))
-    return problems
+_KEPT = ("--output-format", "json", "-o", "{out}", "--db-url", "{rows}")
 
 
 def _measure(spec: LoadSpec, tool_cpus: int, *, warmup_s: float) -> Invocation:
     amount: tuple[str, ...]
-    kept = ("--output-format", "json", "-o", "{out}", "--db-url", "{rows}")
     if spec.duration_s is not None:
         # Without -w what is in flight at the end is cut off, and the slowest with it.
         amount = ("-z", _duration(warmup_s + spec.duration_s), "-w")
     else:
         amount = ("-n", str(spec.requests))
     return Invocation(
-        argv=_argv(spec, tool_cpus, kept, amount),
+        argv=_argv(spec, tool_cpus, _KEPT, amount),
         kind="measure",
         wall_limit_s=_wall_limit_s(spec, warmup_s),
         warmup_s=warmup_s,
@@ -82,6 +117,17 @@ def _warmup(spec: LoadSpec, tool_cpus: int) -> Invocation:
     )
 
 
+def _primer(spec: LoadSpec, tool_cpus: int) -> Invocation:
+    """A few requests a second, so that what is made on first use is made before the warm-up."""
+    gentle = replace(spec, model="open", rate=_PRIMER_RATE, searching=False, connections=1)
+    amount = ("-z", _duration(spec.primer_s), "-w")
+    return Invocation(
+        argv=_argv(gentle, tool_cpus, ("--output-format", "quiet"), amount),
+        kind="primer",
+        wall_limit_s=spec.primer_s + spec.request_timeout_s + spec.connect_timeout_s + _SLACK_S,
+    )
+
+
 def _argv(
     spec: LoadSpec, tool_cpus: int, kept: Sequence[str], amount: Sequence[str]
 ) -> tuple[str, ...]:
@@ -92,8 +138,13 @@ def _argv(
     argv += ["-t", _duration(spec.request_timeout_s)]
     argv += ["--connect-timeout", _duration(spec.connect_timeout_s)]
     argv += ["-c", str(spec.connections), *amount]
+    if spec.streams > 1:
+        argv += ["-p", str(spec.streams)]
     if spec.rate is not None:
-        argv += ["-q", f"{spec.rate:.15g}", "--latency-correction"]
+        argv += ["-q", spec.rate_text, "--latency-correction"]
+    argv += _PROTOCOLS[spec.protocol]
+    if spec.tls:
+        argv += ["--cacert", "{ca}"]
     if not spec.keepalive:
         argv.append("--disable-keepalive")
     argv += ["-m", spec.method]
@@ -102,7 +153,18 @@ def _argv(
         argv.append(f"-d={spec.body}")
     for name, value in _headers(spec):
         argv += ["-H", f"{name}: {value}"]
-    return (*argv, f"{spec.scheme}://{{address}}:{{port}}{spec.path}")
+    target = f"{spec.scheme}://{{address}}:{{port}}"
+    if spec.random_path is not None:
+        # oha takes the dots of a URL literally by itself.
+        return (*argv, "--rand-regex-url", target + spec.random_path)
+    return (*argv, target + spec.path)
+
+
+_PROTOCOLS: Mapping[str, tuple[str, ...]] = {
+    "h1": (),
+    "h2": ("--http2",),
+    "h3": ("--http-version", "3"),
+}
 
 
 def _headers(spec: LoadSpec) -> list[tuple[str, str]]:
@@ -122,6 +184,8 @@ def _wall_limit_s(spec: LoadSpec, warmup_s: float) -> float:
     rows = expected_rows(spec) or 0.0
     loading = warmup_s + spec.duration_s if spec.duration_s is not None else _counted_s(spec)
     waiting = spec.request_timeout_s + spec.connect_timeout_s
+    if spec.protocol == "h3" and spec.rate is None:
+        waiting += _QUIC_IDLE_S
     return loading + waiting + _SLACK_S + _SECONDS_PER_ROW * rows
 
 
@@ -131,5 +195,5 @@ def _counted_s(spec: LoadSpec) -> float:
     rate = spec.rate or spec.expected_rate
     if rate:
         return 3 * requests / rate
-    all_time_out = requests * spec.request_timeout_s / spec.connections
+    all_time_out = requests * spec.request_timeout_s / spec.at_once
     return max(min(all_time_out, _UNKNOWN_LIMIT_S), requests / _SLOWEST_RATE)

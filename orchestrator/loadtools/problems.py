@@ -3,19 +3,19 @@
 import math
 import re
 
-from orchestrator.loadtools.model import LoadSpec
+from orchestrator.loadtools.model import LoadSpec, Problem
 
 #: Rows (answered requests) kept of one trial, warm-up included.
 MAX_ROWS = 5_000_000
 #: Requests a second that one core serves or asks for at best; bounds a closed loop without a guess.
 FASTEST_RATE = 35_000.0
 
-Problem = tuple[str, str]
-
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~][A-Za-z0-9!#$%&'*+.^_`|~-]*\Z")
 _METHOD = re.compile(r"[A-Z]+\Z")
 #: Words that the agent replaces inside an argument.
-_AGENT_WORDS = re.compile(r"\{(python|port|tool|out|rows|trial_dir|tree|bind|address)\}")
+_AGENT_WORDS = re.compile(
+    r"\{(python|port|tool|out|rows|trial_dir|tree|bind|address|rate|ca|cert|key)\}"
+)
 
 
 def load_problems(spec: LoadSpec) -> list[Problem]:
@@ -66,8 +66,9 @@ def _amount_problems(spec: LoadSpec) -> list[Problem]:
 
 def _load_problems(spec: LoadSpec) -> list[Problem]:
     problems = []
-    if spec.connections < 1:
-        problems.append(("connections", f"{spec.connections}: expected at least 1"))
+    for name in ("connections", "streams"):
+        if getattr(spec, name) < 1:
+            problems.append((name, f"{getattr(spec, name)}: expected at least 1"))
     if spec.requests is not None and 0 < spec.requests < spec.connections:
         problems.append(("connections", f"more than the {spec.requests} requests to send"))
     if spec.model not in ("closed", "open"):
@@ -100,6 +101,8 @@ def _time_problems(spec: LoadSpec) -> list[Problem]:
 
 def _request_problems(spec: LoadSpec) -> list[Problem]:
     problems = []
+    if spec.random_path is not None:
+        problems += _random_path_problems(spec.random_path)
     if not spec.path.startswith("/"):
         problems.append(("path", f"{spec.path!r}: expected a path that begins with /"))
     if "#" in spec.path or any(mark <= " " or mark == "\x7f" for mark in spec.path):
@@ -120,6 +123,16 @@ def _request_problems(spec: LoadSpec) -> list[Problem]:
     return problems
 
 
+def _random_path_problems(pattern: str) -> list[Problem]:
+    if not pattern.startswith("/"):
+        return [("random_path", f"{pattern!r}: expected an expression that begins with /")]
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        return [("random_path", f"{pattern!r}: not a regular expression: {error}")]
+    return [("random_path", message) for message in _agent_words(pattern)]
+
+
 def _header_faults(name: str, value: str) -> list[str]:
     faults = _agent_words(f"{name}: {value}")
     if not _TOKEN.match(name):
@@ -137,10 +150,18 @@ def _agent_words(text: str) -> list[str]:
 
 def _protocol_problems(spec: LoadSpec) -> list[Problem]:
     problems = []
-    if spec.protocol == "h3" and spec.scheme == "http":
-        problems.append(("scheme", "http: HTTP/3 exists over https only"))
-    if spec.protocol in ("h2", "h3") and not spec.keepalive:
+    if spec.protocol == "h3" and not spec.tls:
+        problems.append(("tls", "false: HTTP/3 exists over TLS only"))
+    if spec.protocol != "h1" and not spec.keepalive:
         problems.append(("keepalive", f"false: connections of {spec.protocol} are always kept"))
+    if spec.protocol == "h1" and spec.streams > 1:
+        problems.append(
+            ("streams", f"{spec.streams}: HTTP/1.1 has one request at a time on a connection")
+        )
+    if spec.protocol == "grpc" and spec.grpc is None:
+        problems.append(("grpc", "say what to call: grpc: {call: package.Service/Method, …}"))
+    if spec.protocol != "grpc" and spec.grpc is not None:
+        problems.append(("grpc", f"the protocol is {spec.protocol}: set it to grpc"))
     return problems
 
 

@@ -4,9 +4,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from orchestrator.loadtools.model import Invocation, LoadSpec, TrialReading
+from orchestrator.loadtools.model import (
+    Capabilities,
+    Invocation,
+    LoadSpec,
+    Problem,
+    TrialReading,
+)
 from orchestrator.loadtools.oha import Oha
-from orchestrator.loadtools.problems import Problem
 
 
 class Adapter(Protocol):
@@ -18,12 +23,25 @@ class Adapter(Protocol):
     @property
     def minimum_version(self) -> tuple[int, int, int]: ...
 
+    @property
+    def sheet(self) -> Capabilities: ...
+
+    @property
+    def reader(self) -> str:
+        """Who reduces on the host what it left (agents/hostagent/readers.py)."""
+
     def problems(self, spec: LoadSpec) -> list[Problem]: ...
 
     def invocations(self, spec: LoadSpec, tool_cpus: int) -> tuple[Invocation, ...]: ...
 
+    def files(self, spec: LoadSpec) -> Mapping[str, str]:
+        """Texts that the tool reads, by their names in {trial_dir}."""
+
+    def probe(self, spec: LoadSpec) -> tuple[str, ...] | None:
+        """The argv that asks once, for protocols that only the tool speaks."""
+
     def parse(
-        self, tool_json: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
+        self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
     ) -> TrialReading: ...
 
 

@@ -7,7 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.loadtools.model import Distribution, Level, LoadFacts, Reason, Validity
+from orchestrator.loadtools.costs import loading_s
+from orchestrator.loadtools.model import (
+    Distribution,
+    Level,
+    LoadFacts,
+    LoadSpec,
+    Reason,
+    Validity,
+)
 
 MAX_ERROR_SHARE = 0.001
 MIN_DELIVERED = 0.99
@@ -23,18 +31,26 @@ _NEVER_ARRIVED = {"refused", "dns", "timeout", "tls"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What a verdict on a trial rests on. `result` is the agent's result.json."""
+    """What a verdict on a load rests on: what was asked, what came.
 
+    `rows` is the agent's rows.json; `result` its result.json with the fields of the load among
+    them. `errors` is None where the tool does not tell all of them. `spoken`: every protocol that
+    the tool or a check saw, the tool first.
+    """
+
+    spec: LoadSpec
     load: LoadFacts
     ok: Distribution
     other: Distribution
     answered_of_load: int
-    errors: Mapping[str, int]
+    errors: Mapping[str, int] | None
     truncated: int
     delivered: float | None
     rate: float | None
     tool_share: float | None
     rows_match: bool
+    spoken: tuple[str, ...]
+    rows: Mapping[str, Any]
     result: Mapping[str, Any]
 
 
@@ -42,14 +58,6 @@ def judge(evidence: Evidence) -> Validity:
     """All reasons not to believe the trial, or to be careful; none at all: it is valid."""
     found = (check(evidence) for check in _CHECKS)
     return Validity(reasons=tuple(reason for reason in found if reason is not None))
-
-
-def loading_s(result: Mapping[str, Any]) -> float | None:
-    """How long the measuring load took, the tool's start and end included."""
-    started, ended = result.get("load_started_at"), result.get("load_ended_at")
-    if started is None or ended is None or ended <= started:
-        return None
-    return float(ended - started)
 
 
 def _invalid(code: str, message: str) -> Reason:
@@ -115,11 +123,12 @@ def _http_errors(evidence: Evidence) -> Reason | None:
 
 
 def _transport_errors(evidence: Evidence) -> Reason | None:
-    failed = sum(evidence.errors.values())
+    errors = evidence.errors or {}
+    failed = sum(errors.values())
     answered = evidence.answered_of_load
     if not answered or failed <= MAX_ERROR_SHARE * (answered + failed):
         return None
-    kinds = ", ".join(f"{name} × {n}" for name, n in sorted(evidence.errors.items()))
+    kinds = ", ".join(f"{name} × {n}" for name, n in sorted(errors.items()))
     return _invalid("transport_errors", f"{failed} requests got no answer: {kinds}")
 
 
@@ -160,13 +169,14 @@ def _littles_law(evidence: Evidence) -> Reason | None:
         return None
     if mean_s is None or evidence.rate is None:
         return None
-    in_flight, expected = evidence.rate * mean_s, evidence.load.connections
+    in_flight = evidence.rate * mean_s
+    expected = evidence.load.connections * evidence.load.streams
     if abs(in_flight / expected - 1) <= LITTLES_LAW_TOLERANCE:
         return None
     return _suspect(
         "littles_law",
-        f"rate × latency gives {in_flight:.1f} requests in flight, but {expected} connections "
-        "were open: part of the time is spent outside of requests",
+        f"rate × latency gives {in_flight:.1f} requests in flight, but {expected} requests "
+        "could be under way: part of the time is spent outside of requests",
     )
 
 

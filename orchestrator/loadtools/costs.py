@@ -1,0 +1,62 @@
+"""What answers cost: CPU, memory, bytes and energy on both sides, of the whole measuring load.
+
+The warm-up that is part of a load is paid for as well, so all its answers share the bill.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.loadtools.model import LoadFacts
+
+
+def loading_s(result: Mapping[str, Any]) -> float | None:
+    """How long the measuring load took, the tool's start and end included."""
+    started, ended = result.get("load_started_at"), result.get("load_ended_at")
+    if started is None or ended is None or ended <= started:
+        return None
+    return float(ended - started)
+
+
+def costs_of(
+    rows: Mapping[str, Any], result: Mapping[str, Any], load: LoadFacts
+) -> dict[str, float]:
+    """Readings by metric key; what the host did not tell is absent."""
+    usage = result.get("usage") or {}
+    answered, wall_s = rows["all"]["n"], loading_s(result)
+    totals = {
+        "cpu.seconds_per_1k": usage.get("server_cpu_s"),
+        "cpu.tool_seconds_per_1k": usage.get("tool_cpu_s"),
+        "cpu.services_seconds_per_1k": usage.get("services_cpu_s"),
+        "network.bytes_per_1k": _network_bytes(result),
+        "energy.joules_per_1k": _sum_of_hosts(result, "energy_j"),
+    }
+    readings = {
+        key: value / answered * 1000
+        for key, value in totals.items()
+        if value is not None and answered
+    }
+    for key, name in (
+        ("memory.server_peak", "server_peak_rss_bytes"),
+        ("memory.tool_peak", "tool_peak_rss_bytes"),
+    ):
+        if usage.get(name) is not None:
+            readings[key] = float(usage[name])
+    if usage.get("tool_cpu_s") is not None and wall_s:
+        readings["cpu.tool_share"] = usage["tool_cpu_s"] / (wall_s * load.tool_cpus)
+    counted = sum(rows["ok"]["count"]) + sum(rows["other"]["count"])
+    if rows["bytes"] is not None and counted:
+        readings["body.bytes_per_1k"] = rows["bytes"] / counted * 1000
+    return readings
+
+
+def _network_bytes(result: Mapping[str, Any]) -> float | None:
+    """Both directions, each byte once: what every host sent."""
+    return _sum_of_hosts(result, "octets_out")
+
+
+def _sum_of_hosts(result: Mapping[str, Any], key: str) -> float | None:
+    """None unless every host of the trial told it."""
+    values = [host.get(key) for host in (result.get("ambient") or {}).values()]
+    if not values or None in values:
+        return None
+    return float(sum(value for value in values if value is not None))

@@ -1,0 +1,212 @@
+"""A trial's canonical reading, the same for every tool: rows and surroundings in, metrics out.
+
+Every number that is judged comes from the rows that the agent reduced; what a tool says of itself
+is kept beside them and used to prove that both belong together.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.loadtools.costs import costs_of
+from orchestrator.loadtools.metrics import LATENCY_LABELS, PERCENTILES, percentile_key
+from orchestrator.loadtools.model import (
+    Distribution,
+    LoadFacts,
+    LoadSpec,
+    ToolOutputError,
+    TrialReading,
+)
+from orchestrator.loadtools.validity import Evidence, judge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolReport:
+    """What a tool's own report says. None is what it does not tell.
+
+    `by_status` and `errors` count the whole load. `readings` are its own figures by metric key.
+    `matches`: they tell of the same requests as the rows. `protocol`: what it says it spoke.
+    """
+
+    by_status: Mapping[int, int] | None = None
+    errors: Mapping[str, int] | None = None
+    error_texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    truncated: int = 0
+    readings: Mapping[str, float] = field(default_factory=dict)
+    matches: bool = True
+    protocol: str | None = None
+
+
+def reading_of(
+    tool: str,
+    spec: LoadSpec,
+    report: ToolReport,
+    rows: Mapping[str, Any],
+    result: Mapping[str, Any],
+) -> TrialReading:
+    """The reading of one measured load of `spec`.
+
+    `rows`: the agent's rows.json. `result`: its result.json with the fields of the load among them.
+    Raises ToolOutputError where either is not what this version's agent writes.
+    """
+    try:
+        return _reading(tool, spec, report, rows, result)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ToolOutputError(
+            f"rows.json or result.json of the trial: {type(error).__name__}: {error}; "
+            "was it written by an agent of another version?"
+        ) from error
+
+
+def _reading(
+    tool: str,
+    spec: LoadSpec,
+    report: ToolReport,
+    rows: Mapping[str, Any],
+    result: Mapping[str, Any],
+) -> TrialReading:
+    ok, other = _distribution(rows["ok"]), _distribution(rows["other"])
+    load = _load_facts(spec, rows, result)
+    window_end_s = _window_end_s(load, rows, result)
+    planned = _planned(load)
+    delivered = None if planned is None else ok.n / planned
+    errors = report.errors if report.errors is not None else rows.get("errors")
+    readings = {
+        **_from_rows(ok, other, rows, load, window_end_s),
+        **_from_counts(report.by_status, errors),
+        **costs_of(rows, result, load),
+        **{key: float(value) for key, value in (rows.get("told") or {}).items()},
+        **report.readings,
+    }
+    if delivered is not None:
+        readings["requests.delivered_ratio"] = delivered
+    spoken = _spoken(report, rows, result)
+    evidence = Evidence(
+        spec=spec,
+        load=load,
+        ok=ok,
+        other=other,
+        answered_of_load=rows["all"]["n"],
+        errors=errors,
+        truncated=report.truncated,
+        delivered=delivered,
+        rate=readings.get("requests.rate"),
+        tool_share=readings.get("cpu.tool_share"),
+        rows_match=report.matches,
+        spoken=spoken,
+        rows=rows,
+        result=result,
+    )
+    return TrialReading(
+        tool=tool,
+        tool_version=(result.get("tool") or {}).get("version"),
+        load=load,
+        window_start_s=load.warmup_s,
+        window_end_s=window_end_s,
+        readings=readings,
+        ok=ok,
+        other=other,
+        by_status=report.by_status,
+        errors=errors,
+        error_texts={**(rows.get("error_texts") or {}), **report.error_texts},
+        truncated=report.truncated,
+        protocol=spoken[0] if spoken else None,
+        planned=planned,
+        delivered=delivered,
+        slices=tuple(rows.get("slices") or ()),
+        validity=judge(evidence),
+        notes=(LATENCY_LABELS[load.model],),
+    )
+
+
+def _distribution(part: Mapping[str, Any]) -> Distribution:
+    return Distribution(value_us=tuple(part["value_us"]), count=tuple(part["count"]))
+
+
+def _load_facts(spec: LoadSpec, rows: Mapping[str, Any], result: Mapping[str, Any]) -> LoadFacts:
+    """What was asked for, with the rate of this probe where the rate was searched for."""
+    cpus = ((result.get("limits") or {}).get("tool") or {}).get("cpus")
+    return LoadFacts(
+        model=spec.model,
+        connections=spec.connections,
+        streams=spec.streams,
+        tool_cpus=int(result.get("tool_cpus") or len(cpus or ()) or 1),
+        rate=result["rate"] if spec.searching else spec.rate,
+        duration_s=spec.duration_s,
+        requests=spec.requests,
+        warmup_s=float(rows["window"]["start_s"] or 0.0),
+    )
+
+
+def _window_end_s(
+    load: LoadFacts, rows: Mapping[str, Any], result: Mapping[str, Any]
+) -> float | None:
+    """A load with a duration ends when it was told to.
+
+    Every request that starts before then is counted, also the last to be answered: an end at the
+    last answer would let one straggler lower the rate.
+    """
+    if load.duration_s is not None and not result.get("hung"):
+        return load.warmup_s + load.duration_s
+    end: float | None = rows["window"]["end_s"]
+    return end
+
+
+def _planned(load: LoadFacts) -> float | None:
+    """Requests that were due in the window of an open load."""
+    if load.rate is None:
+        return None
+    if load.duration_s is not None:
+        return load.rate * load.duration_s
+    return None if load.requests is None else float(load.requests)
+
+
+def _from_rows(
+    ok: Distribution,
+    other: Distribution,
+    rows: Mapping[str, Any],
+    load: LoadFacts,
+    window_end_s: float | None,
+) -> dict[str, float]:
+    readings: dict[str, float] = {
+        "requests.ok": float(ok.n),
+        "requests.answered": float(ok.n + other.n),
+    }
+    span_s = None if window_end_s is None else window_end_s - load.warmup_s
+    if span_s and ok.n:
+        readings["requests.rate"] = ok.n / span_s
+        if rows["bytes"] is not None:
+            readings["throughput.bytes_per_s"] = rows["bytes"] / span_s
+    latencies = {
+        "latency.mean": ok.mean_s(),
+        "latency.sd": ok.deviation_s(),
+        "latency.min": ok.value_us[0] / 1e6 if ok.n else None,
+        "latency.max": ok.value_us[-1] / 1e6 if ok.n else None,
+        **{percentile_key(each): ok.percentile_s(each) for each in PERCENTILES},
+    }
+    readings.update({key: value for key, value in latencies.items() if value is not None})
+    return readings
+
+
+def _from_counts(
+    by_status: Mapping[int, int] | None, errors: Mapping[str, int] | None
+) -> dict[str, float]:
+    """Nothing is said of errors by a tool that does not tell them all."""
+    if errors is None:
+        return {}
+    failed = sum(errors.values())
+    readings = {"requests.errors": float(failed)}
+    done = sum((by_status or {}).values()) + failed
+    if by_status is not None and done:
+        good = sum(n for status, n in by_status.items() if 200 <= status < 400)
+        readings["success.ratio"] = good / done
+    return readings
+
+
+def _spoken(
+    report: ToolReport, rows: Mapping[str, Any], result: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Every protocol that anybody saw: the tool first, then the checks before and after."""
+    seen = [report.protocol, rows.get("protocol")]
+    seen += [check.get("protocol") for check in result.get("checks") or ()]
+    return tuple(dict.fromkeys(each for each in seen if each))
