@@ -46,6 +46,11 @@ class Node:
         value: int = self._typed(int, "a whole number")
         return value
 
+    def truth(self) -> bool:
+        if not isinstance(self._value, bool):
+            raise self.wrong("true or false")
+        return self._value
+
     def texts(self) -> tuple[str, ...]:
         return tuple(item.text() for item in self.items())
 

@@ -36,12 +36,46 @@ class Build(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """The answer that shows that a part serves; `path` None: a TCP connection is enough."""
+    """The answer that shows that a part serves.
+
+    `path` None: a connection is enough, with `tls` a handshake. `protocol`: h1, h2 or grpc.
+    """
 
     path: Optional[str]
     status: int
     body: Optional[str]
     timeout_s: float
+    protocol: str = "h1"
+    tls: bool = False
+
+
+class Expected(NamedTuple):
+    """`kind`: "text", "length" (`value` is a whole number), "sha256" or "matches"."""
+
+    kind: str
+    value: Union[str, int]
+
+
+class Check(NamedTuple):
+    """One question to the server and what is expected; None is told but not judged.
+
+    `argv`: how the load tool asks it, with HTTP/3 only.
+    """
+
+    name: str
+    method: str
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    body: Optional[bytes]
+    protocol: str
+    tls: bool
+    timeout_s: float
+    argv: Optional[tuple[str, ...]]
+    status: Optional[int]
+    response_headers: Mapping[str, str]
+    response: Optional[Expected]
+    encoding: Optional[str]
+    grpc_status: Optional[int]
 
 
 class Server(NamedTuple):
@@ -68,43 +102,76 @@ class Service(NamedTuple):
 
 
 class Load(NamedTuple):
+    """`warmup_s`: rows that start before it are warm-up. `kind`: primer, warmup or measure."""
+
     argv: tuple[str, ...]
+    env: Mapping[str, str]
     kind: str
     wall_limit_s: float
+    warmup_s: float
+
+
+class Objective(NamedTuple):
+    """One thing that has to hold of a probe: "latency.p99" < 0.05, "success" >= 0.99."""
+
+    metric: str
+    op: str
+    value: float
+
+
+class Search(NamedTuple):
+    """What to look for. Rates in requests a second; `duration_s` is that of a probe's window."""
+
+    objective: tuple[Objective, ...]
+    low: float
+    high: float
+    duration_s: float
+    max_probes: int
+    confirmations: int
 
 
 class Tool(NamedTuple):
     name: str
     path: str
     limits: Limits
+    reader: str
 
 
 class Trial(NamedTuple):
+    """`files`: by name, what is written into the trial's folder before anything starts."""
+
     id: str
     tree: str
     commit: str
     server: Server
     ready: Ready
+    checks: tuple[Check, ...]
     services: tuple[Service, ...]
     loads: tuple[Load, ...]
+    search: Optional[Search]
+    files: Mapping[str, str]
     tool: Tool
-    warmup_s: float
     cooldown_s: float
     expected_s: float
 
     @property
-    def measure(self) -> Load:
-        return next(load for load in self.loads if load.kind == "measure")
-
-    @property
-    def warmups(self) -> tuple[Load, ...]:
-        return tuple(load for load in self.loads if load.kind == "warmup")
+    def measured(self) -> int:
+        """How many of the loads are measured."""
+        return sum(load.kind == "measure" for load in self.loads)
 
     def program(self, part: str) -> Optional[Union[Server, Service]]:
         """What `part` is one process of; None where the trial has no such part."""
         if part == SERVER:
             return self.server
         return next((service for service in self.services if part in service.parts), None)
+
+
+class Tls(NamedTuple):
+    """PEM texts; `cert` and `key` None: this host runs no server."""
+
+    ca: str
+    cert: Optional[str]
+    key: Optional[str]
 
 
 class Host(NamedTuple):
@@ -123,6 +190,7 @@ class Plan(NamedTuple):
     secret: Optional[str]
     hosts: Mapping[str, Host]
     tuning: Mapping[str, str]
+    tls: Optional[Tls]
     builds: tuple[Build, ...]
     trials: tuple[Trial, ...]
 

@@ -1,19 +1,23 @@
-"""plan.json as values: the one place that reads the orchestrator's JSON."""
+"""plan.json as values, checked; trialfile.py reads its trials."""
 
 from __future__ import annotations
 
 import json
 import re
 from pathlib import Path
-from typing import Optional
 
 from .errors import AgentError, BadPlan
 from .node import Node
 from .paths import below, build_dir, checked_id, repository
-from .plan import Build, Host, Limits, Load, Plan, Ready, Server, Service, Tool, Trial
+from .plan import Build, Host, Plan, Tls, Trial
 from .protocol import SCHEMA
+from .trialfile import label_of, trial_of
 
 _SECRET = re.compile(r"[0-9a-f]{64}\Z")
+#: What agent and load tool write into a trial's folder.
+_OURS = re.compile(
+    r"result\.json\Z|(tool|rows|unmeasured|check)(-\d+)?\.(json|raw|stdout|stderr)\Z|.*\.log\Z"
+)
 _SHA = re.compile(r"[0-9a-f]{7,64}\Z")
 
 
@@ -38,25 +42,19 @@ def _plan(node: Node) -> Plan:
         job=node["job"].text(),
         step=node["step"].text(),
         silence_s=node["silence_s"].number(),
-        me=_label(node["self"], labels),
-        lead=_label(node["lead"], labels),
+        me=label_of(node["self"], labels),
+        lead=label_of(node["lead"], labels),
         secret=node["secret"].optional(Node.text),
         hosts=hosts,
         tuning=node["tuning"].mapping(),
+        tls=node["tls"].optional(_tls),
         builds=tuple(_build(item, labels) for item in node["builds"].items()),
-        trials=tuple(_trial(item, labels) for item in node["trials"].items()),
+        trials=tuple(trial_of(item, labels) for item in node["trials"].items()),
     )
 
 
 def _host(node: Node) -> Host:
     return Host(address=node["address"].text(), port=node["port"].optional(Node.whole))
-
-
-def _label(node: Node, labels: tuple[str, ...]) -> str:
-    label = node.text()
-    if label not in labels:
-        raise node.wrong(f"one of plan.hosts ({', '.join(labels)})")
-    return label
 
 
 def _build(node: Node, labels: tuple[str, ...]) -> Build:
@@ -71,94 +69,18 @@ def _build(node: Node, labels: tuple[str, ...]) -> Build:
         archive=archive,
         repository=repository,
         tree=node["tree"].text(),
-        on=tuple(_label(item, labels) for item in node["on"].items()),
+        on=tuple(label_of(item, labels) for item in node["on"].items()),
         steps=tuple(item.texts() for item in node["steps"].items()),
         env=node["env"].mapping(),
         timeout_s=node["timeout_s"].number(),
     )
 
 
-def _trial(node: Node, labels: tuple[str, ...]) -> Trial:
-    loads = tuple(_load(item) for item in node["loads"].items())
-    if [load.kind for load in loads].count("measure") != 1:
-        raise BadPlan(f"trial {node['id'].text()}: expected exactly one load of kind 'measure'")
-    return Trial(
-        id=node["id"].text(),
-        tree=node["tree"].text(),
-        commit=node["commit"].text(),
-        server=_server(node["server"], labels),
-        ready=_ready(node["ready"], node["ready"]["path"].text()),
-        services=_services(node["services"], labels),
-        loads=loads,
-        tool=_tool(node["tool"]),
-        warmup_s=node["warmup_s"].number(),
-        cooldown_s=node["cooldown_s"].number(),
-        expected_s=node["expected_s"].number(),
-    )
-
-
-def _server(node: Node, labels: tuple[str, ...]) -> Server:
-    return Server(
-        on=_label(node["on"], labels),
-        argv=node["argv"].texts(),
-        env=node["env"].mapping(),
-        limits=_limits(node["limits"]),
-        port=node["port"].optional(Node.whole),
-    )
-
-
-def _services(node: Node, labels: tuple[str, ...]) -> tuple[Service, ...]:
-    services = tuple(_service(item, labels) for item in node.items())
-    if len({service.name for service in services}) != len(services):
-        raise node.wrong("a name for each service that no other has")
-    return services
-
-
-def _service(node: Node, labels: tuple[str, ...]) -> Service:
-    service = Service(
-        name=node["name"].text(),
-        on=_label(node["on"], labels),
-        processes=node["count"].whole(),
-        argv=node["argv"].texts(),
-        env=node["env"].mapping(),
-        limits=_limits(node["limits"]),
-        port=node["port"].optional(Node.whole),
-        ready=_ready(node["ready"], node["ready"]["path"].optional(Node.text)),
-    )
-    if service.processes < 1:
-        raise node["count"].wrong("1 or more")
-    if service.processes > 1 and service.port is not None:
-        raise node["port"].wrong("null, as there are several processes")
-    return service
-
-
-def _ready(node: Node, path: Optional[str]) -> Ready:
-    return Ready(
-        path=path,
-        status=node["status"].whole(),
-        body=node["body"].optional(Node.text) if node.has("body") else None,
-        timeout_s=node["timeout_s"].number(),
-    )
-
-
-def _load(node: Node) -> Load:
-    return Load(
-        argv=node["argv"].texts(),
-        kind=node["kind"].text(),
-        wall_limit_s=node["wall_limit_s"].number(),
-    )
-
-
-def _tool(node: Node) -> Tool:
-    return Tool(name=node["name"].text(), path=node["path"].text(), limits=_limits(node["limits"]))
-
-
-def _limits(node: Node) -> Limits:
-    return Limits(
-        cpus=node["cpus"].optional(Node.wholes),
-        cpu_quota=node["cpu_quota"].optional(Node.number),
-        memory_bytes=node["memory_bytes"].optional(Node.whole),
-        open_files=node["open_files"].optional(Node.whole),
+def _tls(node: Node) -> Tls:
+    return Tls(
+        ca=node["ca"].text(),
+        cert=node["cert"].optional(Node.text),
+        key=node["key"].optional(Node.text),
     )
 
 
@@ -180,10 +102,7 @@ def _check_names(plan: Plan, root: Path) -> None:
             build_dir(root, build.tree)
             _check_source(build, root)
         for trial in plan.trials:
-            checked_id(trial.id)
-            build_dir(root, trial.tree)
-            for service in trial.services:
-                checked_id(service.name)
+            _check_trial(trial, root)
     except AgentError as error:
         raise BadPlan(f"plan: {error.message}") from error
 
@@ -195,3 +114,13 @@ def _check_source(build: Build, root: Path) -> None:
         repository(root, build.repository)
         if not _SHA.match(build.commit):
             raise BadPlan(f"plan: {build.commit!r} is no commit of a repository")
+
+
+def _check_trial(trial: Trial, root: Path) -> None:
+    checked_id(trial.id)
+    build_dir(root, trial.tree)
+    for service in trial.services:
+        checked_id(service.name)
+    for name in trial.files:
+        if _OURS.match(checked_id(name)):
+            raise BadPlan(f"{trial.id}: a file cannot be called {name!r}, as the agent writes that")

@@ -108,6 +108,7 @@ CHECK: {"name": "load", "method": "GET", "path": "/hello", "headers": [["accept"
 SEARCH: {"objective": [{"metric": "latency.p99" | "latency.mean" | "latency.max" | "success" | "delivered",
                         "op": "<" | "<=" | ">" | ">=", "value": 0.05}, …],  seconds, shares; all must hold
          "low": 100.0, "high": 100000.0,    requests a second; the first probe is at low
+         "duration_s": 5.0,                 of a probe's window: delivered = good / (rate × duration_s)
          "max_probes": 24, "confirmations": 5}
   capacity.py decides the next rate; it stands as {rate} in the argv of each load. The server starts anew
   for each probe.
@@ -124,7 +125,8 @@ the server under test (both 127.0.0.1 where the plan has one host; {address} has
 for each service NAME {NAME_host}, {NAME_port} (of its first process) and {NAME_addresses}
 ("host:port,host:port,…", as the server's host reaches them).
 {out} is where the tool's report goes and {rows} where its rows go, anew for each load; what the tool itself
-writes to stdout is {trial_dir}/tool.stdout.
+writes to stdout lies beside {out} ({trial_dir}/tool.stdout, of the second load tool-2.stdout). Loads know all
+words; server and services know {python} {port} {bind} {trial_dir} {tree} {ca} {cert} {key} and those of services.
 
 A trial: services in their order, each ready before the next; the server, ready as the lead sees it; checks;
 primer; warm-up; load; the checks again; everything stopped. All its processes start anew for each trial.
@@ -215,6 +217,7 @@ FAILURES = (
     "server_did_not_start",
     "server_not_ready",
     "wrong_answer",
+    "wrong_protocol",
     "server_died",
     "port_in_use",
     "service_not_ready",

@@ -5,8 +5,8 @@ A reader is called once a measured load, after everything of the trial was stopp
     read(folder, out, rows, warmup_s) -> the content of rows.json (protocol.py; tally.py makes it)
 
 `folder` is the trial's, `out` the load's {out} and `rows` its {rows}, each of which may be missing;
-what the tool said on stdout is `stdout_of(out)` (paths.py). A reader may rewrite `out` smaller, or write it where the
-tool said all on stdout: afterwards it is a JSON file. `rows` is removed by the caller.
+what the tool said on stdout is `stdout_of(out)` (paths.py). A reader may rewrite `out` smaller, or
+write it where the tool said all on stdout: afterwards it is a JSON file. The caller removes `rows`.
 
 It raises TrialFailed("tool_failed" | "output_lost", message) where it knows what is wrong. What is
 garbage may raise what it likes of ValueError, LookupError, TypeError, AttributeError and

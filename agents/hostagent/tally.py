@@ -2,8 +2,8 @@
 
     tally = Tally(warmup_s)
     for row in …:
-        tally.add(start_s, end_s, latency_us, good, status=200, size=13)    # one answered request
-    tally.fail("refused", "connection refused")                             # one that was not answered
+        tally.add(start_s, end_s, latency_us, good, status=200, size=13)    # one that was answered
+    tally.fail("refused", "connection refused")                             # one that was not
     rows = tally.rows_json(percentiles={…}, protocol="h2")
 
 It keeps counts of distinct values and no rows, so that millions of them fit into little memory.
