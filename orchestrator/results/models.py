@@ -6,8 +6,10 @@ Rows of what was measured are only ever inserted; a trigger of the database refu
 from django.db import models
 from django.db.models import Q
 
+from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.fleet.models import Host
 from orchestrator.runs.models import Run, Trial
+from orchestrator.runs.states import Validity
 
 
 class Metric(models.Model):
@@ -55,6 +57,39 @@ class Histogram(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} × {self.count}"
+
+
+class LoadResult(models.Model):
+    """One measured load of a trial that has several: a step, or a probe of a search.
+
+    `readings`: metric key → value. `passed` is null for steps. `encoded` is the distribution of
+    the good answers as in Histogram, empty where there were none.
+    """
+
+    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="load_results")
+    number = models.PositiveSmallIntegerField()
+    rate = models.FloatField(null=True, help_text="Offered, requests a second; null if closed.")
+    connections = models.PositiveIntegerField()
+    streams = models.PositiveIntegerField()
+    passed = models.BooleanField(null=True)
+    why = models.TextField(blank=True)
+    validity = models.CharField(max_length=8)
+    reasons = models.JSONField(default=list)
+    readings = models.JSONField(default=dict)
+    encoded = models.BinaryField()
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(fields=["trial", "number"], name="load_result_once"),
+            models.CheckConstraint(
+                condition=Q(validity__in=[str(value) for value in Validity]),
+                name="load_result_validity_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"load {self.number} of {self.trial_id}"
 
 
 class Artifact(models.Model):
@@ -111,3 +146,26 @@ class GoldenOutcome(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verdict} at {self.at:%Y-%m-%d %H:%M}"
+
+
+class Calibration(models.Model):
+    """The noise floor of a host: what a commit measured against itself on it.
+
+    `readings`: case key → metric key → {"pairs", "sigma", "low", "high", "mean", "mean_low",
+    "mean_high"} as `stats.noise.Noise` has them. Where it is empty, `message` says why.
+    """
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="calibration")
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="calibrations")
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="calibrations")
+    commit = models.ForeignKey(Commit, on_delete=models.PROTECT, related_name="+")
+    epoch = models.PositiveIntegerField(help_text="Changes of the host that came before.")
+    readings = models.JSONField(default=dict)
+    message = models.TextField(blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["host", "-at"], name="calibration_by_host")]
+
+    def __str__(self) -> str:
+        return f"{self.host} with {self.benchmark} at {self.at:%Y-%m-%d %H:%M}"

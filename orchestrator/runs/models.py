@@ -31,6 +31,11 @@ class Trigger(models.TextChoices):
     API = "api", "API"
     SCHEDULE = "schedule", "Schedule"
     GOLDEN = "golden", "Golden job"
+    CALIBRATION = "calibration", "Calibration"
+
+
+#: What is measured to learn about the host: one commit alone.
+ALONE = (Trigger.GOLDEN, Trigger.CALIBRATION)
 
 
 class Priority(models.IntegerChoices):
@@ -79,7 +84,7 @@ class Run(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="runs")
     definition = models.ForeignKey(Definition, on_delete=models.PROTECT, related_name="runs")
-    trigger = models.CharField(max_length=10, choices=Trigger.choices)
+    trigger = models.CharField(max_length=12, choices=Trigger.choices)
     requested_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     schedule = models.ForeignKey(
         Schedule, on_delete=models.SET_NULL, null=True, blank=True, related_name="runs"

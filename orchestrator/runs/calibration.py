@@ -1,0 +1,101 @@
+"""Calibrations: a host measures one commit against itself, to learn how noisy it is.
+
+What their numbers say is judged in `results.calibration`.
+"""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.benchmarks import selectors as benchmarks
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.core.errors import ConflictError, InvalidRequestError
+from orchestrator.fleet import selectors as fleet
+from orchestrator.fleet.models import Host
+from orchestrator.runs.models import GoldenCheck, Run, Trigger
+from orchestrator.runs.services import RunRequest, create_run
+from orchestrator.runs.states import RUN_ENDED
+
+#: A run has at most 100 rounds, two of which make a pair.
+MIN_PAIRS, MAX_PAIRS = 5, 50
+DEFAULT_PAIRS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCalibration:
+    """What a host measures against itself, and how often.
+
+    Without a benchmark it is that of the host's golden job. Without a commit it is the golden
+    job's where that has this benchmark, else the newest one of the project's default branch.
+    """
+
+    benchmark: str = ""
+    project: str | None = None
+    commit: str = ""
+    pairs: int = DEFAULT_PAIRS
+
+
+def start_calibration(*, member: Member, host_id: UUID, new: NewCalibration) -> Run:
+    """Queues 2 · pairs rounds of one commit alone on the host.
+
+    ConflictError while another calibration of the host with this benchmark is under way.
+    """
+    member.require(Role.MEMBER, to="calibrate a host")
+    host = fleet.host_for(member, host_id)
+    if not MIN_PAIRS <= new.pairs <= MAX_PAIRS:
+        raise InvalidRequestError(
+            f"expected {MIN_PAIRS} to {MAX_PAIRS} pairs, got {new.pairs}", field="pairs"
+        )
+    checks = GoldenCheck.objects.select_related("benchmark__project", "commit")
+    golden = checks.filter(host=host).first()
+    benchmark = _benchmark(member, new, golden)
+    if under_way(host).filter(definition__benchmark=benchmark).exists():
+        raise ConflictError(
+            f"{host.name} is being calibrated with {benchmark.slug} already: wait for it, or "
+            "cancel that run"
+        )
+    return create_run(
+        member=member,
+        request=RunRequest(
+            benchmark=benchmark.slug,
+            project=benchmark.project.slug,
+            baseline=new.commit.strip() or _commit(benchmark, golden),
+            contenders=(),
+            hosts=(host.name,),
+            rounds=2 * new.pairs,
+        ),
+        trigger=Trigger.CALIBRATION,
+    )
+
+
+def under_way(host: Host) -> QuerySet[Run]:
+    """The host's calibrations that have not ended yet, newest first."""
+    runs = Run.objects.filter(trigger=Trigger.CALIBRATION, jobs__placements__wanted_host=host)
+    return runs.exclude(state__in=RUN_ENDED).distinct().order_by("-created_at")
+
+
+def ended_calibrations() -> QuerySet[Run]:
+    """All calibrations that have ended, with what it takes to judge them."""
+    return Run.objects.filter(trigger=Trigger.CALIBRATION, state__in=RUN_ENDED).select_related(
+        "definition__benchmark"
+    )
+
+
+def _benchmark(member: Member, new: NewCalibration, golden: GoldenCheck | None) -> Benchmark:
+    if new.benchmark:
+        return benchmarks.benchmark_for(member, new.benchmark, new.project)
+    if golden is None:
+        raise InvalidRequestError(
+            "name a benchmark: the host has no golden job whose benchmark could be taken",
+            field="benchmark",
+        )
+    return golden.benchmark
+
+
+def _commit(benchmark: Benchmark, golden: GoldenCheck | None) -> str:
+    if golden is not None and golden.benchmark == benchmark:
+        return golden.commit.sha
+    return benchmark.project.default_branch

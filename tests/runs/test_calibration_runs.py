@@ -1,0 +1,113 @@
+"""Asking a host to be calibrated: one commit alone, in pairs of rounds."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.core.errors import (
+    ConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    PermissionRefusedError,
+)
+from orchestrator.fleet.models import Host
+from orchestrator.runs.calibration import NewCalibration, start_calibration, under_way
+from orchestrator.runs.golden import NewGolden, set_golden
+from orchestrator.runs.models import Run
+from orchestrator.runs.services import cancel_run
+from tests.support.factories import (
+    Personas,
+    make_definition,
+    make_local_host,
+    make_project,
+)
+
+
+@pytest.fixture
+def shas(personas: Personas, settings: Any, tmp_path: Path) -> list[str]:
+    settings.DATA_DIR = tmp_path / "data"
+    settings.ALLOW_LOCAL_REPOSITORIES = True
+    project, shas = make_project(personas.alice, tmp_path / "repository")
+    make_definition(personas.alice, project)
+    make_definition(personas.alice, project, slug="other")
+    return shas
+
+
+@pytest.fixture
+def host(personas: Personas, shas: list[str]) -> Host:
+    return make_local_host(personas.alice)
+
+
+def _start(personas: Personas, host: Host, **given: Any) -> Run:
+    new = NewCalibration(**{"benchmark": "hello", **given})
+    return start_calibration(member=personas.alice, host_id=host.pk, new=new)
+
+
+def _set_golden(personas: Personas, host: Host, commit: str) -> None:
+    new = NewGolden(benchmark="hello", commit=commit, every_hours=1)
+    set_golden(member=personas.alice, host_id=host.pk, new=new)
+
+
+def test_it_queues_two_rounds_a_pair_of_one_commit(
+    personas: Personas, host: Host, shas: list[str]
+) -> None:
+    run = _start(personas, host, commit=shas[0])
+    assert (run.trigger, run.rounds, run.requested_by) == ("calibration", 20, personas.alice.user)
+    assert [variant.commit.sha for variant in run.variants.all()] == [shas[0]]
+    job = run.jobs.get()
+    assert job.host == host
+    assert list(job.trials.values_list("round", flat=True)) == list(range(1, 21))
+    assert list(under_way(host)) == [run]
+
+
+def test_without_a_commit_it_takes_the_newest_of_the_default_branch(
+    personas: Personas, host: Host, shas: list[str]
+) -> None:
+    assert _start(personas, host, pairs=5).variants.get().commit.sha == shas[-1]
+
+
+def test_without_anything_named_it_takes_what_the_golden_job_measures(
+    personas: Personas, host: Host, shas: list[str]
+) -> None:
+    _set_golden(personas, host, shas[1])
+    run = _start(personas, host, benchmark="")
+    assert run.definition.benchmark.slug == "hello"
+    assert run.variants.get().commit.sha == shas[1]
+    other = _start(personas, host, benchmark="other")
+    assert other.variants.get().commit.sha == shas[-1]
+
+
+def test_it_says_that_a_benchmark_is_missing(personas: Personas, host: Host) -> None:
+    with pytest.raises(InvalidRequestError, match="no golden job") as caught:
+        _start(personas, host, benchmark="")
+    assert caught.value.field == "benchmark"
+
+
+@pytest.mark.parametrize("pairs", [4, 51])
+def test_it_wants_enough_pairs_and_no_more_than_a_run_has(
+    personas: Personas, host: Host, pairs: int
+) -> None:
+    with pytest.raises(InvalidRequestError, match="5 to 50 pairs") as caught:
+        _start(personas, host, pairs=pairs)
+    assert caught.value.field == "pairs"
+
+
+def test_one_of_a_benchmark_is_under_way_at_a_time(personas: Personas, host: Host) -> None:
+    first = _start(personas, host)
+    with pytest.raises(ConflictError, match="here is being calibrated with hello already"):
+        _start(personas, host)
+    second = _start(personas, host, benchmark="other")
+    assert list(under_way(host)) == [second, first]
+    cancel_run(member=personas.alice, run_id=first.pk)
+    assert list(under_way(host)) == [second]
+    _start(personas, host)
+
+
+def test_viewers_may_not_and_strangers_find_no_host(personas: Personas, host: Host) -> None:
+    new = NewCalibration(benchmark="hello")
+    with pytest.raises(PermissionRefusedError, match="calibrate a host"):
+        start_calibration(member=personas.bob, host_id=host.pk, new=new)
+    with pytest.raises(NotFoundError):
+        start_calibration(member=personas.mallory, host_id=host.pk, new=new)
+    assert not Run.objects.exists()
