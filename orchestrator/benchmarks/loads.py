@@ -1,14 +1,17 @@
 """From a case of a definition to what the load tool is asked to do."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from orchestrator.benchmarks.fields import refuse
+from orchestrator.benchmarks.load import Load, Range, Search, Step
 from orchestrator.benchmarks.matrix import expand, load_of
 from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.benchmarks.words import words_in, words_of
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.loadtools.model import LoadSpec
-from orchestrator.loadtools.registry import TOOLS
+from orchestrator.loadtools.metrics import PRIMARY, PRIMARY_OF_SEARCH
+from orchestrator.loadtools.model import GrpcCall, LoadSpec, Problem
+from orchestrator.loadtools.registry import TOOLS, Adapter
 
 #: Starting, asking for readiness, stopping and collecting: what a trial costs beside its load.
 TRIAL_OVERHEAD_S = 1.0
@@ -16,43 +19,156 @@ TRIAL_OVERHEAD_S = 1.0
 ASSUMED_RATE = 1_000.0
 #: What the load tool has open beside its connections, rounded up.
 OTHER_FILES = 32
+#: Probes that a search takes as a rule, its confirmations among them (METHODOLOGY: 13 to 15).
+USUAL_PROBES = 15
 
 
-def load_spec_of(spec: Spec, parameters: Mapping[str, Scalar]) -> LoadSpec:
-    """The tool-neutral load of one case; InvalidRequestError where the tool cannot do it."""
+def load_specs_of(spec: Spec, parameters: Mapping[str, Scalar]) -> tuple[LoadSpec, ...]:
+    """The tool-neutral loads of one case: one, or as many as a stepped load has steps.
+
+    InvalidRequestError, with the field, where the tool cannot put it.
+    """
     load = load_of(spec, parameters)
-    result = LoadSpec(
-        scheme="http",
-        protocol="h1",
-        path=load.path,
-        method=load.method,
-        headers=tuple(load.headers.items()),
-        body=load.body,
-        model="closed" if load.rate is None else "open",
-        rate=None if load.rate is None else float(load.rate),
-        connections=int(load.connections),
-        duration_s=None if load.duration_s is None else float(load.duration_s),
-        requests=None if load.requests is None else int(load.requests),
-        warmup_s=load.warmup_s,
-        request_timeout_s=load.request_timeout_s,
-        keepalive=load.keepalive,
+    whole = _load_spec(load, parameters)
+    steps = tuple(
+        _of_step(whole, step, first=not place) for place, step in enumerate(load.steps or ())
     )
-    for field, problem in TOOLS[load.tool].problems(result):
-        raise InvalidRequestError(f"load.{field}: {problem}", field=f"load.{field}")
-    return result
+    found = steps or (whole,)
+    for each in found:
+        for field, problem in [*TOOLS[load.tool].problems(each), *_search_problems(load)]:
+            raise InvalidRequestError(f"load.{field}: {problem}", field=f"load.{field}")
+    return found
+
+
+def tool_of(spec: Spec, parameters: Mapping[str, Scalar]) -> Adapter:
+    """The load tool of one case."""
+    return TOOLS[load_of(spec, parameters).tool]
+
+
+def tools_of(spec: Spec) -> tuple[str, ...]:
+    """The load tools of all cases, by name."""
+    return tuple(dict.fromkeys(tool_of(spec, case.parameters).name for case in expand(spec)))
+
+
+def primary_of(spec: Spec) -> tuple[str, ...]:
+    """The metrics that decide the verdict of a case."""
+    if spec.load.search is not None:
+        return PRIMARY_OF_SEARCH
+    rates = [spec.load.rate, *(step.rate for step in spec.load.steps or ())]
+    return PRIMARY["open" if any(rate is not None for rate in rates) else "closed"]
 
 
 def check_loads(spec: Spec) -> None:
     """InvalidRequestError for the first case whose load its tool cannot put."""
     for case in expand(spec):
-        load = load_spec_of(spec, case.parameters)
-        _check_words(spec, load)
-        _check_files(spec, load)
+        for load in load_specs_of(spec, case.parameters):
+            _check_words(spec, load)
+            _check_files(spec, load)
+
+
+def expected_trial_s(spec: Spec, parameters: Mapping[str, Scalar]) -> float:
+    """About how long one trial of this case takes, in seconds, start to cool-down."""
+    loads = load_specs_of(spec, parameters)
+    loading = sum(each.primer_s + each.warmup_s + _loading_s(each) for each in loads)
+    probes = USUAL_PROBES if loads[0].searching else 1
+    return probes * (loading + TRIAL_OVERHEAD_S) + spec.cooldown_s
+
+
+def _loading_s(load: LoadSpec) -> float:
+    if load.duration_s is not None:
+        return load.duration_s
+    return (load.requests or 0) / (load.rate or ASSUMED_RATE)
+
+
+def _load_spec(load: Load, parameters: Mapping[str, Scalar]) -> LoadSpec:
+    rate, searching = _rate(load)
+    return LoadSpec(
+        protocol=load.protocol,  # type: ignore[arg-type]  # a reference no more
+        tls=bool(load.tls),
+        path=load.path,
+        random_path=load.random_path,
+        method=load.method,
+        headers=tuple(load.headers.items()),
+        body=load.body,
+        compression=tuple(load.compression) if load.compression else None,
+        grpc=None if load.grpc is None else _grpc(load),
+        command=tuple(load.command or ()),
+        parameters=dict(parameters),
+        model="closed" if rate is None else "open",
+        rate=rate,
+        searching=searching,
+        connections=int(load.connections),
+        streams=int(load.streams),
+        duration_s=_seconds(load),
+        requests=None if load.requests is None else int(load.requests),
+        warmup_s=load.warmup_s,
+        primer_s=load.primer_s,
+        request_timeout_s=load.request_timeout_s,
+        connect_timeout_s=load.connect_timeout_s,
+        keepalive=bool(load.keepalive),
+        response_bytes=_response_bytes(load.response_bytes),
+    )
+
+
+def _rate(load: Load) -> tuple[float | None, bool]:
+    """Requests a second, and whether it is the highest of a search."""
+    if load.search is not None:
+        return load.search.high, True
+    return (None if load.rate is None else float(load.rate)), False
+
+
+def _seconds(load: Load) -> float | None:
+    if load.search is not None:
+        return load.search.probe_s
+    return None if load.duration_s is None else float(load.duration_s)
+
+
+def _grpc(load: Load) -> GrpcCall:
+    assert load.grpc is not None
+    return GrpcCall(
+        method=load.grpc.call,
+        proto=load.grpc.proto,
+        data=load.grpc.data,
+        import_paths=tuple(load.grpc.import_paths),
+    )
+
+
+def _response_bytes(expected: int | Range | None) -> tuple[int, int] | None:
+    if isinstance(expected, Range):
+        return expected.min, expected.max
+    return None if expected is None else (expected, expected)
+
+
+def _of_step(whole: LoadSpec, step: Step, *, first: bool) -> LoadSpec:
+    """The whole load with what the step says; only the first step has the whole warm-up."""
+    rate = whole.rate if step.rate is None else float(step.rate)
+    ends = step.duration_s is not None or step.requests is not None
+    return replace(
+        whole,
+        rate=rate,
+        model="closed" if rate is None else "open",
+        connections=step.connections or whole.connections,
+        streams=step.streams or whole.streams,
+        duration_s=step.duration_s if ends else whole.duration_s,
+        requests=step.requests if ends else whole.requests,
+        warmup_s=whole.warmup_s if first else step.warmup_s,
+        primer_s=whole.primer_s if first else 0.0,
+    )
+
+
+def _search_problems(load: Load) -> Iterator[Problem]:
+    search: Search | None = load.search
+    if search is not None and not TOOLS[load.tool].sheet.open_loop:
+        yield "search", f"{load.tool} cannot send at a rate without waiting for answers"
 
 
 def _check_words(spec: Spec, load: LoadSpec) -> None:
     """A word of a service would reach the tool with something else in its place."""
-    texts = [("path", load.path), ("body", load.body or "")]
+    texts = [
+        ("path", load.path),
+        ("body", load.body or ""),
+        ("random_path", load.random_path or ""),
+    ]
     texts += [(f"headers.{name}", value) for name, value in load.headers]
     taken = set(words_of(spec.services))
     for where, text in texts:
@@ -69,12 +185,3 @@ def _check_files(spec: Spec, load: LoadSpec) -> None:
             f"{files} are too few for {load.connections} connections; the load tool needs "
             f"at least {load.connections + OTHER_FILES}, or take fewer connections",
         )
-
-
-def expected_trial_s(spec: Spec, load: LoadSpec) -> float:
-    """About how long one trial of this load takes, in seconds, start to cool-down."""
-    if load.duration_s is not None:
-        loading = load.duration_s
-    else:
-        loading = (load.requests or 0) / (load.rate or ASSUMED_RATE)
-    return load.warmup_s + loading + spec.cooldown_s + TRIAL_OVERHEAD_S

@@ -4,7 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from orchestrator.benchmarks.spec import REFERENCES, Load, Scalar, Spec
+from pydantic import ValidationError
+
+from orchestrator.benchmarks.faults import first_fault
+from orchestrator.benchmarks.fields import Scalar
+from orchestrator.benchmarks.load import REFERENCES, TEXTS, Load
+from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.ids import digest_of
 
@@ -55,17 +60,21 @@ def load_of(spec: Spec, parameters: Mapping[str, Scalar]) -> Load:
     """
     data = spec.load.model_dump()
     for name in REFERENCES:
-        if isinstance(data[name], str):
+        if isinstance(data.get(name), str) and data[name].startswith("{"):
             data[name] = parameters[data[name].strip("{}")]
-    for name in ("path", "body"):
-        if data[name] is not None:
+    for name in TEXTS:
+        if data.get(name) is not None:
             data[name] = fill(data[name], parameters)
+    if data.get("command") is not None:
+        data["command"] = [fill(word, parameters) for word in data["command"]]
     data["headers"] = {key: fill(value, parameters) for key, value in data["headers"].items()}
     try:
         return Load.model_validate(data)
-    except ValueError as error:
+    except ValidationError as error:
+        path, problem = first_fault(error, data)
         raise InvalidRequestError(
-            f"matrix: the values {dict(parameters)} do not fit the load: {error}", field="matrix"
+            f"matrix: the values {dict(parameters)} do not fit: load.{path}: {problem}",
+            field="matrix",
         ) from error
 
 

@@ -22,6 +22,7 @@ from orchestrator.benchmarks.auxiliary import MAX_SERVICES, Process, Role, Servi
 from orchestrator.benchmarks.faults import first_fault, yaml_place
 from orchestrator.benchmarks.fields import Command, HttpStatus, Name, Scalar, Strict, refuse
 from orchestrator.benchmarks.limits import RoleLimits
+from orchestrator.benchmarks.load import REFERENCES, Check, Load
 from orchestrator.benchmarks.words import (
     AGENT_WORDS,
     BUILD_WORDS,
@@ -31,19 +32,18 @@ from orchestrator.benchmarks.words import (
     words_of,
 )
 from orchestrator.core.errors import InvalidRequestError
+from orchestrator.loadtools.metrics import metric_for
 
 MAX_SOURCE_BYTES = 256 * 1024
 
-#: A number, or the name of an axis in braces that gives it: `"{connections}"`.
-Reference = Annotated[str, Field(pattern=r"^\{[a-z][a-z0-9_]*\}$")]
-#: Fields of the load that may be references.
-REFERENCES = ("connections", "rate", "duration_s", "requests")
-
 
 class Ready(Strict):
-    """The answer that shows that the server serves; it is asked for before and after each load."""
+    """The answer that shows that the server serves; it is asked for before and after each load.
 
-    path: Annotated[str, Field(pattern=r"^/")] = "/"
+    Without a path a connection is enough (with TLS, a handshake).
+    """
+
+    path: Annotated[str, Field(pattern=r"^/")] | None = "/"
     status: HttpStatus = 200
     body: Annotated[str, Field(max_length=65536)] | None = None
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30
@@ -57,31 +57,12 @@ class Subject(Process):
     ready: Ready = Ready()
 
 
-class Load(Strict):
-    """The load that is put on the subject."""
-
-    tool: Literal["oha"] = "oha"
-    path: Annotated[str, Field(pattern=r"^/", max_length=4096)] = "/"
-    method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] = "GET"
-    headers: dict[Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")], str] = {}
-    body: Annotated[str, Field(max_length=65536)] | None = None
-    connections: Annotated[int, Field(ge=1, le=10_000)] | Reference = 10
-    rate: Annotated[float, Field(gt=0, le=1_000_000)] | Reference | None = None
-    duration_s: Annotated[float, Field(gt=0, le=3600)] | Reference | None = None
-    requests: Annotated[int, Field(ge=1, le=5_000_000)] | Reference | None = None
-    warmup_s: Annotated[float, Field(ge=0, le=600)] = 10
-    request_timeout_s: Annotated[float, Field(gt=0, le=600)] = 10
-    keepalive: bool = True
-
-    @model_validator(mode="after")
-    def _one_stop(self) -> "Load":
-        if (self.duration_s is None) == (self.requests is None):
-            raise ValueError("give either duration_s or requests, and not both")
-        return self
-
-
 class Spec(Strict):
-    """One version of a benchmark definition. The order of `services` is that of their start."""
+    """One version of a benchmark definition. The order of `services` is that of their start.
+
+    `known`: true values of metrics, where the server was made to have them: what a load tool says
+    beside them is the tool's own error.
+    """
 
     version: Literal[1]
     title: Annotated[str, Field(min_length=1, max_length=200)]
@@ -89,6 +70,8 @@ class Spec(Strict):
     subject: Subject
     services: Annotated[dict[Name, Service], Field(max_length=MAX_SERVICES)] = {}
     load: Load
+    checks: Annotated[list[Check], Field(max_length=50)] = []
+    known: dict[str, Annotated[float, Field(gt=0)]] = {}
     limits: RoleLimits = RoleLimits()
     matrix: dict[Name, Annotated[list[Scalar], Field(min_length=1, max_length=100)]] = {}
     exclude: Annotated[list[dict[Name, Scalar]], Field(max_length=200)] = []
@@ -123,8 +106,9 @@ class Spec(Strict):
         """Without what is not used, so that older definitions keep their digests."""
         data = serialize(self)
         data["services"] = [{"name": name, **each} for name, each in data["services"].items()]
-        for name, unused in (("services", []), ("limits", RoleLimits().model_dump())):
-            if data[name] == unused:
+        unused = {"services": [], "limits": RoleLimits().model_dump(), "checks": [], "known": {}}
+        for name, value in unused.items():
+            if data[name] == value:
                 del data[name]
         return data
 
@@ -136,6 +120,13 @@ class Spec(Strict):
         for cell in self.exclude:
             if missing := set(cell) - set(self.matrix):
                 raise ValueError(f"exclude: {min(missing)} is not an axis of the matrix")
+        return self
+
+    @model_validator(mode="after")
+    def _known_metrics(self) -> "Spec":
+        for key in self.known:
+            if metric_for(key) is None:
+                raise ValueError(f"known.{key}: there is no such metric")
         return self
 
     @model_validator(mode="after")
@@ -220,8 +211,14 @@ def _stages(spec: Spec) -> Iterator[Stage]:
         started.append(name)
     words = (*PROCESS_WORDS, *words_of(started))
     yield Stage(texts=_started("subject", spec.subject), words=words)
+    command = [(f"load.command[{i}]", text) for i, text in enumerate(spec.load.command or ())]
+    yield Stage(texts=tuple(command), words=(*PROCESS_WORDS, "ca"))
     load = {name: getattr(spec.load, name) for name in REFERENCES}
-    given = tuple((f"load.{name}", text) for name, text in load.items() if isinstance(text, str))
+    given = tuple(
+        (f"load.{name}", text)
+        for name, text in load.items()
+        if isinstance(text, str) and text.startswith("{")
+    )
     yield Stage(texts=given, words=())
 
 

@@ -1,12 +1,13 @@
 """Taking in what the agent's journal tells: phases, finished trials, failures."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from agents.hostagent.protocol import INFRASTRUCTURE_FAILURES, TRIAL_FILES
+from agents.hostagent.protocol import INFRASTRUCTURE_FAILURES, TRIAL_FILES, load_files
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import NotFoundError
 from orchestrator.dispatch import builds
@@ -184,14 +185,30 @@ def _planned(job: Job, event: Mapping[str, Any]) -> Trial | None:
 
 
 def _files(source: Source, trial: Trial) -> dict[str, bytes]:
+    """Whatever the trial left behind; its result tells how many loads there were."""
+    files = _fetched(source, trial, TRIAL_FILES)
+    for number in range(1, _loads_in(files.get("result.json", b"{}"))):
+        files |= _fetched(source, trial, load_files(number))
+    return files
+
+
+def _fetched(source: Source, trial: Trial, names: Iterable[str]) -> dict[str, bytes]:
     files = {}
-    for name in TRIAL_FILES:
+    for name in names:
         path = f"{source.folder}/{trial.pk}/{name}"
         try:
             files[name] = source.site.transport.get(path, limit=FILE_LIMIT_BYTES)
         except NotFoundError:
             continue
     return files
+
+
+def _loads_in(result: bytes) -> int:
+    """0 for what is no result: whoever stores it says so."""
+    try:
+        return len(json.loads(result)["loads"])
+    except (ValueError, KeyError, TypeError):
+        return 0
 
 
 _HANDLERS = {

@@ -11,6 +11,7 @@ HOPELESS = frozenset(
         "server_did_not_start",
         "server_not_ready",
         "wrong_answer",
+        "wrong_protocol",
         "service_not_ready",
         "tool_missing",
         "port_in_use",

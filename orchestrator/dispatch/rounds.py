@@ -1,15 +1,18 @@
 """The plan of one round, as the agents get it (`plan.json`; see agents/hostagent/protocol.py)."""
 
 import json
+from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.hostagent.protocol import SCHEMA
 from orchestrator.benchmarks.limits import Limits
-from orchestrator.benchmarks.loads import TRIAL_OVERHEAD_S, load_spec_of
+from orchestrator.benchmarks.load import Check, Search
+from orchestrator.benchmarks.loads import TRIAL_OVERHEAD_S, load_specs_of, tool_of
 from orchestrator.benchmarks.matrix import fill
 from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.objective import parse as parse_objective
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.core.ids import digest_of
@@ -18,7 +21,8 @@ from orchestrator.dispatch.crew import Crew
 from orchestrator.dispatch.tools import tool_path
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import latest_snapshot
-from orchestrator.loadtools.registry import TOOLS
+from orchestrator.loadtools.model import Invocation, LoadSpec
+from orchestrator.loadtools.registry import Adapter
 from orchestrator.runs.models import HostRole, Job, Trial
 from orchestrator.runs.states import TrialState
 
@@ -169,35 +173,137 @@ def _cpus(stage: Stage) -> Cpus:
 
 def _trial(stage: Stage, cpus: Cpus, trial: Trial) -> dict[str, Any]:
     spec, parameters = stage.spec, trial.case.parameters
-    load = load_spec_of(spec, parameters)
+    loads = load_specs_of(spec, parameters)
+    tool = tool_of(spec, parameters)
     sha = trial.variant.commit.sha
-    tool = spec.load.tool
     facts = stage.facts_of(HostRole.GENERATOR)
     threads = len(cpus.get(TOOL) or []) or facts.get("threads") or 1
+    started = [each for load in loads for each in tool.invocations(load, threads)]
+    search = spec.load.search
     return {
         "id": str(trial.pk),
         "tree": _tree(stage, sha),
         "commit": sha,
         "server": _server(stage, cpus, parameters),
-        "ready": {
-            "path": spec.subject.ready.path,
-            "status": spec.subject.ready.status,
-            "body": spec.subject.ready.body,
-            "timeout_s": spec.subject.ready.timeout_s,
-        },
+        "ready": _ready(spec, loads[0]),
+        "checks": [*_own_check(tool, loads[0]), *_checks(spec, loads[0], parameters)],
         "services": _services(stage, cpus, parameters),
-        "loads": [
-            {"argv": list(each.argv), "kind": each.kind, "wall_limit_s": each.wall_limit_s}
-            for each in TOOLS[tool].invocations(load, threads)
-        ],
+        "loads": [_load(each) for each in started],
+        "search": None if search is None else _search(search),
+        "files": dict(tool.files(loads[0])),
         "tool": {
-            "name": tool,
-            "path": tool_path(tool, dict(facts))[0],
+            "name": tool.name,
+            "path": tool_path(tool.name, dict(facts))[0],
             "limits": _limits(spec.limits.generator, cpus.get(TOOL)),
+            "reader": tool.reader,
+            "cpus": threads,
         },
-        "warmup_s": load.warmup_s if load.duration_s is not None else 0.0,
         "cooldown_s": spec.cooldown_s,
         "expected_s": max(0.0, trial.expected_s - spec.cooldown_s - TRIAL_OVERHEAD_S),
+    }
+
+
+def _ready(spec: Spec, load: LoadSpec) -> dict[str, Any]:
+    """How the server is asked until it serves.
+
+    A server of HTTP/3 listens on TCP at the same port as well, or no client would find it.
+    """
+    ready = spec.subject.ready
+    return {
+        "path": None if load.protocol == "grpc" else ready.path,
+        "status": ready.status,
+        "body": ready.body,
+        "timeout_s": ready.timeout_s,
+        "protocol": "h1" if load.protocol == "h3" else load.protocol,
+        "tls": load.tls,
+    }
+
+
+def _own_check(tool: Adapter, load: LoadSpec) -> list[dict[str, Any]]:
+    """The load's own request, asked once: what it answers is told, the load judges its status.
+
+    Nobody knows beforehand what a random path or a message of gRPC is to be answered with.
+    """
+    if load.random_path is not None or load.protocol == "grpc":
+        return []
+    own = Check(
+        path=load.path,
+        method=load.method,  # type: ignore[arg-type]  # checked with the load
+        headers={name: value for name, value in load.headers},
+        body=load.body,
+        status=None,
+        timeout_s=load.request_timeout_s,
+    )
+    coding = ", ".join(load.compression or ()) or "identity"
+    return [_check("load", own, load, coding=coding, probe=tool.probe(load))]
+
+
+def _checks(spec: Spec, load: LoadSpec, parameters: Mapping[str, Scalar]) -> list[dict[str, Any]]:
+    """What the definition wants answered, with the values of the case in its texts.
+
+    Over HTTP/3 only the load tool can ask, and it does not tell what came: these go by TCP.
+    """
+    by_tcp = replace(load, protocol="h1") if load.protocol == "h3" else load
+    return [
+        _check(str(number), _filled(check, parameters), by_tcp, coding="identity", probe=None)
+        for number, check in enumerate(spec.checks, 1)
+    ]
+
+
+def _filled(check: Check, parameters: Mapping[str, Scalar]) -> Check:
+    texts = {
+        name: fill(getattr(check, name), parameters)
+        for name in ("path", "body", "text", "matches", "encoding")
+        if getattr(check, name) is not None
+    }
+    headers = {name: fill(value, parameters) for name, value in check.headers.items()}
+    return check.model_copy(update={**texts, "headers": headers})
+
+
+def _check(
+    name: str, check: Check, load: LoadSpec, *, coding: str, probe: tuple[str, ...] | None
+) -> dict[str, Any]:
+    headers = list(check.headers.items())
+    if not any(each.lower() == "accept-encoding" for each, _ in headers):
+        headers.insert(0, ("accept-encoding", coding))
+    body = check.message_base64
+    if check.body is not None:
+        body = b64encode(check.body.encode()).decode()
+    return {
+        "name": name,
+        "method": "POST" if load.protocol == "grpc" else check.method,
+        "path": check.path,
+        "headers": headers,
+        "body": body,
+        "protocol": load.protocol,
+        "tls": load.tls,
+        "argv": probe,
+        "timeout_s": check.timeout_s,
+        "status": check.status,
+        "response_headers": {each.lower(): value for each, value in check.response_headers.items()},
+        "response": check.response,
+        "encoding": check.encoding,
+        "grpc_status": check.grpc_status,
+    }
+
+
+def _load(started: Invocation) -> dict[str, Any]:
+    return {
+        "argv": list(started.argv),
+        "env": dict(started.env),
+        "kind": started.kind,
+        "wall_limit_s": started.wall_limit_s,
+        "warmup_s": started.warmup_s,
+    }
+
+
+def _search(search: Search) -> dict[str, Any]:
+    return {
+        "objective": [term.as_dict() for term in parse_objective(search.objective)],
+        "low": search.low,
+        "high": search.high,
+        "max_probes": search.max_probes,
+        "confirmations": search.confirmations,
     }
 
 

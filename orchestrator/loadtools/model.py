@@ -35,12 +35,13 @@ class ToolOutputError(PitwallError):
 class GrpcCall:
     """`method` is `package.Service/Method`, `proto` a file in the built tree.
 
-    `data` is one message, or several for a stream of requests.
+    Without one the server is asked for it (reflection). `data` is one message, or several for a
+    stream of requests.
     """
 
     method: str
-    proto: str
-    data: Mapping[str, Any] | Sequence[Mapping[str, Any]]
+    proto: str | None = None
+    data: Mapping[str, Any] | Sequence[Mapping[str, Any]] = field(default_factory=dict)
     import_paths: tuple[str, ...] = ()
 
 

@@ -88,9 +88,12 @@ def _time_problems(spec: LoadSpec) -> list[Problem]:
     problems = []
     if not math.isfinite(spec.warmup_s) or spec.warmup_s < 0:
         problems.append(("warmup_s", f"{spec.warmup_s}: expected 0 seconds or more"))
-    elif spec.duration_s is not None and spec.warmup_s >= spec.duration_s > 0:
+    elif spec.duration_s is not None and spec.warmup_s > spec.duration_s > 0:
         problems.append(
-            ("warmup_s", f"{spec.warmup_s}: expected less than the duration of {spec.duration_s}")
+            (
+                "warmup_s",
+                f"{spec.warmup_s}: expected not more than the measured {spec.duration_s} seconds",
+            )
         )
     for name in ("request_timeout_s", "connect_timeout_s"):
         value = getattr(spec, name)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.loads import primary_of
 from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
@@ -52,9 +53,11 @@ def compare_commits(
             f"{baseline.short_sha} and {contender.short_sha} were never measured together, so "
             "they cannot be compared; start a run with both of them"
         )
-    open_loop = spec_of(blocks.definition).load.rate is not None
+    spec = spec_of(blocks.definition)
+    primary = primary_of(spec)
+    open_loop = primary == PRIMARY["open"]
     compared = {_name(key): _compare_cell(cell) for key, cell in blocks.cells.items()}
-    judged = judge_matrix(compared, primary=PRIMARY["open" if open_loop else "closed"])
+    judged = judge_matrix(compared, primary=primary)
     return ComparisonReport(
         benchmark=benchmark,
         baseline=baseline,

@@ -15,13 +15,14 @@ from django.db.models import Max
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
+from orchestrator.benchmarks.loads import primary_of
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.clock import utc_now
 from orchestrator.core.units import format_change, format_value
 from orchestrator.fleet.care import quarantine
 from orchestrator.fleet.models import Host, HostState
 from orchestrator.fleet.selectors import changes_of, host_for
-from orchestrator.loadtools.metrics import METRICS, PRIMARY
+from orchestrator.loadtools.metrics import METRICS
 from orchestrator.results.models import GoldenOutcome, GoldenVerdict, Measurement
 from orchestrator.runs.golden import due_golden_checks, start_golden, waiting_golden_checks
 from orchestrator.runs.models import GoldenCheck, Run, Trial
@@ -159,7 +160,7 @@ def _failed(host: Host, run: Run) -> Finding:
 
 
 def _compared(check: GoldenCheck, run: Run, readings: Readings) -> Finding:
-    epoch = _epoch(check.host, run)
+    epoch = epoch_of(check.host, run)
     earlier = _references(check, run, epoch)
     drifts = {
         (case, key): drift_of(value, _values(earlier, case, key), tolerance=check.tolerance)
@@ -179,7 +180,7 @@ def _compared(check: GoldenCheck, run: Run, readings: Readings) -> Finding:
 
 def _readings(run: Run) -> Readings:
     """The median over the trials that a comparison would count, by case and primary metric."""
-    keys = PRIMARY["open" if spec_of(run.definition).load.rate is not None else "closed"]
+    keys = primary_of(spec_of(run.definition))
     rows = Measurement.objects.filter(
         metric__key__in=keys, trial__job__run=run, trial__validity__in=COUNTED
     ).values_list("trial__case__key", "metric__key", "value")
@@ -192,7 +193,7 @@ def _readings(run: Run) -> Readings:
     return dict(readings)
 
 
-def _epoch(host: Host, run: Run) -> int:
+def epoch_of(host: Host, run: Run) -> int:
     """How often the host had changed when the run began on it."""
     taken = run.jobs.aggregate(last=Max("snapshot__taken_at"))["last"] or utc_now()
     return changes_of(host).filter(at__lte=taken).count()

@@ -9,9 +9,16 @@ from typing import Any
 from django.db import transaction
 
 from orchestrator.core.ids import sha256_hex
-from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialReading
-from orchestrator.loadtools.registry import TOOLS
-from orchestrator.results.models import Artifact, Histogram, HistogramKind, Measurement, Metric
+from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialReading, Validity
+from orchestrator.results.loads import LoadReading, read_trial
+from orchestrator.results.models import (
+    Artifact,
+    Histogram,
+    HistogramKind,
+    LoadResult,
+    Measurement,
+    Metric,
+)
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState
 from orchestrator.stats import histogram as stats_histogram
@@ -34,29 +41,31 @@ def store_trial(
     """
     try:
         result = json.loads(files["result.json"])
-        reading = _read(trial, files, result)
+        read = read_trial(trial, files, result)
     except (KeyError, ValueError, ToolOutputError) as error:
         missing = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         return fail_trial(
             trial=trial, job=job, code="unreadable", message=f"output: {missing}", files=files
         )
+    reading = read.whole
     with transaction.atomic():
         if not _claim(
             trial,
             job,
             state=TrialState.MEASURED,
             validity=reading.validity.level,
-            reasons=[f"{each.code}: {each.message}" for each in reading.validity.reasons],
+            reasons=_reasons(reading.validity),
             started_at=_instant(result.get("started_at"), clock_ahead_s),
             ended_at=_instant(result.get("ended_at"), clock_ahead_s),
             provenance={
-                **_provenance(job, trial, result),
+                **_provenance(job, trial, result, reading),
                 "late": late,
                 "clock_ahead_s": clock_ahead_s,
             },
         ):
             return False
-        _store_readings(trial, reading)
+        _store_readings(trial, reading, _price(job, reading))
+        LoadResult.objects.bulk_create(_load_result(trial, each) for each in read.loads)
         _store_files(trial, files)
     return True
 
@@ -79,16 +88,27 @@ def _claim(trial: Trial, job: Job, **changes: Any) -> bool:
     return bool(planned.update(attempt=job.attempt, host=job.host, **changes))
 
 
-def _read(trial: Trial, files: Mapping[str, bytes], result: dict[str, Any]) -> TrialReading:
-    tool = str(result["tool"]["name"])
-    return TOOLS[tool].parse(files["tool.json"], json.loads(files["rows.json"]), result)
+def _reasons(validity: Validity) -> list[str]:
+    return [f"{each.code}: {each.message}" for each in validity.reasons]
 
 
-def _store_readings(trial: Trial, reading: TrialReading) -> None:
-    ids = _metric_ids(list(reading.readings))
+def _price(job: Job, reading: TrialReading) -> dict[str, float]:
+    """What a million answers cost at the hourly prices of the job's hosts; unknown without one."""
+    placed = [place.host for place in job.placements.select_related("host__profile")]
+    hosts = {host for host in [job.host, *placed] if host is not None}
+    prices = [host.profile.price_per_hour if host.profile else None for host in hosts]
+    rate = reading.readings.get("requests.rate") or reading.readings.get("capacity.rate")
+    if not rate or not prices or None in prices:
+        return {}
+    hourly = float(sum(price for price in prices if price is not None))
+    return {"cost.money_per_1m": hourly / 3600 / rate * 1e6}
+
+
+def _store_readings(trial: Trial, reading: TrialReading, more: Mapping[str, float]) -> None:
+    readings = {**reading.readings, **more}
+    ids = _metric_ids(list(readings))
     Measurement.objects.bulk_create(
-        Measurement(trial=trial, metric_id=ids[key], value=value)
-        for key, value in reading.readings.items()
+        Measurement(trial=trial, metric_id=ids[key], value=value) for key, value in readings.items()
     )
     Histogram.objects.bulk_create(
         _histogram(trial, kind, part)
@@ -97,8 +117,29 @@ def _store_readings(trial: Trial, reading: TrialReading) -> None:
     )
 
 
+def _load_result(trial: Trial, load: LoadReading) -> LoadResult:
+    reading = load.reading
+    return LoadResult(
+        trial=trial,
+        number=load.number,
+        rate=reading.load.rate,
+        connections=reading.load.connections,
+        streams=reading.load.streams,
+        passed=load.passed,
+        why=load.why,
+        validity=reading.validity.level,
+        reasons=_reasons(reading.validity),
+        readings=dict(reading.readings),
+        encoded=_encoded(reading.ok).encode() if reading.ok.n else b"",
+    )
+
+
+def _encoded(part: Distribution) -> stats_histogram.Histogram:
+    return stats_histogram.Histogram.from_counts(part.value_us, part.count)
+
+
 def _histogram(trial: Trial, kind: str, part: Distribution) -> Histogram:
-    whole = stats_histogram.Histogram.from_counts(part.value_us, part.count)
+    whole = _encoded(part)
     return Histogram(trial=trial, kind=kind, encoded=whole.encode(), count=whole.total_count)
 
 
@@ -124,14 +165,22 @@ def _store_files(trial: Trial, files: Mapping[str, bytes]) -> None:
     )
 
 
-def _provenance(job: Job, trial: Trial, result: dict[str, Any]) -> dict[str, Any]:
-    """What the trial was made of. Larger parts (samples) stay in the raw result.json."""
+def _provenance(
+    job: Job, trial: Trial, result: dict[str, Any], reading: TrialReading
+) -> dict[str, Any]:
+    """What the trial was made of. Larger parts (samples) stay in the raw result.json.
+
+    Of several loads the first one's command stands for all; each one's own is in result.json.
+    """
     kept = (
-        "argv", "tool", "server_argv", "port", "rc", "signal", "wall_s", "load_started_at",
-        "load_ended_at", "load_before", "usage", "hung", "server_exit", "limits", "peer_gap_s",
+        "argv", "tool", "tool_cpus", "server_argv", "port", "rc", "signal", "wall_s",
+        "load_started_at", "load_ended_at", "load_before", "usage", "hung", "server_exit", "limits",
+        "on", "checks", "peer_gap_s",
     )  # fmt: skip
+    told = {**result, **result["loads"][0]}
     return {
-        **{key: result.get(key) for key in kept},
+        **{key: told.get(key) for key in kept},
+        "protocol": reading.protocol,
         "commit": trial.variant.commit.sha,
         "definition": str(job.run.definition_id),
         "definition_digest": job.run.definition.digest,

@@ -11,7 +11,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import ApiToken, Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks import selectors as benchmarks
-from orchestrator.benchmarks.loads import expected_trial_s, load_spec_of
+from orchestrator.benchmarks.loads import expected_trial_s
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
 from orchestrator.benchmarks.services import cases_of, commit_of_ref
@@ -22,6 +22,7 @@ from orchestrator.core.ids import digest_of
 from orchestrator.fleet.models import HELD, HostState
 from orchestrator.runs import selectors
 from orchestrator.runs.models import (
+    ALONE,
     HostRole,
     IdempotencyKey,
     Job,
@@ -114,7 +115,7 @@ def plan_run(*, member: Member, request: RunRequest, alone: bool = False) -> Run
         raise InvalidRequestError("expected 1 to 100 rounds", field="rounds")
     placements = roles_asked(member, request.hosts, request.placements, spec.roles)
     commits = _commits(benchmark, request, alone=alone)
-    times = [expected_trial_s(spec, load_spec_of(spec, case.parameters)) for case in expand(spec)]
+    times = [expected_trial_s(spec, case.parameters) for case in expand(spec)]
     trial_count = len(times) * len(commits) * rounds
     if trial_count > MAX_TRIALS:
         raise InvalidRequestError(
@@ -147,7 +148,7 @@ def create_run(
 ) -> Run:
     """Queues a run, its jobs of some minutes each, and all its trials."""
     member.require(Role.MEMBER, to="start a run")
-    plan = plan_run(member=member, request=request, alone=trigger == Trigger.GOLDEN)
+    plan = plan_run(member=member, request=request, alone=trigger in ALONE)
     with transaction.atomic():
         run = Run.objects.create(
             team=member.team,

@@ -1,0 +1,159 @@
+"""One reading of a trial from those of its measured loads: the steps, or the probes of a search."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from orchestrator.loadtools.metrics import PERCENTILES, percentile_key
+from orchestrator.loadtools.model import (
+    Distribution,
+    Level,
+    Reason,
+    ToolOutputError,
+    TrialReading,
+    Validity,
+)
+
+#: What a load that is too much does to a trial: a finding of a step or a probe, no fault of it.
+CAUSED_BY_LOAD = frozenset(
+    {
+        "underdelivered", "transport_errors", "http_errors", "littles_law", "no_answers",
+        "all_truncated", "target_unreachable", "empty_window", "no_steady_state", "server_died",
+        "connections_missing", "response_size", "hung",
+    }
+)  # fmt: skip
+#: Metrics of which each load's share counts as much as it has answers.
+_PER_ANSWER = (
+    "cpu.seconds_per_1k", "cpu.tool_seconds_per_1k", "cpu.services_seconds_per_1k",
+    "network.bytes_per_1k", "energy.joules_per_1k", "body.bytes_per_1k",
+)  # fmt: skip
+_SUMS = ("requests.ok", "requests.answered", "requests.errors")
+_PEAKS = ("memory.server_peak", "memory.tool_peak", "cpu.tool_share")
+
+
+def merged(parts: Sequence[Distribution]) -> Distribution:
+    """The distribution of all their requests: exact, since these are counts of values."""
+    counts: Counter[int] = Counter()
+    for part in parts:
+        counts.update(dict(zip(part.value_us, part.count, strict=True)))
+    values = sorted(counts)
+    return Distribution(value_us=tuple(values), count=tuple(counts[value] for value in values))
+
+
+def of_steps(steps: Sequence[TrialReading]) -> TrialReading:
+    """The steps of a stepped load as one; a step that was too much is left out of the numbers.
+
+    ToolOutputError without any step. Where every step was too much, the last one stands for all.
+    """
+    if not steps:
+        raise ToolOutputError("result.json: the trial has no measured load")
+    if len(steps) == 1:
+        return steps[0]
+    kept = [step for step in steps if step.validity.level != Level.INVALID] or [steps[-1]]
+    ok = merged([step.ok for step in kept])
+    return replace(
+        steps[0],
+        readings=_of_all(kept, ok),
+        ok=ok,
+        other=merged([step.other for step in kept]),
+        by_status=None,
+        errors=None,
+        truncated=sum(step.truncated for step in steps),
+        planned=None,
+        delivered=None,
+        slices=(),
+        validity=Validity(reasons=_reasons(steps)),
+    )
+
+
+def of_search(probes: Sequence[TrialReading], search: Mapping[str, Any]) -> TrialReading:
+    """The trial that looked for the capacity: `search` is what the agent says of it.
+
+    Its readings are the capacity and nothing else: the rates of its probes are of its own choice.
+    """
+    if not probes:
+        raise ToolOutputError("result.json: the search has no probes")
+    told = {
+        "capacity.rate": search["capacity"],
+        "capacity.low": search["low"],
+        "capacity.high": search["high"],
+        "capacity.probes": len(search["probes"]),
+    }
+    reasons = [*_reasons(probes), *_of_outcome(search)]
+    return replace(
+        probes[0],
+        readings={key: float(value) for key, value in told.items() if value is not None},
+        ok=Distribution(),
+        other=Distribution(),
+        by_status=None,
+        errors=None,
+        truncated=0,
+        planned=None,
+        delivered=None,
+        slices=(),
+        validity=Validity(reasons=tuple(reasons)),
+    )
+
+
+def _of_all(kept: Sequence[TrialReading], ok: Distribution) -> dict[str, float]:
+    readings: dict[str, float] = {}
+    for key in _SUMS:
+        if all(key in step.readings for step in kept):
+            readings[key] = sum(step.readings[key] for step in kept)
+    spans = [
+        step.readings["requests.ok"] / rate
+        for step in kept
+        if (rate := step.readings.get("requests.rate"))
+    ]
+    if spans and len(spans) == len(kept):
+        readings["requests.rate"] = ok.n / sum(spans)
+    for key in _PER_ANSWER:
+        shares = [(step.readings.get(key), step.readings["requests.answered"]) for step in kept]
+        total = sum(weight for _, weight in shares)
+        if total and all(value is not None for value, _ in shares):
+            readings[key] = sum((value or 0.0) * weight for value, weight in shares) / total
+    for key in _PEAKS:
+        values = [step.readings[key] for step in kept if key in step.readings]
+        if values:
+            readings[key] = max(values)
+    latencies = {
+        "latency.mean": ok.mean_s(),
+        "latency.sd": ok.deviation_s(),
+        "latency.min": ok.value_us[0] / 1e6 if ok.n else None,
+        "latency.max": ok.value_us[-1] / 1e6 if ok.n else None,
+        **{percentile_key(each): ok.percentile_s(each) for each in PERCENTILES},
+    }
+    return readings | {key: value for key, value in latencies.items() if value is not None}
+
+
+def _reasons(loads: Sequence[TrialReading]) -> tuple[Reason, ...]:
+    """The reasons that are not about too much load, each once, with the number of loads."""
+    found: dict[str, list[Reason]] = {}
+    for load in loads:
+        for reason in load.validity.reasons:
+            if reason.code not in CAUSED_BY_LOAD:
+                found.setdefault(reason.code, []).append(reason)
+    return tuple(_in_how_many(reasons, len(loads)) for reasons in found.values())
+
+
+def _in_how_many(reasons: Sequence[Reason], loads: int) -> Reason:
+    worst = next((one for one in reasons if one.level == Level.INVALID), reasons[0])
+    return replace(worst, message=f"in {len(reasons)} of {loads} loads: {worst.message}")
+
+
+def _of_outcome(search: Mapping[str, Any]) -> list[Reason]:
+    stopped = str(search["stopped"])
+    if stopped == "converged":
+        return []
+    told = {
+        "at the limit": "the objective still held at the highest rate that the search may try: "
+        "raise search.high",
+        "below the start": "the objective did not hold at the lowest rate: lower search.low or "
+        "ask for less",
+        "budget": "the search ended before its interval was narrow enough: allow more max_probes, "
+        "or longer probes",
+    }
+    level = Level.SUSPECT if stopped == "budget" and search["capacity"] else Level.INVALID
+    message = told.get(stopped, f"the search stopped: {stopped}")
+    return [Reason(code="search_open", level=level, message=message)]

@@ -1,0 +1,85 @@
+"""The measured loads of a trial as its files tell of them, read by the adapter of its tool."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agents.hostagent.protocol import load_files
+from orchestrator.benchmarks.loads import load_specs_of, tool_of
+from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.loadtools.combined import of_search, of_steps
+from orchestrator.loadtools.model import LoadSpec, ToolOutputError, TrialReading
+from orchestrator.loadtools.registry import Adapter
+from orchestrator.runs.models import Trial
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadReading:
+    """One measured load; `passed` and `why` are those of a probe of a search."""
+
+    number: int
+    reading: TrialReading
+    passed: bool | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialReadings:
+    """The trial as a whole, and its loads where there is more than one."""
+
+    whole: TrialReading
+    loads: Sequence[LoadReading]
+
+
+def read_trial(
+    trial: Trial, files: Mapping[str, bytes], result: Mapping[str, Any]
+) -> TrialReadings:
+    """Everything that a finished trial says.
+
+    ToolOutputError, or KeyError with the name of a file that is missing.
+    """
+    spec, parameters = spec_of(trial.job.run.definition), trial.case.parameters
+    tool, loads = tool_of(spec, parameters), load_specs_of(spec, parameters)
+    found = [
+        _read(tool, loads[min(number, len(loads) - 1)], number, files, {**result, **loaded})
+        for number, loaded in enumerate(result["loads"])
+    ]
+    search = result.get("search")
+    if search is None:
+        return TrialReadings(
+            whole=of_steps(found),
+            loads=_numbered(found, ()) if len(found) > 1 else (),
+        )
+    probes = sorted(search["probes"], key=lambda probe: probe["load"])
+    return TrialReadings(whole=of_search(found, search), loads=_numbered(found, probes))
+
+
+def _read(
+    tool: Adapter,
+    load: LoadSpec,
+    number: int,
+    files: Mapping[str, bytes],
+    result: Mapping[str, Any],
+) -> TrialReading:
+    report, rows = load_files(number)
+    try:
+        reduced = json.loads(files[rows])
+    except ValueError as error:
+        raise ToolOutputError(f"{rows} is no JSON: {error}") from error
+    return tool.parse(load, files[report], reduced, result)
+
+
+def _numbered(
+    readings: Sequence[TrialReading], probes: Sequence[Mapping[str, Any]]
+) -> tuple[LoadReading, ...]:
+    by_load = {probe["load"]: probe for probe in probes}
+    return tuple(
+        LoadReading(
+            number=number,
+            reading=reading,
+            passed=by_load[number]["passed"] if number in by_load else None,
+            why=str(by_load[number].get("why") or "") if number in by_load else "",
+        )
+        for number, reading in enumerate(readings)
+    )
