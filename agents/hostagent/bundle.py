@@ -1,5 +1,7 @@
 """The agent as one file: a zip application named by the hash of what is in it.
 
+The HTTP/2 packages travel with it, as they are installed here: requirements.txt pins their hashes.
+
 Run for the first time it unpacks itself beside itself, so that Python keeps the compiled modules:
 a host is asked often, and to compile them each time would take longer than most answers.
 """
@@ -9,8 +11,13 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
+from collections.abc import Iterator
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import NamedTuple
+
+#: What the agent has beside the standard library, in pure Python; each package is one folder.
+PACKAGES = ("h2", "hpack", "hyperframe")
 
 _MAIN = b"""\
 import os
@@ -43,9 +50,14 @@ class Bundle(NamedTuple):
 
 
 def build_bundle() -> Bundle:
-    """All modules of this package, run by `python3 <name> VERB`; the same each time."""
+    """All modules of this package and PACKAGES, run by `python3 <name> VERB`; the same each time.
+
+    PackageNotFoundError where one of PACKAGES is not installed.
+    """
     folder = Path(__file__).parent
     files = {f"hostagent/{path.name}": path.read_bytes() for path in sorted(folder.glob("*.py"))}
+    for package in PACKAGES:
+        files.update(_files_of(package))
     files["__main__.py"] = _MAIN
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -54,3 +66,11 @@ def build_bundle() -> Bundle:
     content = buffer.getvalue()
     digest = hashlib.sha256(b"".join(files.values())).hexdigest()
     return Bundle(f"{digest[:32]}.pyz", content)
+
+
+def _files_of(package: str) -> Iterator[tuple[str, bytes]]:
+    """Its modules and its licence, which has to go where they go."""
+    for file in sorted(distribution(package).files or ()):
+        module = file.suffix == ".py" and file.parts[0] == package
+        if module or file.name.startswith("LICENSE"):
+            yield f"{package}/{file.name}", Path(str(file.locate())).read_bytes()
