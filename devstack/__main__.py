@@ -44,7 +44,7 @@ def execute(options: argparse.Namespace) -> int:
     with stack_of(hold_free_instance(options.name), careless=True) as stack:
         try:
             if not options.without_oha:
-                stack.provide_oha()
+                stack.provide_tools()
             stack.start_servers()
             return run(stack, *options.argv)
         except StopRequested as request:
@@ -55,7 +55,7 @@ def serve(options: argparse.Namespace) -> int:
     """Run the whole of Pitwall until somebody stops it, or to the end of the demo with --once."""
     with stack_of(hold_instance("demo"), careless=False) as stack:
         try:
-            stack.provide_oha()
+            stack.provide_tools()
             stack.start_servers()
             url = stack.start_application()
             if options.what == "run":

@@ -13,12 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from devstack.instance import Instance
-from devstack.oha import find_oha
 from devstack.places import CHECKOUT
 from devstack.postgres import Postgres
 from devstack.processes import Command, Service, log_tail
 from devstack.redis import Redis
 from devstack.supervisor import ServiceError, Supervisor, describe_status, say
+from devstack.tools.cache import cached
+from devstack.tools.finding import find
+from devstack.tools.supplies import SUPPLIES
 
 RESTARTS = 5
 # make tells its children how to share its work; nothing here is a make.
@@ -62,13 +64,19 @@ class Stack:
             self.supervisor.start(redis.service())
             self.env["REDIS_URL"] = redis.url
 
-    def provide_oha(self) -> None:
-        """As a process of its own, so that a stop during a build ends the build."""
-        argv = (sys.executable, "-m", "devstack.oha", "--quiet")
+    def provide_tools(self) -> None:
+        """Get oha, and pass on what else was got before.
+
+        As a process of its own, so that a stop during a build ends the build.
+        """
+        argv = (sys.executable, "-m", "devstack.tools", "--quiet", "oha")
         quiet = Command(name="oha", argv=argv, env=self.env, cwd=CHECKOUT)
         if self.supervisor.run(quiet) != 0:
             raise ServiceError("There is no oha; see above.")
-        self.env["PITWALL_OHA"] = str(find_oha())
+        self.env["PITWALL_OHA"] = str(find(SUPPLIES["oha"]))
+        for supply in SUPPLIES.values():
+            if supply.setting not in self.env and (binary := cached(supply)):
+                self.env[supply.setting] = str(binary)
 
     def start_application(self) -> str:
         """Migrate, collect the static files, start web, worker and beat; return the address."""

@@ -29,7 +29,7 @@ def main() -> int:
     try:
         with stack_of(instance, careless=False) as stack:
             try:
-                stack.provide_oha()
+                stack.provide_tools()
                 stack.start_servers()
                 stack.start_application()
                 return run(stack, sys.executable, "-m", "perf.dispatching", *sys.argv[1:])

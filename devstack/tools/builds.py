@@ -1,0 +1,70 @@
+"""Building tools by cargo and by Go, in a staging folder of the cache."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from devstack.tools.cache import folder_of, keep, staging
+from devstack.tools.progress import say, tail
+from devstack.tools.supplies import Supply, ToolError
+
+#: What of the caller's environment would make Go build for another machine, or elsewhere.
+GO_ELSEWHERE = ("GOOS", "GOARCH", "GOFLAGS", "GOBIN")
+
+
+def built_by_cargo(supply: Supply) -> Path:
+    cargo = _program("cargo", supply, "Rust (https://rustup.rs)")
+    with staging(supply) as folder:
+        argv = (
+            *(cargo, "install", supply.package, "--version", supply.version, "--locked"),
+            *("--features", "http3", "--root", folder),
+        )
+        # The staging folder also takes the target, so that an ended build leaves nothing behind.
+        env = {**os.environ, "CARGO_TARGET_DIR": str(Path(folder) / "target")}
+        return _built(supply, argv, env, Path(folder) / "bin" / supply.name)
+
+
+def built_by_go(supply: Supply) -> Path:
+    """Without C, so that it runs on hosts with another C library."""
+    go = _program("go", supply, "Go (https://go.dev/dl)")
+    kept = {name: value for name, value in os.environ.items() if name not in GO_ELSEWHERE}
+    with staging(supply) as folder:
+        env = {**kept, "GOBIN": folder, "GOFLAGS": "-trimpath", "CGO_ENABLED": "0"}
+        argv = (go, "install", f"{supply.package}@v{supply.version}")
+        return _built(supply, argv, env, Path(folder) / supply.name)
+
+
+def _program(name: str, supply: Supply, where: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise ToolError(
+            f"There is no {supply.name} {supply.least} or newer on PATH, and no {name} to build it "
+            f"with. Install {supply.name} ({supply.page}) or {where}, or set {supply.setting}."
+        )
+    return found
+
+
+def _built(supply: Supply, argv: Sequence[str], env: Mapping[str, str], binary: Path) -> Path:
+    log = folder_of(supply).with_name(f"{supply.label}-build.log")
+    say(
+        f"building {supply.name} {supply.version}, once for this user. It takes {supply.cost} "
+        f"on two cores. Log: {log}"
+    )
+    began = time.monotonic()
+    with log.open("wb") as out:
+        status = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=env
+        ).returncode
+    if status != 0 or not supply.is_fit(binary):
+        raise ToolError(
+            f"{Path(argv[0]).name} could not build {supply.name} (status {status}):\n{tail(log)}\n"
+            f"Without a network, build {supply.name} {supply.version} on another machine of this "
+            f"kind and set {supply.setting} to the file."
+        )
+    say(f"built {supply.name} {supply.version} in {time.monotonic() - began:.0f} s")
+    return keep(supply, binary)

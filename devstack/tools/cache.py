@@ -1,0 +1,66 @@
+"""The user's cache of tools: each binary beside its SHA-256, in a folder named by the build."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from pathlib import Path
+
+from devstack.places import tools_cache
+from devstack.tools.supplies import Supply, ToolError
+
+
+def folder_of(supply: Supply) -> Path:
+    return tools_cache() / supply.label
+
+
+def cached(supply: Supply) -> Path | None:
+    """The cached binary, if it is the one that was put there, byte for byte."""
+    binary = folder_of(supply) / supply.name
+    try:
+        recorded = _record(binary).read_text().split()[0]
+        whole = recorded == digest(binary)
+    except (OSError, IndexError):
+        return None
+    return binary if whole and supply.is_fit(binary) else None
+
+
+def keep(supply: Supply, binary: Path) -> Path:
+    """Move a binary into the cache; the digest goes last, so that a half move does not count."""
+    target = folder_of(supply) / supply.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    binary.chmod(0o755)
+    _record(target).unlink(missing_ok=True)
+    binary.replace(target)
+    _record(target).write_text(f"{digest(target)}  {supply.name}\n")
+    if not supply.is_fit(target):
+        raise ToolError(
+            f"{target} does not run on this machine. Set {supply.setting} to one that does."
+        )
+    return target
+
+
+def staging(supply: Supply) -> tempfile.TemporaryDirectory[str]:
+    """A folder on the file system of the cache; what is left in it vanishes with the block."""
+    tools_cache().mkdir(parents=True, exist_ok=True)
+    return tempfile.TemporaryDirectory(prefix=_staging_prefix(supply), dir=tools_cache())
+
+
+def clear_staging(supply: Supply) -> None:
+    """Remove what killed builds left; only for the holder of the tool's lock."""
+    for left in tools_cache().glob(f"{_staging_prefix(supply)}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _record(binary: Path) -> Path:
+    return binary.with_name(f"{binary.name}.sha256")
+
+
+def _staging_prefix(supply: Supply) -> str:
+    return f"{supply.label}-staging-"
