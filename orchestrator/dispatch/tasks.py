@@ -9,7 +9,7 @@ from orchestrator.accounts.selectors import member_for_user
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import PitwallError
 from orchestrator.dispatch import engine
-from orchestrator.results import golden
+from orchestrator.results import calibration, golden
 from orchestrator.runs import leasing, schedules, turns
 from orchestrator.runs.models import Schedule, Trigger
 from orchestrator.runs.services import RunRequest, create_run
@@ -68,8 +68,9 @@ def claim_schedules() -> None:
 
 @shared_task(name="orchestrator.dispatch.tasks.check_hosts")
 def check_hosts() -> None:
-    """Starts the golden jobs that are due, and judges those that have ended."""
+    """Starts the golden jobs that are due, and judges those and calibrations that have ended."""
     golden.tick(utc_now())
+    calibration.tick()
 
 
 def _start_run(schedule: Schedule) -> str:

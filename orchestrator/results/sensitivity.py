@@ -1,0 +1,95 @@
+"""Which change a host can see, by its calibrations."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.selectors import changes_of
+from orchestrator.loadtools.metrics import METRICS, Metric
+from orchestrator.results.models import Calibration
+from orchestrator.stats.noise import Noise
+from orchestrator.stats.power import blocks_needed, smallest_change
+
+#: For so many blocks it is said which change they find.
+BLOCKS = (5, 7, 10, 20)
+#: And for this change how many blocks find it.
+CHANGE = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """The noise of one metric of a case, and what can be seen through it four times in five.
+
+    `smallest`: for each number of BLOCKS the smallest change; `needed`: blocks for a CHANGE, None
+    where no sensible number suffices.
+    """
+
+    case: str
+    label: str
+    metric: Metric
+    noise: Noise
+
+    @property
+    def smallest(self) -> list[tuple[int, float]]:
+        return [(blocks, smallest_change(self.noise.sigma, blocks)) for blocks in BLOCKS]
+
+    @property
+    def needed(self) -> int | None:
+        return blocks_needed(self.noise.sigma, CHANGE)
+
+    @property
+    def sigma_interval(self) -> tuple[float, float]:
+        return self.noise.low, self.noise.high
+
+
+def calibrations_of(host: Host) -> QuerySet[Calibration]:
+    """All of a host, newest first; get the host through `host_for`."""
+    return (
+        Calibration.objects.filter(host=host)
+        .select_related("benchmark__project", "commit", "run")
+        .order_by("-at")
+    )
+
+
+def present_epoch(host: Host) -> int:
+    """How often the host has changed until now: calibrations of an earlier epoch say nothing."""
+    return changes_of(host).count()
+
+
+def present_calibrations(host: Host) -> list[Calibration]:
+    """The newest one with each benchmark in the host's present epoch that says anything."""
+    present = calibrations_of(host).filter(epoch=present_epoch(host)).exclude(readings={})
+    found: dict[int, Calibration] = {}
+    for each in present:
+        found.setdefault(each.benchmark_id, each)
+    return list(found.values())
+
+
+def calibration_for(host: Host, benchmark: Benchmark) -> Calibration | None:
+    """What is to be believed of a host now: its newest calibration with that benchmark, else with
+    any other."""
+    found = present_calibrations(host)
+    return next((each for each in found if each.benchmark == benchmark), next(iter(found), None))
+
+
+def sights_of(calibration: Calibration) -> list[Sight]:
+    """What a calibration says, by case, primary metrics in their order."""
+    labels = dict(calibration.benchmark.cases.values_list("key", "label"))
+    found = list(_sights(calibration.readings, labels))
+    return sorted(found, key=lambda sight: sight.label)
+
+
+def _sights(readings: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[Sight]:
+    for case, metrics in readings.items():
+        # JSON does not keep the order of keys; what no registry knows any more is left out.
+        for key in (key for key in METRICS if key in metrics):
+            yield Sight(
+                case=case,
+                label=labels.get(case, case),
+                metric=METRICS[key],
+                noise=Noise(**metrics[key]),
+            )

@@ -1,0 +1,263 @@
+"""What calibrations say of the noise of a host, and of what a planned run will see on it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from orchestrator.fleet.models import Host, HostChange, HostSnapshot
+from orchestrator.loadtools.metrics import METRICS
+from orchestrator.results.calibration import judge_calibration, tick
+from orchestrator.results.forecasts import forecasts_of, sentence
+from orchestrator.results.models import Calibration, Measurement
+from orchestrator.results.sensitivity import (
+    Sight,
+    calibrations_of,
+    present_calibrations,
+    sights_of,
+)
+from orchestrator.runs.calibration import NewCalibration, start_calibration
+from orchestrator.runs.models import Run, Trial
+from orchestrator.runs.services import RunPlan, RunRequest, plan_run
+from orchestrator.stats.noise import Noise, noise_of
+from orchestrator.stats.power import smallest_change
+from tests.support.factories import (
+    DEFINITION,
+    Personas,
+    finish_run,
+    make_definition,
+    make_local_host,
+    make_project,
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Lab:
+    personas: Personas
+    shas: list[str]
+    host: Host
+
+    def queue(self, benchmark: str = "hello", pairs: int = 5) -> Run:
+        new = NewCalibration(benchmark=benchmark, commit=self.shas[0], pairs=pairs)
+        return start_calibration(member=self.personas.alice, host_id=self.host.pk, new=new)
+
+    def measured(self, rates: Sequence[float], benchmark: str = "hello") -> Run:
+        """A finished calibration, not judged yet, whose rounds had these rates in each case."""
+        run = finish_run(self.queue(benchmark, len(rates) // 2), [1000])
+        for trial in Trial.objects.filter(job__run=run):
+            values = Measurement.objects.filter(trial=trial, metric__key="requests.rate")
+            values.delete()
+            Measurement.objects.create(
+                trial=trial,
+                metric_id=values.model._meta.get_field("metric")
+                .related_model.objects.get(key="requests.rate")
+                .pk,
+                value=rates[trial.round - 1],
+            )
+        return run
+
+    def calibrate(self, rates: Sequence[float], benchmark: str = "hello") -> Calibration:
+        run = self.measured(rates, benchmark)
+        tick()
+        return Calibration.objects.get(run=run)
+
+    def plan(self, **changes: Any) -> RunPlan:
+        given = {"benchmark": "hello", "contenders": (self.shas[1],), "hosts": ("here",)}
+        request = RunRequest(baseline=self.shas[0], **{**given, **changes})
+        return plan_run(member=self.personas.alice, request=request)
+
+    def forecast(self, **changes: Any) -> str:
+        (found,) = forecasts_of(self.plan(**changes))
+        return found.text
+
+
+@pytest.fixture
+def lab(personas: Personas, settings: Any, tmp_path: Path) -> Lab:
+    settings.DATA_DIR = tmp_path / "data"
+    settings.ALLOW_LOCAL_REPOSITORIES = True
+    project, shas = make_project(personas.alice, tmp_path / "repository")
+    make_definition(personas.alice, project)
+    make_definition(
+        personas.alice, project, slug="other", source=DEFINITION.replace("Hello", "Other")
+    )
+    return Lab(personas=personas, shas=shas, host=make_local_host(personas.alice))
+
+
+def rates_of(differences: Sequence[float], base: float = 1000) -> list[float]:
+    """Two rates a pair, whose ln(second / first) are these."""
+    return [rate for each in differences for rate in (base, base * math.exp(each))]
+
+
+NOISY = [0.02, -0.02, 0.03, -0.03, 0.0]
+
+
+def _only(calibration: Calibration) -> dict[str, dict[str, float]]:
+    (readings,) = calibration.readings.values()
+    return readings
+
+
+def test_neighbouring_rounds_make_the_pairs(lab: Lab) -> None:
+    calibration = lab.calibrate(rates_of(NOISY))
+    rate = _only(calibration)["requests.rate"]
+    expected = noise_of(NOISY)
+    assert expected is not None
+    assert rate["pairs"] == 5
+    assert rate["sigma"] == pytest.approx(expected.sigma)
+    assert (rate["low"], rate["high"]) == pytest.approx((expected.low, expected.high))
+    assert rate["mean"] == pytest.approx(0, abs=1e-12)
+    assert set(_only(calibration)) == {"requests.rate", "latency.p50", "cpu.seconds_per_1k"}
+
+
+def test_it_keeps_of_what_the_numbers_are(lab: Lab) -> None:
+    calibration = lab.calibrate(rates_of(NOISY))
+    assert (calibration.host, calibration.benchmark.slug) == (lab.host, "hello")
+    assert (calibration.commit.sha, calibration.epoch) == (lab.shas[0], 0)
+    assert calibration.message == ""
+
+
+def test_it_is_judged_once_and_only_when_it_has_ended(lab: Lab) -> None:
+    run = lab.queue()
+    tick()
+    assert not Calibration.objects.exists()
+    finish_run(run, [1000])
+    tick()
+    tick()
+    assert judge_calibration(run) == Calibration.objects.get()
+
+
+def test_runs_of_others_are_not_judged(lab: Lab) -> None:
+    run = lab.measured(rates_of(NOISY))
+    Run.objects.update(trigger="golden")
+    tick()
+    assert not Calibration.objects.filter(run=run).exists()
+
+
+@pytest.mark.parametrize("change", [{"validity": "invalid"}, {"state": "failed", "validity": ""}])
+def test_an_invalid_trial_voids_its_pair(lab: Lab, change: dict[str, str]) -> None:
+    run = lab.measured(rates_of([*NOISY, 5.0]))
+    Trial.objects.filter(job__run=run, round=11).update(**change)
+    tick()
+    rate = _only(Calibration.objects.get())["requests.rate"]
+    assert rate["pairs"] == 5
+    expected = noise_of(NOISY)
+    assert expected is not None
+    assert rate["sigma"] == pytest.approx(expected.sigma)
+
+
+def test_pairs_are_not_made_over_a_gap(lab: Lab) -> None:
+    run = lab.measured(rates_of([*NOISY, 0.0]))
+    # Of rounds 3 and 5 no pair is made: they are of different pairs.
+    Trial.objects.filter(job__run=run, round__in=[4, 6]).update(validity="invalid")
+    tick()
+    calibration = Calibration.objects.get()
+    assert calibration.readings == {}
+    assert calibration.message == "no case has 5 pairs whose trials are both valid"
+
+
+def test_a_metric_without_a_logarithm_is_left_out(lab: Lab) -> None:
+    calibration = lab.calibrate([0.0] * 10)
+    assert set(_only(calibration)) == {"latency.p50", "cpu.seconds_per_1k"}
+
+
+def test_a_run_that_failed_before_it_measured_says_so(lab: Lab) -> None:
+    lab.queue()
+    Run.objects.update(state="failed", message="here: the server does not start")
+    tick()
+    calibration = Calibration.objects.get()
+    assert calibration.readings == {}
+    assert calibration.message == "its run is failed: here: the server does not start"
+    assert present_calibrations(lab.host) == []
+    assert list(calibrations_of(lab.host)) == [calibration]
+
+
+def test_the_database_refuses_to_change_one(lab: Lab) -> None:
+    calibration = lab.calibrate(rates_of(NOISY))
+    with pytest.raises(IntegrityError, match="never changed once written"), transaction.atomic():
+        Calibration.objects.filter(pk=calibration.pk).update(epoch=7)
+
+
+def test_each_case_has_its_own_noise(lab: Lab) -> None:
+    project = lab.plan().definition.benchmark.project
+    source = DEFINITION.replace("connections: [4]", "connections: [4, 8]")
+    make_definition(lab.personas.alice, project, source=source)
+    sights = sights_of(lab.calibrate(rates_of(NOISY)))
+    assert [sight.metric.key for sight in sights] == [
+        *("requests.rate", "latency.p50", "cpu.seconds_per_1k"),
+    ] * 2
+    assert len({sight.case for sight in sights}) == 2
+    assert sights[0].label != sights[-1].label
+
+
+def test_the_newest_of_the_present_epoch_counts(lab: Lab) -> None:
+    lab.calibrate(rates_of([5 * each for each in NOISY]))
+    newest = lab.calibrate(rates_of(NOISY))
+    other = lab.calibrate(rates_of(NOISY), "other")
+    assert set(present_calibrations(lab.host)) == {newest, other}
+
+    snapshot = HostSnapshot.objects.create(host=lab.host, facts={}, fingerprint="new")
+    HostChange.objects.create(
+        host=lab.host, snapshot=snapshot, changed={"kernel": ["1", "2"]}, at=snapshot.taken_at
+    )
+    assert present_calibrations(lab.host) == []
+    assert "here has changed since it was calibrated" in lab.forecast()
+    again = lab.calibrate(rates_of(NOISY))
+    assert (again.epoch, present_calibrations(lab.host)) == (1, [again])
+
+
+def test_a_plan_says_what_its_host_will_see(lab: Lab) -> None:
+    assert lab.forecast() == "here is not calibrated yet: what it can see is not known"
+    calibration = lab.calibrate(rates_of(NOISY))
+    noise = noise_of(NOISY)
+    assert noise is not None
+    seen = smallest_change(noise.sigma, 7) * 100
+    text = lab.forecast(rounds=7)
+    assert text.startswith(f"With 7 rounds, here sees changes of about {seen:.1f} % in requests")
+    assert text.endswith("in requests per second; for 3 % take 8 rounds")
+    (found,) = forecasts_of(lab.plan(rounds=9))
+    assert (found.calibration, found.host) == (calibration, lab.host)
+    assert "take" not in found.text
+
+
+def test_it_says_of_another_benchmark_that_it_is_another(lab: Lab) -> None:
+    lab.calibrate(rates_of(NOISY), "other")
+    assert lab.forecast().endswith("(by its noise with Other: not calibrated with this one)")
+    lab.calibrate(rates_of(NOISY))
+    assert "Other" not in lab.forecast()
+
+
+def test_only_hosts_that_are_known_are_forecast(lab: Lab) -> None:
+    plan = lab.plan(hosts=("here", "profile:any"))
+    assert [each.host for each in forecasts_of(plan)] == [lab.host]
+
+
+def _sight(sigma: float, key: str = "requests.rate") -> Sight:
+    noise = Noise(pairs=10, sigma=sigma, low=0, high=1, mean=0, mean_low=0, mean_high=0)
+    return Sight(case="c", label="C", metric=METRICS[key], noise=noise)
+
+
+@pytest.mark.parametrize(
+    ("sigmas", "rounds", "expected"),
+    [
+        ([0.01], 7, "With 7 rounds, a sees changes of about 1.3 % in requests per second"),
+        ([0.01], 3, "To see a change of 3 % in requests per second on a take 5 rounds"),
+        (
+            [0.01, 0.03],
+            7,
+            "With 7 rounds, a sees changes of about 1.3 to 3.9 %, depending on the case, in "
+            "requests per second; for 3 % take 11 rounds",
+        ),
+        (
+            [0.3],
+            7,
+            "With 7 rounds, a sees changes of about 46 % in requests per second; for 3 % not even "
+            "100 rounds suffice",
+        ),
+        ([0.0], 5, "With 5 rounds, a sees changes of about 0 % in requests per second"),
+    ],
+)
+def test_the_sentence_of_a_forecast(sigmas: list[float], rounds: int, expected: str) -> None:
+    assert sentence("a", [_sight(sigma) for sigma in sigmas], rounds) == expected
