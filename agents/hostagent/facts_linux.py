@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Optional
 
@@ -159,9 +161,14 @@ def temperatures(system: Path = SYSTEM) -> dict[str, float]:
 
 def temperature_c(system: Path = SYSTEM) -> Optional[float]:
     """The hottest sensor of the CPU."""
-    sensors = _sensors(system)
-    read = [_degrees(path) for name, path in sensors.items() if _is_of_cpu(name)]
+    read = map(_degrees, _cpu_sensors(system))
     return max((value for value in read if value is not None), default=None)
+
+
+@functools.lru_cache(maxsize=8)
+def _cpu_sensors(system: Path) -> tuple[Path, ...]:
+    """Looked for once: a sample must not search all chips again."""
+    return tuple(path for name, path in _sensors(system).items() if _is_of_cpu(name))
 
 
 def _sensors(system: Path) -> dict[str, Path]:
@@ -185,11 +192,20 @@ def _degrees(path: Path) -> Optional[float]:
     return int(text) / 1000 if text and text.lstrip("-").isdigit() else None
 
 
-def clock_mhz(system: Path = SYSTEM) -> Optional[float]:
-    """The mean clock of the first CPUs at this moment."""
-    paths = sorted(system.glob(f"{_CPU}/cpu[0-9]*/cpufreq/scaling_cur_freq"))[:_CLOCKS]
+def clock_mhz(cpus: Optional[Collection[int]] = None, system: Path = SYSTEM) -> Optional[float]:
+    """The mean clock at this moment of the first of these CPUs; None = of the machine."""
+    paths = _clock_files(None if cpus is None else tuple(sorted(cpus)), system)
     clocks = [clock for clock in map(_mhz, paths) if clock is not None]
     return round(sum(clocks) / len(clocks), 1) if clocks else None
+
+
+@functools.lru_cache(maxsize=8)
+def _clock_files(cpus: Optional[tuple[int, ...]], system: Path) -> tuple[Path, ...]:
+    if cpus is None:
+        found = sorted(system.glob(f"{_CPU}/cpu[0-9]*/cpufreq/scaling_cur_freq"))
+    else:
+        found = [system / _CPU / f"cpu{cpu}/cpufreq/scaling_cur_freq" for cpu in cpus]
+    return tuple(found[:_CLOCKS])
 
 
 def _uptime_s(system: Path) -> Optional[float]:

@@ -74,6 +74,18 @@ def _inside(top: Path, group: str) -> Path:
     return folder if ".." not in folder.parts and folder.is_dir() else top
 
 
+def above_us(controller: str, system: Path = Path("/")) -> list[Path]:
+    """Our own group of a controller and all above it that can be seen, readable or not."""
+    mounts = _mounts(text_of(system / "proc/self/mounts"))
+    own = _own_groups(text_of(system / "proc/self/cgroup"))
+    kind = controller if controller in mounts else "cgroup2"
+    if kind not in mounts:
+        return []
+    top = system / mounts[kind].lstrip("/")
+    here = _inside(top, own.get(controller if kind == controller else "", "/"))
+    return [folder for folder in (here, *here.parents) if folder == top or top in folder.parents]
+
+
 def _mounts(text: str) -> dict[str, str]:
     """Mount points by "cgroup2" and by the controllers of v1, from /proc/self/mounts."""
     found: dict[str, str] = {}

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Optional
 
+from .counters import Consumer
+from .counters_linux import counters, standing, why_unknown
 from .facts_linux import clock_mhz, facts, temperature_c, temperatures, text_of
 from .proctable import Process
+from .sockets_linux import established, ports_exhausted
 from .usage import Usage, total
 
 __all__ = [
     "UNKNOWN",
     "clock_mhz",
+    "consumers",
+    "counters",
+    "established",
     "facts",
     "marked",
+    "newest_pid",
     "of_tree",
+    "ports_exhausted",
     "snapshot",
+    "standing",
     "stolen_s",
     "temperature_c",
     "temperatures",
+    "why_unknown",
 ]
 #: Why a field of Usage can be unknown here.
 UNKNOWN = {
@@ -45,6 +54,27 @@ def stat_fields(pid: int) -> Optional[list[str]]:
     """/proc/PID/stat from the state on (field 3 of proc(5)); None once the process is gone."""
     text = _of(pid, "stat")
     return text.rpartition(")")[2].split() if text else None
+
+
+def newest_pid() -> Optional[int]:
+    """The pid or thread id that was given out last: while it stays, nothing new was started."""
+    words = (text_of(Path("/proc/loadavg")) or "").split()
+    return int(words[4]) if len(words) > 4 else None
+
+
+def consumers() -> dict[int, Consumer]:
+    """All processes by pid, with what they and the children that they waited for used."""
+    found = {}
+    for pid in _pids():
+        text = _of(pid, "stat")
+        if text:
+            name, fields = (
+                text.partition("(")[2].rpartition(")")[0],
+                text.rpartition(")")[2].split(),
+            )
+            used_s = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+            found[pid] = Consumer(name, int(fields[1]), used_s)
+    return found
 
 
 def marked(variable: str) -> set[int]:
@@ -73,20 +103,21 @@ def _of_process(pid: int) -> Optional[Usage]:
     fields, status = stat_fields(pid), _of(pid, "status")
     if not fields or not status:
         return None
-    threads = [text for text in (_of(pid, f"task/{task}/status") for task in _tasks(pid)) if text]
+    threads = _tasks(pid)
+    voluntary, involuntary = _switches(pid, threads, status)
     moved = _of(pid, "io")
     return Usage(
-        cpu_s=_cpu_s(pid, fields),
+        cpu_s=_cpu_s(pid, threads, fields),
         rss_bytes=1024 * (_number(status, "VmRSS") or 0),
         peak_rss_bytes=1024 * (_number(status, "VmHWM") or 0),
-        voluntary_switches=_sum(threads, "voluntary_ctxt_switches"),
-        involuntary_switches=_sum(threads, "nonvoluntary_ctxt_switches"),
+        voluntary_switches=voluntary,
+        involuntary_switches=involuntary,
         read_bytes=_number(moved, "read_bytes") if moved else None,
         written_bytes=_number(moved, "write_bytes") if moved else None,
     )
 
 
-def _cpu_s(pid: int, stat: list[str]) -> float:
+def _cpu_s(pid: int, threads: list[str], stat: list[str]) -> float:
     """CPU of the process and of the children that it has waited for.
 
     `stat` counts ended threads too, but in grains of 10 ms, rounded down; `schedstat` counts
@@ -94,13 +125,19 @@ def _cpu_s(pid: int, stat: list[str]) -> float:
     """
     user, system, child_user, child_system = map(int, stat[11:15])
     tick = os.sysconf("SC_CLK_TCK")
-    own = max((user + system) / tick, _scheduled_s(pid))
-    return own + (child_user + child_system) / tick
+    texts = [_of(pid, f"task/{thread}/schedstat") for thread in threads]
+    scheduled_s = sum(int(text.split()[0]) for text in texts if text) / 1e9
+    return max((user + system) / tick, scheduled_s) + (child_user + child_system) / tick
 
 
-def _scheduled_s(pid: int) -> float:
-    texts = [_of(pid, f"task/{task}/schedstat") for task in _tasks(pid)]
-    return sum(int(text.split()[0]) for text in texts if text) / 1e9
+def _switches(pid: int, threads: list[str], status: str) -> tuple[int, int]:
+    """Voluntary and involuntary ones; the first thread's stand in the status of the process."""
+    others = [thread for thread in threads if thread != str(pid)]
+    texts = [status, *filter(None, (_of(pid, f"task/{thread}/status") for thread in others))]
+    return (
+        _sum(texts, "voluntary_ctxt_switches"),
+        _sum(texts, "nonvoluntary_ctxt_switches"),
+    )
 
 
 def _tasks(pid: int) -> list[str]:
@@ -115,8 +152,9 @@ def _sum(texts: list[str], key: str) -> int:
 
 
 def _number(text: str, key: str) -> Optional[int]:
-    found = re.search(rf"^{key}:\s+(\d+)", text, re.MULTILINE)
-    return int(found.group(1)) if found else None
+    """The number after `key:` at the start of a line."""
+    _, found, rest = f"\n{text}".partition(f"\n{key}:")
+    return int(rest.split(None, 1)[0]) if found else None
 
 
 def stolen_s() -> Optional[float]:
@@ -126,4 +164,9 @@ def stolen_s() -> Optional[float]:
 
 
 def _of(pid: int, name: str) -> Optional[str]:
-    return text_of(Path(f"/proc/{pid}/{name}"))
+    """None for a process that is gone. A sample reads dozens of these: no Path, no text layer."""
+    try:
+        with open(f"/proc/{pid}/{name}", "rb", 0) as file:
+            return file.read().decode("utf-8", "replace") or None
+    except OSError:
+        return None

@@ -11,9 +11,10 @@ import ctypes
 import re
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Optional
 
+from .counters import FACTS, Consumer, Counters, Standing
 from .proctable import Process
 from .usage import Usage, total
 
@@ -120,8 +121,40 @@ def temperature_c() -> Optional[float]:
     return None
 
 
-def clock_mhz() -> Optional[float]:
+def clock_mhz(_cpus: Optional[Collection[int]] = None) -> Optional[float]:
     return None
+
+
+def counters(_cpus: Optional[Collection[int]] = None) -> Counters:
+    return Counters()
+
+
+def standing() -> Standing:
+    source = power(_run("pmset", "-g", "batt"))["power_source"]
+    return Standing(
+        on_battery=None if source is None else source == "battery",
+        boot_id=_pairs(_run("sysctl", KEYS["boot_id"])).get(KEYS["boot_id"]),
+    )
+
+
+def consumers() -> Optional[dict[int, Consumer]]:
+    return None
+
+
+def newest_pid() -> Optional[int]:
+    return None
+
+
+def established(_port: int) -> Optional[int]:
+    return None
+
+
+def ports_exhausted() -> Optional[bool]:
+    return None
+
+
+def why_unknown() -> dict[str, str]:
+    return dict.fromkeys(FACTS, "the agent does not read this on macOS")
 
 
 def facts() -> dict[str, Any]:

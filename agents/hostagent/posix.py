@@ -84,6 +84,7 @@ class Child:
         _started.add(self.pid)
         self.applied = self._confinement.applied()
         self.cpu_s: Optional[float] = None
+        self.peak_rss_bytes: Optional[int] = None
 
     @property
     def exit_code(self) -> Optional[int]:
@@ -97,6 +98,7 @@ class Child:
         if pid:
             self._popen.returncode = exit_code_of(status)
             self.cpu_s = rusage.ru_utime + rusage.ru_stime
+            self.peak_rss_bytes = rusage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
     def wait(self, timeout_s: float) -> None:
         """Until it ends, at most `timeout_s`; the kernel wakes us where it can."""

@@ -30,7 +30,7 @@ def total(usages: list[Usage]) -> Optional[Usage]:
     )
 
 
-def grown(before: Optional[Usage], after: Optional[Usage], name: str) -> Any:
+def grown(before: Optional[tuple[Any, ...]], after: Optional[tuple[Any, ...]], name: str) -> Any:
     """The growth of a field; None where a process ended in between and took its count along."""
     was, now = getattr(before, name, None), getattr(after, name, None)
     return None if was is None or now is None or now < was else now - was

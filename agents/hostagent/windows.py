@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Optional
 
 from . import machines
 from . import windows_api as api
+from .counters import FACTS, Consumer, Counters, Standing
 from .proctable import Process
 from .usage import Usage, total
 from .windows_types import PowerStatus
@@ -66,9 +67,38 @@ def temperature_c() -> Optional[float]:
     return None
 
 
-def clock_mhz() -> Optional[float]:
+def clock_mhz(_cpus: Optional[Collection[int]] = None) -> Optional[float]:
     clocks = [cpu.CurrentMhz for cpu in api.clocks()]
     return sum(clocks) / len(clocks) if clocks else None
+
+
+def counters(_cpus: Optional[Collection[int]] = None) -> Counters:
+    return Counters()
+
+
+def standing() -> Standing:
+    source = power(api.power_status())["power_source"]
+    return Standing(on_battery=None if source is None else source == "battery")
+
+
+def consumers() -> Optional[dict[int, Consumer]]:
+    return None
+
+
+def newest_pid() -> Optional[int]:
+    return None
+
+
+def established(_port: int) -> Optional[int]:
+    return None
+
+
+def ports_exhausted() -> Optional[bool]:
+    return None
+
+
+def why_unknown() -> dict[str, str]:
+    return dict.fromkeys(FACTS, "the agent does not read this on Windows")
 
 
 def facts() -> dict[str, Any]:

@@ -119,14 +119,14 @@ def test_it_reads_a_laptop(laptop: Path) -> None:
 
 def test_it_reads_the_sensors_of_the_cpu_only(laptop: Path) -> None:
     assert facts_linux.temperature_c(laptop) == 61.0
-    assert facts_linux.clock_mhz(laptop) == 2000
+    assert facts_linux.clock_mhz(system=laptop) == 2000
 
 
 def test_it_knows_nothing_of_a_system_that_says_nothing(tmp_path: Path) -> None:
     known = {name: value for name, value in facts_linux.facts(tmp_path).items() if value}
     assert known == {"container": "none"}
     assert facts_linux.temperature_c(tmp_path) is None
-    assert facts_linux.clock_mhz(tmp_path) is None
+    assert facts_linux.clock_mhz(system=tmp_path) is None
 
 
 def test_it_sees_that_turbo_is_off(laptop: Path) -> None:
