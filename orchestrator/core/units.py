@@ -11,8 +11,8 @@ def format_value(value: float | None, unit: str) -> str:
         return "–"
     if unit in {"s", "B"}:
         return format_seconds(value) if unit == "s" else format_bytes(value)
-    if unit == "s/1k":
-        return f"{format_seconds(value)} / 1k"
+    if unit in {"s/1k", "B/1k"}:
+        return f"{format_value(value, unit[0])} / 1k"
     if unit == "B/s":
         return f"{format_bytes(value)}/s"
     if unit == "ratio":

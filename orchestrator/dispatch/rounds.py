@@ -16,6 +16,7 @@ from orchestrator.benchmarks.objective import parse as parse_objective
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.core.ids import digest_of
+from orchestrator.dispatch.certificates import certificates_of, plan_entry
 from orchestrator.dispatch.cpus import Share, allot
 from orchestrator.dispatch.crew import Crew
 from orchestrator.dispatch.tools import tool_path
@@ -78,12 +79,17 @@ def plans_of_round(job: Job, crew: Crew, ports: Mapping[str, int]) -> dict[str, 
         .order_by("position")
     )
     plan = _shared(job, stage, trials, ports)
-    return {
-        crew.label(host): json.dumps(
-            {**plan, "self": crew.label(host), "tuning": host.tuning}, indent=1
-        ).encode()
+    certificates = certificates_of(job, spec, crew)
+    serving = hosts_that_build(spec, crew)
+    own = {
+        crew.label(host): {
+            "self": crew.label(host),
+            "tuning": host.tuning,
+            "tls": plan_entry(certificates, serves=host in serving),
+        }
         for host in crew.hosts
     }
+    return {label: json.dumps({**plan, **each}, indent=1).encode() for label, each in own.items()}
 
 
 def _facts(job: Job, host: Host) -> Facts:
@@ -229,7 +235,7 @@ def _own_check(tool: Adapter, load: LoadSpec) -> list[dict[str, Any]]:
     own = Check(
         path=load.path,
         method=load.method,  # type: ignore[arg-type]  # checked with the load
-        headers={name: value for name, value in load.headers},
+        headers=dict(load.headers),
         body=load.body,
         status=None,
         timeout_s=load.request_timeout_s,
@@ -302,6 +308,7 @@ def _search(search: Search) -> dict[str, Any]:
         "objective": [term.as_dict() for term in parse_objective(search.objective)],
         "low": search.low,
         "high": search.high,
+        "duration_s": search.probe_s,
         "max_probes": search.max_probes,
         "confirmations": search.confirmations,
     }

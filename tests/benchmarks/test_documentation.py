@@ -8,15 +8,30 @@ from pydantic import BaseModel
 
 from orchestrator.benchmarks.auxiliary import Service, ServiceReady
 from orchestrator.benchmarks.limits import Limits, RoleLimits
+from orchestrator.benchmarks.load import Check, Grpc, Load, Search, Step
 from orchestrator.benchmarks.loads import check_loads
-from orchestrator.benchmarks.spec import Load, Ready, Spec, Subject, parse
+from orchestrator.benchmarks.spec import Ready, Spec, Subject, parse
 from orchestrator.benchmarks.words import AGENT_WORDS, SERVICE_WORDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
 
 
 @pytest.mark.parametrize(
-    "model", [Spec, Subject, Ready, Service, ServiceReady, Load, Limits, RoleLimits]
+    "model",
+    [
+        Spec,
+        Subject,
+        Ready,
+        Service,
+        ServiceReady,
+        Load,
+        Step,
+        Search,
+        Grpc,
+        Check,
+        Limits,
+        RoleLimits,
+    ],
 )
 def test_it_names_every_field(model: type[BaseModel]) -> None:
     assert [name for name in model.model_fields if f"`{name}`" not in PAGE] == []

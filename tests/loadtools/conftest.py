@@ -1,9 +1,12 @@
 """Rows and a result.json such as the agent leaves them, made to fit a recorded output of oha."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+
+from orchestrator.loadtools.model import LoadSpec
 
 GOLDEN = Path(__file__).parent / "golden" / "oha-1.16.0"
 
@@ -37,12 +40,32 @@ def _part(seconds, n):
     )
 
 
+def load_of(result, rows):
+    """The load that `result_for` was told by flags."""
+    flags = dict(zip(result["argv"][:-1], result["argv"][1:], strict=True))
+    rate = flags.get("-q")
+    requests = flags.get("-n")
+    start_s = rows.get("window", {}).get("start_s") or 0.0
+    seconds = {"ms": 1e-3, "s": 1.0}
+    found = re.match(r"([0-9]+)(ms|s)", flags.get("-z", ""))
+    return LoadSpec(
+        path="/",
+        connections=int(flags["-c"]),
+        model="open" if rate else "closed",
+        rate=float(rate) if rate else None,
+        duration_s=int(found[1]) * seconds[found[2]] - start_s if found else None,
+        requests=int(requests) if requests else None,
+        warmup_s=start_s,
+    )
+
+
 def result_for(*, argv=("-z", "2000ms", "-c", "10"), **changes):
     words = ["oha", "--worker-threads", "1", *argv, "http://127.0.0.1:8080/"]
     return {
         "schema": 1,
         "argv": words,
         "tool": {"name": "oha", "version": "1.16.0", "sha256": "ab"},
+        "tool_cpus": 1,
         "rc": 0,
         "signal": None,
         "server_exit": None,

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.loadtools.model import LoadSpec
+from orchestrator.loadtools.model import GrpcCall, LoadSpec
 from orchestrator.loadtools.registry import TOOLS
 
 OHA = TOOLS["oha"]
@@ -123,7 +123,7 @@ def test_a_good_load_has_no_problems():
         ({"model": "open", "rate": float("nan")}, "rate"),
         ({"model": "half"}, "model"),
         ({"expected_rate": 0.0}, "expected_rate"),
-        ({"warmup_s": 5.0}, "warmup_s"),
+        ({"warmup_s": 5.5}, "warmup_s"),
         ({"warmup_s": -0.1}, "warmup_s"),
         ({"request_timeout_s": 0.0}, "request_timeout_s"),
         ({"connect_timeout_s": float("inf")}, "connect_timeout_s"),
@@ -141,17 +141,76 @@ def test_a_good_load_has_no_problems():
         ({"headers": (("a", "{tree}"),)}, "headers[0]"),
         ({"compression": ("gzip, br",)}, "compression[0]"),
         ({"compression": ("br",), "headers": (("accept-encoding", "br"),)}, "compression"),
-        ({"protocol": "h2"}, "protocol"),
-        ({"scheme": "https"}, "scheme"),
+        ({"streams": 2}, "streams"),
+        ({"protocol": "h2", "streams": 0}, "streams"),
+        ({"random_path": "hello"}, "random_path"),
+        ({"random_path": "/("}, "random_path"),
+        ({"random_path": "/{rate}"}, "random_path"),
+        ({"protocol": "h2", "keepalive": False}, "keepalive"),
     ],
 )
 def test_it_refuses_what_cannot_be_run_and_names_the_field(changes, field):
     assert [found for found, _ in OHA.problems(replace(CLOSED, **changes))] == [field]
 
 
-def test_it_refuses_http2_without_keepalive():
-    fields = [field for field, _ in OHA.problems(replace(CLOSED, protocol="h2", keepalive=False))]
-    assert fields == ["keepalive", "protocol"]
+def test_it_refuses_http3_without_tls():
+    assert {field for field, _ in OHA.problems(replace(CLOSED, protocol="h3"))} == {"tls"}
+
+
+def test_it_refuses_grpc_and_says_what_it_can_speak():
+    call = GrpcCall(method="hello.Greeter/SayHello")
+    ((field, problem),) = OHA.problems(replace(CLOSED, protocol="grpc", grpc=call))
+    assert field == "protocol"
+    assert "HTTP/1.1, HTTP/1.1 over TLS, h2c" in problem
+
+
+@pytest.mark.parametrize(
+    ("changes", "flags", "url"),
+    [
+        ({"tls": True}, ["--cacert", "{ca}"], "https://{address}:{port}/hello"),
+        ({"protocol": "h2"}, ["--http2"], "http://{address}:{port}/hello"),
+        (
+            {"protocol": "h2", "tls": True, "streams": 4},
+            ["-p", "4", "--http2", "--cacert", "{ca}"],
+            "https://{address}:{port}/hello",
+        ),
+        (
+            {"protocol": "h3", "tls": True},
+            ["--http-version", "3", "--cacert", "{ca}"],
+            "https://{address}:{port}/hello",
+        ),
+        (
+            {"random_path": r"/item\?id=[1-9]{1,4}"},
+            ["--rand-regex-url"],
+            r"http://{address}:{port}/item\?id=[1-9]{1,4}",
+        ),
+    ],
+)
+def test_it_speaks_what_it_is_asked_for(changes, flags, url):
+    spec = replace(CLOSED, **changes)
+    assert OHA.problems(spec) == []
+    argv = argv_of(spec)
+    assert [word for word in argv if word in flags] == flags
+    assert argv[-1] == url
+
+
+def test_the_rate_of_a_search_is_the_agents_word():
+    spec = replace(CLOSED, model="open", rate=1e5, searching=True)
+    assert value(argv_of(spec), "-q") == "{rate}"
+
+
+def test_only_http3_is_asked_by_the_tool_itself():
+    assert OHA.probe(CLOSED) is None
+    argv = OHA.probe(replace(CLOSED, protocol="h3", tls=True, model="open", rate=5.0))
+    assert value(argv, "-n") == value(argv, "-c") == "1"
+    assert "-q" not in argv
+
+
+def test_a_primer_is_gentle_and_leaves_nothing_behind():
+    primer, measure = OHA.invocations(replace(CLOSED, primer_s=5.0), 2)
+    assert (primer.kind, measure.kind) == ("primer", "measure")
+    assert value(primer.argv, "-q") == "10"
+    assert not {"{out}", "{rows}"} & set(primer.argv)
 
 
 def test_a_slow_server_may_be_loaded_for_long():

@@ -81,10 +81,12 @@ def measure(spec, server, folder):
             "signal": None,
             "load_started_at": started,
             "load_ended_at": time.time(),
+            "tool_cpus": 1,
             "tool": {"name": "oha", "version": "1.16.0"},
         }
     output = (folder / "out.json").read_bytes()
-    return TOOLS["oha"].parse(output, reduced(folder / "rows.db", invocation.warmup_s), result)
+    rows = reduced(folder / "rows.db", invocation.warmup_s)
+    return TOOLS["oha"].parse(spec, output, rows, result)
 
 
 def _filled(argument, words):

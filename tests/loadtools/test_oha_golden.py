@@ -9,7 +9,7 @@ from orchestrator.loadtools.model import ToolOutputError
 from orchestrator.loadtools.oha_errors import error_class
 from orchestrator.loadtools.registry import TOOLS
 
-from .conftest import GOLDEN, recorded, result_for, rows_for
+from .conftest import GOLDEN, load_of, recorded, result_for, rows_for
 
 EMPTY = {"badurl", "dnsfail", "h3_unsupported"}
 NAMES = sorted(path.stem.removeprefix("oha_") for path in GOLDEN.glob("oha_*.json"))
@@ -18,7 +18,8 @@ READABLE = [name for name in NAMES if name not in EMPTY]
 
 def read(name, **changes):
     output = recorded(name)
-    return TOOLS["oha"].parse(output, rows_for(output), result_for(**changes))
+    rows, result = rows_for(output), result_for(**changes)
+    return TOOLS["oha"].parse(load_of(result, rows), output, rows, result)
 
 
 def numbers(part, path=()):
@@ -73,7 +74,7 @@ def test_latency_and_rate_are_unknown_where_nothing_was_answered_well(name):
 @pytest.mark.parametrize("name", sorted(EMPTY))
 def test_no_output_is_an_error_that_says_so(name):
     with pytest.raises(ToolOutputError, match="no JSON"):
-        TOOLS["oha"].parse(recorded(name), {}, result_for(rc=1))
+        TOOLS["oha"].parse(load_of(result_for(), {}), recorded(name), {}, result_for(rc=1))
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ import pytest
 from orchestrator.loadtools.model import Level, ToolOutputError
 from orchestrator.loadtools.registry import TOOLS
 
-from .conftest import result_for
+from .conftest import load_of, result_for
 
 
 def parse(output, rows, result):
-    return TOOLS["oha"].parse(json.dumps(output).encode(), rows, result)
+    return TOOLS["oha"].parse(load_of(result, rows), json.dumps(output).encode(), rows, result)
 
 
 def codes(reading):
@@ -175,21 +175,13 @@ def test_a_load_that_was_all_warm_up_is_invalid(calm):
 def test_output_that_is_not_ohas_is_refused(calm, tool_json, message):
     _, rows, result = calm
     with pytest.raises(ToolOutputError, match=message):
-        TOOLS["oha"].parse(tool_json, rows, result)
+        TOOLS["oha"].parse(load_of(result, rows), tool_json, rows, result)
 
 
 @pytest.mark.parametrize("missing", ["ok", "all", "window", "bytes"])
 def test_rows_with_a_part_missing_are_refused(calm, missing):
     output, rows, result = calm
+    load = load_of(result, rows)
     del rows[missing]
     with pytest.raises(ToolOutputError, match=f"rows.json.*{missing}"):
-        parse(output, rows, result)
-
-
-@pytest.mark.parametrize(
-    "argv", [("-c", "10"), ("-z", "2s"), ("-z", "soon", "-c", "1"), ("-n", "x", "-c", "1")]
-)
-def test_an_argv_that_is_no_load_is_refused(calm, argv):
-    output, rows, _ = calm
-    with pytest.raises(ToolOutputError, match="argv"):
-        parse(output, rows, result_for(argv=argv))
+        TOOLS["oha"].parse(load, json.dumps(output).encode(), rows, result)
