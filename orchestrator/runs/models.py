@@ -147,6 +147,9 @@ class Job(models.Model):
     secret = models.CharField(max_length=64, default=new_hex, editable=False)
     expected_s = models.FloatField(default=0.0)
     not_before = models.DateTimeField(null=True, blank=True)
+    tls = models.BinaryField(
+        null=True, editable=False, help_text="Sealed certificates of an active job that needs some."
+    )
     snapshot = models.ForeignKey(
         HostSnapshot, on_delete=models.PROTECT, null=True, blank=True, related_name="jobs"
     )
@@ -184,6 +187,11 @@ class Job(models.Model):
                 condition=~Q(state__in=sorted(str(state) for state in JOB_ACTIVE))
                 | Q(host__isnull=False),
                 name="job_active_has_host",
+            ),
+            models.CheckConstraint(
+                condition=Q(tls__isnull=True)
+                | Q(state__in=sorted(str(state) for state in JOB_ACTIVE)),
+                name="job_tls_while_active",
             ),
         ]
 

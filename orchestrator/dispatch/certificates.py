@@ -1,0 +1,35 @@
+"""The certificates of a job that needs some: one set for all its hosts, kept until it ends."""
+
+import json
+from dataclasses import asdict
+
+from orchestrator.benchmarks.spec import Spec
+from orchestrator.core.clock import utc_now
+from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.tls import Certificates, make_certificates, needs_tls
+from orchestrator.fleet.vault import seal, unseal
+from orchestrator.runs import turns
+from orchestrator.runs.models import Job
+
+
+def certificates_of(job: Job, spec: Spec, crew: Crew) -> Certificates | None:
+    """The job's own, made the first time that they are asked for; None where it needs none.
+
+    The caller holds the job's turn.
+    """
+    if not needs_tls(spec):
+        return None
+    if job.tls is None:
+        addresses = [crew.address(host) for host in crew.hosts]
+        certificates = make_certificates(addresses, now=utc_now())
+        turns.change(job, tls=seal(json.dumps(asdict(certificates))))
+        return certificates
+    return Certificates(**json.loads(unseal(job.tls)))
+
+
+def plan_entry(certificates: Certificates | None, *, serves: bool) -> dict[str, str | None] | None:
+    """What a host's plan says of them: the key and its certificate only where something serves."""
+    if certificates is None:
+        return None
+    entry = asdict(certificates)
+    return entry if serves else {**entry, "cert": None, "key": None}
