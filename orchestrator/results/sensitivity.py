@@ -1,5 +1,6 @@
 """Which change a host can see, by its calibrations."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -42,8 +43,17 @@ class Sight:
         return blocks_needed(self.noise.sigma, CHANGE)
 
     @property
-    def sigma_interval(self) -> tuple[float, float]:
+    def interval(self) -> tuple[float, float]:
         return self.noise.low, self.noise.high
+
+    @property
+    def drift(self) -> float:
+        """The second of a pair against the first, as a change."""
+        return math.expm1(self.noise.mean)
+
+    @property
+    def drift_interval(self) -> tuple[float, float]:
+        return math.expm1(self.noise.mean_low), math.expm1(self.noise.mean_high)
 
 
 def calibrations_of(host: Host) -> QuerySet[Calibration]:
@@ -81,6 +91,12 @@ def sights_of(calibration: Calibration) -> list[Sight]:
     labels = dict(calibration.benchmark.cases.values_list("key", "label"))
     found = list(_sights(calibration.readings, labels))
     return sorted(found, key=lambda sight: sight.label)
+
+
+def noise_in(calibration: Calibration, case: str, metric: str) -> Noise | None:
+    """What a calibration says of one metric of a case."""
+    found = calibration.readings.get(case, {}).get(metric)
+    return Noise(**found) if found else None
 
 
 def _sights(readings: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[Sight]:

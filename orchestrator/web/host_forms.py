@@ -7,6 +7,12 @@ from django import forms
 
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.tuning import KNOBS
+from orchestrator.runs.calibration import (
+    DEFAULT_PAIRS,
+    MAX_PAIRS,
+    MIN_PAIRS,
+    NewCalibration,
+)
 from orchestrator.runs.golden import NewGolden
 from orchestrator.runs.models import GoldenCheck
 from orchestrator.web.forms import TeamForm, benchmark_choices, benchmark_key
@@ -120,6 +126,36 @@ class GoldenForm(TeamForm):
         )
 
 
+class CalibrationForm(TeamForm):
+    benchmark = forms.ChoiceField(help_text="The one that you plan to compare commits with.")
+    commit = forms.CharField(
+        max_length=200,
+        required=False,
+        help_text="Branch, tag or hash. Empty: the golden job's, or the default branch.",
+    )
+    pairs = forms.IntegerField(
+        min_value=MIN_PAIRS,
+        max_value=MAX_PAIRS,
+        initial=DEFAULT_PAIRS,
+        help_text="Two rounds each. From ten pairs noise is known to about 1.8 times itself.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # The golden job's form, on the same page, has fields of the same names.
+        super().__init__(*args, auto_id="id_calibration_%s", **kwargs)
+        self.fields["benchmark"].choices = benchmark_choices(self.member)  # type: ignore[attr-defined]
+
+    def calibration(self) -> NewCalibration:
+        data = self.cleaned_data
+        project, _, benchmark = data["benchmark"].rpartition("/")
+        return NewCalibration(
+            benchmark=benchmark,
+            project=project or None,
+            commit=data["commit"],
+            pairs=data["pairs"],
+        )
+
+
 def care_of(host: Host) -> dict[str, Any]:
     """The fields of CareForm as they are now."""
     gib = Decimal(host.disk_limit_bytes) / _GIB
@@ -144,3 +180,10 @@ def golden_of(check: GoldenCheck | None) -> dict[str, Any]:
         "every_jobs": check.every_jobs,
         "tolerance_percent": f"{check.tolerance * 100:g}",
     }
+
+
+def calibration_of(check: GoldenCheck | None) -> dict[str, Any]:
+    """What CalibrationForm begins with: what the host's golden job measures, if it has one."""
+    if check is None:
+        return {}
+    return {"benchmark": benchmark_key(check.benchmark), "commit": check.commit.short_sha}

@@ -48,6 +48,7 @@ urlpatterns = [
     path("hosts/<uuid:host_id>/golden", host_care.golden, name="host-golden"),
     path("hosts/<uuid:host_id>/golden/remove", host_care.golden_remove, name="host-golden-remove"),
     path("hosts/<uuid:host_id>/golden/forget", host_care.golden_forget, name="host-golden-forget"),
+    path("hosts/<uuid:host_id>/calibrate", host_care.calibrate, name="host-calibrate"),
     path("hosts/<uuid:host_id>/maintenance", host_care.maintenance, name="host-maintenance"),
     path("hosts/<uuid:host_id>/release", host_care.release, name="host-release"),
     path("hosts/<uuid:host_id>/retire", host_care.retire, name="host-retire"),

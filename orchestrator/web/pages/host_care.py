@@ -7,6 +7,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
+from orchestrator.dispatch.waking import wake_engine
 from orchestrator.fleet.care import (
     put_in_maintenance,
     release_host,
@@ -15,10 +16,11 @@ from orchestrator.fleet.care import (
 )
 from orchestrator.fleet.selectors import host_for
 from orchestrator.results.golden import forget_references
+from orchestrator.runs.calibration import start_calibration
 from orchestrator.runs.golden import remove_golden, set_golden
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
-from orchestrator.web.host_forms import CareForm, GoldenForm
+from orchestrator.web.host_forms import CalibrationForm, CareForm, GoldenForm
 from orchestrator.web.pages.hosts import host_page
 
 
@@ -64,6 +66,22 @@ def golden_remove(request: HttpRequest, member: Member, host_id: UUID) -> HttpRe
 def golden_forget(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     forget_references(member=member, host_id=host_id)
     return redirect("host", host_id)
+
+
+@for_member
+@require_POST
+def calibrate(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    host = host_for(member, host_id)
+    form = CalibrationForm(member, request.POST)
+    if form.is_valid():
+        try:
+            run = start_calibration(member=member, host_id=host.pk, new=form.calibration())
+        except FORM_ERRORS as error:
+            form.show_error(error, default="commit")
+        else:
+            wake_engine()
+            return redirect("run", run.pk)
+    return host_page(request, member, host, calibration=form)
 
 
 @for_member

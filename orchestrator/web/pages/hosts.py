@@ -34,9 +34,17 @@ from orchestrator.fleet.windows import HoursNow
 from orchestrator.results.golden import GoldenStatus, golden_statuses
 from orchestrator.runs.selectors import jobs_on
 from orchestrator.web.access import for_member
+from orchestrator.web.calibrations import noise_floor
 from orchestrator.web.forms import FORM_ERRORS, HostForm
 from orchestrator.web.host_facts import clock_off, fact_groups, shown_change, shown_contradiction
-from orchestrator.web.host_forms import CareForm, GoldenForm, care_of, golden_of
+from orchestrator.web.host_forms import (
+    CalibrationForm,
+    CareForm,
+    GoldenForm,
+    calibration_of,
+    care_of,
+    golden_of,
+)
 
 LATEST_JOBS = 20
 #: The states for which the page has a button.
@@ -72,6 +80,7 @@ def host_page(
     *,
     care: CareForm | None = None,
     golden: GoldenForm | None = None,
+    calibration: CalibrationForm | None = None,
 ) -> HttpResponse:
     """The page of a host; forms that are given are shown as they were sent, with their errors."""
     snapshot = latest_snapshot(found)
@@ -90,9 +99,11 @@ def host_page(
         "jobs": jobs_on(found)[:LATEST_JOBS],
         "care": care or CareForm(member, initial=care_of(found)),
         "golden_form": golden or GoldenForm(member, initial=golden_of(check)),
+        "noise": noise_floor(found, request.GET.get("series", "")),
+        "calibration_form": calibration or CalibrationForm(member, initial=calibration_of(check)),
         "may": {state.name.lower(): may_become(found, state) for state in HELD_OR_READY},
     }
-    sent = care or golden
+    sent = care or golden or calibration
     return render(request, "hosts/detail.html", context, status=sent.status if sent else 200)
 
 

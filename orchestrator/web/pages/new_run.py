@@ -9,6 +9,7 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.dispatch.waking import wake_engine
+from orchestrator.results.forecasts import forecasts_of
 from orchestrator.runs.cautions import cautions_of
 from orchestrator.runs.selectors import run_for
 from orchestrator.runs.services import RunPlan, RunRequest, create_run, plan_run
@@ -97,7 +98,8 @@ def _again(member: Member, again: str) -> dict[str, Any]:
     return {
         "benchmark": benchmark_key(run.definition.benchmark),
         "baseline": shas[0],
-        "contender": shas[1],
+        # Golden jobs and calibrations measure one commit alone.
+        "contender": shas[1] if len(shas) > 1 else "",
         "second_contender": shas[2] if len(shas) > 2 else "",
         "rounds": run.rounds,
         "priority": run.get_priority_display().lower(),
@@ -118,8 +120,16 @@ def _page(request: HttpRequest, form: RunForm, plan: RunPlan | None = None) -> H
 
 def _context(form: RunForm, plan: RunPlan | None) -> dict[str, Any]:
     refs = ref_choices(form.member, form["benchmark"].value() or "")
-    shown = {"job_s": _job_times(plan), "cautions": cautions_of(plan)} if plan else {}
+    shown = _shown(plan) if plan else {}
     return {"form": form, "plan": plan, "refs": refs, **shown}
+
+
+def _shown(plan: RunPlan) -> dict[str, Any]:
+    return {
+        "job_s": _job_times(plan),
+        "cautions": cautions_of(plan),
+        "forecasts": forecasts_of(plan),
+    }
 
 
 def _job_times(plan: RunPlan) -> tuple[float, float]:

@@ -1,0 +1,198 @@
+"""What a host can see, on its page and beside the plan of a run."""
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.fleet.models import HostChange, HostSnapshot
+from orchestrator.results.calibration import tick
+from orchestrator.results.models import Calibration, Measurement, Metric
+from orchestrator.runs.golden import NewGolden, set_golden
+from orchestrator.runs.models import Run, Trial
+from tests.support.factories import finish_run
+from tests.web.conftest import World
+
+HTMX = {"HTTP_HX_REQUEST": "true"}
+
+
+def _address(world: World, name: str = "host") -> str:
+    return reverse(name, args=[world.host.pk])
+
+
+def _text(html: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
+def _section(client: Client, world: World, query: str = "") -> str:
+    page = client.get(_address(world) + query).content.decode()
+    start = page.index('<section aria-labelledby="noise">')
+    return page[start : page.index("</section>", start)]
+
+
+def _ask(client: Client, world: World, **changes: str) -> Run:
+    data = {"benchmark": "server/hello", "commit": "", "pairs": "5", **changes}
+    answer = client.post(_address(world, "host-calibrate"), data)
+    run = Run.objects.filter(trigger="calibration").latest("created_at")
+    assert answer.headers["Location"] == reverse("run", args=[run.pk])
+    return run
+
+
+def _calibrate(client: Client, world: World, wobble: float = 0.02) -> Calibration:
+    run = finish_run(_ask(client, world), [1000], wobble=wobble)
+    tick()
+    return Calibration.objects.get(run=run)
+
+
+def _preview(client: Client, world: World, **changes: str) -> str:
+    data = {
+        "benchmark": "server/hello",
+        "baseline": world.shas[0],
+        "contender": "main",
+        "hosts": "here",
+        "rounds": "7",
+    }
+    answer = client.post(reverse("run-preview"), {**data, **changes}, **HTMX)
+    return answer.content.decode()
+
+
+def test_a_host_that_was_never_calibrated_says_so(world: World, alice: Client) -> None:
+    assert "It is not calibrated yet: which changes it can see" in _section(alice, world)
+    panel = _preview(alice, world)
+    assert "here is not calibrated yet" in panel
+    assert f'href="{_address(world)}#noise"' in panel
+
+
+def test_it_is_calibrated_and_says_what_it_sees(world: World, alice: Client) -> None:
+    run = _ask(alice, world)
+    assert (run.rounds, run.variants.get().commit.sha) == (10, world.shas[-1])
+    assert "It is being calibrated with Hello: the run is queued" in _text(_section(alice, world))
+    assert "Calibration" in alice.get(reverse("run", args=[run.pk])).content.decode()
+    finish_run(run, [1000], wobble=0.02)
+    tick()
+    section = _section(alice, world)
+    text = _text(section)
+    for words in ("5 rounds see", "7 rounds see", "10 rounds see", "20 rounds see"):
+        assert words in text
+    for metric in ("Requests per second", "Latency p50", "Server CPU per 1,000 requests"):
+        assert metric in text
+    assert "being calibrated" not in text
+    assert reverse("run", args=[run.pk]) in section
+    assert "5 pairs" in text
+
+
+def test_it_says_what_drifts_from_the_first_of_a_pair_to_the_second(
+    world: World, alice: Client
+) -> None:
+    run = finish_run(_ask(alice, world), [1000])
+    metric = Metric.objects.get(key="requests.rate")
+    for trial in Trial.objects.filter(job__run=run):
+        Measurement.objects.filter(trial=trial, metric=metric).delete()
+        rate = 1000 + trial.round + (0 if trial.round % 2 else 100)
+        Measurement.objects.create(trial=trial, metric=metric, value=rate)
+    tick()
+    rows = re.findall(r"<tr>.*?</tr>", _section(alice, world))
+    drifting = [_text(row) for row in rows if ">drifts<" in row]
+    assert len(drifting) == 1
+    assert drifting[0].startswith("Requests per second")
+    assert drifting[0].endswith("+10.0 % drifts")
+
+
+def test_no_field_of_the_page_has_the_id_of_another(world: World, alice: Client) -> None:
+    ids = re.findall(r' id="([^"]+)"', alice.get(_address(world)).content.decode())
+    assert sorted(set(ids)) == sorted(ids)
+
+
+def test_its_history_is_a_chart_with_a_table(world: World, alice: Client) -> None:
+    first = _calibrate(alice, world)
+    snapshot = HostSnapshot.objects.create(host=world.host, facts={}, fingerprint="new")
+    HostChange.objects.create(
+        host=world.host, snapshot=snapshot, changed={"kernel": ["1", "2"]}, at=snapshot.taken_at
+    )
+    assert "since it became the machine that it is now" in _section(alice, world)
+    assert "here has changed since it was calibrated" in _preview(alice, world)
+    second = _calibrate(alice, world, wobble=0.01)
+
+    page = alice.get(_address(world))
+    chart = page.context["noise"].chart
+    (case,) = first.readings
+    assert [point["value"] for point in chart["points"]] == [
+        pytest.approx(each.readings[case]["requests.rate"]["sigma"] * 100)
+        for each in (first, second)
+    ]
+    assert chart["changes"] == [{"before": 1, "label": "kernel"}]
+    assert 'data-source="noise-series"' in page.content.decode()
+    assert "js/history.js" in page.content.decode()
+    rows = re.findall(r"<tr>.*?</tr>", _section(alice, world).rpartition("<tbody>")[2])
+    assert len(rows) == 2
+    assert "before the host changed" not in rows[0]
+    assert "before the host changed" in rows[1]
+
+
+def test_another_series_can_be_chosen(world: World, alice: Client) -> None:
+    calibration = _calibrate(alice, world)
+    (case,) = calibration.readings
+    wanted = f"{calibration.benchmark_id}-{case}-latency.p50"
+    chosen = alice.get(_address(world), {"series": wanted}).context["noise"].chosen
+    assert chosen.sight.metric.key == "latency.p50"
+    assert f'<option value="{wanted}" selected>' in _section(alice, world, f"?series={wanted}")
+    assert alice.get(_address(world), {"series": "nonsense"}).status_code == 200
+
+
+def test_a_plan_says_what_its_host_sees(world: World, alice: Client) -> None:
+    _calibrate(alice, world)
+    text = _text(_preview(alice, world))
+    assert re.search(
+        r"With 7 rounds, here sees changes of about [\d.]+ % in requests per second; "
+        r"for 3 % take \d+ rounds\. Its noise, ",
+        text,
+    )
+
+
+def test_it_begins_with_what_the_golden_job_measures(world: World, alice: Client) -> None:
+    new = NewGolden(benchmark="hello", commit=world.shas[1], every_hours=1)
+    set_golden(member=world.alice, host_id=world.host.pk, new=new)
+    assert f'value="{world.shas[1][:10]}"' in _section(alice, world)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"commit": "no-such-branch"}, "commit", "no commit, branch or tag"),
+        ({"pairs": "4"}, "pairs", "greater than or equal to 5"),
+        ({"pairs": ""}, "pairs", "required"),
+        ({"benchmark": "server/none"}, "benchmark", "valid choice"),
+    ],
+)
+def test_it_shows_an_error_at_its_field(
+    changes: dict[str, str], field: str, words: str, world: World, alice: Client
+) -> None:
+    data = {"benchmark": "server/hello", "commit": "", "pairs": "5", **changes}
+    answer = alice.post(_address(world, "host-calibrate"), data)
+    page = answer.content.decode()
+    start = page.index(f'id="id_calibration_{field}_error"')
+    assert answer.status_code == 422
+    assert words in page[start : page.index("</p>", start)]
+    assert not Run.objects.filter(trigger="calibration").exists()
+
+
+def test_viewers_look_and_strangers_find_nothing(
+    world: World, alice: Client, bob: Client, mallory: Client
+) -> None:
+    _calibrate(alice, world)
+    assert "Calibrate it again" in _section(alice, world)
+    section = _section(bob, world)
+    assert "7 rounds see" in section
+    assert "Calibrate it" not in section
+    data = {"benchmark": "server/hello", "commit": "", "pairs": "5"}
+    assert bob.post(_address(world, "host-calibrate"), data).status_code == 403
+    assert mallory.post(_address(world, "host-calibrate"), data).status_code == 404
+    assert Run.objects.filter(trigger="calibration").count() == 1
+
+
+def test_a_run_of_one_commit_can_be_asked_for_again(world: World, alice: Client) -> None:
+    run = _ask(alice, world)
+    page = alice.get(reverse("run-new"), {"again": str(run.pk)})
+    assert page.status_code == 200
+    assert world.shas[-1][:10] in page.content.decode()
