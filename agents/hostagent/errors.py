@@ -4,6 +4,7 @@ AgentError(code, message)
 ├── BadArgument, BadPlan                    the caller asked for something that cannot be done
 ├── Busy                                    another step holds this work directory
 ├── TrialFailed(code, message, output)      one trial is over; the next one goes on
+│   └── UnderLoad                           the load was too much: a probe is not passed
 ├── BuildFailed(message, output)            one build is over; its trials fail, others go on
 └── Aborted(code, reason)                   the whole step is over
     └── PeerLost                            a host of the job is gone or does not speak as it should
@@ -39,6 +40,10 @@ class TrialFailed(AgentError):
         super().__init__(message)
         self.code = code
         self.output = output
+
+
+class UnderLoad(TrialFailed):
+    """What was measured ended, or answers no more as it did before the load."""
 
 
 class BuildFailed(AgentError):

@@ -2,10 +2,11 @@
 
 Each call is answered at once, `{"answer": …}` or `{"error": {code, message, output}}`:
 
+    before {trial}                AMBIENT_BEFORE: nothing of the trial runs, its folder is made anew
     start {trial, part, words}    {port, argv, limits}
     look {part}                   {exit_code, output}
     stop {part}                   {log, limits}: ended with its whole tree; the end of its log
-    begin {} · end {}             {} · {usage, samples, load_before}: the server sampled in between
+    begin {} · end {}             {} · {usage, samples, load_before, ambient}: the host in between
     clear {}                      {}: the trial is over, whatever is left of it is killed
     ping {}                       {}
     bye {}                        {}: the round is done
@@ -24,11 +25,12 @@ from .door import Door
 from .errors import AgentError, BuildFailed, PeerLost, TrialFailed
 from .files import tail_text
 from .journal import Journal
-from .parts import LOG_BYTES, Here, Part, Sampling
+from .parts import LOG_BYTES, Here, Part
 from .paths import StepDir
 from .peers import Channel, scope
-from .plan import SERVER, Plan
+from .plan import Plan
 from .processes import kill_descendants
+from .sampling import Sampling
 
 #: Silence of the lead while a trial is on; it says something each second.
 DEAF_S = 30.0
@@ -108,6 +110,9 @@ class Follower:
             traceback.print_exc()
             return _error("internal", f"{type(error).__name__}: {error}")
 
+    def _call_before(self, trial: str) -> dict[str, Any]:
+        return self._here.prepare(trial)
+
     def _call_start(self, trial: str, part: str, words: dict[str, str]) -> dict[str, Any]:
         self._in_trial = True
         if part in self._parts:
@@ -125,7 +130,7 @@ class Follower:
         return {"log": tail_text(stopped.log, LOG_BYTES), "limits": stopped.applied}
 
     def _call_begin(self) -> dict[str, Any]:
-        self._sampling = self._here.sampling(self._parts[SERVER])
+        self._sampling = self._here.sampling(list(self._parts.values()))
         self._began = time.monotonic()
         return {}
 

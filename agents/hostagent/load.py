@@ -5,9 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import re
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,10 +13,10 @@ from pathlib import Path
 from typing import IO, Any, Optional
 
 from .errors import TrialFailed
-from .files import tail_text
-from .paths import StepDir, below
+from .paths import StepDir, below, stdout_of
 from .plan import Load, Tool, Trial
 from .processes import Child, environment
+from .versions import version_of
 from .words import replace
 
 INTERRUPT_GRACE_S = 10.0
@@ -55,17 +53,13 @@ def tool_path(root: Path, tool: Tool) -> Path:
 def identify(tool: Tool, path: Path) -> dict[str, Any]:
     """Name, version (null if it does not tell) and SHA-256 of the tool."""
     found = path.stat()
-    return {"name": tool.name, **_identity(path, found.st_mtime_ns, found.st_size)}
+    return {"name": tool.name, **_identity(tool.name, path, found.st_mtime_ns, found.st_size)}
 
 
 @functools.lru_cache(maxsize=8)
-def _identity(path: Path, _written_ns: int, _size: int) -> dict[str, Any]:
-    said = subprocess.run(
-        [str(path), "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=10
-    )
-    version = re.search(rb"\d+\.\d+\.\d+", said.stdout)
+def _identity(name: str, path: Path, _written_ns: int, _size: int) -> dict[str, Any]:
     return {
-        "version": version.group().decode() if version else None,
+        "version": version_of(name, path),
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
     }
 
@@ -79,13 +73,16 @@ def put_load(
 ) -> Outcome:
     """Run the tool to its end; `while_running(child, seconds)` is called while it works.
 
+    `words` has at least "out": what the tool says on stdout goes beside it.
+
     At the wall limit it gets SIGINT, on which oha writes what it has, and SIGKILL 10 s later.
     """
-    folder = step.trial(trial.id)
     argv = replace(load.argv, words)
-    with open(folder / "tool.stderr", "ab") as errors, open(folder / "tool.stdout", "ab") as out:
+    env = {key: replace([value], words)[0] for key, value in load.env.items()}
+    stderr = step.trial(trial.id) / "tool.stderr"
+    with open(stderr, "ab") as errors, open(stdout_of(Path(words["out"])), "wb") as out:
         started_at, start = time.time(), time.monotonic()
-        child = _spawn(step, trial, argv, out, errors)
+        child = _spawn(step, trial, argv, env, out, errors)
         try:
             hung = not _watch(child, start, load.wall_limit_s, while_running)
         finally:
@@ -105,13 +102,18 @@ def put_load(
 
 
 def _spawn(
-    step: StepDir, trial: Trial, argv: list[str], out: IO[bytes], errors: IO[bytes]
+    step: StepDir,
+    trial: Trial,
+    argv: list[str],
+    env: Mapping[str, str],
+    out: IO[bytes],
+    errors: IO[bytes],
 ) -> Child:
     try:
         return Child(
             argv,
             cwd=step.trial(trial.id),
-            env=environment(step.path, {"NO_COLOR": "1"}),
+            env=environment(step.path, {"NO_COLOR": "1", **env}),
             stdout=out,
             stderr=errors,
             limits=trial.tool.limits,
@@ -137,14 +139,3 @@ def _watch(
         while_running(child, spent)
         child.wait(POLL_S)
     return not interrupted
-
-
-def check_output(folder: Path, outcome: Outcome, out: Path, rows: Path) -> None:
-    """TrialFailed where the load left nothing to read."""
-    said = tail_text(folder / "tool.stderr")
-    if outcome.rc != 0 and not outcome.hung:
-        raise TrialFailed("tool_failed", f"the load tool ended with {outcome.rc}", said)
-    if not out.exists() or not out.stat().st_size:
-        raise TrialFailed("tool_failed", "the load tool left no report", said)
-    if not rows.exists():
-        raise TrialFailed("output_lost", "the load tool left no rows; is the disk full?", said)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -14,7 +15,8 @@ from .paths import StepDir, tree_dir
 from .plan import SERVER, Plan, Server, Service, Trial
 from .ports import free_port
 from .processes import Child, environment
-from .sample import Sampler
+from .sampling import Cast, Sampling
+from .tlsfiles import tls_words
 from .words import replace
 
 GRACE_S = 5.0
@@ -52,24 +54,6 @@ class Part:
         write_bytes(self.log, tail_bytes(self.log, LOG_BYTES))
 
 
-class Sampling:
-    """What the server costs while the load runs, where both are on this host."""
-
-    def __init__(self, server: Part) -> None:
-        self._sampler = Sampler(server.child)
-
-    def __call__(self, tool: Optional[Child], seconds: float) -> None:
-        self._sampler(tool, seconds)
-
-    def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
-        """ "usage", "samples" and "load_before" of result.json."""
-        return {
-            "usage": self._sampler.usage(tool_cpu_s),
-            "samples": self._sampler.samples,
-            "load_before": self._sampler.load_before,
-        }
-
-
 class Here:
     """This host as a place where parts run, each as this host's own plan says."""
 
@@ -86,9 +70,9 @@ class Here:
         `words`: those of the services. TrialFailed where it cannot be started, AgentError where
         the plan has no such part here or no such word.
         """
-        trial = self._plan.trial(trial_id)
-        program = trial.program(name) if trial else None
-        if trial is None or program is None or program.on != self._plan.me:
+        trial = self._trial(trial_id)
+        program = trial.program(name)
+        if program is None or program.on != self._plan.me:
             raise AgentError(f"the plan of this host has no part {name} of trial {trial_id}")
         _check_words(trial, words)
         failed = self._broken.get(trial.tree)
@@ -96,8 +80,29 @@ class Here:
             raise TrialFailed("build_failed", failed.message, failed.output)
         return self._start(trial, program, name, words)
 
-    def sampling(self, server: Part) -> Sampling:
-        return Sampling(server)
+    def prepare(self, trial_id: str) -> dict[str, Any]:
+        """Make the trial's folder anew with its files; AMBIENT_BEFORE of protocol.py."""
+        trial = self._trial(trial_id)
+        folder = self._step.trial(trial.id)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for name, text in trial.files.items():
+            write_bytes(folder / name, text.encode())
+        return {}
+
+    def sampling(self, parts: Sequence[Part]) -> Sampling:
+        """Begin to look at this host; `parts`: those of the trial that run on it."""
+        server = next((part for part in parts if part.name == SERVER), None)
+        services = [part.child for part in parts if part.name != SERVER]
+        if server is None:
+            return Sampling(Cast(services=services))
+        return Sampling(Cast(server.child, server.port, services))
+
+    def _trial(self, trial_id: str) -> Trial:
+        trial = self._plan.trial(trial_id)
+        if trial is None:
+            raise AgentError(f"the plan of this host has no trial {trial_id}")
+        return trial
 
     def _start(
         self, trial: Trial, program: Union[Server, Service], name: str, given: Mapping[str, str]
@@ -108,6 +113,7 @@ class Here:
         tree = tree_dir(self._step.root, trial.tree)
         words = {
             **given,
+            **tls_words(self._step, self._plan),
             "python": sys.executable,
             "port": str(port),
             "bind": self._address,

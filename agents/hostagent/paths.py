@@ -67,6 +67,11 @@ class StepDir:
     def contact(self) -> Path:
         return self.path / "contact"
 
+    @property
+    def tls(self) -> Path:
+        """The job's certificates."""
+        return self.path.parent / TLS
+
     def build_log(self, commit: str) -> Path:
         return self.path / f"build-{checked_id(commit)}.log"
 

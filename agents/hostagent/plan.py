@@ -131,10 +131,13 @@ class Search(NamedTuple):
 
 
 class Tool(NamedTuple):
+    """`reader`: who reduces what it leaves (readers.py). `cpus`: threads that it is told to use."""
+
     name: str
     path: str
     limits: Limits
     reader: str
+    cpus: int
 
 
 class Trial(NamedTuple):

@@ -86,7 +86,8 @@ Plan (plan.json), the same for every host of the job but for `self`:
                  "search": SEARCH | null,  then `loads` is what each probe does, with one "measure"
                  "files": {"load.lua": "…"},   written into {trial_dir} before anything starts
                  "tool": {"name": "oha", "path": "tools/<sha256>/oha" | "/abs/path", "limits": LIMITS,
-                          "reader": "oha"},            who reduces what the tool left (readers.py)
+                          "reader": "oha",             who reduces what the tool left (readers.py)
+                          "cpus": 2},                  how many threads it was told to use
                  "cooldown_s": 0.2, "expected_s": 5.0}]}   the loads' own time, as far as it is known
 
 LOAD: {"argv": ["{tool}", "...", "http://{address}:{port}/hello"], "env": {},
@@ -150,7 +151,7 @@ TRIAL_FILES (on the lead): result.json (below), tool.stderr, server.log (tail, 6
 load tool.json (its report as the reader left it) and rows.json (reduced rows, below); of the k-th, from the
 second on, tool-k.json and rows-k.json.
 
-result.json: {"schema": 3, "trial": "...", "tool": {"name","version","sha256"},
+result.json: {"schema": 3, "trial": "...", "tool": {"name","version","sha256"}, "tool_cpus": n,
   "started_at": unix, "ended_at": unix, "wall_s": ..., "port": 12345,
   "server_argv": [...], "server_exit": null | code (it died before we stopped it),
   "checks": [CHECKED, …], "loads": [LOADED, …],

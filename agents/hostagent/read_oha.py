@@ -9,6 +9,7 @@ What was not answered has no row: only oha's report tells of it.
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from .tally import Tally
 
 #: oha's own percentiles, by its own names.
 PERCENTILES = (10, 25, 50, 75, 90, 95, 99, 99.9, 99.99)
+#: What it calls a request that was under way when its time was up.
+CUT_OFF = "aborted due to deadline"
 _GROUPS = (
     "SELECT min(start), max(end), CAST(round(duration * 1e6) AS INTEGER) AS us, status, "
     "len_bytes, count(*) FROM oha "
@@ -26,13 +29,21 @@ _GROUPS = (
 )
 
 
-def read(_folder: Path, _out: Path, rows: Path, warmup_s: float) -> dict[str, Any]:
-    """sqlite3.Error where `rows` is no database, TrialFailed where there is none."""
+def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any]:
+    """TrialFailed "output_lost" where the report is well and the rows are not."""
+    json.loads(out.read_bytes())
     if not rows.exists():
         raise TrialFailed("output_lost", "the load tool left no rows; is the disk full?")
+    try:
+        return _reduced(rows, warmup_s)
+    except sqlite3.Error as error:
+        raise TrialFailed("output_lost", f"the load tool's rows cannot be read: {error}") from error
+
+
+def _reduced(rows: Path, warmup_s: float) -> dict[str, Any]:
+    tally = Tally(warmup_s)
+    words = {"warmup": warmup_s, "up": int(warmup_s) + 1}
     with contextlib.closing(sqlite3.connect(f"file:{rows}?mode=ro", uri=True)) as database:
-        tally = Tally(warmup_s)
-        words = {"warmup": warmup_s, "up": int(warmup_s) + 1}
         for start_s, end_s, us, status, size, count in database.execute(_GROUPS, words):
             good = 200 <= status < 400
             tally.add(start_s, end_s, us, good, status, size, count=count)
@@ -48,3 +59,12 @@ def _percentiles(rows: sqlite3.Connection) -> dict[str, float]:
         for percentile in PERCENTILES
         if n
     }
+
+
+def errors(out: Path) -> int:
+    """Requests of the whole load that got no answer, by oha's report.
+
+    Those that were under way when time was up are none.
+    """
+    told: dict[str, int] = json.loads(out.read_bytes()).get("errorDistribution") or {}
+    return sum(count for text, count in told.items() if text != CUT_OFF)

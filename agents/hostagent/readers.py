@@ -19,8 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
+from .read_oha import errors as oha_errors
 from .read_oha import read as oha
 
 Reader = Callable[[Path, Path, Path, float], dict[str, Any]]
@@ -28,3 +29,13 @@ Reader = Callable[[Path, Path, Path, float], dict[str, Any]]
 READERS: Mapping[str, Reader] = {
     "oha": oha,
 }
+
+#: Where rows do not tell of errors and the report does: its number, of the whole load.
+_ERRORS: Mapping[str, Callable[[Path], int]] = {"oha": oha_errors}
+
+
+def errors_of(reader: str, out: Path, rows: Mapping[str, Any]) -> Optional[int]:
+    """How many requests got no answer; None where neither the rows nor the report tell."""
+    if rows["errors"] is not None:
+        return sum(rows["errors"].values())
+    return _ERRORS[reader](out) if reader in _ERRORS else None

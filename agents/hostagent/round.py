@@ -20,6 +20,7 @@ from .paths import StepDir
 from .plan import Build, Plan, Trial
 from .processes import adopt_orphans, kill_descendants
 from .stage import Stage
+from .tlsfiles import write_tls
 from .trials import run_trial
 from .tuning import tuned
 
@@ -31,6 +32,7 @@ def carry_out(step: StepDir, plan: Plan, journal: Journal) -> None:
     """
     adopt_orphans()
     end_leftovers(step.root)
+    write_tls(step, plan)
     try:
         with _tuning(step, plan, journal):
             _work(step, plan, journal)

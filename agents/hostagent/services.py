@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .answers import NotReady, await_ready
-from .errors import Aborted, TrialFailed
+from .errors import Aborted, TrialFailed, UnderLoad
 from .plan import SERVER, Service, Trial
 from .ports import in_url
 from .stage import AnyPart, Stage
+from .tlsfiles import authority
 
 #: A kernel's port may be taken by another between its choice and the start.
 STARTS = 2
@@ -38,12 +39,12 @@ class Running:
             part.stop()
 
     def check_alive(self) -> None:
-        """TrialFailed where a part ended by itself under load."""
+        """UnderLoad where a part ended by itself."""
         for part in reversed(self.parts):
             code = part.exit_code
             if code is not None:
                 kind = "server_died" if part.name == SERVER else "service_died"
-                raise TrialFailed(
+                raise UnderLoad(
                     kind, f"{described(part.name)} ended with {code} under load", part.output()
                 )
 
@@ -94,7 +95,7 @@ def _start_ready(stage: Stage, trial: Trial, name: str, words: Mapping[str, str]
     for _ in range(STARTS):
         part = stage.start(trial, name, words)
         try:
-            await_ready(part, ready, stage.beat)
+            await_ready(part, ready, stage.beat, authority(stage.step, stage.plan))
             return part
         except NotReady as not_ready:
             output = part.output()

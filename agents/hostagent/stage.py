@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
-from typing import Optional, Union
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Optional, Union
 
 from .contact import Contact
 from .errors import BuildFailed, PeerLost
-from .parts import Here, Part, Sampling
+from .everywhere import AnySampling, Everywhere
+from .parts import Here, Part
 from .paths import StepDir
 from .peers import scope
 from .plan import Plan, Trial
 from .remote import Peer, connect
-from .there import RemotePart, RemoteSampling, There
+from .there import RemotePart, There
 
 AnyPart = Union[Part, RemotePart]
-AnySampling = Union[Sampling, RemoteSampling]
 
 
 class Stage:
@@ -66,10 +66,21 @@ class Stage:
         assert program is not None
         return self._place(program.on).start(trial.id, name, words)
 
-    def sampling(self, trial: Trial, server: AnyPart) -> AnySampling:
+    def prepare(self, trial: Trial) -> dict[str, Any]:
+        """Each host before anything of the trial starts there, its files written."""
+        return {label: self._place(label).prepare(trial.id) for label in self.plan.hosts}
+
+    def sampling(self, trial: Trial, parts: Sequence[AnyPart]) -> Everywhere:
+        """Begin to look at all hosts; `parts` are all of the trial's that run."""
         for peer in self._peers.values():
             peer.forget_gap()
-        return self._place(trial.server.on).sampling(server)  # type: ignore[arg-type]
+        hosts: dict[str, AnySampling] = {
+            label: There(self.step, peer, self.beat).sampling()
+            for label, peer in self._peers.items()
+        }
+        here = [part for part in parts if isinstance(part, Part)]
+        hosts[self.plan.me] = self._here.sampling(here)
+        return Everywhere(hosts, trial, self.plan.me)
 
     def _place(self, label: str) -> Union[Here, There]:
         if label == self.plan.me:

@@ -11,10 +11,9 @@ from .parts import log_name
 from .paths import StepDir
 from .processes import Child
 from .remote import Peer
-from .sample import load1
+from .sample import PERIOD_S, ToolWatch
 
 Beat = Callable[[], None]
-PERIOD_S = 1.0
 
 
 class RemotePart:
@@ -49,41 +48,34 @@ class RemotePart:
 
 
 class RemoteSampling:
-    """What the server costs there, and the load tool here."""
+    """That host while a load runs, and the load tool here."""
 
     def __init__(self, peer: Peer, beat: Beat) -> None:
         self._peer = peer
         self._beat = beat
-        self._tool: list[tuple[float, Optional[float]]] = []
-        self._load_before = load1()
+        self._tool = ToolWatch()
         peer.call("begin", beat)
 
     def __call__(self, tool: Optional[Child], seconds: float) -> None:
-        if tool is not None and seconds >= len(self._tool) * PERIOD_S:
-            usage = tool.usage()
-            self._tool.append((seconds, usage.cpu_s if usage else None))
+        if tool is not None and seconds >= len(self._tool.taken) * PERIOD_S:
+            self._tool(tool, seconds)
 
     def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
-        """As Sampling.end.
-
-        A sample's `tool_cpu_s` is the one taken here nearest to its time; of the loads before, the
-        higher one.
-        """
+        """As Sampling.end; a sample's `tool_cpu_s` is the one taken here nearest to its time."""
         found = self._peer.call("end", self._beat)
         for sample in found["samples"]:
-            sample["tool_cpu_s"] = self._nearest(sample["t"])
-        known = [load for load in (found["load_before"], self._load_before) if load is not None]
-        found["load_before"] = max(known, default=None)
-        usage = found["usage"]
-        usage["tool_cpu_s"] = tool_cpu_s
-        if tool_cpu_s is not None:
-            usage["reasons"].pop("tool_cpu_s", None)
+            sample["tool_cpu_s"] = self._tool.cpu_s_at(sample["t"])
+        own = {"tool_cpu_s": tool_cpu_s, "tool_peak_rss_bytes": self._tool.peak_rss_bytes}
+        if found["usage"] is not None:
+            _fill(found["usage"], own)
         return found
 
-    def _nearest(self, seconds: float) -> Optional[float]:
-        if not self._tool:
-            return None
-        return min(self._tool, key=lambda taken: abs(taken[0] - seconds))[1]
+
+def _fill(usage: dict[str, Any], known: Mapping[str, Any]) -> None:
+    for key, value in known.items():
+        if value is not None:
+            usage[key] = value
+            usage["reasons"].pop(key, None)
 
 
 class There:
@@ -99,5 +91,8 @@ class There:
         log = self._step.trial(trial_id) / log_name(name)
         return RemotePart(self._peer, self._beat, name, log, started)
 
-    def sampling(self, _server: RemotePart) -> RemoteSampling:
+    def prepare(self, trial_id: str) -> dict[str, Any]:
+        return self._peer.call("before", self._beat, trial=trial_id)
+
+    def sampling(self) -> RemoteSampling:
         return RemoteSampling(self._peer, self._beat)

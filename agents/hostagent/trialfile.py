@@ -39,7 +39,7 @@ def trial_of(node: Node, labels: tuple[str, ...]) -> Trial:
         tree=node["tree"].text(),
         commit=node["commit"].text(),
         server=_server(node["server"], labels),
-        ready=_ready(node["ready"], _PROTOCOLS),
+        ready=_ready(node["ready"], ("h1", "h2", "grpc")),
         checks=tuple(map(_check, node["checks"].items())),
         services=_services(node["services"], labels),
         loads=tuple(map(_load, node["loads"].items())),
@@ -185,6 +185,7 @@ def _tool(node: Node) -> Tool:
         path=node["path"].text(),
         limits=_limits(node["limits"]),
         reader=node["reader"].text(),
+        cpus=node["cpus"].whole(),
     )
 
 

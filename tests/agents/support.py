@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.hostagent.bundle import build_bundle
+from agents.hostagent.protocol import SCHEMA
 
 HELLO = Path(__file__).parents[2] / "agents/suites/hello/server.py"
 PATIENCE_S = 30.0
@@ -186,14 +187,48 @@ def a_trial(tool_path: str, **changes: Any) -> dict[str, Any]:
         "tree": f"builds/{COMMIT}-r",
         "commit": COMMIT,
         "server": a_server(),
-        "ready": {"path": "/hello", "status": 200, "body": "Hello, World!", "timeout_s": 10},
+        "ready": a_ready(),
+        "checks": [a_check()],
         "services": [],
         "loads": [a_load()],
-        "tool": {"name": "fake", "path": tool_path, "limits": limits()},
-        "warmup_s": 0.0,
+        "search": None,
+        "files": {},
+        "tool": a_tool(tool_path),
         "cooldown_s": 0.0,
         "expected_s": 1.0,
     }
+    return {**plain, **changes}
+
+
+def a_ready(**changes: Any) -> dict[str, Any]:
+    plain = {"path": "/hello", "status": 200, "body": None, "timeout_s": 10}
+    return {**plain, "protocol": "h1", "tls": False, **changes}
+
+
+def a_check(**changes: Any) -> dict[str, Any]:
+    """The server of these tests, asked as the load asks it."""
+    plain = {
+        "name": "load",
+        "method": "GET",
+        "path": "/hello",
+        "headers": [["accept", "*/*"]],
+        "body": None,
+        "protocol": "h1",
+        "tls": False,
+        "timeout_s": 5,
+        "argv": None,
+        "status": 200,
+        "response_headers": {},
+        "response": {"text": "Hello, World!"},
+        "encoding": None,
+        "grpc_status": None,
+    }
+    return {**plain, **changes}
+
+
+def a_tool(path: str, **changes: Any) -> dict[str, Any]:
+    """A tool that leaves what oha leaves."""
+    plain = {"name": "fake", "path": path, "limits": limits(), "reader": "oha", "cpus": 1}
     return {**plain, **changes}
 
 
@@ -215,12 +250,19 @@ def limits(**changes: Any) -> dict[str, Any]:
 
 def a_load(*argv: str, **changes: Any) -> dict[str, Any]:
     words = list(argv) or ["{tool}", "{out}", "{rows}"]
-    return {"argv": words, "kind": "measure", "wall_limit_s": 20.0, **changes}
+    plain = {"env": {}, "kind": "measure", "wall_limit_s": 20.0, "warmup_s": 0.0}
+    return {"argv": words, **plain, **changes}
+
+
+def a_search(*objective: tuple[str, str, float], **changes: Any) -> dict[str, Any]:
+    terms = [dict(zip(("metric", "op", "value"), each, strict=True)) for each in objective]
+    plain = {"objective": terms, "low": 50.0, "high": 5000.0, "duration_s": 0.5}
+    return {**plain, "max_probes": 16, "confirmations": 1, **changes}
 
 
 def a_plan(*trials: dict[str, Any], **changes: Any) -> dict[str, Any]:
     plain = {
-        "schema": 2,
+        "schema": SCHEMA,
         "job": "j1",
         "step": "a1-r1",
         "silence_s": 600,
@@ -229,6 +271,7 @@ def a_plan(*trials: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "secret": None,
         "hosts": {"a": {"address": "127.0.0.1", "port": None}},
         "tuning": {},
+        "tls": None,
         "builds": [a_build()],
         "trials": list(trials),
     }

@@ -13,7 +13,9 @@ from tests.agents.support import (
     a_build,
     a_load,
     a_plan,
+    a_ready,
     a_server,
+    a_tool,
     a_trial,
     is_running,
     limits,
@@ -71,7 +73,7 @@ def test_it_tries_another_port_when_the_kernels_was_taken(host: AgentHost) -> No
 
 
 def test_it_gives_up_on_a_server_that_never_answers(host: AgentHost) -> None:
-    ready = {"path": "/hello", "status": 200, "body": None, "timeout_s": 0.3}
+    ready = a_ready(timeout_s=0.3)
     silent = a_server(
         argv=[
             "{python}",
@@ -85,7 +87,7 @@ def test_it_gives_up_on_a_server_that_never_answers(host: AgentHost) -> None:
 
 
 def test_it_tells_a_wrong_body_from_the_right_one(host: AgentHost) -> None:
-    ready = {"path": "/hello", "status": 200, "body": "Good day", "timeout_s": 2}
+    ready = a_ready(body="Good day", timeout_s=2)
     failed = fail(host, ready=ready)
     assert failed["code"] == "wrong_answer"
     assert "Hello, World!" in failed["message"]
@@ -93,7 +95,7 @@ def test_it_tells_a_wrong_body_from_the_right_one(host: AgentHost) -> None:
 
 
 def test_it_tells_a_wrong_status_from_the_right_one(host: AgentHost) -> None:
-    failed = fail(host, ready={"path": "/", "status": 204, "body": None, "timeout_s": 2})
+    failed = fail(host, ready=a_ready(path="/", status=204, timeout_s=2))
     assert failed["code"] == "wrong_answer"
     assert "200 instead of 204" in failed["message"]
 
@@ -138,14 +140,14 @@ def test_it_says_that_the_server_died_under_load(host: AgentHost) -> None:
 
 
 def test_it_says_that_the_tool_is_missing_before_it_starts_a_server(host: AgentHost) -> None:
-    failed = fail(host, tool={"name": "oha", "path": "tools/none/oha", "limits": limits()})
+    failed = fail(host, tool=a_tool("tools/none/oha"))
     assert failed["code"] == "tool_missing"
     assert "tools/none/oha" in failed["message"]
 
 
 def test_it_says_that_the_tool_cannot_be_run(host: AgentHost) -> None:
     (host.root / "tools/data").write_text("no program")
-    failed = fail(host, tool={"name": "oha", "path": "tools/data", "limits": limits()})
+    failed = fail(host, tool=a_tool("tools/data"))
     assert failed["code"] == "tool_missing"
 
 

@@ -14,10 +14,10 @@ from tests.agents.support import (
     a_load,
     a_plan,
     a_server,
+    a_tool,
     a_trial,
     eventually,
     is_running,
-    limits,
 )
 
 SERVE_HELLO = a_server(argv=["{python}", "server.py", "--port", "{port}"])
@@ -29,8 +29,8 @@ URL = "http://127.0.0.1:{port}/hello"
 
 
 def oha_trial(oha: str, *words: str, **changes: Any) -> dict[str, Any]:
-    tool = {"name": "oha", "path": oha, "limits": limits()}
-    load = a_load(*OHA_ARGV, *words, URL)
+    load = a_load(*OHA_ARGV, *words, URL, warmup_s=changes.pop("warmup_s", 0.0))
+    tool = a_tool(oha, name="oha")
     return a_trial("", **{"tool": tool, "server": SERVE_HELLO, "loads": [load], **changes})
 
 
@@ -54,17 +54,26 @@ def test_it_measures_two_trials_and_leaves_their_files(host: AgentHost, oha: str
 def _check_result(result: dict[str, Any], before: float) -> None:
     assert result["tool"]["version"].count(".") == 2
     assert len(result["tool"]["sha256"]) == 64
-    assert result["rc"] == 0
-    assert result["hung"] is False
-    assert f"http://127.0.0.1:{result['port']}/hello" in result["argv"]
-    times = [before, *(result[k] for k in ("started_at", "load_started_at", "load_ended_at"))]
+    (load,) = result["loads"]
+    assert load["rc"] == 0
+    assert load["hung"] is False
+    assert load["rate"] is None
+    assert f"http://127.0.0.1:{result['port']}/hello" in load["argv"]
+    times = [before, result["started_at"], load["load_started_at"], load["load_ended_at"]]
     assert times == sorted(times)
-    usage = result["usage"]
+    assert set(load["ambient"]) == set(result["hosts"]) == {"a"}
+    checks = result["checks"]
+    assert [(check["name"], check["when"]) for check in checks] == [
+        ("load", "before"),
+        ("load", "after"),
+    ]
+    assert {check["protocol"] for check in checks} == {"h1"}
+    usage = load["usage"]
     assert usage["tool_cpu_s"] > 0
     if os.path.exists("/proc/self/stat"):
         assert usage["server_cpu_s"] > 0
         assert usage["server_peak_rss_bytes"] > 1_000_000
-        assert result["samples"]
+        assert load["samples"]
     assert all(
         (usage[key] is None) == (key in usage["reasons"]) for key in usage if key != "reasons"
     )
@@ -95,7 +104,7 @@ def test_it_interrupts_a_hung_oha_and_keeps_what_was_done(host: AgentHost, oha: 
     load = a_load(*OHA_ARGV, "-z", "60s", URL, wall_limit_s=1.0)
     step = host.run_round(a_plan(oha_trial(oha, loads=[load])))
     assert step.only("trial_done")
-    assert step.file("t1", "result.json")["hung"] is True
+    assert step.file("t1", "result.json")["loads"][0]["hung"] is True
     assert step.file("t1", "rows.json")["all"]["n"] > 0
 
 
@@ -125,7 +134,7 @@ def test_it_replaces_known_words_and_leaves_other_braces(host: AgentHost) -> Non
     load = a_load("{tool}", "{out}", "{rows}", "{port}", "[1-9]{1,4}", "{trial_dir}", "{tree}")
     step = host.run_round(a_plan(a_trial(host.send_tool(), loads=[load])))
     result = step.file("t1", "result.json")
-    assert result["argv"][3:] == [
+    assert result["loads"][0]["argv"][3:] == [
         str(result["port"]),
         "[1-9]{1,4}",
         str(step.folder / "trials/t1"),

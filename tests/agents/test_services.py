@@ -122,7 +122,7 @@ def test_it_gives_the_load_the_words_of_services(host: AgentHost) -> None:
         loads=[load],
     )
     step = host.run_round(a_plan(trial))
-    _, _, _, address, port, addresses = step.file("t1", "result.json")["argv"]
+    _, _, _, address, port, addresses = step.file("t1", "result.json")["loads"][0]["argv"]
     assert (address, addresses) == ("127.0.0.1", f"127.0.0.1:{port}")
 
 
@@ -203,9 +203,9 @@ def test_it_does_not_take_a_services_orphan_for_the_servers(host: AgentHost) -> 
     load = a_load("{python}", "-c", wait, "{tool}", "{out}", "{rows}")
     trial = a_trial(host.send_tool(), services=[a_service("app", argv=argv)], loads=[load])
     step = host.run_round(a_plan(trial))
-    result = step.file("t1", "result.json")
-    window_s = result["load_ended_at"] - result["load_started_at"]
-    assert result["usage"]["server_cpu_s"] < window_s / 4
+    (load,) = step.file("t1", "result.json")["loads"]
+    window_s = load["load_ended_at"] - load["load_started_at"]
+    assert load["usage"]["server_cpu_s"] < window_s / 4
     (spinning,) = pids_in(step.folder / "trials/t1/spinning", 1)
     assert not is_running(spinning)
 

@@ -30,6 +30,7 @@ from tests.agents.support import (
     a_build,
     a_load,
     a_server,
+    a_tool,
     a_trial,
     eventually,
     is_running,
@@ -57,9 +58,11 @@ def test_it_puts_load_on_a_server_of_another_host(pair: Pair) -> None:
     assert lead.events[-1]["event"] == follower.events[-1]["event"] == "round_done"
     result = lead.file("t1", "result.json")
     assert result["on"] == {"server": "b", "tool": "a"}
-    assert result["argv"][3] == f"http://127.0.0.2:{result['port']}/hello"
+    (load,) = result["loads"]
+    assert load["argv"][3] == f"http://127.0.0.2:{result['port']}/hello"
     assert result["server_argv"][2:] == ["127.0.0.2", str(result["port"])]
-    assert 0 <= result["peer_gap_s"] < 5
+    assert 0 <= load["peer_gap_s"] < 5
+    assert set(result["hosts"]) == set(load["ambient"]) == {"a", "b"}
     assert not list((pair.b.root / "jobs").glob("*/*/trials/*/result.json"))
     assert not lead.named("build_started")
 
@@ -75,15 +78,17 @@ def test_it_measures_what_the_server_costs_where_it_runs(pair: Pair, oha: str) -
         *("{tool}", "--no-tui", "--output-format", "json", "-o", "{out}", "--db-url", "{rows}"),
         *("-z", "2500ms", "-c", "2", "-w", "http://{address}:{port}/hello"),
     )
-    tool = {"name": "oha", "path": oha, "limits": limits(open_files=600)}
+    tool = a_tool(oha, name="oha", limits=limits(open_files=600))
     lead, _ = pair.run(a_trial("", server=serve, loads=[load], tool=tool))
     assert lead.named("trial_done"), lead.events
     result = lead.file("t1", "result.json")
-    assert result["usage"]["server_cpu_s"] > 0
-    assert result["usage"]["tool_cpu_s"] > 0
-    assert "tool_cpu_s" not in result["usage"]["reasons"]
-    assert len(result["samples"]) >= 2
-    last = result["samples"][-1]
+    (load,) = result["loads"]
+    assert load["usage"]["server_cpu_s"] > 0
+    assert load["usage"]["tool_cpu_s"] > 0
+    assert load["usage"]["tool_peak_rss_bytes"] > 0
+    assert not {"tool_cpu_s", "tool_peak_rss_bytes"} & set(load["usage"]["reasons"])
+    assert len(load["samples"]) >= 2
+    last = load["samples"][-1]
     assert last["server_cpu_s"] > 0
     assert last["tool_cpu_s"] > 0
     assert result["limits"]["server"]["open_files"] == 512
@@ -316,4 +321,4 @@ def test_it_speaks_ipv6(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     load = a_load("{tool}", "{out}", "{rows}", "http://{address}:{port}/hello")
     lead, _ = pair.run(a_far_trial(tool, loads=[load]))
     assert lead.named("trial_done"), lead.events
-    assert lead.file("t1", "result.json")["argv"][3].startswith("http://[::1]:")
+    assert lead.file("t1", "result.json")["loads"][0]["argv"][3].startswith("http://[::1]:")

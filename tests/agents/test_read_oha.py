@@ -1,10 +1,12 @@
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agents.hostagent.rows import reduce_rows
+from agents.hostagent.errors import TrialFailed
+from agents.hostagent.read_oha import read
 
 #: start, end, status, bytes
 Row = tuple[float, float, int, int]
@@ -23,6 +25,13 @@ def database(path: Path, rows: Iterable[Row]) -> Path:
     connection.commit()
     connection.close()
     return path
+
+
+def reduce_rows(path: Path, warmup_s: float) -> dict[str, Any]:
+    """What the reader makes of the database, beside a report that is well."""
+    report = path.with_name("tool.json")
+    report.write_text("{}")
+    return read(path.parent, report, path, warmup_s)
 
 
 def test_it_drops_the_warm_up_and_tells_answers_apart(tmp_path: Path) -> None:
@@ -72,5 +81,6 @@ def test_it_has_nothing_where_nothing_was_answered(tmp_path: Path) -> None:
 
 def test_it_refuses_what_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "rows").write_text("no database at all" * 100)
-    with pytest.raises(sqlite3.Error):
+    with pytest.raises(TrialFailed, match="cannot be read") as refused:
         reduce_rows(tmp_path / "rows", 0.0)
+    assert refused.value.code == "output_lost"

@@ -1,0 +1,136 @@
+"""One pass of a trial: its parts started anew, asked, put under its loads, asked again, ended."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Optional
+
+from .asking import ask_all
+from .load import Outcome
+from .paths import tree_dir
+from .plan import Load
+from .ports import in_url
+from .processes import Child
+from .reports import Traces, check_end, measured, passing
+from .run import Run
+from .services import Running, running
+from .tlsfiles import tls_words
+
+_UNMEASURED = {"primer": "priming", "warmup": "warming up"}
+
+
+class Loaded(NamedTuple):
+    """A measured load. `costs`: "usage", "samples", "ambient" of LOADED, and "load_before"."""
+
+    load: Load
+    outcome: Outcome
+    costs: Mapping[str, Any]
+    gap_s: Optional[float]
+    traces: Traces
+    rate: Optional[float]
+
+    def told(self) -> dict[str, Any]:
+        """LOADED of protocol.py."""
+        outcome = self.outcome
+        return {
+            "argv": outcome.argv,
+            "rc": outcome.rc,
+            "signal": outcome.signal,
+            "rate": self.rate,
+            "load_started_at": outcome.started_at,
+            "load_ended_at": outcome.ended_at,
+            "hung": outcome.hung,
+            **{key: self.costs[key] for key in ("usage", "samples", "ambient")},
+            "peer_gap_s": self.gap_s,
+        }
+
+
+@dataclass
+class Record:
+    """What result.json tells of the passes of a trial; of the last one where they differ."""
+
+    port: Optional[int] = None
+    server_argv: list[str] = field(default_factory=list)
+    limits: dict[str, Any] = field(default_factory=dict)
+    checks: list[dict[str, Any]] = field(default_factory=list)
+    loads: list[Loaded] = field(default_factory=list)
+
+
+def run_pass(run: Run, record: Record) -> None:
+    """Add the measured loads to the record; each stands there only if the whole pass went well.
+
+    TrialFailed where it did not; UnderLoad where what was measured could not bear its load.
+    """
+    run.say("starting")
+    with running(run.stage, run.trial) as parts:
+        record.port, record.server_argv = parts.server.port, parts.server.argv
+        words = _words(run, parts)
+        checks = ask_all(run, parts, words, "before")
+        loads = _loads(run, parts, words, len(record.loads))
+        checks += ask_all(run, parts, words, "after")
+        run.say("stopping")
+    record.checks = checks
+    record.loads += loads
+    record.limits = {**parts.limits(), "tool": loads[-1].outcome.limits}
+
+
+def _words(run: Run, parts: Running) -> dict[str, str]:
+    server = parts.server
+    rate = {} if run.rate is None else {"rate": f"{run.rate:.15g}"}
+    return {
+        **parts.words,
+        **tls_words(run.stage.step, run.stage.plan),
+        "python": sys.executable,
+        "tool": str(run.tool),
+        "trial_dir": str(run.folder),
+        "tree": str(tree_dir(run.stage.step.root, run.trial.tree)),
+        "port": str(server.port),
+        "bind": server.address,
+        "address": in_url(server.address),
+        **rate,
+    }
+
+
+def _loads(run: Run, parts: Running, words: Mapping[str, str], first: int) -> list[Loaded]:
+    """All loads in turn; `first` is the number of the first measured one."""
+    loads: list[Loaded] = []
+    for load in run.trial.loads:
+        if load.kind == "measure":
+            _announce(run, load, len(loads))
+            traces = measured(run.folder, first + len(loads))
+            loads.append(_measure(run, load, parts, words, traces))
+        else:
+            run.say(_UNMEASURED[load.kind])
+            traces = passing(run.folder, "unmeasured")
+            run.put(load, words, traces, lambda _child, _seconds: run.stage.beat())
+            traces.remove()
+        parts.check_alive()
+        if load.kind == "measure":
+            check_end(traces, loads[-1].outcome.rc, loads[-1].outcome.hung)
+    return loads
+
+
+def _announce(run: Run, load: Load, done: int) -> None:
+    trial, steps = run.trial, run.trial.measured
+    expected_s = trial.expected_s / steps
+    if trial.search:
+        expected_s = load.warmup_s + trial.search.duration_s
+    phase = "measuring" if steps == 1 else f"measuring step {done + 1} of {steps}"
+    run.say(phase, min(expected_s, load.wall_limit_s))
+
+
+def _measure(
+    run: Run, load: Load, parts: Running, words: Mapping[str, str], traces: Traces
+) -> Loaded:
+    sampling = run.stage.sampling(run.trial, parts.parts)
+
+    def while_running(tool: Child, seconds: float) -> None:
+        run.stage.beat()
+        sampling(tool, seconds)
+
+    outcome = run.put(load, words, traces, while_running)
+    gap_s = run.stage.gap_s()
+    costs = sampling.end(outcome.cpu_s)
+    return Loaded(load, outcome, costs, gap_s, traces, run.rate)

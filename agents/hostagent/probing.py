@@ -1,0 +1,62 @@
+"""The search for the highest rate that meets an objective: a pass of the trial for each probe."""
+
+from __future__ import annotations
+
+import time
+from importlib import import_module
+from typing import Any, NamedTuple, Optional
+
+from .errors import UnderLoad
+from .objective import Probe, Verdict, judge
+from .passes import Loaded, Record, run_pass
+from .plan import Search
+from .readers import errors_of
+from .reports import reduce
+from .resting import rest
+from .run import Run
+
+
+class Probed(NamedTuple):
+    """`load`: its number among the measured loads, None where nothing of it was kept."""
+
+    load: Optional[int]
+    rate: float
+    verdict: Verdict
+
+    def told(self) -> dict[str, Any]:
+        passed, why = self.verdict
+        return {"load": self.load, "rate": self.rate, "passed": passed, "why": why}
+
+
+def search(run: Run, wanted: Search, record: Record) -> dict[str, Any]:
+    """ "search" of result.json; the probes' loads are in the record.
+
+    TrialFailed where a probe fails for another reason than its load.
+    """
+    rates = import_module(".capacity", __package__).Search(
+        wanted.low, wanted.high, wanted.max_probes, wanted.confirmations
+    )
+    probes: list[Probed] = []
+    while (rate := rates.next_rate()) is not None:
+        probe = _probe(run._replace(rate=rate), wanted, record, rate)
+        probes.append(probe)
+        rates.tell(rate, probe.verdict.passed)
+        rest(time.monotonic() + run.trial.cooldown_s, run.stage.beat)
+    return {**rates.outcome(), "probes": [probe.told() for probe in probes]}
+
+
+def _probe(run: Run, wanted: Search, record: Record, rate: float) -> Probed:
+    number = len(record.loads)
+    try:
+        run_pass(run, record)
+    except UnderLoad as failed:
+        return Probed(None, rate, Verdict(False, failed.message))
+    return Probed(number, rate, _judged(run, wanted, record.loads[number], rate))
+
+
+def _judged(run: Run, wanted: Search, loaded: Loaded, rate: float) -> Verdict:
+    rows = reduce(loaded.traces, run.trial.tool, loaded.load)
+    if loaded.outcome.hung:
+        return Verdict(False, "the load tool did not come to its end and was interrupted")
+    errors = errors_of(run.trial.tool.reader, loaded.traces.out, rows)
+    return judge(wanted.objective, Probe(rows, errors, rate * wanted.duration_s))

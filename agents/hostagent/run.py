@@ -1,0 +1,43 @@
+"""A trial on its way through its passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple, Optional
+
+from .load import Outcome, put_load
+from .plan import Load, Trial
+from .processes import Child
+from .reports import Traces
+from .stage import Stage
+
+#: Told the phase and for how long nobody should ask.
+Tell = Callable[[str, float], None]
+
+
+class Run(NamedTuple):
+    """A trial on its way. `rate`: that of a probe, None where nothing is searched for."""
+
+    stage: Stage
+    trial: Trial
+    tool: Path
+    tell: Tell
+    rate: Optional[float] = None
+
+    @property
+    def folder(self) -> Path:
+        return self.stage.step.trial(self.trial.id)
+
+    def say(self, phase: str, quiet_s: float = 0.0) -> None:
+        self.tell(phase if self.rate is None else f"probing {self.rate:,.0f}/s", quiet_s)
+
+    def put(
+        self,
+        load: Load,
+        words: Mapping[str, str],
+        traces: Traces,
+        while_running: Callable[[Child, float], None],
+    ) -> Outcome:
+        words = {**words, **traces.words}
+        return put_load(self.stage.step, self.trial, load, words, while_running)
