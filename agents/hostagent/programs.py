@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -20,20 +19,16 @@ from pathlib import Path
 from typing import Any, Optional
 
 from .files import write_json
+from .versions import ARGUMENTS, COMPLAINING, features_of, module_version, version_in
 
 CACHE = "programs.json"
 _FRESH_S = 86_400.0
+#: Of an answer; what an older agent kept is asked again.
+_FORMAT = 2
 #: How long the load tools and git may take, and all the others.
 _NEEDED_S, _WELCOME_S = 5.0, 0.8
 #: Programs that a job of Pitwall itself needs; of these the contents are known by their hash.
-NEEDED = {
-    "oha": "--version",
-    "wrk": "--version",
-    "h2load": "--version",
-    "k6": "version",
-    "ghz": "--version",
-    "git": "--version",
-}
+NEEDED = {**ARGUMENTS, "git": "--version"}
 SERVERS = {
     "nginx": "-v",
     "redis-server": "--version",
@@ -53,10 +48,6 @@ LANGUAGES = {
 }
 #: Told where they are there, and not missed where they are not.
 PYTHONS = {f"python3.{minor}": "--version" for minor in range(9, 16)}
-
-
-#: Tells its version, then that it misses arguments.
-_COMPLAINING = ("wrk",)
 
 
 class Question:
@@ -81,7 +72,7 @@ class Question:
         except subprocess.TimeoutExpired:
             self._end()
             return None
-        if self._process.returncode and self.name not in _COMPLAINING:
+        if self._process.returncode and self.name not in COMPLAINING:
             return ""
         return version_in(said.decode("utf-8", "replace")) or ""
 
@@ -95,19 +86,11 @@ class Question:
             self._process.stdout.close()
 
 
-def version_in(text: str) -> Optional[str]:
-    """The first version number in what a program says of itself."""
-    found = re.search(r"\d+(?:\.\d+)+[a-z]?(?![a-z])", text) or re.search(
-        r'(?<=version ")\d+', text
-    )
-    return found.group() if found else None
-
-
 def survey(root: Optional[Path]) -> dict[str, Any]:
     """{"tools": …, "languages": …} by name; answers are kept below `root`.
 
-    A program is {"path", "version", "sha256"}, with a "reason" where it did not tell its version;
-    None where it is not on the PATH.
+    A program is {"path", "version", "sha256"}, with a "reason" where it did not tell its version,
+    and "features" where its builds differ in what they can do; None where it is not on the PATH.
     """
     arguments = {**NEEDED, **SERVERS, **LANGUAGES, **PYTHONS}
     paths = {name: path for name in arguments if (path := shutil.which(name))}
@@ -129,6 +112,8 @@ def survey(root: Optional[Path]) -> dict[str, Any]:
 
 def _shown(program: Mapping[str, Any]) -> dict[str, Any]:
     shown = {name: program[name] or None for name in ("path", "version", "sha256")}
+    if program["features"] is not None:
+        shown["features"] = program["features"]
     why = "it did not answer in time" if program["version"] is None else "it told no version"
     return shown if shown["version"] else {**shown, "reason": why}
 
@@ -138,7 +123,13 @@ def _ask(paths: Mapping[str, str], arguments: Mapping[str, str]) -> dict[str, di
     began = time.monotonic()
     questions, told = [], {}
     for name, path in paths.items():
-        told[name] = {"path": path, "version": None, "sha256": None, **_validity(path)}
+        told[name] = {
+            "path": path,
+            "version": None,
+            "sha256": None,
+            "features": None,
+            **_validity(path),
+        }
         with contextlib.suppress(OSError):
             questions.append(Question(name, path, arguments[name]))
     for name in NEEDED:
@@ -147,7 +138,17 @@ def _ask(paths: Mapping[str, str], arguments: Mapping[str, str]) -> dict[str, di
     for question in questions:
         limit_s = _NEEDED_S if question.name in NEEDED else _WELCOME_S
         told[question.name]["version"] = question.answer(began + limit_s)
+    for name in ARGUMENTS:
+        if name in told:
+            _complete(name, told[name])
     return told
+
+
+def _complete(name: str, program: dict[str, Any]) -> None:
+    """What a load tool does not say of itself."""
+    if program["version"] == "":
+        program["version"] = module_version(program["path"]) or ""
+    program["features"] = features_of(name, program["path"])
 
 
 def _recall(root: Optional[Path]) -> dict[str, Any]:
@@ -173,7 +174,7 @@ def _is_fresh(kept: Optional[dict[str, Any]], path: str) -> bool:
 
 def _validity(path: str) -> dict[str, Any]:
     found = os.stat(path)
-    return {"stamp": [found.st_mtime_ns, found.st_size], "until": time.time() + _FRESH_S}
+    return {"stamp": [_FORMAT, found.st_mtime_ns, found.st_size], "until": time.time() + _FRESH_S}
 
 
 def _sha256(path: str) -> Optional[str]:

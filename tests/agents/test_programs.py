@@ -1,5 +1,6 @@
 """Versions of the programs that a host has."""
 
+import json
 import os
 import sys
 import time
@@ -8,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent import programs
-from agents.hostagent.programs import CACHE, survey, version_in
+from agents.hostagent.programs import CACHE, survey
+from tests.support.tools import tool
 
+ONLY_VERSION = '[ "$1" = --version ] || exit 1'
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="programs are shell scripts here")
 
 
@@ -36,32 +39,6 @@ def install(folder: Path, name: str, script: str) -> Path:
     return program
 
 
-@pytest.mark.parametrize(
-    ("said", "version"),
-    [
-        ("oha 1.14.0\n", "1.14.0"),
-        ("git version 2.39.5 (Apple Git-154)", "2.39.5"),
-        ("wrk 4.1.0 [epoll] Copyright (C) 2012 Will Glozer\nUsage: wrk", "4.1.0"),
-        ("h2load nghttp2/1.52.0", "1.52.0"),
-        ("k6 v0.49.0 (commit/4f7f1a1, go1.21.6, linux/amd64)", "0.49.0"),
-        ("nginx version: nginx/1.22.1", "1.22.1"),
-        ("Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64", "7.0.15"),
-        ("OpenSSL 1.1.1w  11 Sep 2023", "1.1.1w"),
-        ("OpenSSL 3.0.17 1 Jul 2025 (Library: OpenSSL 3.0.17 1 Jul 2025)", "3.0.17"),
-        ("go version go1.22.0 linux/amd64", "1.22.0"),
-        ('openjdk version "21" 2023-09-19\nOpenJDK Runtime', "21"),
-        ('openjdk version "17.0.9" 2023-10-17', "17.0.9"),
-        ("v20.11.1", "20.11.1"),
-        ("rustc 1.75.0 (82e1608df 2023-12-21)", "1.75.0"),
-        ("ruby 3.1.2p20 (2022-04-12 revision 4491bb740a)", "3.1.2p"),
-        ("PHP 8.2.7 (cli) (built: Jun  9 2023 19:37:27) (NTS)", "8.2.7"),
-        ("dev build", None),
-    ],
-)
-def test_it_finds_the_version_in_what_programs_say(said: str, version: str | None) -> None:
-    assert version_in(said) == version
-
-
 def test_it_tells_path_version_and_hash(path: Path, work: Path) -> None:
     program = install(path, "oha", "echo oha 1.14.0")
     install(path, "nginx", "echo nginx version: nginx/1.22.1 >&2")
@@ -73,6 +50,36 @@ def test_it_tells_path_version_and_hash(path: Path, work: Path) -> None:
     assert (tools["nginx"]["version"], tools["wrk"]["version"]) == ("1.22.1", "4.1.0")
     assert (tools["k6"], found["languages"]["go"]) == (None, None)
     assert "reason" not in tools["oha"]
+
+
+def test_it_tells_what_a_build_of_a_load_tool_can_do(path: Path, work: Path) -> None:
+    install(path, "oha", "echo oha 1.16.0")
+    install(path, "k6", "echo k6 v1.8.1")
+    tools = survey(work)["tools"]
+    assert tools["oha"]["features"] == ["http3"]
+    assert "features" not in tools["k6"]
+    refuses = '[ "$1" = --version ] || { echo has not been built with HTTP/3 >&2; exit 1; }'
+    os.utime(install(path, "oha", f"{refuses}; echo oha 1.16.0"), ns=(1, 1))
+    assert survey(work)["tools"]["oha"]["features"] == []
+
+
+def test_it_finds_the_version_of_a_tool_that_calls_itself_dev(path: Path, work: Path) -> None:
+    (path / "ghz").symlink_to(tool("ghz"))
+    assert survey(work)["tools"]["ghz"]["version"] == "0.93.0"
+
+
+def test_it_asks_again_what_an_older_agent_kept(path: Path, work: Path) -> None:
+    program = install(path, "oha", "echo oha 1.14.0")
+    found = program.stat()
+    kept = {
+        "path": str(program),
+        "version": "1.13.0",
+        "sha256": "ab",
+        "stamp": [found.st_mtime_ns, found.st_size],
+        "until": time.time() + 1000,
+    }
+    (work / CACHE).write_text(json.dumps({str(program): kept}))
+    assert survey(work)["tools"]["oha"]["version"] == "1.14.0"
 
 
 def test_it_says_which_program_did_not_tell_its_version(path: Path, work: Path) -> None:
@@ -106,7 +113,7 @@ def _lives(pid: int) -> bool:
 
 
 def test_it_asks_again_only_after_a_change(path: Path, work: Path) -> None:
-    counting = f"echo asked >> {work}/count; echo oha 1.14.{{}}"
+    counting = f"{ONLY_VERSION}; echo asked >> {work}/count; echo oha 1.14.{{}}"
     install(path, "oha", counting.format(0))
     assert survey(work) == survey(work)
     assert (work / "count").read_text() == "asked\n"
@@ -116,7 +123,7 @@ def test_it_asks_again_only_after_a_change(path: Path, work: Path) -> None:
 
 
 def test_it_asks_again_after_a_day(path: Path, work: Path) -> None:
-    install(path, "oha", f"echo asked >> {work}/count; echo oha 1.14.0")
+    install(path, "oha", f"{ONLY_VERSION}; echo asked >> {work}/count; echo oha 1.14.0")
     survey(work)
     kept = (work / CACHE).read_text()
     (work / CACHE).write_text(kept.replace('"until":', '"until":-'))
