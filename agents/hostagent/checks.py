@@ -130,4 +130,6 @@ def _tool_problem(check: Check, status: Optional[int], length: Optional[int]) ->
         return f"status {status} instead of {check.status}"
     if check.response is None or check.response.kind != "length" or check.response.value == length:
         return None
+    if length is None:
+        return f"a body of unknown length instead of {check.response.value} bytes"
     return f"a body of {length} bytes instead of {check.response.value}"

@@ -55,5 +55,10 @@ def gathered(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
+def begins_http2(first: bytes) -> bool:
+    """Whether a server's first bytes are a frame on stream 0: SETTINGS, or GOAWAY at once."""
+    return first[3:4] in {b"\4", b"\7"} and first[5:9] == bytes(4)
+
+
 def content_encoding(headers: Mapping[str, str]) -> str:
     return headers.get("content-encoding", "identity").strip().lower()

@@ -6,13 +6,20 @@ import contextlib
 import http.client
 from typing import Optional
 
-from .exchange import BODY_LIMIT, TOO_LONG, Answer, Fault, Question, content_encoding, gathered
+from .exchange import (
+    BODY_LIMIT,
+    TOO_LONG,
+    Answer,
+    Fault,
+    Question,
+    begins_http2,
+    content_encoding,
+    gathered,
+)
 from .line import Line
 
 ALPN = ("http/1.1",)
 _WITH_BODY = {"POST", "PUT", "PATCH"}
-#: A server's first words in HTTP/2 are a frame of this type on stream 0: SETTINGS or GOAWAY.
-_FRAMES_OF_A_START = b"\x04\x07"
 
 
 def agree(line: Line) -> None:
@@ -95,7 +102,7 @@ def _missing(response: http.client.HTTPResponse, came: int) -> Optional[str]:
 
 
 def _what_came(first: bytes, error: http.client.HTTPException) -> str:
-    if first[:1] == b"\0" and first[3:4] in _FRAMES_OF_A_START and len(first) > 3:
+    if begins_http2(first):
         return "HTTP/2 instead of HTTP/1.1"
     if not first.startswith(b"HTTP/1."):
         return f"{first!r} instead of HTTP/1.1"

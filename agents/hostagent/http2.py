@@ -15,7 +15,16 @@ import h2.events
 import h2.exceptions
 import h2.settings
 
-from .exchange import BODY_LIMIT, TOO_LONG, Answer, Fault, Question, content_encoding, gathered
+from .exchange import (
+    BODY_LIMIT,
+    TOO_LONG,
+    Answer,
+    Fault,
+    Question,
+    begins_http2,
+    content_encoding,
+    gathered,
+)
 from .line import Line
 
 #: With HTTP/1.1 on offer a server that falls back to it is seen to do so.
@@ -51,7 +60,6 @@ class _Exchange:
         self._headers: dict[str, str] = {}
         self._trailers: dict[str, str] = {}
         self._body = bytearray()
-        self._greeted = False
         self._over = False
         self._fault: Optional[str] = None
 
@@ -116,9 +124,7 @@ class _Exchange:
         self._flush()
 
     def _see(self, event: h2.events.Event) -> None:
-        if isinstance(event, h2.events.RemoteSettingsChanged):
-            self._greeted = True
-        elif isinstance(event, h2.events.ResponseReceived):
+        if isinstance(event, h2.events.ResponseReceived):
             self._headers = _read(event.headers)
         elif isinstance(event, h2.events.TrailersReceived):
             self._trailers = _read(event.headers)
@@ -146,7 +152,7 @@ class _Exchange:
         """Tell `fault`, or what was spoken where it never was HTTP/2."""
         if self._line.first.startswith(b"HTTP/1."):
             raise Fault("HTTP/1.1 instead of HTTP/2", "h1")
-        if not self._greeted:
+        if not begins_http2(self._line.first):
             raise Fault(f"{self._line.first!r} instead of HTTP/2")
         self._end(fault)
 

@@ -34,7 +34,7 @@ def _problems(check: Check, answer: Answer) -> Iterator[str]:
         return
     yield from _header_problems(check, answer)
     if answer.fault is None and check.response is not None:
-        yield from filter(None, [_body_problem(check.response, answer)])
+        yield from filter(None, [_body_problem(check.response, answer, check.timeout_s)])
 
 
 def _header_problems(check: Check, answer: Answer) -> Iterator[str]:
@@ -48,7 +48,7 @@ def _header_problems(check: Check, answer: Answer) -> Iterator[str]:
             yield f"header {name} {came!r} instead of {value!r}"
 
 
-def _body_problem(expected: Expected, answer: Answer) -> Optional[str]:
+def _body_problem(expected: Expected, answer: Answer, timeout_s: float) -> Optional[str]:
     body, (kind, value) = answer.body or b"", expected
     if kind == "length":
         return None if len(body) == value else f"a body of {len(body)} bytes instead of {value}"
@@ -59,8 +59,9 @@ def _body_problem(expected: Expected, answer: Answer) -> Optional[str]:
         text = decoded(body, answer.encoding or "identity").decode("utf-8", "replace")
     except Undecodable as error:
         return str(error)
-    judge = _text_problem if kind == "text" else search_problem
-    return judge(str(value), text)
+    if kind == "text":
+        return _text_problem(str(value), text)
+    return search_problem(str(value), text, timeout_s)
 
 
 def _text_problem(expected: str, came: str) -> Optional[str]:

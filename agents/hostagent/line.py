@@ -110,7 +110,7 @@ def _shaken(sock: socket.socket, tls: ssl.SSLContext, address: str) -> ssl.SSLSo
 def _reason(error: ssl.SSLError) -> str:
     """OpenSSL's words, without the place in its source that follows them."""
     message = getattr(error, "verify_message", None)
-    return str(message or error.reason or error)
+    return str(message or error.reason or error).rstrip(".")
 
 
 def remaining(deadline: float) -> float:

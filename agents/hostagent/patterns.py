@@ -7,7 +7,6 @@ import subprocess
 import sys
 from typing import Optional
 
-SEARCH_S = 5.0
 _PROGRAM = """\
 import json, re, sys
 asked = json.load(sys.stdin)
@@ -15,7 +14,7 @@ print(json.dumps(re.search(asked["pattern"], asked["text"]) is not None))
 """
 
 
-def search_problem(pattern: str, text: str, timeout_s: float = SEARCH_S) -> Optional[str]:
+def search_problem(pattern: str, text: str, timeout_s: float) -> Optional[str]:
     """None where `pattern` is found anywhere in `text`; else why not."""
     argv = [sys.executable, "-I", "-S", "-c", _PROGRAM]
     asked = json.dumps({"pattern": pattern, "text": text})

@@ -1,4 +1,6 @@
 import ast
+import hashlib
+import json
 import shutil
 import subprocess
 import sys
@@ -10,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent import bundle
-from agents.hostagent.bundle import build_bundle
+from agents.hostagent.bundle import PACKAGES, build_bundle
+from agents.hostagent.unpacking import unpack
+from tests.support.webservers import Reply, Site, http2, serving
 
 SOURCES = sorted(Path(bundle.__file__).parent.glob("*.py"))
 
@@ -19,6 +23,16 @@ def test_it_is_the_same_file_each_time() -> None:
     assert build_bundle() == build_bundle()
     with zipfile.ZipFile(BytesIO(build_bundle().content)) as archive:
         assert {"__main__.py", "hostagent/cli.py"} <= set(archive.namelist())
+
+
+def test_it_is_named_by_all_that_is_in_it_and_that_is_the_http_2_packages_too() -> None:
+    bundle = build_bundle()
+    with zipfile.ZipFile(BytesIO(bundle.content)) as archive:
+        names = archive.namelist()
+        digest = hashlib.sha256(b"".join(archive.read(name) for name in names)).hexdigest()
+    assert bundle.name == f"{digest[:32]}.pyz"
+    for package in PACKAGES:
+        assert {f"{package}/__init__.py", f"{package}/LICENSE"} <= set(names)
 
 
 def test_it_runs_from_anywhere_without_site_packages(tmp_path: Path) -> None:
@@ -56,15 +70,57 @@ def test_it_is_written_in_the_python_of_3_9() -> None:
         ast.parse(path.read_text("utf-8"), str(path), feature_version=(3, 9))
 
 
-def test_it_imports_nothing_but_the_standard_library() -> None:
+def test_it_imports_nothing_but_the_standard_library_and_h2_in_one_module() -> None:
+    outside = {path.name: _imported(path) - set(sys.stdlib_module_names) for path in SOURCES}
+    assert {name: found for name, found in outside.items() if found} == {"http2.py": {"h2"}}
+
+
+def _imported(path: Path) -> set[str]:
     found = set()
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Import):
-                found |= {alias.name.split(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.level == 0:
-                found.add(str(node.module).split(".")[0])
-    assert found <= set(sys.stdlib_module_names)
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(str(node.module).split(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("unpacked", [True, False], ids=["folder", "file"])
+@pytest.mark.parametrize("version", ["this", "3.9"])
+def test_it_speaks_http_2_with_what_it_carries(
+    tmp_path: Path, version: str, unpacked: bool
+) -> None:
+    python = sys.executable if version == "this" else _python_3_9()
+    if python is None:
+        pytest.skip("no python3.9 on the PATH that runs")
+    agent = tmp_path / "agent.pyz"
+    agent.write_bytes(build_bundle().content)
+    if unpacked:
+        unpack(str(agent), str(tmp_path / "agent"))
+        agent = tmp_path / "agent"
+    with serving(http2(Site({"/hello": Reply(body=b"Hello, World!")}))) as port:
+        argv = [python, "-I", "-S", "-W", "error", "-c", _ASKS_TWICE, str(agent), str(port)]
+        done = subprocess.run(argv, capture_output=True, text=True)
+    assert done.stderr == ""
+    assert json.loads(done.stdout) == {
+        "h1": ["HTTP/2 instead of HTTP/1.1", False],
+        "h2": [None, True],
+    }
+
+
+#: Over HTTP/1.1 and over HTTP/2: what is wrong, and whether h2 has been loaded by then.
+_ASKS_TWICE = """
+import json, sys
+sys.path[:0] = [sys.argv[1]]
+from hostagent.checks import ready_problem
+from hostagent.plan import Ready
+told = {}
+for protocol in ("h1", "h2"):
+    ready = Ready("/hello", 200, "Hello, World!", 10.0, protocol)
+    problem = ready_problem("127.0.0.1", int(sys.argv[2]), ready, None)
+    told[protocol] = [problem and problem.partition(" for ")[0], "h2" in sys.modules]
+print(json.dumps(told))
+"""
 
 
 def test_it_runs_on_python_3_9(tmp_path: Path) -> None:

@@ -1,0 +1,49 @@
+"""Checks as the agent asks them, of a server on this machine."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agents.hostagent.checks import run_check
+from agents.hostagent.plan import Check, Expected
+from tests.support.webservers import LOOPBACK
+
+
+def a_check(**changes: Any) -> Check:
+    """GET /hello over HTTP/1.1, of which nothing is judged but the protocol."""
+    plain: dict[str, Any] = {
+        "name": "load",
+        "method": "GET",
+        "path": "/hello",
+        "headers": (),
+        "body": None,
+        "protocol": "h1",
+        "tls": False,
+        "timeout_s": 10.0,
+        "argv": None,
+        "status": None,
+        "response_headers": {},
+        "response": None,
+        "encoding": None,
+        "grpc_status": None,
+    }
+    return Check(**{**plain, **changes})
+
+
+def expecting(kind: str, value: str | int, **changes: Any) -> Check:
+    return a_check(response=Expected(kind, value), **changes)
+
+
+def checked(
+    port: int, check: Check, ca: Path | None = None, address: str = LOOPBACK
+) -> dict[str, Any]:
+    return run_check(address, port, check, ca, no_tool)
+
+
+def problem(port: int, check: Check, ca: Path | None = None, address: str = LOOPBACK) -> str | None:
+    said: str | None = checked(port, check, ca, address)["problem"]
+    return said
+
+
+def no_tool(argv: Sequence[str]) -> Mapping[str, Any]:
+    raise AssertionError(f"the load tool was asked: {argv}")

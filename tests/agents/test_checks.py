@@ -1,0 +1,224 @@
+"""What is judged of an answer, whatever carried it; asked over HTTP/1.1."""
+
+import gzip
+import hashlib
+import socket
+import zlib
+from collections.abc import Iterator
+
+import pytest
+
+from agents.hostagent.checks import run_check
+from agents.hostagent.exchange import BODY_LIMIT
+from tests.agents.checking import a_check, checked, expecting, problem
+from tests.support.webservers import LOOPBACK, Reply, Site, http1, saying, serving
+
+TEXT = "Hello, World!"
+BODY = TEXT.encode()
+LONG = "a" * 1000
+ZIPPED = gzip.compress(BODY)
+BARE = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+REPLIES = {
+    "/hello": Reply(headers=(("Content-Type", "text/plain"),), body=BODY),
+    "/broken": Reply(status=500, body=b"the database is locked"),
+    "/gzip": Reply(headers=(("Content-Encoding", "gzip"),), body=ZIPPED),
+    "/members": Reply(headers=(("Content-Encoding", "gzip"),), body=ZIPPED + ZIPPED),
+    "/deflate": Reply(headers=(("Content-Encoding", "deflate"),), body=zlib.compress(BODY)),
+    "/bare": Reply(
+        headers=(("Content-Encoding", "deflate"),), body=BARE.compress(BODY) + BARE.flush()
+    ),
+    "/br": Reply(headers=(("Content-Encoding", "br"),), body=b"\x0b\x06\x80"),
+    "/no-gzip": Reply(headers=(("Content-Encoding", "gzip"),), body=BODY),
+    "/half-gzip": Reply(headers=(("Content-Encoding", "gzip"),), body=ZIPPED[:-9]),
+    "/bomb": Reply(
+        headers=(("Content-Encoding", "gzip"),), body=gzip.compress(bytes(BODY_LIMIT + 1))
+    ),
+    "/long": Reply(body=(LONG + "b").encode()),
+    "/short": Reply(body=b"Hello", declared=13),
+    "/huge": Reply(body=bytes(BODY_LIMIT + 1)),
+    "/twice": Reply(headers=(("Via", "one"), ("via", "two"))),
+}
+
+
+@pytest.fixture(scope="module")
+def site() -> Site:
+    return Site(REPLIES)
+
+
+@pytest.fixture(scope="module")
+def port(site: Site) -> Iterator[int]:
+    with serving(http1(site)) as port:
+        yield port
+
+
+def test_it_tells_what_came_and_finds_nothing_wrong_with_it(port: int) -> None:
+    check = a_check(
+        status=200, response_headers={"content-type": "text/plain"}, encoding="identity"
+    )
+    assert checked(port, check) == {
+        "name": "load",
+        "problem": None,
+        "protocol": "h1",
+        "status": 200,
+        "length": 13,
+        "sha256": hashlib.sha256(BODY).hexdigest(),
+        "encoding": "identity",
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "value"),
+    [
+        ("/hello", "text", TEXT),
+        ("/hello", "length", len(BODY)),
+        ("/hello", "sha256", hashlib.sha256(BODY).hexdigest()),
+        ("/hello", "matches", r"^Hello, \w+!$"),
+        ("/gzip", "text", TEXT),
+        ("/gzip", "matches", "World"),
+        ("/gzip", "length", len(ZIPPED)),
+        ("/gzip", "sha256", hashlib.sha256(ZIPPED).hexdigest()),
+        ("/members", "text", TEXT + TEXT),
+        ("/deflate", "text", TEXT),
+        ("/bare", "text", TEXT),
+        ("/br", "length", 3),
+    ],
+)
+def test_it_accepts_a_body_that_is_right(port: int, path: str, kind: str, value: str | int) -> None:
+    assert problem(port, expecting(kind, value, path=path)) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "value", "said"),
+    [
+        ("/hello", "text", "Hello!", "body 'Hello, World!' instead of 'Hello!'"),
+        ("/hello", "text", "hello, world!", "body 'Hello, World!' instead of 'hello, world!'"),
+        ("/hello", "length", 12, "a body of 13 bytes instead of 12"),
+        ("/hello", "sha256", "00", "a body with SHA-256 dffd6021bb2bd5b0af676290809ec3a5"),
+        ("/hello", "matches", "^World", "body 'Hello, World!' without '^World'"),
+        ("/hello", "matches", "(", "a body in which '(' cannot be searched for: "),
+        ("/gzip", "text", "Hello", "body 'Hello, World!' instead of 'Hello'"),
+        ("/gzip", "length", len(BODY), f"a body of {len(ZIPPED)} bytes instead of 13"),
+        ("/long", "text", LONG + "c", f"'{'a' * 20}b' instead of '{'a' * 20}c', from character 98"),
+        ("/no-gzip", "text", TEXT, "a body that is no gzip: "),
+        ("/half-gzip", "text", TEXT, "a body that is no gzip: it ends too early"),
+        ("/bomb", "text", TEXT, "a body that is longer than 16 MiB when it is decoded"),
+        ("/br", "text", TEXT, "a body in br, which is not decoded here: expect its length"),
+    ],
+)
+def test_it_says_what_a_wrong_body_is(
+    port: int, path: str, kind: str, value: str | int, said: str
+) -> None:
+    assert said in str(problem(port, expecting(kind, value, path=path)))
+
+
+def test_it_says_what_a_wrong_status_came_with(port: int) -> None:
+    check = expecting("text", TEXT, path="/broken", status=200)
+    assert problem(port, check) == ("status 500 instead of 200, with body 'the database is locked'")
+
+
+def test_it_names_each_wrong_header_and_the_wrong_coding(port: int) -> None:
+    wanted = {"content-type": "text/html", "etag": "1"}
+    assert problem(port, a_check(response_headers=wanted, encoding="gzip")) == (
+        "content-encoding identity instead of gzip; "
+        "header content-type 'text/plain' instead of 'text/html'; "
+        "no header etag (expected: '1')"
+    )
+
+
+def test_it_joins_headers_of_one_name(port: int) -> None:
+    assert problem(port, a_check(path="/twice", response_headers={"via": "one, two"})) is None
+
+
+def test_it_judges_nothing_that_it_was_not_asked_to(port: int) -> None:
+    told = checked(port, a_check(path="/broken"))
+    assert (told["problem"], told["status"]) == (None, 500)
+
+
+def test_it_says_where_a_body_ends_too_early(port: int) -> None:
+    told = checked(port, expecting("text", TEXT, path="/short", status=200))
+    assert told["problem"] == "a body that ends after 5 of 13 bytes"
+    assert (told["status"], told["length"]) == (200, 5)
+
+
+def test_it_reads_no_more_than_16_mib(port: int) -> None:
+    told = checked(port, a_check(path="/huge"))
+    assert told["problem"] == "a body longer than 16 MiB, of which no more was read"
+    assert told["length"] == BODY_LIMIT
+
+
+def test_it_asks_what_the_check_says(port: int, site: Site) -> None:
+    checked(port, a_check(method="POST", headers=(("X-Colour", "red"),), body=b"\0\1"))
+    asked = site.asked[-1]
+    assert (asked.method, asked.path, asked.body) == ("POST", "/hello", b"\0\1")
+    assert asked.headers == {
+        "host": f"127.0.0.1:{port}",
+        "x-colour": "red",
+        "content-length": "2",
+    }
+
+
+def test_it_expects_no_body_after_head(port: int) -> None:
+    told = checked(port, a_check(method="HEAD"))
+    assert (told["problem"], told["length"]) == (None, 0)
+
+
+def test_it_names_what_is_no_http() -> None:
+    with serving(saying(b"220 mail.example ESMTP\r\n")) as port:
+        assert problem(port, a_check()) == r"b'220 mail.example ESMTP\r\n' instead of HTTP/1.1"
+
+
+def test_it_says_that_chunks_break_off() -> None:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with serving(saying(head, b"5\r\nHello\r\n", b"8\r\nWor")) as port:
+        said = problem(port, a_check())
+    assert said == "a body that ends after 8 bytes, in the middle of a chunk"
+
+
+def test_it_ends_in_time_whatever_the_server_does() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n"
+    with serving(saying(head, b"Hello", then_wait=True)) as port:
+        said = problem(port, a_check(timeout_s=0.3))
+    assert said == "a body that breaks off after 5 bytes: timed out"
+    with serving(saying(b"HTTP/1.1 200 OK\r\n", then_wait=True)) as port:
+        said = problem(port, a_check(timeout_s=0.3))
+    assert said == "an answer that breaks off in its headers: timed out"
+
+
+def test_it_ends_a_search_that_has_no_end() -> None:
+    reply = Reply(body=b"a" * 60 + b"!")
+    with serving(http1(Site({"/hello": reply}))) as port:
+        said = problem(port, expecting("matches", "^(a+)+$", timeout_s=1.0))
+    assert said == "a body in which '^(a+)+$' was searched for 1 s, without an end"
+
+
+@pytest.mark.parametrize("protocol", ["h1", "h2", "grpc"])
+def test_it_raises_where_nobody_answers(protocol: str) -> None:
+    with socket.create_server((LOOPBACK, 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(ConnectionRefusedError):
+        checked(port, a_check(protocol=protocol))
+    with serving(saying()) as port, pytest.raises(OSError, match=r".+"):
+        checked(port, a_check(protocol=protocol))
+    with serving(saying(then_wait=True)) as port, pytest.raises(OSError, match="timed out"):
+        checked(port, a_check(protocol=protocol, timeout_s=0.3))
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"status": 200, "length": 13}, None),
+        ({"status": 404, "length": 13}, "status 404 instead of 200"),
+        ({"status": 200, "length": 12}, "a body of 12 bytes instead of 13"),
+        ({"status": 200, "length": None}, "a body of unknown length instead of 13 bytes"),
+        ({"status": None, "length": None}, "nothing that the load tool could read over HTTP/3"),
+    ],
+)
+def test_it_leaves_http3_to_the_load_tool(told: dict[str, int | None], said: str | None) -> None:
+    check = expecting("length", 13, protocol="h3", tls=True, argv=("tool", "url"), status=200)
+    asked = []
+    result = run_check(LOOPBACK, 9, check, None, lambda argv: asked.append(argv) or told)
+    assert asked == [("tool", "url")]
+    assert result["problem"] == said
+    assert result["protocol"] == ("h3" if told["status"] else None)
+    assert (result["status"], result["length"]) == (told["status"], told["length"])
+    assert (result["sha256"], result["encoding"]) == (None, None)

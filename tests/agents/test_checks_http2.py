@@ -1,0 +1,168 @@
+"""Which protocol is really spoken, with TLS and without, and whether the certificate is good."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from agents.hostagent.exchange import BODY_LIMIT
+from orchestrator.dispatch.tls import Certificates, make_certificates
+from tests.agents.checking import a_check, checked, expecting, problem
+from tests.support.webservers import (
+    Reply,
+    Site,
+    by_alpn,
+    http1,
+    http2,
+    saying,
+    serving,
+    tls_of,
+)
+
+REPLIES = {
+    "/hello": Reply(headers=(("content-type", "text/plain"),), body=b"Hello, World!"),
+    "/empty": Reply(status=204),
+    "/reset": Reply(reset=True),
+    "/short": Reply(body=b"Hello", declared=13),
+    "/long": Reply(body=b"x" * 300_000),
+    "/huge": Reply(body=bytes(BODY_LIMIT + 1)),
+}
+H2 = a_check(protocol="h2", status=200)
+H2_TLS = H2._replace(tls=True)
+
+
+@pytest.fixture(scope="module")
+def certificates() -> Certificates:
+    return make_certificates([], now=datetime.now(UTC))
+
+
+@pytest.fixture
+def ca(certificates: Certificates, tmp_path: Path) -> Path:
+    path = tmp_path / "job-ca.pem"
+    path.write_text(certificates.ca)
+    return path
+
+
+@pytest.fixture(scope="module")
+def site() -> Site:
+    return Site(REPLIES)
+
+
+@pytest.fixture(scope="module")
+def h2c(site: Site) -> Iterator[int]:
+    with serving(http2(site)) as port:
+        yield port
+
+
+@pytest.mark.parametrize(("protocol", "alpn"), [("h1", "http/1.1"), ("h2", "h2")])
+def test_it_speaks_it_with_tls(
+    site: Site, certificates: Certificates, ca: Path, tmp_path: Path, protocol: str, alpn: str
+) -> None:
+    tls = tls_of(certificates, tmp_path, "h2", "http/1.1")
+    with serving(by_alpn(http1(site), h2=http2(site)), tls) as port:
+        told = checked(port, expecting("text", "Hello, World!", protocol=protocol, tls=True), ca)
+    assert (told["problem"], told["protocol"], told["length"]) == (None, protocol, 13)
+
+
+def test_it_speaks_it_without_tls_by_prior_knowledge(h2c: int, site: Site) -> None:
+    headers = (("X-Colour", "red"), ("Host", "example.org"))
+    check = expecting("text", "Hello, World!", protocol="h2", method="PUT", headers=headers)
+    told = checked(h2c, check._replace(body=b"abc"))
+    assert (told["problem"], told["protocol"], told["status"]) == (None, "h2", 200)
+    asked = site.asked[-1]
+    assert (asked.method, asked.path, asked.body) == ("PUT", "/hello", b"abc")
+    assert asked.headers == {
+        ":method": "PUT",
+        ":scheme": "http",
+        ":authority": "example.org",
+        ":path": "/hello",
+        "x-colour": "red",
+    }
+
+
+def test_it_takes_and_sends_what_is_longer_than_the_windows(h2c: int, site: Site) -> None:
+    sent = b"y" * 300_000
+    told = checked(h2c, H2._replace(method="POST", path="/long", body=sent))
+    assert (told["problem"], told["length"]) == (None, 300_000)
+    assert site.asked[-1].body == sent
+
+
+def test_it_reads_no_more_than_16_mib_here_either(h2c: int) -> None:
+    told = checked(h2c, H2._replace(path="/huge"))
+    assert told["problem"] == "a body longer than 16 MiB, of which no more was read"
+    assert told["length"] == BODY_LIMIT
+
+
+def test_it_takes_an_answer_without_a_body(h2c: int) -> None:
+    told = checked(h2c, H2._replace(path="/empty", status=204))
+    assert (told["problem"], told["length"]) == (None, 0)
+    assert problem(h2c, H2._replace(method="HEAD")) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/nothing", "status 404 instead of 200, with body 'no such page'"),
+        ("/reset", "a stream that is reset (INTERNAL_ERROR)"),
+        ("/short", "broken HTTP/2 (InvalidBodyLengthError: "),
+    ],
+)
+def test_it_says_what_went_wrong(h2c: int, path: str, said: str) -> None:
+    assert str(problem(h2c, H2._replace(path=path))).startswith(said)
+
+
+def test_it_sees_the_fall_back_to_http_1_1(
+    site: Site, certificates: Certificates, ca: Path, tmp_path: Path
+) -> None:
+    for alpn in (["http/1.1"], []):
+        with serving(http1(site), tls_of(certificates, tmp_path, *alpn)) as port:
+            told = checked(port, H2_TLS, ca)
+        assert told["problem"] == "HTTP/1.1 instead of HTTP/2 (ALPN)"
+        assert (told["protocol"], told["status"], told["length"]) == ("h1", None, None)
+
+
+def test_it_names_http_1_1_that_answers_the_preface() -> None:
+    refusal = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"
+    with serving(saying(refusal)) as port:
+        told = checked(port, H2)
+    assert (told["problem"], told["protocol"]) == ("HTTP/1.1 instead of HTTP/2", "h1")
+
+
+@pytest.mark.parametrize("words", [b"hm?", b"<html>There is no such thing here.</html>"])
+def test_it_names_what_is_neither(words: bytes) -> None:
+    with serving(saying(words)) as port:
+        assert problem(port, H2) == f"{words!r} instead of HTTP/2"
+
+
+def test_it_names_http_2_where_http_1_1_was_asked_for(h2c: int) -> None:
+    assert problem(h2c, a_check()) == "HTTP/2 instead of HTTP/1.1"
+
+
+def test_it_says_that_there_is_no_tls(site: Site, ca: Path) -> None:
+    with serving(http1(site)) as port, serving(saying(b"HTTP/1.0 400 no\r\n\r\n")) as plain:
+        assert str(problem(plain, H2_TLS, ca)).startswith("no TLS as it was asked for: ")
+        del port
+
+
+def test_it_trusts_nobody_but_the_authority_of_the_job(
+    site: Site, certificates: Certificates, ca: Path, tmp_path: Path
+) -> None:
+    other = make_certificates([], now=datetime.now(UTC))
+    with serving(http2(site), tls_of(other, tmp_path, "h2")) as port:
+        said = str(problem(port, H2_TLS, ca))
+    assert said.startswith("a certificate that is not valid for 127.0.0.1: ")
+    with serving(http2(site), tls_of(certificates, tmp_path, "h2"), "127.0.0.2") as port:
+        said = str(problem(port, H2_TLS, ca, "127.0.0.2"))
+    assert said == (
+        "a certificate that is not valid for 127.0.0.2: "
+        "IP address mismatch, certificate is not valid for '127.0.0.2'"
+    )
+
+
+def test_it_speaks_with_an_ipv6_address(
+    site: Site, certificates: Certificates, ca: Path, tmp_path: Path
+) -> None:
+    with serving(http2(site), tls_of(certificates, tmp_path, "h2"), "::1") as port:
+        assert problem(port, H2_TLS, ca, "::1") is None
+    assert site.asked[-1].headers[":authority"] == f"[::1]:{port}"

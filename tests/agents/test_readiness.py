@@ -1,0 +1,94 @@
+"""When a server counts as ready, over each protocol."""
+
+import socket
+import struct
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.hostagent.checks import ready_problem
+from agents.hostagent.plan import Ready
+from orchestrator.dispatch.tls import make_certificates
+from tests.support.webservers import (
+    LOOPBACK,
+    Reply,
+    Site,
+    Speak,
+    http1,
+    http2,
+    saying,
+    serving,
+    tls_of,
+)
+
+HEALTH = "/grpc.health.v1.Health/Check"
+GRPC = (("content-type", "application/grpc"),)
+SITE = Site(
+    {
+        "/hello": Reply(body=b"Hello, World!"),
+        HEALTH: Reply(
+            headers=GRPC,
+            body=struct.pack(">BI", 0, 2) + b"\x08\x01",
+            trailers=(("grpc-status", "0"),),
+        ),
+        "/lazy": Reply(headers=GRPC, trailers=(("grpc-status", "14"), ("grpc-message", "later"))),
+    }
+)
+
+
+def ready(**changes: Any) -> Ready:
+    plain: dict[str, Any] = {"path": "/hello", "status": 200, "body": None, "timeout_s": 10.0}
+    return Ready(**{**plain, **changes})
+
+
+@pytest.mark.parametrize(
+    ("speak", "protocol"),
+    [(http1(SITE), "h1"), (http2(SITE), "h2")],
+    ids=["h1", "h2c"],
+)
+def test_it_wants_the_status_and_the_body(speak: Speak, protocol: str) -> None:
+    with serving(speak) as port:
+
+        def said(**changes: Any) -> str | None:
+            return ready_problem(LOOPBACK, port, ready(protocol=protocol, **changes), None)
+
+        assert said(body="Hello, World!") is None
+        assert said(body="Hi") == "body 'Hello, World!' instead of 'Hi' for GET /hello"
+        assert said(path="/x") == ("status 404 instead of 200, with body 'no such page' for GET /x")
+        assert said(path="/x", status=404) is None
+    assert SITE.asked[-1].headers["accept-encoding"] == "identity"
+
+
+def test_it_wants_a_call_that_ends_well() -> None:
+    with serving(http2(SITE)) as port:
+
+        def said(path: str) -> str | None:
+            return ready_problem(LOOPBACK, port, ready(protocol="grpc", path=path), None)
+
+        assert said(HEALTH) is None
+        assert said("/lazy") == "grpc-status 14 ('later') instead of 0 for a call of /lazy"
+
+
+@pytest.mark.parametrize("protocol", ["h1", "h2", "grpc"])
+def test_it_is_content_with_a_connection_where_there_is_no_path(protocol: str) -> None:
+    anyone = ready(path=None, protocol=protocol)
+    with serving(saying()) as port:
+        assert ready_problem(LOOPBACK, port, anyone, None) is None
+    with socket.create_server((LOOPBACK, 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(ConnectionRefusedError):
+        ready_problem(LOOPBACK, port, anyone, None)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "said"), [("h1", None), ("h2", "HTTP/1.1 instead of HTTP/2 (ALPN)")]
+)
+def test_it_wants_a_handshake_with_tls(tmp_path: Path, protocol: str, said: str | None) -> None:
+    certificates = make_certificates([], now=datetime.now(UTC))
+    wanted = ready(path=None, protocol=protocol, tls=True)
+    with serving(http1(SITE), tls_of(certificates, tmp_path, "http/1.1")) as port:
+        assert ready_problem(LOOPBACK, port, wanted, tmp_path / "ca.pem") == said
+    with serving(saying()) as port, pytest.raises(OSError, match="TLS handshake"):
+        ready_problem(LOOPBACK, port, wanted, tmp_path / "ca.pem")
