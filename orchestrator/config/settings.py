@@ -15,8 +15,11 @@ BASE_URL = environment.text("PITWALL_BASE_URL", "http://127.0.0.1:8000").rstrip(
 ALLOWED_HOSTS = environment.words("PITWALL_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 HTTPS = BASE_URL.startswith("https://")
 
-# The load tool that is sent to hosts of the same platform; empty: each host uses its own.
-OHA_PATH = environment.text("PITWALL_OHA")
+# The load tools that are sent to hosts of the same platform; empty: each host uses its own.
+LOAD_TOOLS = {
+    name: environment.text(f"PITWALL_{name.upper()}")
+    for name in ("oha", "ghz", "k6", "wrk", "h2load")
+}
 # Repositories given as a path of this machine: for the demo and for tests, not for a shared server.
 ALLOW_LOCAL_REPOSITORIES = environment.flag("PITWALL_ALLOW_LOCAL_REPOSITORIES")
 

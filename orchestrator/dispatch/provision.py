@@ -15,7 +15,7 @@ from orchestrator.dispatch.rounds import (
     repository_id,
     source_path,
 )
-from orchestrator.dispatch.tools import own_tool, tool_path
+from orchestrator.dispatch.tools import Needs, needs_of_job, own_tool, tool_path
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.runs import turns
 from orchestrator.runs.models import Job
@@ -24,7 +24,7 @@ from orchestrator.runs.models import Job
 KEEP_DAYS = 30.0
 #: A host that has one of so many last commits gets only what came since.
 ANCESTORS = 50
-BUNDLE_TURN_S = 400.0
+SENDING_TURN_S = 400.0
 
 
 def provision(job: Job, crew: Crew, site: Site) -> None:
@@ -35,20 +35,20 @@ def provision(job: Job, crew: Crew, site: Site) -> None:
     """
     spec = spec_of(job.run.definition)
     builds_here = site.host in hosts_that_build(spec, crew)
-    tool = own_tool(spec.load.tool) if site.host == crew.lead else None
+    needs = needs_of_job(job, spec) if site.host == crew.lead else {}
+    tools = [tool for tool in map(own_tool, needs) if tool is not None]
     shas = _shas(job) if builds_here else []
     there = site.agent.ready(
         keep_days=KEEP_DAYS,
         limit_bytes=site.host.disk_limit_bytes,
         repository=repository_id(job.run.definition.benchmark.project),
         commits=shas,
-        paths=[source_path(sha) for sha in shas] + ([tool.remote_path] if tool else []),
+        paths=[*map(source_path, shas), *(tool.remote_path for tool in tools)],
     )
     snapshot = record_snapshot(host=site.host, facts=there.facts)
     if site.host == job.host:
         turns.change(job, snapshot=snapshot, phase="sending what is needed")
-    if site.host == crew.lead:
-        _send_tool(spec.load.tool, site, there)
+    _send_tools(job, needs, site, there)
     if has_git(there.facts):
         _send_bundles(job, site, [sha for sha in shas if not there.commits[sha]])
     else:
@@ -59,17 +59,21 @@ def _shas(job: Job) -> list[str]:
     return [variant.commit.sha for variant in job.run.variants.select_related("commit")]
 
 
-def _send_tool(name: str, site: Site, there: Readiness) -> None:
-    path, own = tool_path(name, there.facts)
-    if own is not None and not there.present[path]:
-        site.transport.put(Path(own.path).read_bytes(), path, mode=0o755)
+def _send_tools(job: Job, needs: Needs, site: Site, there: Readiness) -> None:
+    for name, features in needs.items():
+        path, own = tool_path(name, there.facts, features)
+        if own is not None and not there.present[path]:
+            # Some are 70 MB, and lines may be slow.
+            turns.change(job, turn_until=utc_now() + timedelta(seconds=SENDING_TURN_S))
+            site.transport.put(Path(own.path).read_bytes(), path, mode=0o755)
+            turns.change(job)
 
 
 def _send_bundles(job: Job, site: Site, shas: list[str]) -> None:
     project = job.run.definition.benchmark.project
     for sha in shas:
         # A large history takes its time to be packed, sent and unpacked.
-        turns.change(job, turn_until=utc_now() + timedelta(seconds=BUNDLE_TURN_S))
+        turns.change(job, turn_until=utc_now() + timedelta(seconds=SENDING_TURN_S))
         _send_bundle(site, repository_of(project), repository_id(project), sha)
         turns.change(job)
 

@@ -19,7 +19,7 @@ from orchestrator.core.ids import digest_of
 from orchestrator.dispatch.certificates import certificates_of, plan_entry
 from orchestrator.dispatch.cpus import Share, allot
 from orchestrator.dispatch.crew import Crew
-from orchestrator.dispatch.tools import tool_path
+from orchestrator.dispatch.tools import needs_of_job, tool_path
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import latest_snapshot
 from orchestrator.loadtools.model import Invocation, LoadSpec
@@ -35,11 +35,15 @@ Cpus = Mapping[str, list[int] | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """What all trials of a job share: the definition, the hosts, what these said of themselves."""
+    """What all trials of a job share: the definition, the hosts, what these said of themselves.
+
+    `tools`: where the load's host has each load tool.
+    """
 
     spec: Spec
     crew: Crew
     facts: Mapping[str, Facts]
+    tools: Mapping[str, str]
 
     def facts_of(self, role: str) -> Facts:
         return self.facts[self.crew.label_of(role)]
@@ -72,7 +76,11 @@ def plans_of_round(job: Job, crew: Crew, ports: Mapping[str, int]) -> dict[str, 
     """
     spec = spec_of(job.run.definition)
     facts = {crew.label(host): _facts(job, host) for host in crew.hosts}
-    stage = Stage(spec=spec, crew=crew, facts=facts)
+    tools = {
+        name: tool_path(name, facts[crew.label(crew.lead)], features)[0]
+        for name, features in needs_of_job(job, spec).items()
+    }
+    stage = Stage(spec=spec, crew=crew, facts=facts, tools=tools)
     trials = list(
         job.trials.filter(round=job.round, state=TrialState.PLANNED)
         .select_related("case", "variant__commit")
@@ -199,7 +207,7 @@ def _trial(stage: Stage, cpus: Cpus, trial: Trial) -> dict[str, Any]:
         "files": dict(tool.files(loads[0])),
         "tool": {
             "name": tool.name,
-            "path": tool_path(tool.name, dict(facts))[0],
+            "path": stage.tools[tool.name],
             "limits": _limits(spec.limits.generator, cpus.get(TOOL)),
             "reader": tool.reader,
             "cpus": threads,

@@ -1,7 +1,7 @@
 """Which load tool a host uses: the orchestrator's own where it fits, else what the host has."""
 
 import platform
-import subprocess
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -9,9 +9,20 @@ from typing import Any
 
 from django.conf import settings
 
+from agents.hostagent.versions import features_of, version_of
+from orchestrator.benchmarks.matrix import load_of
+from orchestrator.benchmarks.models import Case
+from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.core.errors import HostSetupError
 from orchestrator.core.ids import sha256_hex
 from orchestrator.loadtools.registry import TOOLS
+from orchestrator.runs.models import Job
+
+#: A load that a definition brings along; it needs no binary of ours.
+SCRIPT = "script"
+#: What only some builds of a tool can do, by its name in facts: how it is called, how it is got.
+FEATURES = {"http3": ("HTTP/3", "make tools, or cargo install oha --features http3")}
+Needs = Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,54 +33,116 @@ class OwnTool:
     sha256: str
     system: str
     machine: str
+    version: str | None
+    features: frozenset[str]
 
     @property
     def remote_path(self) -> str:
         return f"tools/{self.sha256}/{Path(self.path).name}"
 
 
+def needs_of(spec: Spec, cases: Iterable[Mapping[str, Scalar]]) -> Needs:
+    """The load tools of these cases (their parameters), with the features that each has to have."""
+    needs: dict[str, frozenset[str]] = {}
+    for parameters in cases:
+        load = load_of(spec, parameters)
+        wanted = frozenset({"http3"}) if load.protocol == "h3" else frozenset()
+        needs[load.tool] = needs.get(load.tool, frozenset()) | wanted
+    return needs
+
+
+def needs_of_job(job: Job, spec: Spec) -> Needs:
+    """Of all cases of the job, so that every round finds the same tools."""
+    cases = Case.objects.filter(trials__job=job).distinct()
+    return needs_of(spec, cases.values_list("parameters", flat=True))
+
+
 def own_tool(name: str) -> OwnTool | None:
-    """The orchestrator's binary of the tool `name`, if the installation names one."""
-    path = settings.OHA_PATH if name == "oha" else ""
+    """The orchestrator's binary of the tool `name`, if the installation names one.
+
+    HostSetupError where it cannot be run here: its platform would be a guess.
+    """
+    path = settings.LOAD_TOOLS.get(name, "")
     if not path or not Path(path).is_file():
         return None
-    return _identified(path, Path(path).stat().st_mtime_ns)
+    return _identified(name, path, Path(path).stat().st_mtime_ns)
 
 
-def tool_path(name: str, facts: dict[str, Any]) -> tuple[str, OwnTool | None]:
+def tool_path(
+    name: str, facts: Mapping[str, Any], needs: frozenset[str] = frozenset()
+) -> tuple[str, OwnTool | None]:
     """Where the host finds the tool, and the binary to send there first, if any.
 
-    HostSetupError where neither the orchestrator nor the host has a fit one.
+    HostSetupError where neither the orchestrator nor the host has a fit one with the features
+    `needs`. For a script it is the Python that the agent runs on.
     """
+    if name == SCRIPT:
+        return str(facts.get("python_path") or ""), None
     own = own_tool(name)
-    if own is not None and (own.system, own.machine) == (facts.get("system"), facts.get("machine")):
+    mine = _why_own_is_unfit(name, own, facts, needs)
+    if own is not None and not mine:
         return own.remote_path, own
     theirs = (facts.get("tools") or {}).get(name) or {}
-    if theirs.get("path") and _fit(name, theirs.get("version")):
+    not_theirs = _why_theirs_is_unfit(name, theirs, needs)
+    if not not_theirs:
         return str(theirs["path"]), None
     least = ".".join(map(str, TOOLS[name].minimum_version))
+    with_features = "".join(f" with {FEATURES[each][0]}" for each in sorted(needs))
+    how = "".join(f" ({FEATURES[each][1]})" for each in sorted(needs))
     raise HostSetupError(
-        f"{name} {least} or newer is missing: the host has "
-        f"{theirs.get('version') or 'none'} on its PATH, and this installation has no binary for "
-        f"{facts.get('system')} {facts.get('machine')}; install {name} on the host, "
-        "or set PITWALL_OHA to a binary for that platform"
+        f"{name} {least} or newer{with_features} is missing: the host {not_theirs}, and this "
+        f"installation {mine}; install {name} on the host{how}, or set {setting_of(name)} to such "
+        f"a binary for {facts.get('system')} {facts.get('machine')}"
     )
 
 
-@lru_cache(maxsize=8)
-def _identified(path: str, _changed_ns: int) -> OwnTool:
-    # The binary must run here, or its platform would be a guess.
-    subprocess.run([path, "--version"], check=True, capture_output=True, timeout=10)
+def setting_of(name: str) -> str:
+    """The variable that names the orchestrator's binary of a tool."""
+    return f"PITWALL_{name.upper()}"
+
+
+def _why_own_is_unfit(
+    name: str, own: OwnTool | None, facts: Mapping[str, Any], needs: frozenset[str]
+) -> str:
+    platform_there = (facts.get("system"), facts.get("machine"))
+    if own is None or (own.system, own.machine) != platform_there:
+        return f"has no binary for {facts.get('system')} {facts.get('machine')}"
+    why = _why_unfit(name, own.version, own.features, needs)
+    return why and f"sends {own.path}, which {why}"
+
+
+def _why_theirs_is_unfit(name: str, theirs: Mapping[str, Any], needs: frozenset[str]) -> str:
+    if not theirs.get("path"):
+        return "has none on its PATH"
+    why = _why_unfit(name, theirs.get("version"), theirs.get("features") or (), needs)
+    return why and f"has {theirs['path']}, which {why}"
+
+
+def _why_unfit(name: str, version: object, features: Iterable[str], needs: frozenset[str]) -> str:
+    """Empty where it is fit."""
+    parts = str(version or "").split(".")
+    if not all(part.isdigit() for part in parts):
+        return "tells no version"
+    if tuple(int(part) for part in parts) < TOOLS[name].minimum_version:
+        return f"is {version}"
+    missing = sorted(needs - set(features))
+    return f"is built without {FEATURES[missing[0]][0]}" if missing else ""
+
+
+@lru_cache(maxsize=16)
+def _identified(name: str, path: str, _changed_ns: int) -> OwnTool:
+    try:
+        version = version_of(name, path)
+    except OSError as error:
+        raise HostSetupError(
+            f"{setting_of(name)}={path} cannot be run on the orchestrator's machine ({error}); "
+            "name a binary that can, or unset it so that hosts use their own"
+        ) from error
     return OwnTool(
         path=path,
         sha256=sha256_hex(Path(path).read_bytes()),
         system=platform.system(),
         machine=platform.machine(),
+        version=version,
+        features=frozenset(features_of(name, path) or ()),
     )
-
-
-def _fit(name: str, version: object) -> bool:
-    parts = str(version or "").split(".")
-    if not all(part.isdigit() for part in parts):
-        return False
-    return tuple(int(part) for part in parts) >= TOOLS[name].minimum_version

@@ -9,41 +9,15 @@ from django.db import IntegrityError, transaction
 
 from orchestrator.dispatch.crew import Crew
 from orchestrator.dispatch.rounds import plans_of_round
-from orchestrator.fleet.models import Host
-from orchestrator.fleet.services import record_snapshot
-from orchestrator.runs import leasing, turns
+from orchestrator.runs import turns
 from orchestrator.runs.models import Job
 from orchestrator.runs.states import JobState
-from tests.support.factories import (
-    DEFINITION,
-    Personas,
-    make_definition,
-    make_local_host,
-    make_project,
-    make_run,
-)
+from tests.dispatch.support import leased
+from tests.support.factories import DEFINITION, Personas
 
 SECURE = DEFINITION.replace("  path: /hello\n", "  path: /hello\n  tls: true\n").replace(
     '"{port}"]', '"{port}", "--cert", "{cert}", "--key", "{key}"]'
 )
-TOOL = {"path": "/usr/bin/oha", "version": "1.16.0", "sha256": "ab", "features": ["http3"]}
-
-
-def leased(personas: Personas, folder: Path, source: str) -> Job:
-    """A job that serves on the host `one` and puts its load from `two`, with its turn taken."""
-    project, shas = make_project(personas.alice, folder / "origin")
-    make_definition(personas.alice, project, source=source)
-    for name, address in (("one", "10.9.0.1"), ("two", "two.example.org")):
-        host = make_local_host(personas.alice, name)
-        Host.objects.filter(pk=host.pk).update(data_address=address)
-        record_snapshot(host=host, facts={"threads": 2, "tools": {"oha": TOOL}})
-    placement = {"target": "host:one", "generator": "host:two"}
-    run = make_run(personas.alice, shas[:2], rounds=1, placements=(placement,), hosts=())
-    leasing.lease_queued_jobs()
-    job = turns.take_turn(run.jobs.get().pk)
-    assert job is not None
-    turns.change(job, round=1)
-    return job
 
 
 @pytest.fixture

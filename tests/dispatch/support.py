@@ -1,0 +1,47 @@
+"""A job on two hosts, as the engine has it when it plans a round."""
+
+import platform
+from pathlib import Path
+from typing import Any
+
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.services import record_snapshot
+from orchestrator.runs import leasing, turns
+from orchestrator.runs.models import Job
+from tests.support.factories import (
+    Personas,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+
+THEIR_OHA = {"path": "/usr/bin/oha", "version": "1.16.0", "sha256": "ab", "features": ["http3"]}
+
+
+def facts(**tools: Any) -> dict[str, Any]:
+    """Of a host such as this machine."""
+    return {
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "threads": 2,
+        "python_path": "/usr/bin/python3",
+        "tools": tools,
+    }
+
+
+def leased(personas: Personas, folder: Path, source: str) -> Job:
+    """A job that serves on the host `one` and puts its load from `two`, with its turn taken."""
+    project, shas = make_project(personas.alice, folder / "origin")
+    make_definition(personas.alice, project, source=source)
+    for name, address in (("one", "10.9.0.1"), ("two", "two.example.org")):
+        host = make_local_host(personas.alice, name)
+        Host.objects.filter(pk=host.pk).update(data_address=address)
+        record_snapshot(host=host, facts=facts(oha=THEIR_OHA))
+    placement = {"target": "host:one", "generator": "host:two"}
+    run = make_run(personas.alice, shas[:2], rounds=1, placements=(placement,), hosts=())
+    leasing.lease_queued_jobs()
+    job = turns.take_turn(run.jobs.get().pk)
+    assert job is not None
+    turns.change(job, round=1)
+    return job
