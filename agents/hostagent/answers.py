@@ -46,8 +46,3 @@ def await_ready(
         raise NotReady("wrong", f"answers {wrong}")
     asked = "accept a connection" if ready.path is None else f"answer GET {ready.path}"
     raise NotReady("silent", f"did not {asked} on port {part.port} within {ready.timeout_s:g} s")
-
-
-def check_answer(address: str, port: int, ready: Ready) -> Optional[str]:
-    """As ready_problem, without TLS."""
-    return ready_problem(address, port, ready, None)

@@ -29,7 +29,7 @@ def framed(message: bytes) -> bytes:
 
 def _read(answer: Answer) -> Answer:
     if answer.status is None:
-        return answer
+        return answer._replace(protocol=None)
     kind = answer.headers.get("content-type", "")
     if not kind.startswith("application/grpc"):
         return answer._replace(fault=f"HTTP/2 with content-type {kind!r} instead of gRPC")

@@ -136,13 +136,13 @@ def test_it_names_what_is_neither(words: bytes) -> None:
 
 
 def test_it_names_http_2_where_http_1_1_was_asked_for(h2c: int) -> None:
-    assert problem(h2c, a_check()) == "HTTP/2 instead of HTTP/1.1"
+    told = checked(h2c, a_check())
+    assert (told["problem"], told["protocol"]) == ("HTTP/2 instead of HTTP/1.1", "h2")
 
 
-def test_it_says_that_there_is_no_tls(site: Site, ca: Path) -> None:
-    with serving(http1(site)) as port, serving(saying(b"HTTP/1.0 400 no\r\n\r\n")) as plain:
-        assert str(problem(plain, H2_TLS, ca)).startswith("no TLS as it was asked for: ")
-        del port
+def test_it_says_that_there_is_no_tls(ca: Path) -> None:
+    with serving(saying(b"HTTP/1.0 400 no\r\n\r\n")) as port:
+        assert str(problem(port, H2_TLS, ca)).startswith("no TLS as it was asked for: ")
 
 
 def test_it_trusts_nobody_but_the_authority_of_the_job(
