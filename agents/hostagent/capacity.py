@@ -112,8 +112,10 @@ class Search:
 
     def tell(self, rate: float, passed: bool) -> None:
         """How the probe at `rate` went. ValueError unless `next_rate` asked for it."""
-        if rate != self.next_rate():
-            raise ValueError(f"told of a probe at {rate:g}, asked for {self.next_rate()}")
+        asked = self.next_rate()
+        if rate != asked:
+            wanted = "the search is over" if asked is None else f"tell of the one at {asked:g}"
+            raise ValueError(f"nobody asked for a probe at {rate:g}: {wanted}")
         self._left -= 1
         (self._passed if passed else self._failed).append(rate)
         self._belief.learn(rate, passed)
@@ -131,8 +133,8 @@ class Search:
         - "budget": no estimate was confirmed within `max_probes`; nor before the search is over.
 
         But for the two in the middle, "low" and "high" bound 90 % of what all probes together let
-        one believe, once one has passed and one has failed; before that, what is not bounded by
-        any probe is None. `capacity` is None in all but the first.
+        one believe. While all have passed, the highest is "low"; while all have failed, the lowest
+        is "high"; the other end is None. `capacity` is None in all but the first.
         """
         stopped = self._stopped or "budget"
         low, high = self._bounds(stopped)
@@ -174,8 +176,10 @@ class Search:
             return self._high, None
         if stopped == "below the start":
             return None, self._deepest
-        low, high = self._belief.quantiles(0.05, 0.95)
-        return low if self._passed else None, high if self._failed else None
+        if self._passed and self._failed:
+            low, high = self._belief.quantiles(0.05, 0.95)
+            return low, high
+        return max(self._passed, default=None), min(self._failed, default=None)
 
 
 def _rounded(rate: float) -> float:

@@ -1,0 +1,266 @@
+"""The search for a capacity: the rates it tries, and how near it comes, with fixed seeds."""
+
+import json
+import math
+import random
+import statistics
+from dataclasses import dataclass
+from itertools import pairwise
+
+import pytest
+
+from agents.hostagent.capacity import CONFIRMED_SHARE, Search
+
+LOW, HIGH = 100.0, 100_000.0
+AMPLE = 60
+
+
+def search(answer, *, low=LOW, high=HIGH, max_probes=AMPLE, confirmations=5):
+    """All probes, as (rate, passed), and the outcome; `answer(rate, n)` says whether it passed."""
+    rates = Search(low, high, max_probes, confirmations)
+    probes = []
+    while (rate := rates.next_rate()) is not None:
+        passed = answer(rate, len(probes))
+        probes.append((rate, passed))
+        rates.tell(rate, passed)
+    return probes, rates.outcome()
+
+
+def exact(capacity, *, lies=()):
+    """A server without noise, but for the probes (counted from 0) that say the opposite."""
+    return lambda rate, n: (rate <= capacity) != (n in lies)
+
+
+def rates_of(probes):
+    return [rate for rate, _ in probes]
+
+
+def test_it_starts_low_and_doubles_until_a_probe_fails():
+    probes, _ = search(exact(1_500))
+    assert rates_of(probes)[:5] == [100, 200, 400, 800, 1_600]
+    assert 800 < rates_of(probes)[5] < 1_600
+
+
+def test_it_tries_the_highest_rate_and_says_that_it_held_there():
+    probes, outcome = search(exact(1e9), high=1_000)
+    assert rates_of(probes) == [100, 200, 400, 800, 1_000]
+    assert outcome == {"capacity": None, "low": 1_000, "high": None, "stopped": "at the limit"}
+
+
+def test_it_goes_down_to_a_sixteenth_where_the_start_fails():
+    probes, outcome = search(exact(1))
+    assert rates_of(probes) == [100, 50, 25, 12.5, 6.25]
+    assert outcome == {"capacity": None, "low": None, "high": 6.25, "stopped": "below the start"}
+
+
+def test_it_finds_a_capacity_below_the_start():
+    _, outcome = search(exact(30))
+    assert outcome["stopped"] == "converged"
+    assert outcome["capacity"] == pytest.approx(30, rel=0.04)
+
+
+@pytest.mark.parametrize("high", [101.0, 150.0, 1e6])
+@pytest.mark.parametrize("share", [0.07, 0.5, 0.99])
+def test_it_never_leaves_the_rates_that_it_may_try(high, share):
+    probes, _ = search(exact(share * high), high=high)
+    assert all(LOW / 16 <= rate <= high for rate in rates_of(probes))
+
+
+def test_it_asks_for_whole_rates_from_a_hundred_on():
+    probes, _ = search(exact(12_345.6))
+    assert all(rate == int(rate) for rate in rates_of(probes))
+
+
+def test_it_confirms_at_95_per_cent_of_what_it_tells():
+    probes, outcome = search(exact(7_000))
+    confirmations = probes[-5:]
+    assert {rate for rate, _ in confirmations} == {round(CONFIRMED_SHARE * outcome["capacity"])}
+    assert all(passed for _, passed in confirmations)
+
+
+def test_it_confirms_from_the_start_after_a_confirmation_has_failed():
+    without, _ = search(exact(7_000))
+    first = len(without) - 5
+    probes, outcome = search(exact(7_000, lies={first + 3}))
+    assert probes[first + 3][1] is False
+    assert probes[first + 3][0] == probes[first][0]
+    assert len(probes) >= first + 4 + 5
+    assert {rate for rate, _ in probes[-5:]} == {round(CONFIRMED_SHARE * outcome["capacity"])}
+    assert all(passed for _, passed in probes[-5:])
+
+
+def test_a_failed_confirmation_lowers_the_estimate():
+    """A server that holds 95 % of its capacity only for a while: found further down."""
+    plain, before = search(exact(7_000))
+    first = len(plain) - 5
+
+    def tired(rate, n):
+        return rate <= (7_000 if n < first else 6_000)
+
+    _, after = search(tired)
+    assert before["capacity"] == pytest.approx(7_000, rel=0.04)
+    assert after["stopped"] == "converged"
+    assert after["capacity"] * CONFIRMED_SHARE <= 6_000
+
+
+@pytest.mark.parametrize("lie", range(18))
+def test_it_comes_through_one_probe_that_says_the_opposite(lie):
+    _, outcome = search(exact(7_000, lies={lie}))
+    assert outcome["stopped"] == "converged"
+    assert outcome["capacity"] == pytest.approx(7_000, rel=0.05)
+
+
+def test_it_sees_that_only_a_lie_kept_it_below_the_limit():
+    _, outcome = search(exact(1e9, lies={3}), high=1_000)
+    assert outcome["stopped"] == "at the limit"
+
+
+@pytest.mark.parametrize("max_probes", [6, 8, 14])
+def test_it_keeps_to_its_budget_and_tells_no_capacity_that_it_did_not_confirm(max_probes):
+    probes, outcome = search(exact(7_000), max_probes=max_probes)
+    assert len(probes) == max_probes
+    assert (outcome["stopped"], outcome["capacity"]) == ("budget", None)
+
+
+def test_an_end_that_no_probe_bounds_is_unknown():
+    _, outcome = search(exact(7_000), max_probes=3)
+    assert (outcome["low"], outcome["high"]) == (400, None)
+    _, outcome = search(exact(1), max_probes=3)
+    assert (outcome["low"], outcome["high"]) == (None, 25)
+
+
+def test_before_any_probe_nothing_is_known():
+    assert Search(LOW, HIGH, AMPLE, 5).outcome() == {
+        "capacity": None, "low": None, "high": None, "stopped": "budget",
+    }  # fmt: skip
+
+
+def test_it_can_do_without_confirmations():
+    probes, outcome = search(exact(7_000), confirmations=0)
+    assert outcome["capacity"] == pytest.approx(7_000, rel=0.04)
+    assert len(probes) + 5 == len(search(exact(7_000))[0])
+
+
+def test_it_asks_for_the_same_rate_until_it_is_told():
+    rates = Search(LOW, HIGH, AMPLE, 5)
+    assert [rates.next_rate(), rates.next_rate()] == [100, 100]
+    with pytest.raises(ValueError, match="tell of the one at 100"):
+        rates.tell(200, True)
+    rates.tell(100, True)
+    assert rates.next_rate() == 200
+
+
+def test_it_hears_nothing_after_its_end():
+    rates = Search(LOW, HIGH, 1, 5)
+    rates.tell(LOW, True)
+    assert rates.next_rate() is None
+    with pytest.raises(ValueError, match="the search is over"):
+        rates.tell(200, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((0, 10, 24, 5), "0 < low < high"),
+        ((10, 10, 24, 5), "0 < low < high"),
+        ((10, math.inf, 24, 5), "0 < low < high"),
+        ((math.nan, 10, 24, 5), "0 < low < high"),
+        ((1, 10, 0, 5), "max_probes"),
+        ((1, 10, 24, -1), "confirmations"),
+    ],
+)
+def test_it_refuses_what_it_cannot_search(arguments, said):
+    with pytest.raises(ValueError, match=said):
+        Search(*arguments)
+
+
+def test_it_does_the_same_for_the_same_answers():
+    assert search(exact(7_000, lies={4, 9})) == search(exact(7_000, lies={4, 9}))
+
+
+# What follows is simulated: 2 % noise of each probe's log rate, 2 % of the probes lie.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    truth: float
+    probes: list
+    outcome: dict
+
+    @property
+    def error(self):
+        return abs(self.outcome["capacity"] / self.truth - 1)
+
+
+def noisy(rng, capacity):
+    def answer(rate, _n):
+        passed = rng.gauss(math.log(capacity), 0.02) > math.log(rate)
+        return passed != (rng.random() < 0.02)
+
+    return answer
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Searches with an ample budget for servers whose capacity is anywhere from low to 64 low."""
+    rng = random.Random(60_000)
+    searches = []
+    for _ in range(240):
+        truth = LOW * 64 ** rng.random()
+        probes, outcome = search(noisy(rng, truth))
+        searches.append(Found(truth=truth, probes=probes, outcome=outcome))
+    return searches
+
+
+def test_it_always_comes_to_an_end_that_it_can_vouch_for(found):
+    assert {one.outcome["stopped"] for one in found} == {"converged"}
+    for one in found:
+        rates = rates_of(one.probes[-5:])
+        assert rates == [pytest.approx(CONFIRMED_SHARE * one.outcome["capacity"], rel=0.005)] * 5
+        assert all(passed for _, passed in one.probes[-5:])
+
+
+def test_its_median_error_is_about_one_per_cent(found):
+    assert statistics.median(one.error for one in found) <= 0.011
+
+
+def test_its_error_is_one_per_cent_in_quadratic_mean_also(found):
+    assert math.sqrt(statistics.mean(one.error**2 for one in found)) <= 0.014
+
+
+def test_it_leans_to_neither_side(found):
+    leaning = statistics.mean(one.outcome["capacity"] / one.truth - 1 for one in found)
+    assert abs(leaning) <= 0.003
+
+
+def test_its_interval_covers_the_truth_nine_times_in_ten(found):
+    covered = [one.outcome["low"] <= one.truth <= one.outcome["high"] for one in found]
+    assert 0.85 <= statistics.mean(covered) <= 0.96
+
+
+def test_its_interval_is_under_four_per_cent_and_holds_the_estimate(found):
+    for one in found:
+        low, capacity, high = (one.outcome[key] for key in ("low", "capacity", "high"))
+        assert low < capacity < high < 1.04 * low
+
+
+def test_beyond_the_doubling_it_takes_thirteen_to_fifteen_probes(found):
+    beyond = [len(one.probes) - _doublings(one.probes) for one in found]
+    assert 13 <= statistics.median(beyond) <= 15
+
+
+def _doublings(probes):
+    """Probes until the first one that failed, that one included."""
+    rates = rates_of(probes)
+    return 1 + sum(1 for _ in _while_doubled(rates))
+
+
+def _while_doubled(rates):
+    for earlier, later in pairwise(rates):
+        if later not in (2 * earlier, earlier / 2):
+            return
+        yield later
+
+
+def test_its_outcome_travels_as_json(found):
+    assert json.loads(json.dumps(found[0].outcome)) == found[0].outcome
