@@ -1,11 +1,12 @@
-# Everything a contributor types. Needs Python 3.11 or newer, git and make; oha or cargo to put load.
+# Everything a contributor types. Needs Python 3.11 or newer, git and make; oha or cargo to put load,
+# Go for the load tools ghz and k6.
 # Each recipe line is one plain command, so that make and not a shell gets the Ctrl-C.
 
 PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test chaos bench-dispatch check lock openapi clean clean-all
+.PHONY: help demo run test chaos tools bench-dispatch check lock openapi clean clean-all
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -26,6 +27,10 @@ chaos: export PITWALL_CHAOS ?= full
 chaos: ## break workers, servers, links and hosts under running jobs (PITWALL_CHAOS=short: as in test)
 	@$(PYTHON) -m devstack.bootstrap --dev
 	@$(VENV_PYTHON) -m devstack exec --name chaos -- $(VENV_PYTHON) -m pytest tests/chaos $(ARGS)
+
+tools: ## get oha, ghz and k6 for all checkouts of this user (some minutes; needs cargo and Go)
+	@$(PYTHON) -m devstack.bootstrap
+	@$(VENV_PYTHON) -m devstack.tools oha ghz k6
 
 bench-dispatch: bench-%: ## jobs a minute and CPU time beside ansible, pyinfra, fabric and ssh (ARGS=--short)
 	@$(PYTHON) -m devstack.bootstrap
