@@ -106,9 +106,9 @@ def test_an_open_load_is_held_against_what_was_due(calm):
         ({"hung": True}, "hung", Level.INVALID),
         ({"server_exit": 1}, "server_died", Level.INVALID),
         ({"server_exit": 0}, "server_died", Level.INVALID),
-        ({"usage": {"tool_cpu_s": 1.8}}, "tool_bound", Level.SUSPECT),
+        ({"usage": {"tool_cpu_s": 1.8}}, "tool_bound", Level.INVALID),
         ({"usage": {"tool_cpu_s": 1.95}}, "tool_bound", Level.INVALID),
-        ({"usage": {"steal_s": 0.1}}, "contaminated", Level.SUSPECT),
+        ({"ambient": {"a": {"steal_share": 0.02}}}, "steal", Level.SUSPECT),
     ],
 )
 def test_facts_of_the_environment_decide_what_a_trial_is_worth(calm, changes, code, level):

@@ -1,0 +1,141 @@
+"""How a load ended and what came of its requests, as reasons not to believe the trial."""
+
+from collections.abc import Callable, Mapping
+
+from orchestrator.loadtools.evidence import Evidence
+from orchestrator.loadtools.model import Reason
+from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
+
+#: A limit without which another machine is measured than the definition says.
+DECISIVE_LIMITS = frozenset({"cpu_quota"})
+_NEVER_ARRIVED = {"refused", "dns", "timeout", "tls"}
+
+
+def _reason(code: str, found: str) -> Reason:
+    return THRESHOLDS[code].reason(found)
+
+
+def _tool_crashed(evidence: Evidence) -> Reason | None:
+    code, signal = evidence.result.get("rc"), evidence.result.get("signal")
+    if evidence.result.get("hung") or (code == 0 and signal is None):
+        return None
+    return _reason("tool_crashed", f"the load tool ended with status {code}, signal {signal}")
+
+
+def _hung(evidence: Evidence) -> Reason | None:
+    if not evidence.result.get("hung"):
+        return None
+    return _reason("hung", "the load did not end within its limit and was interrupted")
+
+
+def _server_died(evidence: Evidence) -> Reason | None:
+    status = evidence.result.get("server_exit")
+    if status is None:
+        return None
+    return _reason("server_died", f"the server ended by itself under load, with status {status}")
+
+
+def _parse_mismatch(evidence: Evidence) -> Reason | None:
+    if evidence.rows_match:
+        return None
+    return _reason("parse_mismatch", "the tool's rows and its summary tell of different requests")
+
+
+def _no_answers(evidence: Evidence) -> Reason | None:
+    if evidence.answered_of_load:
+        return None
+    if evidence.errors:
+        unreached = set(evidence.errors) <= _NEVER_ARRIVED
+        code = "target_unreachable" if unreached else "no_answers"
+        return _reason(code, f"no request was answered: {_kinds(evidence.errors)}")
+    if evidence.truncated:
+        return _reason("all_truncated", "no request was answered before the load ended")
+    return _reason("no_answers", "no request was answered")
+
+
+def _empty_window(evidence: Evidence) -> Reason | None:
+    if evidence.ok.n or evidence.other.n or not evidence.answered_of_load:
+        return None
+    return _reason("empty_window", "every answered request started during the warm-up")
+
+
+def _http_errors(evidence: Evidence) -> Reason | None:
+    if not THRESHOLDS["http_errors"].is_broken_by(evidence.other.n):
+        return None
+    total = evidence.ok.n + evidence.other.n
+    return _reason(
+        "http_errors", f"{evidence.other.n} of {total} answers had a status outside 200 to 399"
+    )
+
+
+def _transport_errors(evidence: Evidence) -> Reason | None:
+    errors = evidence.errors or {}
+    failed, answered = sum(errors.values()), evidence.answered_of_load
+    if not answered:
+        return None
+    share = failed / (answered + failed)
+    if not THRESHOLDS["transport_errors"].is_broken_by(share):
+        return None
+    found = f"{failed} requests, {quantity(share, 'share')}, got no answer, {_kinds(errors)}"
+    return _reason("transport_errors", found)
+
+
+def _kinds(errors: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} × {n}" for name, n in sorted(errors.items()))
+
+
+def _underdelivered(evidence: Evidence) -> Reason | None:
+    if not THRESHOLDS["underdelivered"].is_broken_by(evidence.delivered):
+        return None
+    return _reason(
+        "underdelivered",
+        f"only {evidence.delivered:.1%} of the offered {evidence.load.rate or 0:g}/s was answered "
+        "well, the server is saturated",
+    )
+
+
+def _check_failed(evidence: Evidence) -> Reason | None:
+    failed = [each for each in evidence.result.get("checks") or () if each.get("problem")]
+    if not failed:
+        return None
+    told = [f"{each['name']} {each['when']} the load: {each['problem']}" for each in failed]
+    return _reason("check_failed", "; ".join(told))
+
+
+def _link_stalled(evidence: Evidence) -> Reason | None:
+    """The hosts of a job ask each other once a second while a load runs."""
+    gap_s = evidence.result.get("peer_gap_s")
+    if gap_s is None or not THRESHOLDS["link_stalled"].is_broken_by(gap_s):
+        return None
+    return _reason("link_stalled", f"the link between the hosts stood still for {gap_s:.1f} s")
+
+
+def _limits_refused(evidence: Evidence) -> Reason | None:
+    """Limits that the definition gives and that did not hold on the host."""
+    refused = {
+        f"{process}: {limit}": why
+        for process, applied in (evidence.result.get("limits") or {}).items()
+        for limit, why in ((applied or {}).get("refused") or {}).items()
+    }
+    if not refused:
+        return None
+    decisive = any(name.rpartition(": ")[2] in DECISIVE_LIMITS for name in refused)
+    told = (f"{name.replace('_', ' ')}: {why}" for name, why in sorted(refused.items()))
+    found = "; ".join(told)
+    return _reason("quota_refused" if decisive else "limits_refused", found)
+
+
+CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (
+    _tool_crashed,
+    _hung,
+    _server_died,
+    _parse_mismatch,
+    _no_answers,
+    _empty_window,
+    _http_errors,
+    _transport_errors,
+    _underdelivered,
+    _check_failed,
+    _link_stalled,
+    _limits_refused,
+)

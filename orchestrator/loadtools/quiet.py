@@ -1,0 +1,252 @@
+"""Whether the hosts were quiet before and while the load ran; what is not known flags nothing."""
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from orchestrator.loadtools.evidence import Evidence
+from orchestrator.loadtools.model import Reason
+from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
+
+#: Samples that are needed to say how clock and temperature went.
+MIN_SAMPLES = 6
+MIN_CLOCKS = 3
+#: A server that used this much of a core in the second before had its clock asked for.
+_UNDER_LOAD = 0.5
+_SCANNERS = frozenset(
+    {
+        "MsMpEng.exe",
+        "cbdaemon",
+        "clamd",
+        "clamdscan",
+        "clamscan",
+        "esets_daemon",
+        "falcon-sensor",
+        "mdatp",
+        "savscand",
+        "sophosd",
+        "wdavdaemon",
+    }
+)
+Facts = Mapping[str, Any]
+
+
+def _of_hosts(code: str, hosts: Mapping[str, Facts], found: Mapping[str, str]) -> Reason | None:
+    """One reason for all hosts that have it; `found`: what was seen, by host."""
+    several = len(hosts) > 1
+    told = [f"{what} on host {host}" if several else what for host, what in found.items()]
+    return THRESHOLDS[code].reason("; ".join(told)) if told else None
+
+
+def _measured(
+    code: str, hosts: Mapping[str, Facts], key: str, says: Callable[[Any], str]
+) -> Reason | None:
+    """Those hosts whose fact `key` breaks the threshold of the same reason."""
+    rule = THRESHOLDS[code]
+    found = {
+        host: says(facts[key]) for host, facts in hosts.items() if rule.is_broken_by(facts.get(key))
+    }
+    return _of_hosts(code, hosts, found)
+
+
+def _share(value: float) -> str:
+    return quantity(value, "share")
+
+
+def _before(evidence: Evidence) -> Reason | None:
+    """One of three: they are three views of one moment."""
+    hosts = evidence.before
+    return (
+        _measured(
+            "busy_before",
+            hosts,
+            "busy_share",
+            lambda share: f"others used {_share(share)} of the machine before the start",
+        )
+        or _measured(
+            "pressure_before",
+            hosts,
+            "pressure",
+            lambda share: f"others waited for a CPU {_share(share)} of the time before the start",
+        )
+        or _load_before(hosts)
+    )
+
+
+def _load_before(hosts: Mapping[str, Facts]) -> Reason | None:
+    """Only where nothing better is known: it remembers the trial before."""
+    loads = {
+        host: {"load": facts["load1"] / facts["cpus"]}
+        for host, facts in hosts.items()
+        if facts.get("busy_share") is None and facts.get("load1") is not None and facts.get("cpus")
+    }
+    return _measured(
+        "load_before",
+        loads,
+        "load",
+        lambda load: f"the load was {load:.2f} a core before the start",
+    )
+
+
+def _foreign_process(evidence: Evidence) -> Reason | None:
+    rule, hosts = THRESHOLDS["foreign_process"], evidence.during
+    found = {
+        host: f"others used {quantity(facts['foreign_share'], 'cores')}{_names(facts)}"
+        for host, facts in hosts.items()
+        if rule.is_broken_by(facts.get("foreign_share"))
+    }
+    return _of_hosts("foreign_process", hosts, found)
+
+
+def _names(facts: Facts) -> str:
+    told = [f"{each['name']} {each['cpu_s']:.2f} s" for each in facts.get("foreign") or ()]
+    return f", most of all {', '.join(told)}" if told else ""
+
+
+def _cpu_pressure(evidence: Evidence) -> Reason | None:
+    others = THRESHOLDS["foreign_process"]
+    with_others = {
+        host: facts
+        for host, facts in evidence.during.items()
+        if others.is_broken_by(facts.get("foreign_share"))
+    }
+    return _measured(
+        "cpu_pressure",
+        with_others,
+        "pressure_share",
+        lambda share: f"something waited for a CPU {_share(share)} of the time",
+    )
+
+
+def _steal(evidence: Evidence) -> Reason | None:
+    return _measured(
+        "steal",
+        evidence.during,
+        "steal_share",
+        lambda share: f"the hypervisor took {_share(share)} of the CPUs' time",
+    )
+
+
+def _virus_scan(evidence: Evidence) -> Reason | None:
+    rule, hosts = THRESHOLDS["virus_scan"], evidence.during
+    found = {}
+    for host, facts in hosts.items():
+        seconds = facts.get("seconds")
+        for each in facts.get("foreign") or ():
+            cores = each["cpu_s"] / seconds if seconds else None
+            if each["name"] in _SCANNERS and cores and rule.is_broken_by(cores):
+                found[host] = f"{each['name']} used {quantity(cores, 'cores')}"
+    return _of_hosts("virus_scan", hosts, found)
+
+
+def _clock_drop(evidence: Evidence) -> Reason | None:
+    """Of the server's host: an idle CPU may clock itself down as it likes."""
+    rule, clocks = THRESHOLDS["clock_drop"], list(_clocks_under_load(evidence))
+    if len(clocks) < MIN_CLOCKS or not rule.is_broken_by(min(clocks) / max(clocks)):
+        return None
+    return rule.reason(
+        f"the clock went down to {min(clocks):.0f} MHz, {min(clocks) / max(clocks):.0%} of "
+        f"{max(clocks):.0f} MHz"
+    )
+
+
+def _clocks_under_load(evidence: Evidence) -> Iterator[float]:
+    for earlier, later in pairwise(evidence.samples):
+        clock, used = later.get("clock_mhz"), later.get("server_cpu_s")
+        if clock is None or used is None or earlier.get("server_cpu_s") is None:
+            continue
+        if used - earlier["server_cpu_s"] >= _UNDER_LOAD * (later["t"] - earlier["t"]):
+            yield clock
+
+
+def _heating(evidence: Evidence) -> Reason | None:
+    """The last third against the one before: the first seconds warm every host up."""
+    rule = THRESHOLDS["heating"]
+    read = (each.get("temperature_c") for each in evidence.samples)
+    known = [each for each in read if each is not None]
+    if len(known) < MIN_SAMPLES:
+        return None
+    size = len(known) // 3
+    first, last = (statistics.median(part) for part in (known[-2 * size : -size], known[-size:]))
+    if not rule.is_broken_by(last - first):
+        return None
+    return rule.reason(f"it was {last - first:.1f} °C hotter at the end, {last:.0f} °C")
+
+
+def _on_battery(evidence: Evidence) -> Reason | None:
+    found = {
+        host: "it ran on battery"
+        for looks in (evidence.before, evidence.during)
+        for host, facts in looks.items()
+        if facts.get("on_battery")
+    }
+    return _of_hosts("on_battery", {**evidence.before, **evidence.during}, found)
+
+
+def _ports_exhausted(evidence: Evidence) -> Reason | None:
+    hosts = evidence.during
+    found = {
+        host: "no port was free for a further connection"
+        for host, facts in hosts.items()
+        if facts.get("ports_exhausted")
+    }
+    return _of_hosts("ports_exhausted", hosts, found)
+
+
+def _clock_stepped(evidence: Evidence) -> Reason | None:
+    sizes = {
+        host: {"step": abs(facts["clock_step_s"])}
+        for host, facts in evidence.during.items()
+        if facts.get("clock_step_s") is not None
+    }
+    return _measured(
+        "clock_stepped", sizes, "step", lambda step: f"the clock was set by {quantity(step, 's')}"
+    )
+
+
+def _rebooted(evidence: Evidence) -> Reason | None:
+    before, during = evidence.before, evidence.during
+    found = {
+        host: "the number of the boot changed"
+        for host in before.keys() & during.keys()
+        if None not in (boots := (before[host].get("boot_id"), during[host].get("boot_id")))
+        and boots[0] != boots[1]
+    }
+    return _of_hosts("rebooted", during, found)
+
+
+def _counted(code: str, key: str, what: str) -> Callable[[Evidence], Reason | None]:
+    def check(evidence: Evidence) -> Reason | None:
+        return _measured(code, evidence.during, key, lambda count: f"{count} {what}")
+
+    return check
+
+
+def _retransmissions(evidence: Evidence) -> Reason | None:
+    return _measured(
+        "retransmissions",
+        evidence.during,
+        "retransmitted_share",
+        lambda share: f"{_share(share)} of the TCP segments were sent again",
+    )
+
+
+CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (
+    _before,
+    _foreign_process,
+    _cpu_pressure,
+    _steal,
+    _virus_scan,
+    _clock_drop,
+    _heating,
+    _counted("throttled_by_heat", "throttle_count", "times heat slowed the CPU down"),
+    _on_battery,
+    _counted("swapping", "swapped_pages", "pages went to or came from swap"),
+    _counted("foreign_quota", "quota_periods", "times a CPU quota from above was used up"),
+    _ports_exhausted,
+    _counted("listen_overflow", "listen_overflows", "connections found the listen queue full"),
+    _retransmissions,
+    _clock_stepped,
+    _rebooted,
+)

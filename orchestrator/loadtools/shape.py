@@ -1,0 +1,156 @@
+"""Whether the load was the one that was asked for, and whether the tool could measure it."""
+
+import statistics
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from orchestrator.loadtools.evidence import Evidence
+from orchestrator.loadtools.model import Reason
+from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
+
+#: Looks at the connections, and slices of the window, that are needed to say anything.
+MIN_LOOKS = 3
+MIN_SLICES = 6
+#: Before that connections are still being opened.
+_OPENED_S = 0.5
+#: The median of fewer answers than this says little of their second.
+_MIN_ANSWERS = 10
+
+
+def _protocol(evidence: Evidence) -> Reason | None:
+    asked = evidence.spec.protocol
+    # gRPC is HTTP/2 to whoever does not look inside.
+    good = {"grpc", "h2"} if asked == "grpc" else {asked}
+    others = [spoken for spoken in evidence.spoken if spoken not in good]
+    if not others:
+        return None
+    found = f"{', '.join(others)} was spoken instead of {asked}"
+    return THRESHOLDS["protocol"].reason(found)
+
+
+def _response_size(evidence: Evidence) -> Reason | None:
+    length = evidence.rows.get("length")
+    declared = evidence.spec.response_bytes
+    good = declared or _checked_sizes(evidence)
+    if not length or good is None:
+        return None
+    if good[0] <= length["min"] and length["max"] <= good[1]:
+        return None
+    found = f"the answers had {_span(length['min'], length['max'])} bytes instead of {_span(*good)}"
+    return THRESHOLDS["response_size" if declared else "response_changed"].reason(found)
+
+
+def _checked_sizes(evidence: Evidence) -> tuple[int, int] | None:
+    """What the load's own request was answered with, where all its answers should be the same.
+
+    Tools differ in whether they count bytes before or after a content coding is undone.
+    """
+    if evidence.spec.random_path is not None or evidence.spec.protocol == "grpc":
+        return None
+    mine = [each for each in evidence.result.get("checks") or () if each.get("name") == "load"]
+    plain = [each for each in mine if each.get("encoding") in (None, "identity")]
+    sizes = [each["length"] for each in plain if each.get("length") is not None]
+    return (min(sizes), max(sizes)) if sizes and len(plain) == len(mine) else None
+
+
+def _span(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _few_connections(evidence: Evidence) -> Reason | None:
+    """An open loop may need fewer than it was given, HTTP/3 has none that the kernel counts."""
+    spec, asked = evidence.spec, evidence.load.connections
+    counts = [
+        sample["connections"]
+        for sample in evidence.samples
+        if sample.get("connections") is not None and sample["t"] >= _OPENED_S
+    ]
+    is_counted = spec.keepalive and spec.protocol != "h3" and not spec.command
+    if evidence.load.model != "closed" or not is_counted or len(counts) < MIN_LOOKS:
+        return None
+    rule, most = THRESHOLDS["few_connections"], max(counts)
+    if not rule.is_broken_by(most / asked):
+        return None
+    return rule.reason(f"{most} of {asked} connections were open at a time, {most / asked:.0%}")
+
+
+def _tool_bound(evidence: Evidence) -> Reason | None:
+    rule, share = THRESHOLDS["tool_bound"], evidence.tool_share
+    if share is None or not rule.is_broken_by(share):
+        return None
+    return rule.reason(f"the load tool used {share:.0%} of its CPUs")
+
+
+def _shared_cpus(evidence: Evidence) -> Reason | None:
+    on, limits = evidence.result.get("on") or {}, evidence.result.get("limits") or {}
+    if on.get("server") is None or on.get("server") != on.get("tool"):
+        return None
+    if not limits.get("server") or not limits.get("tool"):
+        return None
+    server, tool = _cpus(limits["server"]), _cpus(limits["tool"])
+    if server and tool and server.isdisjoint(tool):
+        return None
+    which = f"CPUs {_numbers(server & tool)}" if server and tool else "any CPU"
+    return THRESHOLDS["shared_cpus"].reason(f"load tool and server both ran on {which}")
+
+
+def _cpus(applied: Mapping[str, Any]) -> frozenset[int]:
+    """Empty: on any."""
+    return frozenset(applied.get("cpus") or ())
+
+
+def _numbers(cpus: frozenset[int]) -> str:
+    return ", ".join(map(str, sorted(cpus)))
+
+
+def _littles_law(evidence: Evidence) -> Reason | None:
+    """Closed loops; connecting for each request is outside of what most tools call its latency."""
+    mean_s = evidence.ok.mean_s()
+    if evidence.load.model != "closed" or evidence.other.n or evidence.errors:
+        return None
+    if mean_s is None or evidence.rate is None or not evidence.spec.keepalive:
+        return None
+    rule = THRESHOLDS["littles_law"]
+    in_flight = evidence.rate * mean_s
+    expected = evidence.load.connections * evidence.load.streams
+    apart = abs(in_flight / expected - 1)
+    if not rule.is_broken_by(round(apart, 9)):
+        return None
+    return rule.reason(
+        f"rate × latency gives {in_flight:.1f} requests under way where {expected} could be, "
+        f"{apart:.0%} apart"
+    )
+
+
+def _unsteady(evidence: Evidence) -> Reason | None:
+    """The rate of a closed loop, the median latency of an open one, second by second."""
+    rule, is_closed = THRESHOLDS["unsteady"], evidence.load.model == "closed"
+    # The last one ends with the window, not with its second.
+    slices = list(evidence.rows.get("slices") or ())[:-1]
+    if is_closed:
+        values = [each["ok"] for each in slices if each.get("ok") is not None]
+    else:
+        values = [each["p50_us"] for each in slices if (each.get("ok") or 0) >= _MIN_ANSWERS]
+    if len(values) < MIN_SLICES or None in values:
+        return None
+    size = len(values) // 3
+    first, last = statistics.median(values[:size]), statistics.median(values[-size:])
+    apart = abs(last / first - 1) if first else None
+    if apart is None or not rule.is_broken_by(round(apart, 9)):
+        return None
+    what = "rate" if is_closed else "p50"
+    return rule.reason(
+        f"the {what} of the last third is {quantity(apart, 'share')} "
+        f"{'above' if last > first else 'below'} that of the first"
+    )
+
+
+CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (
+    _protocol,
+    _response_size,
+    _few_connections,
+    _tool_bound,
+    _shared_cpus,
+    _littles_law,
+    _unsteady,
+)

@@ -1,0 +1,287 @@
+"""When a trial is not to be believed: each check just inside and just outside of its threshold."""
+
+from typing import Any
+
+import pytest
+
+from agents.hostagent.counters import FACTS
+from orchestrator.loadtools.evidence import Evidence
+from orchestrator.loadtools.model import Distribution, Level, LoadFacts, LoadSpec
+from orchestrator.loadtools.thresholds import THRESHOLDS
+from orchestrator.loadtools.validity import judge
+
+NOTHING = Distribution()
+PINNED = {"server": {"cpus": [0]}, "tool": {"cpus": [1]}}
+
+
+def evidence(**changes: Any) -> Evidence:
+    """A calm closed load of ten connections: 1,000 answers of 10 ms in a second."""
+    spec = changes.pop("spec", LoadSpec(path="/", connections=10, duration_s=1.0))
+    load = LoadFacts(
+        model=spec.model,
+        connections=spec.connections,
+        streams=spec.streams,
+        tool_cpus=1,
+        rate=spec.rate,
+        duration_s=spec.duration_s,
+        requests=spec.requests,
+        warmup_s=0.0,
+    )
+    calm: dict[str, Any] = {
+        "ok": Distribution(value_us=(10_000,), count=(1000,)),
+        "other": NOTHING,
+        "answered_of_load": 1000,
+        "errors": {},
+        "truncated": 0,
+        "delivered": None,
+        "rate": 1000.0,
+        "tool_share": 0.5,
+        "rows_match": True,
+        "spoken": ("h1",),
+        "rows": {},
+    }
+    result = {"rc": 0, "signal": None, "hung": False, "on": {"server": "a", "tool": "a"}}
+    result |= {"limits": PINNED, **changes.pop("result", {})}
+    return Evidence(spec=spec, load=load, result=result, **{**calm, **changes})
+
+
+def codes(found: Evidence) -> list[str]:
+    return [reason.code for reason in judge(found).reasons]
+
+
+def spec(**changes: Any) -> LoadSpec:
+    return LoadSpec(**{"path": "/", "connections": 10, "duration_s": 1.0, **changes})
+
+
+def host(**facts: Any) -> dict[str, Any]:
+    """A host while the load ran."""
+    return {"result": {"ambient": {"a": facts}}}
+
+
+def before(**facts: Any) -> dict[str, Any]:
+    return {"result": {"hosts": {"a": facts}}}
+
+
+def samples(key: str, values: list[Any], **others: Any) -> dict[str, Any]:
+    """One a second from 0 on, the server busy all the time."""
+    rows = [{"t": float(t), "server_cpu_s": float(t), key: each} for t, each in enumerate(values)]
+    return {"result": {"samples": [{**row, **others} for row in rows]}}
+
+
+def slices(values: list[Any], key: str = "ok", ok: int = 100) -> dict[str, Any]:
+    rows = [{"t": t, "ok": ok, key: value} for t, value in enumerate(values)]
+    return {"rows": {"slices": rows}}
+
+
+def errors(n: int, **changes: Any) -> dict[str, Any]:
+    return {"errors": {"timeout": n}, "answered_of_load": 10_000 - n, **changes}
+
+
+def opened(most: int | None, **changes: Any) -> dict[str, Any]:
+    return {"spec": spec(connections=100, **changes), "rate": 10_000.0, **samples(
+        "connections", [0, most, most, most]
+    )}  # fmt: skip
+
+
+OPEN = {"model": "open", "rate": 1000.0}
+SHARED = {"server": {"cpus": [0, 1]}, "tool": {"cpus": [1, 2]}}
+FREE = {"server": {"cpus": None}, "tool": {"cpus": None}}
+REFUSED = {"tool": {"cpus": [1], "refused": {"cpu_quota": "no control group"}}}
+
+#: (code, what breaks it, what just does not)
+CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("tool_crashed", {"result": {"rc": 1}}, {"result": {"rc": 0}}),
+    ("tool_crashed", {"result": {"rc": None, "signal": 9}}, {"result": {"rc": 0}}),
+    ("hung", {"result": {"hung": True, "rc": 1}}, {"result": {"hung": False}}),
+    ("server_died", {"result": {"server_exit": 0}}, {"result": {"server_exit": None}}),
+    ("parse_mismatch", {"rows_match": False}, {"rows_match": True}),
+    ("no_answers", {"answered_of_load": 0, "errors": {"broken": 3}}, {"answered_of_load": 1}),
+    (
+        "target_unreachable",
+        {"answered_of_load": 0, "errors": {"refused": 3}},
+        {"answered_of_load": 1000, "errors": {"refused": 1}},
+    ),
+    ("all_truncated", {"answered_of_load": 0, "truncated": 3}, {"truncated": 3}),
+    ("empty_window", {"ok": NOTHING}, {"ok": Distribution(value_us=(10_000,), count=(1000,))}),
+    ("http_errors", {"other": Distribution(value_us=(1,), count=(1,))}, {"other": NOTHING}),
+    ("transport_errors", errors(11), errors(10)),
+    (
+        "underdelivered",
+        {"spec": spec(**OPEN), "delivered": 0.989},
+        {"spec": spec(**OPEN), "delivered": 0.99},
+    ),
+    (
+        "check_failed",
+        {"result": {"checks": [{"name": "b", "when": "after", "problem": "status 500"}]}},
+        {"result": {"checks": [{"name": "b", "when": "after", "problem": None}]}},
+    ),
+    ("link_stalled", {"result": {"peer_gap_s": 3.1}}, {"result": {"peer_gap_s": 3.0}}),
+    ("quota_refused", {"result": {"limits": {**PINNED, **REFUSED}}}, {}),
+    (
+        "limits_refused",
+        {"result": {"limits": {**PINNED, "x": {"refused": {"open_files": "no"}}}}},
+        {"result": {"limits": {**PINNED, "x": {"refused": {}}}}},
+    ),
+    ("protocol", {"spec": spec(protocol="h2"), "spoken": ("h2", "h1")}, {"spoken": ()}),
+    ("protocol", {"spoken": ("h2",)}, {"spec": spec(protocol="grpc"), "spoken": ("h2", "grpc")}),
+    (
+        "response_size",
+        {"spec": spec(response_bytes=(10, 20)), "rows": {"length": {"min": 10, "max": 21}}},
+        {"spec": spec(response_bytes=(10, 20)), "rows": {"length": {"min": 10, "max": 20}}},
+    ),
+    (
+        "response_changed",
+        {
+            "rows": {"length": {"min": 12, "max": 13}},
+            "result": {"checks": [{"name": "load", "when": "before", "length": 13}]},
+        },
+        {
+            "rows": {"length": {"min": 12, "max": 13}},
+            "result": {
+                "checks": [
+                    {"name": "load", "when": "before", "length": 13},
+                    {"name": "load", "when": "after", "length": 12},
+                ]
+            },
+        },
+    ),
+    ("few_connections", opened(94), opened(95)),
+    ("few_connections", opened(50), opened(50, keepalive=False)),
+    ("few_connections", opened(50), opened(None)),
+    ("tool_bound", {"tool_share": 0.851}, {"tool_share": 0.85}),
+    ("shared_cpus", {"result": {"limits": SHARED}}, {"result": {"limits": PINNED}}),
+    (
+        "shared_cpus",
+        {"result": {"limits": FREE}},
+        {"result": {"limits": FREE, "on": {"server": "b", "tool": "a"}}},
+    ),
+    ("littles_law", {"rate": 1101.0}, {"rate": 1100.0}),
+    (
+        "littles_law",
+        {"spec": spec(streams=2)},
+        {"spec": spec(streams=2), "rate": 2000.0},
+    ),
+    ("littles_law", {"rate": 500.0}, {"spec": spec(keepalive=False), "rate": 500.0}),
+    ("unsteady", slices([100, 100, 1, 1, 111, 111, 1]), slices([100, 100, 1, 1, 110, 110, 1])),
+    (
+        "unsteady",
+        {"spec": spec(**OPEN), **slices([100, 100, 1, 1, 89, 89, 1], "p50_us")},
+        {"spec": spec(**OPEN), **slices([100, 100, 1, 1, 90, 90, 1], "p50_us")},
+    ),
+    ("busy_before", before(busy_share=0.11, pressure=0.5), before(busy_share=0.1)),
+    ("pressure_before", before(pressure=0.11), before(pressure=0.1)),
+    ("load_before", before(load1=2.1, cpus=4), before(load1=2.0, cpus=4)),
+    ("load_before", before(load1=9, cpus=4), before(load1=9, cpus=4, busy_share=0.0)),
+    ("foreign_process", host(foreign_share=0.051), host(foreign_share=0.05, pressure_share=0.9)),
+    ("steal", host(steal_share=0.0101), host(steal_share=0.01)),
+    (
+        "virus_scan",
+        host(seconds=10.0, foreign=[{"name": "clamd", "cpu_s": 0.11}]),
+        host(seconds=10.0, foreign=[{"name": "clamd", "cpu_s": 0.1}]),
+    ),
+    (
+        "clock_drop",
+        samples("clock_mhz", [800, 4000, 3590, 4000]),
+        samples("clock_mhz", [800, 4000, 3600, 4000]),
+    ),
+    (
+        "clock_drop",
+        samples("clock_mhz", [800, 4000, 800, 4000]),
+        samples("clock_mhz", [800, 4000, 800, 4000], server_cpu_s=1.0),
+    ),
+    (
+        "heating",
+        samples("temperature_c", [30, 40, 60, 60, 65.1, 65.1]),
+        samples("temperature_c", [30, 40, 60, 60, 65, 65]),
+    ),
+    ("throttled_by_heat", host(throttle_count=1), host(throttle_count=0)),
+    ("on_battery", host(on_battery=True), host(on_battery=False)),
+    ("on_battery", before(on_battery=True), before(on_battery=None)),
+    ("swapping", host(swapped_pages=1), host(swapped_pages=0)),
+    ("foreign_quota", host(quota_periods=1), host(quota_periods=0)),
+    ("ports_exhausted", host(ports_exhausted=True), host(ports_exhausted=False)),
+    ("listen_overflow", host(listen_overflows=1), host(listen_overflows=0)),
+    ("retransmissions", host(retransmitted_share=0.0011), host(retransmitted_share=0.001)),
+    ("clock_stepped", host(clock_step_s=-0.0011), host(clock_step_s=0.001)),
+    (
+        "rebooted",
+        {"result": {"hosts": {"a": {"boot_id": "1"}}, "ambient": {"a": {"boot_id": "2"}}}},
+        {"result": {"hosts": {"a": {"boot_id": "1"}}, "ambient": {"a": {"boot_id": "1"}}}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("code", "over", "under"), CASES, ids=lambda each: str(each)[:40])
+def test_it_judges_by_the_threshold(code: str, over: dict[str, Any], under: dict[str, Any]) -> None:
+    verdict = judge(evidence(**over))
+    assert verdict.codes == (code,)
+    assert verdict.level == THRESHOLDS[code].level
+    assert codes(evidence(**under)) == []
+
+
+def test_every_reason_has_its_case() -> None:
+    tried = {code for code, _, _ in CASES} | {"cpu_pressure", "several_flags"}
+    assert tried == set(THRESHOLDS)
+
+
+def test_two_soft_reasons_make_a_trial_invalid() -> None:
+    one = judge(evidence(**host(steal_share=0.02)))
+    assert (one.codes, one.level) == (("steal",), Level.SUSPECT)
+    two = judge(evidence(**host(steal_share=0.02, retransmitted_share=0.01)))
+    assert two.codes == ("steal", "retransmissions", "several_flags")
+    assert two.level == Level.INVALID
+    assert "steal, retransmissions" in two.reasons[-1].message
+
+
+def test_waiting_for_a_cpu_counts_only_where_others_worked() -> None:
+    alone = host(foreign_share=0.01, pressure_share=0.9)
+    assert codes(evidence(**alone)) == []
+    among_others = host(foreign_share=0.2, pressure_share=0.11)
+    assert codes(evidence(**among_others)) == ["foreign_process", "cpu_pressure", "several_flags"]
+    with_room = host(foreign_share=0.2, pressure_share=0.1)
+    assert codes(evidence(**with_room)) == ["foreign_process"]
+
+
+UNKNOWN = dict.fromkeys((*FACTS, "cpus", "seconds"))
+
+
+def test_what_is_unknown_is_no_reason() -> None:
+    asked = {"on": {}, "limits": {}, "peer_gap_s": None, "checks": [], "samples": []}
+    result = {**asked, "hosts": {"a": UNKNOWN}, "ambient": {"a": UNKNOWN}}
+    rows = {"length": None, "slices": []}
+    unknown = {"tool_share": None, "delivered": None, "rate": None, "spoken": (), "errors": None}
+    assert codes(evidence(result=result, rows=rows, **unknown)) == []
+    assert codes(evidence(**samples("clock_mhz", [None] * 9, temperature_c=None))) == []
+
+
+def test_it_names_the_host_where_there_are_several() -> None:
+    busy = {"foreign_share": 0.2, "foreign": [{"name": "cron", "cpu_s": 1.5}]}
+    found = judge(evidence(result={"ambient": {"a": {"foreign_share": 0.0}, "b": busy}}))
+    (reason,) = found.reasons
+    assert "20 % of a core" in reason.message
+    assert "cron 1.50 s" in reason.message
+    assert "on host b" in reason.message
+
+
+def test_what_the_page_says_differs_between_random_paths() -> None:
+    result = {"checks": [{"name": "load", "when": "before", "length": 13}]}
+    rows = {"length": {"min": 1, "max": 99}}
+    changing = spec(path="", random_path="/[a-z]{3}")
+    assert codes(evidence(spec=changing, rows=rows, result=result)) == []
+
+
+def test_a_checked_size_means_nothing_where_it_was_encoded() -> None:
+    check = {"name": "load", "when": "before", "length": 13, "encoding": "gzip"}
+    rows = {"length": {"min": 99, "max": 99}}
+    assert codes(evidence(rows=rows, result={"checks": [check]})) == []
+
+
+@pytest.mark.parametrize(("code", "over", "under"), CASES, ids=lambda each: str(each)[:40])
+def test_each_message_has_the_threshold_and_what_to_do(
+    code: str, over: dict[str, Any], under: dict[str, Any]
+) -> None:
+    (reason,) = judge(evidence(**over)).reasons
+    rule = THRESHOLDS[code]
+    assert reason.message.endswith(rule.advice)
+    assert rule.text in reason.message
+    assert "_" not in reason.message.removesuffix(rule.advice)
