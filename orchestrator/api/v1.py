@@ -5,6 +5,7 @@ from orchestrator.api.docs import DocsPage
 from orchestrator.api.errors import add_handlers
 from orchestrator.api.routers import (
     builds,
+    calibrations,
     catalogue,
     comparisons,
     histories,
@@ -30,5 +31,5 @@ api = DescribedAPI(
     docs=DocsPage(),
 )
 add_handlers(api)
-for part in (runs, builds, comparisons, histories, catalogue, hosts, trials, unknown):
+for part in (runs, builds, comparisons, histories, catalogue, hosts, calibrations, trials, unknown):
     api.add_router("", part.router)

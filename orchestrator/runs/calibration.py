@@ -11,7 +11,8 @@ from django.db.models import QuerySet
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.benchmarks import selectors as benchmarks
-from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.benchmarks.services import commit_of_ref
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.fleet import selectors as fleet
 from orchestrator.fleet.models import Host
@@ -62,7 +63,7 @@ def start_calibration(*, member: Member, host_id: UUID, new: NewCalibration) -> 
         request=RunRequest(
             benchmark=benchmark.slug,
             project=benchmark.project.slug,
-            baseline=new.commit.strip() or _commit(benchmark, golden),
+            baseline=_commit(benchmark, new, golden).sha,
             contenders=(),
             hosts=(host.name,),
             rounds=2 * new.pairs,
@@ -95,7 +96,11 @@ def _benchmark(member: Member, new: NewCalibration, golden: GoldenCheck | None) 
     return golden.benchmark
 
 
-def _commit(benchmark: Benchmark, golden: GoldenCheck | None) -> str:
-    if golden is not None and golden.benchmark == benchmark:
-        return golden.commit.sha
-    return benchmark.project.default_branch
+def _commit(benchmark: Benchmark, new: NewCalibration, golden: GoldenCheck | None) -> Commit:
+    if not new.commit and golden is not None and golden.benchmark == benchmark:
+        return golden.commit
+    ref = new.commit or benchmark.project.default_branch
+    try:
+        return commit_of_ref(project=benchmark.project, ref=ref)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(str(error), field="commit") from error

@@ -1,0 +1,54 @@
+"""Calibrating a host, and what its calibrations say."""
+
+from http import HTTPStatus
+from uuid import UUID
+
+from django.http import HttpResponse
+from ninja import Router
+from ninja.responses import Status
+
+from orchestrator.api.auth import CallerRequest
+from orchestrator.api.schemas.calibrations import CalibrationIn, CalibrationOut, calibration_out
+from orchestrator.api.schemas.runs import RunOut, run_out
+from orchestrator.dispatch.waking import wake_engine
+from orchestrator.fleet.selectors import host_for
+from orchestrator.results.sensitivity import calibrations_of, present_epoch
+from orchestrator.runs import selectors
+from orchestrator.runs.calibration import start_calibration
+
+router = Router(tags=["hosts"])
+
+#: Nobody plans by older ones.
+MAX_LISTED = 100
+
+
+@router.post(
+    "/hosts/{uuid:host_id}/calibrations", response={201: RunOut}, summary="Calibrate a host"
+)
+def calibrate_host(
+    request: CallerRequest,
+    response: HttpResponse,
+    host_id: UUID,
+    payload: CalibrationIn | None = None,
+) -> Status[RunOut]:
+    """Starts a run of one commit against itself. Soon after it has ended, the list of the host's
+    calibrations has what it says."""
+    member = request.auth.member
+    wanted = payload or CalibrationIn()
+    run = start_calibration(member=member, host_id=host_id, new=wanted.calibration())
+    wake_engine()
+    answer = run_out(selectors.progress_of(selectors.run_for(member, run.pk)))
+    response["Location"] = answer.url
+    return Status(HTTPStatus.CREATED, answer)
+
+
+@router.get(
+    "/hosts/{uuid:host_id}/calibrations",
+    response=list[CalibrationOut],
+    summary="List a host's calibrations, newest first",
+)
+def list_calibrations(request: CallerRequest, host_id: UUID) -> list[CalibrationOut]:
+    """The newest 100; those from before the host changed are not `present`."""
+    host = host_for(request.auth.member, host_id)
+    epoch = present_epoch(host)
+    return [calibration_out(each, epoch) for each in calibrations_of(host)[:MAX_LISTED]]

@@ -1,0 +1,115 @@
+"""Calibrations: what a host measured against itself, and which changes it can see by that."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from ninja import Schema
+from pydantic import Field
+
+from orchestrator.api.schemas.common import CommitOut, Text, commit_out
+from orchestrator.results.models import Calibration
+from orchestrator.results.sensitivity import Sight, sights_of
+from orchestrator.runs.calibration import (
+    DEFAULT_PAIRS,
+    MAX_PAIRS,
+    MIN_PAIRS,
+    NewCalibration,
+)
+
+
+class CalibrationIn(Schema, extra="forbid"):
+    """What is left out is that of the host's golden job; without one a benchmark is needed, and the
+    commit is the newest one of the project's default branch."""
+
+    benchmark: Text | None = None
+    project: Text | None = Field(
+        None, description="Needed only where two projects have a benchmark of this name."
+    )
+    commit: Text | None = Field(None, description="Branch, tag or hash.")
+    pairs: Annotated[int, Field(ge=MIN_PAIRS, le=MAX_PAIRS)] = Field(
+        DEFAULT_PAIRS, description="Pairs of rounds of the same commit."
+    )
+
+    def calibration(self) -> NewCalibration:
+        return NewCalibration(
+            benchmark=self.benchmark or "",
+            project=self.project,
+            commit=self.commit or "",
+            pairs=self.pairs,
+        )
+
+
+class SmallestChangeOut(Schema):
+    """The change, as a share, that so many rounds find four times in five."""
+
+    rounds: int
+    change: float
+
+
+class NoiseOut(Schema):
+    """Noise of one metric of a case: the standard deviation `sigma` of ln(second / first) over the
+    pairs, with its 95 % interval, and their `mean`, with its own; where 0 is not in that one, the
+    metric `drifts`. `rounds_for_5_percent` is null where 200 do not suffice."""
+
+    case: str
+    label: str
+    metric: str
+    pairs: int
+    sigma: float
+    low: float
+    high: float
+    mean: float
+    mean_low: float
+    mean_high: float
+    drifts: bool
+    smallest_changes: list[SmallestChangeOut]
+    rounds_for_5_percent: int | None
+
+
+class CalibrationOut(Schema):
+    """`present`: the host has not changed since. Where `noise` is empty, `message` says why."""
+
+    run: UUID
+    benchmark: str
+    project: str
+    commit: CommitOut
+    at: datetime
+    present: bool
+    message: str
+    noise: list[NoiseOut]
+
+
+def calibration_out(calibration: Calibration, epoch: int) -> CalibrationOut:
+    """`epoch` is the present one of the host."""
+    return CalibrationOut(
+        run=calibration.run_id,
+        benchmark=calibration.benchmark.slug,
+        project=calibration.benchmark.project.slug,
+        commit=commit_out(calibration.commit),
+        at=calibration.at,
+        present=calibration.epoch == epoch,
+        message=calibration.message,
+        noise=[_noise_out(sight) for sight in sights_of(calibration)],
+    )
+
+
+def _noise_out(sight: Sight) -> NoiseOut:
+    noise = sight.noise
+    return NoiseOut(
+        case=sight.case,
+        label=sight.label,
+        metric=sight.metric.key,
+        pairs=noise.pairs,
+        sigma=noise.sigma,
+        low=noise.low,
+        high=noise.high,
+        mean=noise.mean,
+        mean_low=noise.mean_low,
+        mean_high=noise.mean_high,
+        drifts=noise.drifts,
+        smallest_changes=[
+            SmallestChangeOut(rounds=blocks, change=change) for blocks, change in sight.smallest
+        ],
+        rounds_for_5_percent=sight.needed,
+    )

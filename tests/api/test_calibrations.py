@@ -1,0 +1,98 @@
+"""Calibrating hosts over the API."""
+
+from typing import Any
+
+import pytest
+
+from orchestrator.fleet.models import Host, HostChange, HostSnapshot
+from orchestrator.results.calibration import tick
+from orchestrator.runs.golden import NewGolden, set_golden
+from orchestrator.runs.models import Run
+from orchestrator.stats.power import blocks_needed, smallest_change
+from tests.api.conftest import ApiClient, Lab
+from tests.support.factories import finish_run
+
+
+@pytest.fixture
+def address(lab: Lab) -> str:
+    return f"hosts/{Host.objects.get(name='here').pk}/calibrations"
+
+
+def test_it_starts_a_run_and_lists_what_it_says(lab: Lab, alice: ApiClient, address: str) -> None:
+    asked = {"benchmark": "hello", "commit": lab.shas[0], "pairs": 6}
+    answer = alice.post(address, asked)
+    shown = answer.json()
+    assert (answer.status_code, answer["Location"]) == (201, shown["url"])
+    assert (shown["rounds"], shown["baseline"]["commit"]) == (12, lab.shas[0])
+    assert shown["contenders"] == []
+    assert alice.get(address).json() == []
+
+    finish_run(Run.objects.get(pk=shown["id"]), [1000], wobble=0.02)
+    tick()
+    (calibration,) = alice.get(address).json()
+    assert (calibration["run"], calibration["benchmark"]) == (shown["id"], "hello")
+    assert (calibration["present"], calibration["message"]) == (True, "")
+    rate = calibration["noise"][0]
+    sigma = rate["sigma"]
+    assert (rate["metric"], rate["pairs"], rate["label"]) == ("requests.rate", 6, "connections 4")
+    assert 0 < rate["low"] < sigma < rate["high"]
+    assert rate["smallest_changes"] == [
+        {"rounds": rounds, "change": smallest_change(sigma, rounds)} for rounds in (5, 7, 10, 20)
+    ]
+    assert rate["rounds_for_5_percent"] == blocks_needed(sigma, 0.05)
+
+
+def test_without_a_body_it_measures_what_the_golden_job_does(
+    lab: Lab, alice: ApiClient, address: str
+) -> None:
+    refused = alice.post(address)
+    assert (refused.status_code, refused.json()["field"]) == (422, "benchmark")
+    new = NewGolden(benchmark="hello", commit=lab.shas[1], every_hours=1)
+    set_golden(member=lab.personas.alice, host_id=Host.objects.get().pk, new=new)
+    shown = alice.post(address).json()
+    assert (shown["rounds"], shown["baseline"]["commit"]) == (20, lab.shas[1])
+
+
+def test_it_says_which_are_of_another_epoch(lab: Lab, alice: ApiClient, address: str) -> None:
+    run = alice.post(address, {"benchmark": "hello", "pairs": 5}).json()["id"]
+    finish_run(Run.objects.get(pk=run), [1000])
+    tick()
+    host = Host.objects.get()
+    snapshot = HostSnapshot.objects.create(host=host, facts={}, fingerprint="new")
+    HostChange.objects.create(host=host, snapshot=snapshot, changed={}, at=snapshot.taken_at)
+    assert alice.get(address).json()[0]["present"] is False
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "field"),
+    [
+        ({"pairs": 4}, 422, "pairs"),
+        ({"pairs": 51}, 422, "pairs"),
+        ({"commit": "none"}, 422, "commit"),
+        ({"benchmark": "none"}, 404, None),
+        ({"rounds": 9}, 422, "rounds"),
+    ],
+)
+def test_it_refuses_what_cannot_be(
+    alice: ApiClient, address: str, change: dict[str, Any], status: int, field: str | None
+) -> None:
+    answer = alice.post(address, {"benchmark": "hello", **change})
+    assert (answer.status_code, answer.json().get("field")) == (status, field)
+    assert not Run.objects.exists()
+
+
+def test_a_second_one_waits_for_the_first(alice: ApiClient, address: str) -> None:
+    assert alice.post(address, {"benchmark": "hello"}).status_code == 201
+    again = alice.post(address, {"benchmark": "hello"})
+    assert again.status_code == 409
+    assert "wait for it, or cancel that run" in again.json()["detail"]
+
+
+def test_viewers_and_strangers(
+    lab: Lab, alice: ApiClient, bob: ApiClient, mallory: ApiClient, address: str
+) -> None:
+    assert bob.get(address).json() == []
+    assert bob.post(address, {"benchmark": "hello"}).status_code == 403
+    assert mallory.get(address).status_code == 404
+    assert mallory.post(address, {"benchmark": "hello"}).status_code == 404
+    assert not Run.objects.exists()
