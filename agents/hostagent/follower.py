@@ -6,7 +6,7 @@ Each call is answered at once, `{"answer": …}` or `{"error": {code, message, o
     start {trial, part, words}    {port, argv, limits}
     look {part}                   {exit_code, output}
     stop {part}                   {log, limits}: ended with its whole tree; the end of its log
-    begin {} · end {}             {} · {usage, samples, load_before, ambient}: the host in between
+    begin {trial} · end {}        {} · {usage, samples, load_before, ambient}: the host in between
     clear {}                      {}: the trial is over, whatever is left of it is killed
     ping {}                       {}
     bye {}                        {}: the round is done
@@ -129,8 +129,8 @@ class Follower:
         stopped.stop()
         return {"log": tail_text(stopped.log, LOG_BYTES), "limits": stopped.applied}
 
-    def _call_begin(self) -> dict[str, Any]:
-        self._sampling = self._here.sampling(list(self._parts.values()))
+    def _call_begin(self, trial: str) -> dict[str, Any]:
+        self._sampling = self._here.sampling(trial, list(self._parts.values()))
         self._began = time.monotonic()
         return {}
 

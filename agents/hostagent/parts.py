@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, Union
 
+from . import ambient
 from .errors import AgentError, BuildFailed, TrialFailed
 from .files import tail_bytes, tail_text, write_bytes
 from .paths import StepDir, tree_dir
@@ -88,15 +89,21 @@ class Here:
         folder.mkdir(parents=True)
         for name, text in trial.files.items():
             write_bytes(folder / name, text.encode())
-        return {}
+        return ambient.before()
 
-    def sampling(self, parts: Sequence[Part]) -> Sampling:
+    def sampling(self, trial_id: str, parts: Sequence[Part]) -> Sampling:
         """Begin to look at this host; `parts`: those of the trial that run on it."""
+        trial = self._trial(trial_id)
         server = next((part for part in parts if part.name == SERVER), None)
-        services = [part.child for part in parts if part.name != SERVER]
-        if server is None:
-            return Sampling(Cast(services=services))
-        return Sampling(Cast(server.child, server.port, services))
+        return Sampling(
+            Cast(
+                server=server.child if server else None,
+                port=server.port if server else None,
+                services=[part.child for part in parts if part is not server],
+                tool=self._plan.is_lead,
+                cpus=trial.cpus_on(self._plan.me, with_tool=self._plan.is_lead),
+            )
+        )
 
     def _trial(self, trial_id: str) -> Trial:
         trial = self._plan.trial(trial_id)

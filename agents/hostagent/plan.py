@@ -162,6 +162,17 @@ class Trial(NamedTuple):
         """How many of the loads are measured."""
         return sum(load.kind == "measure" for load in self.loads)
 
+    def cpus_on(self, label: str, *, with_tool: bool) -> Optional[frozenset[int]]:
+        """All CPUs that what runs there is held to; None where a part of it is held to none."""
+        programs: tuple[Union[Server, Service], ...] = (self.server, *self.services)
+        limits = [program.limits for program in programs if program.on == label]
+        if with_tool:
+            limits.append(self.tool.limits)
+        held = [limit.cpus for limit in limits if limit.cpus is not None]
+        if not held or len(held) < len(limits):
+            return None
+        return frozenset(cpu for cpus in held for cpu in cpus)
+
     def program(self, part: str) -> Optional[Union[Server, Service]]:
         """What `part` is one process of; None where the trial has no such part."""
         if part == SERVER:

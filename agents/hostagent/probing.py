@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from importlib import import_module
 from typing import Any, NamedTuple, Optional
 
+from .capacity import Search as Rates
 from .errors import UnderLoad
 from .objective import Probe, Verdict, judge
 from .passes import Loaded, Record, run_pass
 from .plan import Search
 from .readers import errors_of
-from .reports import reduce
+from .reports import measured, reduce
 from .resting import rest
 from .run import Run
 
@@ -33,9 +33,7 @@ def search(run: Run, wanted: Search, record: Record) -> dict[str, Any]:
 
     TrialFailed where a probe fails for another reason than its load.
     """
-    rates = import_module(".capacity", __package__).Search(
-        wanted.low, wanted.high, wanted.max_probes, wanted.confirmations
-    )
+    rates = Rates(wanted.low, wanted.high, wanted.max_probes, wanted.confirmations)
     probes: list[Probed] = []
     while (rate := rates.next_rate()) is not None:
         probe = _probe(run._replace(rate=rate), wanted, record, rate)
@@ -50,6 +48,7 @@ def _probe(run: Run, wanted: Search, record: Record, rate: float) -> Probed:
     try:
         run_pass(run, record)
     except UnderLoad as failed:
+        measured(run.folder, number).remove()
         return Probed(None, rate, Verdict(False, failed.message))
     return Probed(number, rate, _judged(run, wanted, record.loads[number], rate))
 

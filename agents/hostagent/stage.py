@@ -75,11 +75,11 @@ class Stage:
         for peer in self._peers.values():
             peer.forget_gap()
         hosts: dict[str, AnySampling] = {
-            label: There(self.step, peer, self.beat).sampling()
+            label: There(self.step, peer, self.beat).sampling(trial.id)
             for label, peer in self._peers.items()
         }
         here = [part for part in parts if isinstance(part, Part)]
-        hosts[self.plan.me] = self._here.sampling(here)
+        hosts[self.plan.me] = self._here.sampling(trial.id, here)
         return Everywhere(hosts, trial, self.plan.me)
 
     def _place(self, label: str) -> Union[Here, There]:

@@ -50,11 +50,11 @@ class RemotePart:
 class RemoteSampling:
     """That host while a load runs, and the load tool here."""
 
-    def __init__(self, peer: Peer, beat: Beat) -> None:
+    def __init__(self, peer: Peer, beat: Beat, trial_id: str) -> None:
         self._peer = peer
         self._beat = beat
         self._tool = ToolWatch()
-        peer.call("begin", beat)
+        peer.call("begin", beat, trial=trial_id)
 
     def __call__(self, tool: Optional[Child], seconds: float) -> None:
         if tool is not None and seconds >= len(self._tool.taken) * PERIOD_S:
@@ -94,5 +94,5 @@ class There:
     def prepare(self, trial_id: str) -> dict[str, Any]:
         return self._peer.call("before", self._beat, trial=trial_id)
 
-    def sampling(self) -> RemoteSampling:
-        return RemoteSampling(self._peer, self._beat)
+    def sampling(self, trial_id: str) -> RemoteSampling:
+        return RemoteSampling(self._peer, self._beat, trial_id)

@@ -1,0 +1,61 @@
+"""Whether a probe meets the objective of a search."""
+
+from typing import Any
+
+import pytest
+
+from agents.hostagent.objective import Probe, judge
+from agents.hostagent.plan import Objective
+from agents.hostagent.tally import Tally
+
+
+def rows(*latencies_us: int, bad: int = 0) -> dict[str, Any]:
+    tally = Tally(0.0)
+    for us in latencies_us:
+        tally.add(0.0, us / 1e6, us, True, 200, 1)
+    if bad:
+        tally.add(0.0, 0.1, 1, False, 500, 1, count=bad)
+    return tally.rows_json()
+
+
+#: Nine of ten in 1 ms, one in 100 ms.
+MOST_FAST = (1000,) * 9 + (100_000,)
+CASES = {
+    "median": (rows(*MOST_FAST), ("latency.p50", "<", 0.01), True),
+    "p90": (rows(*MOST_FAST), ("latency.p90", "<=", 0.001), True),
+    "p99": (rows(*MOST_FAST), ("latency.p99", "<", 0.1), False),
+    "max": (rows(*MOST_FAST), ("latency.max", "<=", 0.1), True),
+    "mean": (rows(*MOST_FAST), ("latency.mean", "<", 0.011), True),
+    "nothing": (rows(), ("latency.p50", "<", 10.0), False),
+    "nothing but failures": (rows(bad=5), ("success", ">", 0.0), False),
+    "success": (rows(*MOST_FAST, bad=10), ("success", ">=", 0.5), True),
+    "few succeed": (rows(*MOST_FAST, bad=11), ("success", ">=", 0.5), False),
+    "delivered": (rows(*MOST_FAST), ("delivered", ">=", 0.5), True),
+    "few delivered": (rows(*MOST_FAST), ("delivered", ">", 0.5), False),
+}
+
+
+@pytest.mark.parametrize(("reduced", "term", "holds"), CASES.values(), ids=CASES)
+def test_it_judges_a_probe_of_twenty_requests(
+    reduced: dict[str, Any], term: tuple[str, str, float], holds: bool
+) -> None:
+    verdict = judge([Objective(*term)], Probe(reduced, None, due=20))
+    assert verdict.passed is holds
+    assert term[0] in verdict.why
+
+
+def test_it_counts_those_that_were_not_answered_among_the_failed() -> None:
+    term = Objective("success", ">=", 0.9)
+    assert judge([term], Probe(rows(*MOST_FAST), 0, due=10)).passed
+    assert not judge([term], Probe(rows(*MOST_FAST), 2, due=10)).passed
+
+
+def test_it_says_which_of_several_was_missed() -> None:
+    terms = [Objective("latency.p50", "<", 0.5), Objective("latency.p99", "<", 0.05)]
+    verdict = judge(terms, Probe(rows(*MOST_FAST), None, due=10))
+    assert verdict == (False, "latency.p99 0.1 is not < 0.05")
+
+
+def test_it_refuses_an_objective_that_it_does_not_know() -> None:
+    with pytest.raises(ValueError, match=r"cpu\.total"):
+        judge([Objective("cpu.total", "<", 1.0)], Probe(rows(1), None, due=1))
