@@ -21,13 +21,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Optional
 
+from .read_ghz import read as ghz
 from .read_oha import errors as oha_errors
 from .read_oha import read as oha
+from .read_wrk import read as wrk
 
 Reader = Callable[[Path, Path, Path, float], dict[str, Any]]
 
 READERS: Mapping[str, Reader] = {
     "oha": oha,
+    "wrk": wrk,
+    "ghz": ghz,
 }
 
 #: Where rows do not tell of errors and the report does: its number, of the whole load.

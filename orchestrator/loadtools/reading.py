@@ -26,6 +26,7 @@ class ToolReport:
 
     `by_status` and `errors` count the whole load. `readings` are its own figures by metric key.
     `matches`: they tell of the same requests as the rows. `protocol`: what it says it spoke.
+    `ended_s`: when it stopped counting, in seconds since the load began, where it tells.
     """
 
     by_status: Mapping[int, int] | None = None
@@ -35,6 +36,7 @@ class ToolReport:
     readings: Mapping[str, float] = field(default_factory=dict)
     matches: bool = True
     protocol: str | None = None
+    ended_s: float | None = None
 
 
 def reading_of(
@@ -67,7 +69,7 @@ def _reading(
 ) -> TrialReading:
     ok, other = _distribution(rows["ok"]), _distribution(rows["other"])
     load = _load_facts(spec, rows, result)
-    window_end_s = _window_end_s(load, rows, result)
+    window_end_s = report.ended_s or _window_end_s(load, rows, result)
     planned = _planned(load)
     delivered = None if planned is None else ok.n / planned
     errors = report.errors if report.errors is not None else rows.get("errors")
@@ -198,7 +200,8 @@ def _from_counts(
     readings = {"requests.errors": float(failed)}
     done = sum((by_status or {}).values()) + failed
     if by_status is not None and done:
-        good = sum(n for status, n in by_status.items() if 200 <= status < 400)
+        # 0 is gRPC's OK.
+        good = sum(n for status, n in by_status.items() if status == 0 or 200 <= status < 400)
         readings["success.ratio"] = good / done
     return readings
 

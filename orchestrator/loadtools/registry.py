@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from orchestrator.loadtools.ghz import Ghz
 from orchestrator.loadtools.model import (
     Capabilities,
     Invocation,
@@ -12,6 +13,7 @@ from orchestrator.loadtools.model import (
     TrialReading,
 )
 from orchestrator.loadtools.oha import Oha
+from orchestrator.loadtools.wrk import Wrk
 
 
 class Adapter(Protocol):
@@ -45,4 +47,4 @@ class Adapter(Protocol):
     ) -> TrialReading: ...
 
 
-TOOLS: Mapping[str, Adapter] = MappingProxyType({"oha": Oha()})
+TOOLS: Mapping[str, Adapter] = MappingProxyType({"oha": Oha(), "wrk": Wrk(), "ghz": Ghz()})

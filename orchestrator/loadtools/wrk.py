@@ -1,0 +1,141 @@
+"""wrk: its argv and its Lua, and back from the report that the Lua writes. As of 4.1.0."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from orchestrator.loadtools.capabilities import unsupported
+from orchestrator.loadtools.model import (
+    Capabilities,
+    Invocation,
+    LoadSpec,
+    Problem,
+    TrialReading,
+)
+from orchestrator.loadtools.problems import load_problems
+from orchestrator.loadtools.reading import reading_of
+from orchestrator.loadtools.wrk_output import report_of, with_status_errors
+from orchestrator.loadtools.wrk_script import (
+    CONNECTIONS,
+    LOAD,
+    OUT,
+    PRIMER,
+    load_script,
+    primer_script,
+)
+
+#: Start and end of the tool, and writing its report, beside the load itself.
+_SLACK_S = 20.0
+
+SHEET = Capabilities(
+    protocols=frozenset({("h1", False), ("h1", True)}),
+    by_count=False,
+    keepalive_off=True,
+    request_timeout=False,
+    connect_timeout=False,
+    warmup="apart",
+    distribution="buckets",
+    status_codes="partly",
+    errors="partly",
+    bytes_in="partly",
+    verifies_certificate=False,
+    caveats=(
+        "wrk adds made-up latencies to those that it measured, one for each mean interval that a "
+        "slow answer lasted. They are taken out again, exactly: what is left must be as many as "
+        "there were answers, or the trial is invalid.",
+        "It tells how many answers had a status above 399, and not which: where some had, their "
+        "latencies cannot be told from those of the good ones and none is shown. Counting each "
+        "status in Lua would cost 5 to 12 % of its speed.",
+        "A request that is never answered is counted nowhere. An answer that takes longer than "
+        "request_timeout_s is waited for and counts as a timeout. Connecting has no limit.",
+        "What is under way when the load ends is not counted, and it ends up to 0.1 s late; the "
+        "rate is that of the time it really took.",
+        "Latency begins when the request is written, on a connection that is there: without "
+        "keepalive it leaves connecting out.",
+        "Its bytes include headers. It tells no times: there are no slices.",
+        "It does not verify certificates.",
+        "Its threads have the same number of connections each: with connections that are no "
+        "multiple of the load tool's CPUs it uses fewer threads.",
+    ),
+)
+
+
+class Wrk:
+    """The adapter of wrk."""
+
+    name = "wrk"
+    reader = "wrk"
+    sheet = SHEET
+    #: The layout that the script reads, and what it undoes, are those of 4.1.
+    minimum_version = (4, 1, 0)
+
+    def problems(self, spec: LoadSpec) -> list[Problem]:
+        """All that forbids this load with wrk; empty where it can be run."""
+        return [
+            *load_problems(spec),
+            *unsupported(self.name, self.sheet, spec),
+            *_own_problems(spec),
+        ]
+
+    def invocations(self, spec: LoadSpec, tool_cpus: int) -> tuple[Invocation, ...]:
+        """What to start, in order. The last one measures."""
+        threads = threads_of(spec, tool_cpus)
+        starts = []
+        if spec.primer_s > 0:
+            starts.append(_start(spec, "primer", spec.primer_s, 1, 1))
+        if spec.warmup_s > 0:
+            starts.append(_start(spec, "warmup", spec.warmup_s, spec.connections, threads))
+        measured_s = spec.duration_s or 0.0
+        return (*starts, _start(spec, "measure", measured_s, spec.connections, threads))
+
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        scripts = {LOAD: load_script(spec)}
+        return {**scripts, PRIMER: primer_script(spec)} if spec.primer_s > 0 else scripts
+
+    def probe(self, _spec: LoadSpec) -> None:
+        return None
+
+    def parse(
+        self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
+    ) -> TrialReading:
+        """The canonical result of one load. Raises ToolOutputError where the report is none."""
+        told, said = report_of(report, rows)
+        cpus = int(result.get("tool_cpus") or 1)
+        own = {**result, "tool_cpus": threads_of(spec, cpus)}
+        return with_status_errors(reading_of(self.name, spec, said, rows, own), told)
+
+
+def threads_of(spec: LoadSpec, tool_cpus: int) -> int:
+    """As many as share the connections evenly: wrk would leave the rest of the division out."""
+    most = min(tool_cpus, spec.connections)
+    return next(n for n in range(most, 0, -1) if spec.connections % n == 0)
+
+
+def _start(
+    spec: LoadSpec,
+    kind: Literal["primer", "warmup", "measure"],
+    seconds: float,
+    connections: int,
+    threads: int,
+) -> Invocation:
+    script = PRIMER if kind == "primer" else LOAD
+    return Invocation(
+        argv=(
+            "{tool}", "-t", str(threads), "-c", str(connections), "-d", f"{seconds:.0f}s",
+            "--timeout", f"{spec.request_timeout_s:.0f}s", "-s", f"{{trial_dir}}/{script}",
+            f"{spec.scheme}://{{address}}:{{port}}/",
+        ),
+        kind=kind,
+        wall_limit_s=seconds + _SLACK_S,
+        env={OUT: "{out}", CONNECTIONS: str(connections)} if kind == "measure" else {},
+    )  # fmt: skip
+
+
+def _own_problems(spec: LoadSpec) -> list[Problem]:
+    problems = [
+        (name, f"{value:g}: wrk takes whole seconds only")
+        for name in ("duration_s", "warmup_s", "primer_s", "request_timeout_s")
+        if (value := getattr(spec, name)) is not None and value != round(value)
+    ]
+    if spec.method == "HEAD":
+        problems.append(("method", "wrk cannot send HEAD: it would wait for the body for ever"))
+    return problems

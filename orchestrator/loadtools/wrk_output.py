@@ -1,0 +1,81 @@
+"""What the report of wrk's script says, as the agent's reader left it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from orchestrator.loadtools.model import Reason, ToolOutputError, TrialReading
+from orchestrator.loadtools.reading import ToolReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrkReport:
+    """`bad` answers had a status above 399, `late` ones came after the time-out."""
+
+    answered: int
+    duration_s: float
+    bad: int
+    late: int
+    failed: int
+
+
+def report_of(tool_json: bytes, rows: Mapping[str, Any]) -> tuple[WrkReport, ToolReport]:
+    """ToolOutputError where the report is none."""
+    told = _told(tool_json)
+    try:
+        # A late answer counts as answered, and has no latency.
+        matches = rows["all"]["n"] == told.answered - told.late
+    except (KeyError, TypeError) as error:
+        raise ToolOutputError(f"rows.json of the trial: {type(error).__name__}: {error}") from error
+    return told, ToolReport(readings=_readings(told), matches=matches, ended_s=told.duration_s)
+
+
+def _told(tool_json: bytes) -> WrkReport:
+    try:
+        report = json.loads(tool_json)
+    except ValueError as error:
+        start = tool_json[:80].decode(errors="replace")
+        raise ToolOutputError(f"wrk's report is no JSON ({error}): {start!r}") from error
+    try:
+        errors = {kind: int(n) for kind, n in report["errors"].items()}
+        return WrkReport(
+            answered=int(report["requests"]),
+            duration_s=report["duration_us"] / 1e6,
+            bad=errors["status"],
+            late=errors["timeout"],
+            failed=errors["connect"] + errors["read"] + errors["write"] + errors["timeout"],
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ToolOutputError(
+            f"wrk's report: {type(error).__name__}: {error}; was it wrk 4.1 with Pitwall's script?"
+        ) from error
+
+
+def _readings(told: WrkReport) -> dict[str, float]:
+    """What is known of the good answers though nobody knows which they were."""
+    if told.bad and told.late:
+        # One answer may have been both.
+        return {}
+    good = told.answered - told.bad - told.late
+    readings = {"requests.ok": float(good)}
+    if good and told.duration_s:
+        readings["requests.rate"] = good / told.duration_s
+    done = told.answered - told.late + told.failed
+    return {**readings, "success.ratio": good / done} if done else readings
+
+
+def with_status_errors(reading: TrialReading, told: WrkReport) -> TrialReading:
+    """The reading with words that say how many answers were bad, which rows cannot tell."""
+    if not told.bad:
+        return reading
+    message = (
+        f"{told.bad} of {told.answered} answers had a status above 399; wrk does not tell which, "
+        "so the latencies of the good ones are unknown"
+    )
+    reasons = tuple(_said(reason, message) for reason in reading.validity.reasons)
+    return replace(reading, validity=replace(reading.validity, reasons=reasons))
+
+
+def _said(reason: Reason, message: str) -> Reason:
+    return replace(reason, message=message) if reason.code == "http_errors" else reason
