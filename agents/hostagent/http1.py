@@ -41,11 +41,11 @@ def ask(line: Line, question: Question) -> Answer:
     except http.client.RemoteDisconnected:
         raise
     except http.client.HTTPException as error:
-        raise _what_came(line.first, error) from error
+        raise _what_came(line.first, f"{type(error).__name__}: {error}") from error
     except OSError as error:
         if not line.first:
             raise
-        raise Fault(f"an answer that breaks off in its headers: {error}", "h1") from error
+        raise _what_came(line.first, f"it breaks off: {error}") from error
 
 
 def _head(question: Question) -> bytes:
@@ -101,9 +101,9 @@ def _missing(response: http.client.HTTPResponse, came: int) -> Optional[str]:
     return f"a body that ends after {came} of {came + response.length} bytes"
 
 
-def _what_came(first: bytes, error: http.client.HTTPException) -> Fault:
+def _what_came(first: bytes, why: str) -> Fault:
     if begins_http2(first):
         return Fault("HTTP/2 instead of HTTP/1.1", "h2")
     if not first.startswith(b"HTTP/1."):
         return Fault(f"{first!r} instead of HTTP/1.1")
-    return Fault(f"broken HTTP/1.1 ({type(error).__name__}: {error})", "h1")
+    return Fault(f"broken HTTP/1.1 ({why})", "h1")

@@ -181,7 +181,7 @@ def test_it_ends_in_time_whatever_the_server_does() -> None:
     assert said == "a body that breaks off after 5 bytes: timed out"
     with serving(saying(b"HTTP/1.1 200 OK\r\n", then_wait=True)) as port:
         said = problem(port, a_check(timeout_s=0.3))
-    assert said == "an answer that breaks off in its headers: timed out"
+    assert said == "broken HTTP/1.1 (it breaks off: timed out)"
 
 
 def test_it_ends_a_search_that_has_no_end() -> None:

@@ -140,6 +140,12 @@ def test_it_names_http_2_where_http_1_1_was_asked_for(h2c: int) -> None:
     assert (told["problem"], told["protocol"]) == ("HTTP/2 instead of HTTP/1.1", "h2")
 
 
+def test_it_names_http_2_that_only_greets() -> None:
+    settings = bytes(3) + b"\4" + bytes(5)
+    with serving(saying(settings, then_wait=True)) as port:
+        assert problem(port, a_check(timeout_s=0.3)) == "HTTP/2 instead of HTTP/1.1"
+
+
 def test_it_says_that_there_is_no_tls(ca: Path) -> None:
     with serving(saying(b"HTTP/1.0 400 no\r\n\r\n")) as port:
         assert str(problem(port, H2_TLS, ca)).startswith("no TLS as it was asked for: ")
