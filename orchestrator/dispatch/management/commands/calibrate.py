@@ -1,0 +1,103 @@
+"""Calibrates a host: one commit against itself, to learn which changes the host can see."""
+
+import time
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from orchestrator.accounts.members import Member, member_of
+from orchestrator.accounts.models import Membership, Role
+from orchestrator.core.errors import PitwallError
+from orchestrator.core.units import format_value
+from orchestrator.dispatch.waking import wake_engine
+from orchestrator.fleet.models import Host
+from orchestrator.results.calibration import judge_calibration
+from orchestrator.results.models import Calibration
+from orchestrator.results.sensitivity import Sight, sights_of
+from orchestrator.runs.calibration import DEFAULT_PAIRS, NewCalibration, start_calibration
+from orchestrator.runs.models import Run
+from orchestrator.runs.states import RUN_ENDED
+
+LOOK_S = 1.0
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("host", help="name of the host")
+        parser.add_argument("benchmark", help="BENCHMARK or PROJECT/BENCHMARK")
+        parser.add_argument("--commit", default="", help="default: the golden job's or the newest")
+        parser.add_argument("--pairs", type=int, default=DEFAULT_PAIRS)
+        parser.add_argument("--team", help="slug; needed where two teams have a host of this name")
+        parser.add_argument("--wait", action="store_true", help="until it can be said what it sees")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            run = _start(options)
+        except PitwallError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"run {run.pk}: {run.rounds} rounds")
+        if options["wait"]:
+            self._tell(_wait(run))
+
+    def _tell(self, calibration: Calibration | None) -> None:
+        if calibration is None or not calibration.readings:
+            why = calibration.message if calibration else "its run has no host"
+            raise CommandError(f"the calibration says nothing: {why}")
+        for sight in sights_of(calibration):
+            self.stdout.write(_line(sight))
+
+
+def _start(options: dict[str, Any]) -> Run:
+    host = _host(options["host"], options["team"])
+    project, _, benchmark = options["benchmark"].rpartition("/")
+    new = NewCalibration(
+        benchmark=benchmark,
+        project=project or None,
+        commit=options["commit"],
+        pairs=options["pairs"],
+    )
+    run = start_calibration(member=_admin(host), host_id=host.pk, new=new)
+    wake_engine()
+    return run
+
+
+def _host(name: str, team: str | None) -> Host:
+    hosts = Host.objects.select_related("team").filter(name=name)
+    found = list(hosts.filter(team__slug=team) if team else hosts)
+    if not found:
+        raise CommandError(f"there is no host {name}{f' in the team {team}' if team else ''}")
+    if len(found) > 1:
+        teams = ", ".join(sorted(host.team.slug for host in found))
+        raise CommandError(f"several teams have a host {name}: choose one of {teams} with --team")
+    return found[0]
+
+
+def _admin(host: Host) -> Member:
+    """Whoever may run this command may do what the team's admins may: the first of them asks."""
+    admins = Membership.objects.select_related("team", "user").filter(team=host.team)
+    first = admins.filter(role=Role.ADMIN).order_by("pk").first()
+    if first is None:
+        raise CommandError(f"the team {host.team.slug} has no admin: give one of its members it")
+    return member_of(first)
+
+
+def _wait(run: Run) -> Calibration | None:
+    """Judges the run as soon as it has ended; beat would do so half a minute later."""
+    while run.state not in RUN_ENDED:
+        time.sleep(LOOK_S)
+        run.refresh_from_db()
+    return judge_calibration(run)
+
+
+def _line(sight: Sight) -> str:
+    noise = sight.noise
+    sees = ", ".join(f"{n}: {format_value(change, 'ratio')}" for n, change in sight.smallest)
+    return (
+        f"{sight.label or 'the only case'}, {sight.metric.title}: "
+        f"noise {format_value(noise.sigma, 'ratio')} "
+        f"({format_value(noise.low, 'ratio')} to {format_value(noise.high, 'ratio')}, "
+        f"{noise.pairs} pairs){', drifts' if noise.drifts else ''}; rounds: change seen {sees}"
+    )

@@ -1,0 +1,77 @@
+"""`manage.py calibrate`."""
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from orchestrator.runs.models import Run
+from tests.support.factories import (
+    Personas,
+    make_definition,
+    make_local_host,
+    make_project,
+)
+
+
+@pytest.fixture
+def shas(personas: Personas, settings: Any, tmp_path: Path) -> list[str]:
+    settings.DATA_DIR = tmp_path / "data"
+    settings.ALLOW_LOCAL_REPOSITORIES = True
+    project, shas = make_project(personas.alice, tmp_path / "repository")
+    make_definition(personas.alice, project)
+    make_local_host(personas.alice)
+    return shas
+
+
+def _calibrate(*args: str, **options: Any) -> str:
+    out = StringIO()
+    call_command("calibrate", *args, stdout=out, **options)
+    return out.getvalue()
+
+
+def test_it_queues_a_calibration_as_an_admin_of_the_hosts_team(
+    personas: Personas, shas: list[str]
+) -> None:
+    told = _calibrate("here", "server/hello", "--pairs", "6", "--commit", shas[0])
+    run = Run.objects.get()
+    assert told == f"run {run.pk}: 12 rounds\n"
+    assert (run.trigger, run.requested_by) == ("calibration", personas.alice.user)
+    assert run.variants.get().commit.sha == shas[0]
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("nowhere", "hello"), "there is no host nowhere"),
+        (("here", "hello", "--team", "blue"), "there is no host here in the team blue"),
+        (("here", "none"), "the team has no benchmark none"),
+        (("here", "hello", "--pairs", "3"), "expected 5 to 50 pairs"),
+        (("here", "hello", "--commit", "none"), "there is no commit, branch or tag none"),
+    ],
+)
+def test_it_says_what_is_wrong(shas: list[str], args: tuple[str, ...], words: str) -> None:
+    with pytest.raises(CommandError, match=words):
+        _calibrate(*args)
+    assert not Run.objects.exists()
+
+
+def test_it_asks_which_teams_host_is_meant(personas: Personas, shas: list[str]) -> None:
+    make_local_host(personas.mallory)
+    with pytest.raises(CommandError, match="choose one of blue, red with --team"):
+        _calibrate("here", "hello")
+    assert _calibrate("here", "hello", "--team", "red").startswith("run ")
+
+
+def test_waiting_ends_with_the_run_and_says_why_there_is_nothing_to_say(
+    shas: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # In place of the engine: at the first look, the run has failed.
+    monkeypatch.setattr(
+        "orchestrator.dispatch.management.commands.calibrate.time.sleep",
+        lambda _: Run.objects.update(state="failed", message="no route"),
+    )
+    with pytest.raises(CommandError, match="says nothing: its run is failed: no route"):
+        _calibrate("here", "hello", "--wait")
