@@ -1,34 +1,163 @@
-"""Objectives of a capacity search: `p99 < 50 ms and success >= 99 %`."""
+"""What a rate must allow to count as within a server's capacity, as a definition writes it.
 
+    p99 < 50 ms and success >= 99 %
+
+Terms are joined by "and"; all must hold.
+
+| metric | operators | value |
+|---|---|---|
+| p50 to p99.99, mean, max: latency of good answers | < <= | a duration in us, ms or s |
+| success: share of good answers | >= > | a percentage |
+| delivered: good answers as a share of what the rate asked for | >= > | a percentage |
+
+No Django.
+"""
+
+import math
+import operator
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-_LATENCY = re.compile(r"(p[0-9]{2}(?:\.[0-9]+)?|mean|max)\s*(<=?)\s*([0-9.]+)\s*(us|ms|s)\Z")
-_SHARE = re.compile(r"(success|delivered)\s*(>=?)\s*([0-9.]+)\s*%\Z")
-_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_WORDS = {"<": "under", "<=": "at most", ">": "more than", ">=": "at least"}
+_SHARES = {"success": "good answers", "delivered": "of the offered rate delivered"}
+_POWERS = {"us": -6, "µs": -6, "ms": -3, "s": 0}
+
+_TERM = re.compile(r"([^\s<>=]+)\s*([<>=]+)\s*(.*)", re.DOTALL)
+_PERCENTILE = re.compile(r"p([0-9]{2}(?:\.[0-9]{1,2})?)")
+_VALUE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-zµ%]+)")
+_EXAMPLE = "'p99 < 50 ms and success >= 99 %'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Term:
+    """`metric` as in SEARCH of the agent's protocol; `value` in seconds or as a share of 1."""
+
     metric: str
     op: str
     value: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, str | float]:
+        """As it stands in the plan for the agent."""
         return {"metric": self.metric, "op": self.op, "value": self.value}
+
+    def holds(self, value: float | None) -> bool:
+        """Whether it does for a reading; not for one that is unknown."""
+        if value is None or math.isnan(value):
+            return False
+        return _OPERATORS[self.op](value, self.value)
+
+
+#: Asked for where the text does not speak of them: a rate that is refused is not carried.
+ALWAYS = (
+    Term(metric="success", op=">=", value=0.99),
+    Term(metric="delivered", op=">=", value=0.99),
+)
 
 
 def parse(text: str) -> tuple[Term, ...]:
-    """ValueError names the term that cannot be read."""
-    return tuple(_term(part.strip()) for part in text.split(" and "))
+    """The terms in the order of the text, and those of ALWAYS that it does not speak of.
+
+    ValueError names the term that cannot be read and says what was expected.
+    """
+    if not text.strip():
+        raise ValueError(f"expected an objective such as {_EXAMPLE}, got nothing")
+    terms = [_term(part.strip()) for part in re.split(r"\band\b", text)]
+    metrics = [term.metric for term in terms]
+    for metric in metrics:
+        if metrics.count(metric) > 1:
+            raise ValueError(f"{_name(metric)} stands there twice: keep the stricter term")
+    return (*terms, *(term for term in ALWAYS if term.metric not in metrics))
+
+
+def in_words(objective: Sequence[Term]) -> str:
+    """`p99 under 50 ms, at least 99 % good answers`."""
+    return ", ".join(map(_told, objective))
+
+
+def failed(objective: Sequence[Term], values: Mapping[str, float | None]) -> str | None:
+    """Each term that does not hold, with what was found; None where all hold.
+
+    What is unknown does not hold. The agent judges its probes by the same rules (objective.py
+    there).
+    """
+    missed = [term for term in objective if not term.holds(values.get(term.metric))]
+    return ", ".join(_found(term, values.get(term.metric)) for term in missed) or None
 
 
 def _term(text: str) -> Term:
-    if found := _LATENCY.match(text):
-        name, op, value, unit = found.groups()
-        return Term(metric=f"latency.{name}", op=op, value=float(value) * _SECONDS[unit])
-    if found := _SHARE.match(text):
-        name, op, value = found.groups()
-        return Term(metric=name, op=op, value=float(value) / 100)
-    raise ValueError(f"{text!r}: expected a term such as p99 < 50 ms or success >= 99 %")
+    parts = _TERM.fullmatch(text)
+    if parts is None:
+        raise ValueError(f"{text!r} is no term: expected metric, operator, value, as in {_EXAMPLE}")
+    name, op, value = parts.groups()
+    metric = _metric(name, text)
+    shares = metric in _SHARES
+    allowed = (">=", ">") if shares else ("<", "<=")
+    if op not in allowed:
+        raise ValueError(f"in {text!r}: expected {' or '.join(allowed)} after {name}, got {op}")
+    return Term(metric=metric, op=op, value=(_share if shares else _seconds)(value, text, op))
+
+
+def _metric(name: str, text: str) -> str:
+    if name in _SHARES:
+        return name
+    percentile = _PERCENTILE.fullmatch(name)
+    if percentile is not None and float(percentile[1]) >= 50:
+        return f"latency.p{float(percentile[1]):g}"
+    if name in ("mean", "max"):
+        return f"latency.{name}"
+    raise ValueError(
+        f"in {text!r}: expected p50 to p99.99, mean, max, success or delivered, got {name!r}"
+    )
+
+
+def _seconds(value: str, text: str, _op: str) -> float:
+    found = _VALUE.fullmatch(value)
+    if found is None or found[2] not in _POWERS or not float(found[1]):
+        raise ValueError(
+            f"in {text!r}: expected a duration above 0 in us, ms or s, such as 50 ms, got {value!r}"
+        )
+    # Read with its power, and not divided: 99.9 / 100 is not 0.999.
+    return float(f"{found[1]}e{_POWERS[found[2]]}")
+
+
+def _share(value: str, text: str, op: str) -> float:
+    found = _VALUE.fullmatch(value)
+    if found is None or found[2] != "%" or not _OPERATORS[op](100, float(found[1])):
+        most = "up to" if op == ">=" else "under"
+        raise ValueError(
+            f"in {text!r}: expected a percentage {most} 100 %, such as 99 %, got {value!r}"
+        )
+    return float(f"{found[1]}e-2")
+
+
+def _name(metric: str) -> str:
+    return metric.removeprefix("latency.")
+
+
+def _told(term: Term) -> str:
+    bound = f"{_WORDS[term.op]} {_quantity(term.metric, term.value)}"
+    if term.metric in _SHARES:
+        return f"{bound} {_SHARES[term.metric]}"
+    return f"{_name(term.metric)} {bound}"
+
+
+def _found(term: Term, value: float | None) -> str:
+    bound = f"{_WORDS[term.op]} {_quantity(term.metric, term.value)}"
+    if value is None or math.isnan(value):
+        return f"{_name(term.metric)} is unknown, and should be {bound}"
+    return f"{_name(term.metric)} is {_quantity(term.metric, value)}, not {bound}"
+
+
+def _quantity(metric: str, value: float) -> str:
+    """As exact as it is: what just misses a bound must not look as if it met it."""
+    if metric in _SHARES:
+        return f"{value * 100:.6g} %"
+    unit = "s" if value >= 1 else "ms" if value >= 1e-3 else "µs"
+    return f"{value * 10 ** -_POWERS[unit]:.6g} {unit}"
