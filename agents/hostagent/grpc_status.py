@@ -1,0 +1,58 @@
+"""gRPC's status codes, and which of them the client said by itself because no answer came."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Optional
+
+#: Their names as grpc-go writes them, in the order of their numbers.
+NAMES = (
+    "OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound",
+    "AlreadyExists", "PermissionDenied", "ResourceExhausted", "FailedPrecondition", "Aborted",
+    "OutOfRange", "Unimplemented", "Internal", "Unavailable", "DataLoss", "Unauthenticated",
+)  # fmt: skip
+_NUMBERS = {name: number for number, name in enumerate(NAMES)}
+#: Codes that a client makes up where it got no answer; with others, the server spoke.
+_MADE_UP = frozenset(_NUMBERS[name] for name in ("Canceled", "Unknown", "Internal", "Unavailable"))
+
+#: What grpc-go says then, in order: the first that matches decides.
+_FAILURES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern, re.IGNORECASE))
+    for kind, pattern in (
+        ("refused", r"connection refused|actively refused"),
+        ("client_fd_limit", r"too many open files"),
+        ("tls", r"x509:|tls:|authentication handshake failed"),
+        ("dns", r"no such host|name resolver error|produced zero addresses"),
+        ("timeout", r"i/o timeout|context deadline exceeded|timed? ?out"),
+        ("h2_protocol", r"server preface|unexpected HTTP status|malformed header|RST_STREAM"),
+        (
+            "broken",
+            r"transport is closing|connection closed|connection reset|broken pipe|\bEOF\b|"
+            r"client connection is closing|connection is draining|error reading from server|"
+            r"the connection is being closed|use of closed|error while dialing|connection error|"
+            r"context canceled",
+        ),
+    )
+)
+
+
+def number_of(name: str) -> Optional[int]:
+    """The code of a name such as `NotFound`; None for a name that gRPC does not have."""
+    return _NUMBERS.get(name)
+
+
+@functools.lru_cache(maxsize=4096)
+def failure(code: Optional[int], text: str) -> Optional[str]:
+    """The class of a call that got no answer; None where a server answered with this code.
+
+    `text` is what the client says of the call. A deadline that ran out is a time-out whoever
+    noticed it first.
+    """
+    if code is None:
+        return "other"
+    if code == _NUMBERS["DeadlineExceeded"]:
+        return "timeout"
+    if code not in _MADE_UP:
+        return None
+    return next((kind for kind, pattern in _FAILURES if pattern.search(text)), None)

@@ -1,0 +1,217 @@
+"""ghz: its argv, and back from what it leaves behind. Flags as of 0.93."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from orchestrator.loadtools.capabilities import unsupported
+from orchestrator.loadtools.ghz_output import report_of
+from orchestrator.loadtools.model import (
+    Capabilities,
+    GrpcCall,
+    Invocation,
+    LoadSpec,
+    Problem,
+    TrialReading,
+)
+from orchestrator.loadtools.problems import load_problems
+from orchestrator.loadtools.reading import reading_of
+from orchestrator.loadtools.wall import waiting_s, wall_limit_s
+
+#: Calls of which ghz keeps the time.
+MAX_CALLS = 1_000_000
+#: Calls a second that ghz makes at best, with a few cores; bounds a closed loop without a guess.
+FASTEST_RATE = 15_000.0
+#: It sorts and writes its calls after the load.
+_SECONDS_PER_CALL = 2e-5
+#: A primer only wakes the server up.
+_PRIMER_RATE = 10.0
+_DATA, _METADATA = "grpc-data.json", "grpc-metadata.json"
+
+SHEET = Capabilities(
+    protocols=frozenset({("grpc", False), ("grpc", True)}),
+    streams=True,
+    open_loop=True,
+    methods=False,
+    body=False,
+    compression=False,
+    warmup="inside",
+    bytes_in="no",
+    spoken_protocol="yes",
+    caveats=(
+        "A call of a stream is one request, whatever the number of its messages: its latency "
+        "reaches from its begin to its status.",
+        "Several messages in data: a stream of requests sends them all in each call; a call with "
+        "one request takes the next one each time.",
+        "With a rate, calls begin on time over any number of streams, as the server lets it have "
+        "them; latency counts from when a call was due by the rate, so that ghz's own delay and "
+        "waiting for a free stream are in it. A delay that all calls have in common is not.",
+        "Calls that got no answer are told from answered ones by the client's words: a server "
+        "that says UNAVAILABLE with such words counts as broken, and DEADLINE_EXCEEDED is a "
+        "time-out whoever says it.",
+        "ghz says nothing of bytes.",
+        f"ghz keeps the first {MAX_CALLS:,} calls.",
+    ),
+)
+
+
+class Ghz:
+    """The adapter of ghz."""
+
+    name = "ghz"
+    reader = "ghz"
+    sheet = SHEET
+    #: The oldest that was tried.
+    minimum_version = (0, 93, 0)
+
+    def problems(self, spec: LoadSpec) -> list[Problem]:
+        """All that forbids this load with ghz; empty where it can be run."""
+        found = [*load_problems(spec), *unsupported(self.name, self.sheet, spec)]
+        found += _load_problems(spec)
+        return found if spec.grpc is None else [*found, *_call_problems(spec, spec.grpc)]
+
+    def invocations(self, spec: LoadSpec, tool_cpus: int) -> tuple[Invocation, ...]:
+        """What to start, in order. The last one measures.
+
+        With a duration the warm-up is the beginning of the one load, because ghz tells the time of
+        each call; with a count of calls it is a load of its own before.
+        """
+        primers = (_primer(spec, tool_cpus),) if spec.primer_s > 0 else ()
+        if spec.duration_s is not None:
+            return (*primers, _measure(spec, tool_cpus, spec.warmup_s))
+        warmups = (_warmup(spec, tool_cpus),) if spec.warmup_s > 0 else ()
+        return (*primers, *warmups, _measure(spec, tool_cpus, 0.0))
+
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        """What is sent, so that none of it is an argument."""
+        assert spec.grpc is not None
+        return {
+            _DATA: json.dumps(spec.grpc.data),
+            _METADATA: json.dumps(dict(spec.headers)),
+        }
+
+    def probe(self, _spec: LoadSpec) -> tuple[str, ...] | None:
+        """The agent itself speaks gRPC."""
+        return None
+
+    def parse(
+        self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
+    ) -> TrialReading:
+        """The canonical result of one load: ghz's report, the agent's reduced rows, its result.
+
+        Pure and replayable. Raises ToolOutputError where a part is missing or no JSON.
+        """
+        return reading_of(self.name, spec, report_of(report, rows), rows, result)
+
+
+def _load_problems(spec: LoadSpec) -> Iterator[Problem]:
+    if spec.rate is not None and not float(spec.rate).is_integer():
+        yield "rate", f"{spec.rate:g}: ghz takes whole calls a second only"
+    if spec.model == "open" and spec.streams > 1:
+        yield "streams", "ghz opens as many streams as a rate needs: leave streams out"
+    calls = _most_calls(spec)
+    if calls is not None and calls > MAX_CALLS:
+        where = "requests" if spec.requests is not None else "duration_s"
+        yield (
+            where,
+            f"about {calls:,.0f} calls expected, and ghz keeps the time of the first "
+            f"{MAX_CALLS:,}: make it shorter, or say a lower rate or expected_rate",
+        )
+
+
+def _most_calls(spec: LoadSpec) -> float | None:
+    if spec.requests is not None or spec.duration_s is None:
+        return spec.requests
+    rate = spec.rate if spec.model == "open" else spec.expected_rate
+    return (rate or FASTEST_RATE) * (spec.duration_s + spec.warmup_s)
+
+
+def _call_problems(spec: LoadSpec, call: GrpcCall) -> Iterator[Problem]:
+    if call.proto is not None and not call.proto.endswith(".proto"):
+        yield "grpc.proto", f"{call.proto!r}: expected the name of a .proto file"
+    for place, path in enumerate(call.import_paths):
+        if "," in path:
+            yield f"grpc.import_paths[{place}]", f"{path!r}: ghz cannot take a comma in a path"
+    if isinstance(call.data, list | tuple) and not call.data:
+        yield "grpc.data", "an empty list: give one message at least, {} is one"
+    # ghz would fill it in as a template, and the checks would send something else.
+    if "{{" in json.dumps(call.data, ensure_ascii=False):
+        yield "grpc.data", "{{ in it: ghz would take it for a template"
+    names = Counter(name.lower() for name, _ in spec.headers)
+    for place, (name, value) in enumerate(spec.headers):
+        if "{{" in value:
+            yield f"headers[{place}]", f"{name}: {{{{ in it: ghz would take it for a template"
+        if names[name.lower()] > 1:
+            yield f"headers[{place}]", f"{name}: ghz can send each name once only"
+
+
+def _measure(spec: LoadSpec, tool_cpus: int, warmup_s: float) -> Invocation:
+    amount: tuple[str, ...] = ("-n", str(spec.requests))
+    if spec.duration_s is not None:
+        amount = _for(warmup_s + spec.duration_s)
+    return Invocation(
+        argv=_argv(spec, tool_cpus, amount, "{rows}"),
+        kind="measure",
+        wall_limit_s=wall_limit_s(spec, warmup_s, _SECONDS_PER_CALL),
+        warmup_s=warmup_s,
+        env=_ENV,
+    )
+
+
+def _warmup(spec: LoadSpec, tool_cpus: int) -> Invocation:
+    return Invocation(
+        argv=_argv(spec, tool_cpus, _for(spec.warmup_s), "{out}"),
+        kind="warmup",
+        wall_limit_s=spec.warmup_s + waiting_s(spec),
+        env=_ENV,
+    )
+
+
+def _primer(spec: LoadSpec, tool_cpus: int) -> Invocation:
+    gentle = replace(
+        spec, model="open", rate=_PRIMER_RATE, searching=False, connections=1, streams=1
+    )
+    return Invocation(
+        argv=_argv(gentle, tool_cpus, _for(spec.primer_s), "{out}"),
+        kind="primer",
+        wall_limit_s=spec.primer_s + waiting_s(spec),
+        env=_ENV,
+    )
+
+
+#: gRPC would go through a proxy of the host's.
+_ENV: Mapping[str, str] = {"NO_PROXY": "*", "no_proxy": "*"}
+
+
+def _for(seconds: float) -> tuple[str, ...]:
+    # Without "wait" what is in flight at the end is cut off, and the slowest with it.
+    return ("-z", _duration(seconds), "--duration-stop", "wait")
+
+
+def _argv(spec: LoadSpec, tool_cpus: int, amount: tuple[str, ...], out: str) -> tuple[str, ...]:
+    call = spec.grpc
+    assert call is not None
+    argv = ["{tool}", "-O", "json", "-o", out, "--cpus", str(tool_cpus)]
+    argv += ["-t", _duration(spec.request_timeout_s)]
+    argv += ["--connect-timeout", _duration(spec.connect_timeout_s)]
+    argv += ["--connections", str(spec.connections)]
+    if spec.rate is None:
+        argv += ["-c", str(spec.at_once)]
+    else:
+        # Only --async is an open loop. Its workers wait for nothing: one a connection is enough.
+        argv += ["-c", str(spec.connections), "-r", spec.rate_text, "--async"]
+    argv += amount
+    argv += ["--cacert", "{ca}"] if spec.tls else ["--insecure"]
+    if call.proto is not None:
+        folders = ["{tree}", *(f"{{tree}}/{path}" for path in call.import_paths)]
+        argv += ["--proto", call.proto, "-i", ",".join(folders)]
+    argv += ["--call", call.method, "-D", "{trial_dir}/" + _DATA]
+    if spec.headers:
+        argv += ["-M", "{trial_dir}/" + _METADATA]
+    return (*argv, "{address}:{port}")
+
+
+def _duration(seconds: float) -> str:
+    return f"{max(1, round(seconds * 1000))}ms"

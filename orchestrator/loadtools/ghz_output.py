@@ -1,0 +1,75 @@
+"""What ghz's report says once the agent has taken its details out: counts and percentiles."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from agents.hostagent.grpc_status import number_of
+from agents.hostagent.read_ghz import code_in, failures
+from orchestrator.loadtools.model import ToolOutputError
+from orchestrator.loadtools.reading import ToolReport
+
+_NEEDED: Mapping[str, type] = {
+    "count": int,
+    "statusCodeDistribution": dict,
+    "errorDistribution": dict,
+}
+
+
+def report_of(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
+    """What ghz's report says; ToolOutputError where it is none. Errors are told by the rows."""
+    output = _output(report)
+    try:
+        by_status = _answered(output)
+        return ToolReport(by_status=by_status, matches=_rows_match(output, by_status, rows))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ToolOutputError(
+            f"ghz's report or rows.json: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _output(report: bytes) -> dict[str, Any]:
+    try:
+        output = json.loads(report)
+    except ValueError as error:
+        start = report[:80].decode(errors="replace")
+        raise ToolOutputError(f"ghz's report is no JSON ({error}): {start!r}") from error
+    if not isinstance(output, dict):
+        raise ToolOutputError(f"ghz's report is a {type(output).__name__}, expected an object")
+    missing = [name for name, kind in _NEEDED.items() if not isinstance(output.get(name), kind)]
+    if missing:
+        raise ToolOutputError(f"ghz's report lacks {', '.join(missing)}: is it ghz 0.93 or newer?")
+    return output
+
+
+def _answered(output: Mapping[str, Any]) -> dict[int, int]:
+    """Answered calls by gRPC's numeric status: those that the client gave up are taken out."""
+    said = Counter[int | None]()
+    for name, count in output["statusCodeDistribution"].items():
+        said[number_of(name)] += count
+    for _, text, count in failures(output["errorDistribution"]):
+        said[code_in(text)] -= count
+    return {code: count for code, count in _known(said) if count}
+
+
+def _known(said: Mapping[int | None, int]) -> list[tuple[int, int]]:
+    return sorted((code, count) for code, count in said.items() if code is not None)
+
+
+def _rows_match(
+    output: Mapping[str, Any], by_status: Mapping[int, int], rows: Mapping[str, Any]
+) -> bool:
+    """Whether rows and report tell of the same calls: same number, same nanoseconds."""
+    answered = rows["all"]["n"]
+    if answered != sum(by_status.values()):
+        return False
+    if answered + sum(rows["errors"].values()) != output["count"]:
+        return False
+    told = {f"p{each['percentage']}": each["latency"] for each in _percentiles(output)}
+    # ghz cuts its seconds off at whole nanoseconds.
+    return told == {name: int(value * 1e9) for name, value in rows["all"]["percentiles"].items()}
+
+
+def _percentiles(output: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return output.get("latencyDistribution") or []
