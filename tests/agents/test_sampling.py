@@ -1,6 +1,7 @@
 """What a load costs the server, as the kernel counts it."""
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,8 @@ import pytest
 
 from agents.hostagent import system
 from agents.hostagent.processes import Child
-from agents.hostagent.sample import Sampler
+from agents.hostagent.sample import Sampler, ToolWatch
+from agents.hostagent.trees import Tree
 from agents.hostagent.usage import Usage, grown, total
 from tests.agents.support import eventually
 
@@ -135,3 +137,88 @@ def test_it_knows_nothing_of_a_process_that_is_gone() -> None:
     process.wait()
     assert system.of_tree([process.pid]) is None
     assert process.pid not in system.snapshot()
+
+
+def test_it_counts_services_connections_and_itself(server: Child, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = listening.getsockname()
+        sampler = Sampler(server, port=address[1], services=[server], sensors=lambda: (61.0, 2e3))
+        (tmp_path / "go").touch()
+        await_word(tmp_path, "done")
+        with socket.create_connection(address), socket.create_connection(address):
+            sample = sampled(sampler)
+    assert sample["connections"] == 2
+    assert (sample["temperature_c"], sample["clock_mhz"]) == (61.0, 2e3)
+    usage = sampler.usage(None)
+    assert usage["services_cpu_s"] >= 0.3
+    assert 0 < usage["sampler_cpu_s"] < 10
+
+
+def test_it_knows_no_connections_without_a_port_and_no_services_without_any(server: Child) -> None:
+    sampler = Sampler(server)
+    assert sampled(sampler)["connections"] is None
+    usage = sampler.usage(None)
+    assert usage["services_cpu_s"] is None
+    assert "no service" in usage["reasons"]["services_cpu_s"]
+
+
+def run_tool(folder: Path, megabytes: int) -> Child:
+    """A tool that takes so much memory at its end only."""
+    code = f"import time; time.sleep(0.2); x = bytearray({megabytes} << 20)"
+    with open(os.devnull, "wb") as null:
+        return Child(
+            [sys.executable, "-c", code],
+            cwd=folder,
+            env=dict(os.environ),
+            stdout=null,
+            stderr=null,
+            adopts=False,
+        )
+
+
+def test_it_tells_the_peak_memory_of_a_tool_that_has_ended(server: Child, tmp_path: Path) -> None:
+    sampler = Sampler(server)
+    tool = run_tool(tmp_path, 300)
+    sampler(tool, 0.0)
+    eventually(lambda: tool.exit_code == 0, "the tool does not end")
+    tool.kill()
+    assert sampler.usage(tool.cpu_s)["tool_peak_rss_bytes"] > 300 << 20
+
+
+def test_it_does_not_take_our_own_memory_for_that_of_a_tool(server: Child, tmp_path: Path) -> None:
+    """A child counts as large as we are until its program starts."""
+    sampler = Sampler(server)
+    tool = run_tool(tmp_path, 0)
+    eventually(lambda: (tool.usage() or Usage()).peak_rss_bytes, "the tool does not start")
+    sampler(tool, 0.0)
+    eventually(lambda: tool.exit_code == 0, "the tool does not end")
+    tool.kill()
+    assert sampler.usage(tool.cpu_s)["tool_peak_rss_bytes"] < tool.peak_rss_bytes
+
+
+def test_it_gives_the_tools_cpu_nearest_to_a_time(server: Child) -> None:
+    watch = ToolWatch()
+    assert watch.cpu_s_at(1.0) is None
+    assert watch.peak_rss_bytes is None
+    first = watch(server, 0.0)
+    watch.taken.append((2.0, 7.5))
+    assert (watch.cpu_s_at(0.9), watch.cpu_s_at(1.1)) == (first, 7.5)
+
+
+def test_it_searches_for_processes_as_often_as_it_can_afford(
+    server: Child, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searches: list[int] = []
+    monkeypatch.setattr(server, "tree", lambda: searches.append(1) or {server.pid})
+    tree = Tree(server)
+    tree.usage()
+    monkeypatch.setattr(system, "newest_pid", lambda: len(searches))
+    tree._next_s = float("inf")
+    tree.usage()
+    assert len(searches) == 1
+    tree._next_s = 0.0
+    tree.usage()
+    tree._next_s = 0.0
+    monkeypatch.setattr(system, "newest_pid", lambda: 1)  # nothing was started since
+    tree.usage()
+    assert len(searches) == 2

@@ -1,0 +1,397 @@
+"""What a host is like before a trial and while a load runs: on this one, and on made-up ones."""
+
+import ast
+import inspect
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.hostagent import (
+    ambient,
+    counters_linux,
+    facts_linux,
+    linux,
+    macos,
+    moments,
+    sockets_linux,
+    system,
+    windows,
+)
+from agents.hostagent.counters import FACTS, Consumer, Counters, Energy, Times
+
+linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads Linux's /proc")
+BURN = """
+import time
+open("/proc/self/comm", "w").write("stranger")
+while time.process_time() < 0.4:
+    pass
+print(1, flush=True)
+time.sleep(300)
+"""
+CPU = "sys/devices/system/cpu"
+
+
+def put(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+@pytest.fixture
+def burner() -> Iterator[subprocess.Popen[bytes]]:
+    """A stranger who uses 0.4 s of CPU."""
+    process = subprocess.Popen([sys.executable, "-c", BURN], stdout=subprocess.PIPE)
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def await_burnt(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"1\n"
+
+
+def assert_it_gives_reasons(facts: dict[str, Any], known: tuple[str, ...]) -> None:
+    reasons = facts["reasons"]
+    assert {key for key, value in facts.items() if value is None} - {"cpus"} == set(reasons)
+    assert all(reasons.values())
+    assert not set(known) & set(reasons)
+
+
+@linux_only
+def test_it_looks_at_this_host_before_a_trial() -> None:
+    facts = ambient.before()
+    known = ("load1", "run_queue", "busy_share", "boot_id")
+    assert_it_gives_reasons(facts, known)
+    assert 0 <= facts["busy_share"] <= 1
+    assert facts["run_queue"] >= 0
+    assert facts["cpus"] == os.cpu_count()
+
+
+@linux_only
+def test_it_looks_at_this_host_while_a_load_runs(burner: subprocess.Popen[bytes]) -> None:
+    during = ambient.During()
+    await_burnt(burner)
+    during.look()
+    facts = during.end(0.0, [])
+    known = ("steal_share", "foreign_share", "retransmitted_share", "octets_out", "swapped_pages")
+    assert_it_gives_reasons(facts, (*known, "clock_step_s", "boot_id", "ports_exhausted"))
+    assert facts["foreign_cpu_s"] > 0.2
+    assert facts["foreign_share"] == pytest.approx(
+        facts["foreign_cpu_s"] / facts["seconds"], abs=0.01
+    )
+    assert 0 <= facts["steal_share"] <= 1
+    assert abs(facts["clock_step_s"]) < 0.001
+    assert not facts["ports_exhausted"]
+
+
+@linux_only
+def test_it_names_strangers_and_not_our_own(
+    burner: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moments, "TOP", 100_000)  # tests beside this one may use more
+    ours, theirs = ambient.During(), ambient.During()
+    await_burnt(burner)
+    seen = {each["name"]: each["cpu_s"] for each in theirs.end(0.0, [])["foreign"]}
+    assert seen["stranger"] >= 0.3
+    assert "stranger" not in [each["name"] for each in ours.end(0.4, [burner.pid])["foreign"]]
+
+
+@linux_only
+def test_it_takes_what_we_used_off_what_the_cpus_worked(burner: subprocess.Popen[bytes]) -> None:
+    with_it, without = ambient.During(), ambient.During()
+    await_burnt(burner)
+    assert without.end(None, [])["foreign_share"] is None
+    assert with_it.end(1e6, [])["foreign_cpu_s"] == 0
+
+
+def test_it_knows_every_fact_by_name() -> None:
+    before, during = ambient.before(), ambient.During().end(None, [])
+    others = {"cpus", "seconds", "reasons"}
+    assert (before.keys() | during.keys()) - others == set(FACTS)
+
+
+def test_it_tells_all_its_facts_in_its_contract() -> None:
+    assert ambient.__doc__ is not None
+    assert [name for name in FACTS if f'"{name}"' not in ambient.__doc__] == []
+
+
+def test_every_system_has_the_same_functions() -> None:
+    tree = ast.parse(inspect.getsource(system))
+    names = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "_this"
+    }
+    assert "counters" in names
+    for module in (linux, macos, windows):
+        assert [name for name in names if not hasattr(module, name)] == []
+    for module in (macos, windows):
+        assert module.counters() == Counters()
+        assert set(module.why_unknown()) == set(FACTS)
+
+
+def test_the_clock_was_set_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not ours to set."""
+    offsets = iter((1000.0, 1000.25))
+    monkeypatch.setattr(ambient, "_clock_offset_s", lambda: next(offsets))
+    monkeypatch.setattr(ambient, "_CLOCKS_AGREE", True)
+    assert ambient.During().end(None, [])["clock_step_s"] == 0.25
+
+
+def test_it_keeps_the_span_of_clock_and_temperature(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Virtual machines have neither sensor."""
+    clocks, degrees = iter((3000.0, 2400.0, 2800.0)), iter((60.0, None, 71.5))
+    monkeypatch.setattr(system, "clock_mhz", lambda _cpus: next(clocks))
+    monkeypatch.setattr(system, "temperature_c", lambda: next(degrees))
+    monkeypatch.setattr(ambient, "PERIOD_S", 0.0)
+    during = ambient.During([0])
+    assert [during.look() for _ in range(3)][1] == (None, 2400.0)
+    facts = during.end(None, [])
+    assert (facts["clock_mhz"], facts["temperature_c"]) == ([2400.0, 3000.0], [60.0, 71.5])
+    assert facts["cpus"] == [0]
+
+
+# Made-up machines: what this one has no files for.
+
+STAT = """\
+cpu  500 10 300 9000 90 40 60 70 0 0
+cpu0 300 5 200 4000 50 25 50 50 0 0
+cpu1 200 5 100 5000 50 25 0 25 0 0
+intr 1 2 3
+procs_running 4
+"""
+MACHINE = {
+    "proc/stat": STAT,
+    "proc/pressure/cpu": "some avg10=1.00 avg60=0.50 avg300=0.10 total=2500000\n",
+    "proc/vmstat": "pgpgin 5\npswpin 30\npswpout 12\n",
+    "proc/net/snmp": "Ip: X\nIp: 1\nTcp: ActiveOpens OutSegs RetransSegs\nTcp: 7 1000 3\n",
+    "proc/net/netstat": (
+        "TcpExt: TW ListenOverflows ListenDrops\nTcpExt: 9 4 5\n"
+        "IpExt: InOctets OutOctets\nIpExt: 100 200\n"
+    ),
+    "proc/net/snmp6": "Ip6InReceives 3\nIp6InOctets            \t1000\nIp6OutOctets  2000\n",
+    f"{CPU}/cpu0/thermal_throttle/core_throttle_count": "2\n",
+    f"{CPU}/cpu0/thermal_throttle/package_throttle_count": "3\n",
+    f"{CPU}/cpu1/thermal_throttle/core_throttle_count": "40\n",
+    f"{CPU}/cpu1/cpufreq/scaling_cur_freq": "1500000\n",
+    f"{CPU}/cpu0/cpufreq/scaling_cur_freq": "3500000\n",
+    "sys/class/powercap/intel-rapl:0/name": "package-0\n",
+    "sys/class/powercap/intel-rapl:0/energy_uj": "5000000\n",
+    "sys/class/powercap/intel-rapl:0/max_energy_range_uj": "262143328850\n",
+    "sys/class/powercap/intel-rapl:0:0/name": "core\n",
+    "sys/class/powercap/intel-rapl:0:0/energy_uj": "4000000\n",
+    "sys/class/powercap/intel-rapl:0:0/max_energy_range_uj": "262143328850\n",
+    "sys/class/powercap/intel-rapl:1/name": "psys\n",
+    "sys/class/powercap/intel-rapl:1/energy_uj": "9000000\n",
+    "sys/class/powercap/intel-rapl:1/max_energy_range_uj": "262143328850\n",
+    "sys/class/power_supply/AC/type": "Mains\n",
+    "sys/class/power_supply/AC/online": "0\n",
+    "sys/class/power_supply/BAT0/type": "Battery\n",
+    "sys/class/power_supply/BAT0/status": "Discharging\n",
+    "proc/sys/kernel/random/boot_id": "31c1eeab\n",
+    "proc/self/mounts": "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n",
+    "proc/self/cgroup": "0::/docker/abc\n",
+    "sys/fs/cgroup/docker/cpu.stat": "usage_usec 5\nnr_periods 10\nnr_throttled 6\n",
+    "sys/fs/cgroup/docker/abc/cpu.stat": "usage_usec 5\nnr_periods 10\nnr_throttled 1\n",
+    "sys/fs/cgroup/cpu.stat": "usage_usec 5\n",
+}
+
+
+def test_it_reads_what_a_machine_counts(tmp_path: Path) -> None:
+    read = counters_linux.counters(None, put(tmp_path, MACHINE))
+    assert read.cpus == {0: Times(40.5, 0.75, 0.5), 1: Times(50.5, 0.25, 0.25)}
+    assert read.pressure_s == 2.5
+    assert (read.segments_sent, read.segments_resent) == (1000, 3)
+    assert (read.listen_overflows, read.listen_drops) == (4, 5)
+    assert read.swapped_pages == 42
+    assert read.throttle_count == 45
+    assert read.quota_periods == 7
+    assert (read.octets_out, read.octets_in) == (2200, 1100)
+    assert read.energy == {"intel-rapl:0": Energy(5.0, 262143.32885)}
+
+
+def test_it_looks_at_the_cpus_of_the_trial_only(tmp_path: Path) -> None:
+    read = counters_linux.counters([1], put(tmp_path, MACHINE))
+    assert read.cpus is not None
+    assert set(read.cpus) == {1}
+    assert read.throttle_count == 40
+    assert facts_linux.clock_mhz([1], tmp_path) == 1500
+    assert facts_linux.clock_mhz(None, tmp_path) == 2500
+
+
+def test_it_reads_quotas_of_the_first_version_of_control_groups(tmp_path: Path) -> None:
+    mounts = "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n"
+    files = {
+        "proc/self/mounts": mounts,
+        "proc/self/cgroup": "3:cpu,cpuacct:/user\n1:name=systemd:/init\n",
+        "sys/fs/cgroup/cpu,cpuacct/user/cpu.stat": "nr_periods 9\nnr_throttled 4\n",
+    }
+    assert counters_linux.counters(None, put(tmp_path, files)).quota_periods == 4
+
+
+def test_it_tells_what_stands(tmp_path: Path) -> None:
+    standing = counters_linux.standing(put(tmp_path, MACHINE))
+    assert standing == (3, True, "31c1eeab")
+
+
+def test_a_machine_without_any_of_it_tells_nothing(tmp_path: Path) -> None:
+    assert counters_linux.counters(None, tmp_path) == Counters()
+    assert counters_linux.standing(tmp_path) == (None, None, None)
+    assert sockets_linux.established_in_tables(80, tmp_path) is None
+    assert sockets_linux.ports_exhausted(tmp_path) is None
+    assert "no energy meter" in counters_linux.why_unknown(tmp_path)["energy_j"]
+
+
+def test_it_says_that_the_meters_are_for_root(tmp_path: Path) -> None:
+    put(tmp_path, {"sys/class/powercap/intel-rapl:0/name": "package-0\n"})
+    assert counters_linux.counters(None, tmp_path).energy is None
+    assert "root only" in counters_linux.why_unknown(tmp_path)["energy_j"]
+
+
+def look(seconds: float, **counted: Any) -> moments.Moment:
+    return moments.Moment(seconds, 0.0, Counters(**counted))
+
+
+def test_what_was_not_idle_was_work() -> None:
+    start = look(10.0, cpus={0: Times(1.0, 1.0, 1.0), 1: Times(5.0, 0.0, 0.0)})
+    end = look(20.0, cpus={0: Times(3.0, 2.0, 1.5), 1: Times(15.0, 0.0, 0.0)})
+    # CPU 0: 10 s less 2 s idle, 1 s of interrupts and 0.5 s stolen; CPU 1: idle.
+    assert moments.worked_s(start, end) == pytest.approx(6.5)
+    assert moments.stolen_share(start.counters, end.counters, 10.0) == 0.025
+
+
+def test_a_cpu_that_came_or_went_makes_it_unknown() -> None:
+    start, end = look(0.0, cpus={0: Times(0, 0, 0)}), look(1.0, cpus={1: Times(0, 0, 0)})
+    assert moments.worked_s(start, end) is None
+    assert moments.stolen_share(start.counters, end.counters, 1.0) is None
+
+
+def test_it_counts_energy_across_the_end_of_the_count() -> None:
+    was = Counters(energy={"a": Energy(90.0, 100.0), "b": Energy(5.0, 100.0)})
+    now = Counters(energy={"a": Energy(15.0, 100.0), "b": Energy(7.0, 100.0)})
+    assert moments.joules(was, now) == 27.0
+    assert moments.joules(was, Counters()) is None
+
+
+def test_it_names_the_three_who_used_most() -> None:
+    before = {
+        1: Consumer("init", 0, 5.0),
+        2: Consumer("make", 1, 0.5),
+        3: Consumer("cc", 2, 7.0),
+        4: Consumer("server", 1, 1.0),
+    }
+    after = {
+        1: Consumer("init", 0, 5.25),
+        2: Consumer("make", 1, 9.5),  # it has waited for cc, which used 2 s more of late
+        4: Consumer("server", 1, 4.0),
+        5: Consumer("cron", 1, 0.5),
+        6: Consumer("idle", 1, 0.0),
+        7: Consumer("bash", 1, 0.125),
+    }
+    found = moments.foreigners(before, after, own_pids=[4])
+    assert found == [
+        {"name": "make", "cpu_s": 2.0},
+        {"name": "cron", "cpu_s": 0.5},
+        {"name": "init", "cpu_s": 0.25},
+    ]
+    assert moments.foreigners(None, after, []) is None
+
+
+@pytest.fixture
+def connected() -> Iterator[tuple[int, list[socket.socket]]]:
+    """A server's port and its three clients."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+        clients = [socket.create_connection(address) for _ in range(3)]
+        accepted = [server.accept()[0] for _ in clients]
+        yield address[1], clients
+        for each in (*clients, *accepted):
+            each.close()
+
+
+@linux_only
+def test_it_counts_connections_to_the_server(connected: tuple[int, list[socket.socket]]) -> None:
+    port, clients = connected
+    assert sockets_linux.established(port) == 3
+    assert sockets_linux.established_in_tables(port) == 3
+    clients.pop().close()
+    assert sockets_linux.established(port) == sockets_linux.established_in_tables(port) == 2
+    client = clients[0].getsockname()[1]
+    assert sockets_linux.established(client) == 1
+    assert sockets_linux.established(1) == sockets_linux.established_in_tables(1) == 0
+
+
+@linux_only
+def test_it_counts_no_crowds(
+    connected: tuple[int, list[socket.socket]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sockets_linux, "MAX_SOCKETS", 2)
+    assert sockets_linux.established(connected[0]) is None
+    assert sockets_linux.established_in_tables(connected[0]) is None
+
+
+@linux_only
+def test_it_reads_the_tables_where_the_monitor_is_shut(
+    connected: tuple[int, list[socket.socket]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sockets_linux, "_SOCK_DIAG_BY_FAMILY", 4711)
+    assert sockets_linux.established(connected[0]) == 3
+
+
+HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
+
+
+def network(sockets: list[tuple[int, str, str]], reuse: str, version: str = "") -> dict[str, str]:
+    """Ports 32768 to 32771 may be chosen; `sockets`: local port, remote, state."""
+    lines = [
+        f"{n:4}: 0A000001:{port:04X} {remote} {state} 00000000:00000000 00:00000000"
+        for n, (port, remote, state) in enumerate(sockets)
+    ]
+    return {
+        "proc/sys/net/ipv4/ip_local_port_range": "32768\t32771\n",
+        "proc/sys/net/ipv4/tcp_tw_reuse": f"{reuse}\n",
+        "proc/net/sockstat": f"sockets: used 9\nTCP: inuse {len(sockets)} orphan 0 tw 0 alloc 9\n",
+        f"proc/net/tcp{version}": HEAD + "\n".join(lines) + "\n",
+    }
+
+
+AWAY, LOOP, OTHER = "0200000A:1F90", "0100007F:1F90", "0200000A:1F91"
+
+
+def ports(remote: str, state: str, count: int = 4) -> list[tuple[int, str, str]]:
+    return [(32768 + n, remote, state) for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("sockets", "reuse", "exhausted"),
+    [
+        (ports(AWAY, "01"), "2", True),
+        (ports(AWAY, "01", 3), "2", False),
+        (ports(AWAY, "06"), "2", True),
+        (ports(AWAY, "06"), "1", False),
+        (ports(LOOP, "06"), "2", False),
+        (ports(LOOP, "06"), "0", True),
+        (ports(AWAY, "01", 2) + ports(OTHER, "01", 2), "2", False),
+        ([(8080, AWAY, "01")] * 9, "2", False),
+    ],
+)
+def test_it_knows_when_no_port_is_left(
+    tmp_path: Path, sockets: list[tuple[int, str, str]], reuse: str, exhausted: bool
+) -> None:
+    assert sockets_linux.ports_exhausted(put(tmp_path, network(sockets, reuse))) is exhausted
+
+
+def test_it_counts_both_families_in_the_tables(tmp_path: Path) -> None:
+    fourth = network([(8080, AWAY, "01"), (8080, AWAY, "06"), (80, AWAY, "01")], "2")
+    sixth = network([(8080, AWAY, "01"), (8081, AWAY, "01")], "2", version="6")
+    put(tmp_path, {**fourth, **sixth})
+    assert sockets_linux.established_in_tables(8080, tmp_path) == 2
