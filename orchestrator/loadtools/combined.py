@@ -14,13 +14,14 @@ from orchestrator.loadtools.model import (
     TrialReading,
     Validity,
 )
+from orchestrator.loadtools.validity import leaving_out
 
 #: What a load that is too much does to a trial: a finding of a step or a probe, no fault of it.
 CAUSED_BY_LOAD = frozenset(
     {
         "underdelivered", "transport_errors", "http_errors", "littles_law", "no_answers",
         "all_truncated", "target_unreachable", "empty_window", "no_steady_state", "server_died",
-        "connections_missing", "response_size", "hung",
+        "connections_missing", "response_size", "response_changed", "listen_overflow", "hung",
     }
 )  # fmt: skip
 #: Metrics of which each load's share counts as much as it has answers.
@@ -131,9 +132,8 @@ def _reasons(loads: Sequence[TrialReading]) -> tuple[Reason, ...]:
     """The reasons that are not about too much load, each once, with the number of loads."""
     found: dict[str, list[Reason]] = {}
     for load in loads:
-        for reason in load.validity.reasons:
-            if reason.code not in CAUSED_BY_LOAD:
-                found.setdefault(reason.code, []).append(reason)
+        for reason in leaving_out(load.validity, CAUSED_BY_LOAD):
+            found.setdefault(reason.code, []).append(reason)
     return tuple(_in_how_many(reasons, len(loads)) for reasons in found.values())
 
 

@@ -57,7 +57,7 @@ def _span(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _few_connections(evidence: Evidence) -> Reason | None:
+def _connections_missing(evidence: Evidence) -> Reason | None:
     """An open loop may need fewer than it was given, HTTP/3 has none that the kernel counts."""
     spec, asked = evidence.spec, evidence.load.connections
     counts = [
@@ -68,7 +68,7 @@ def _few_connections(evidence: Evidence) -> Reason | None:
     is_counted = spec.keepalive and spec.protocol != "h3" and not spec.command
     if evidence.load.model != "closed" or not is_counted or len(counts) < MIN_LOOKS:
         return None
-    rule, most = THRESHOLDS["few_connections"], max(counts)
+    rule, most = THRESHOLDS["connections_missing"], max(counts)
     if not rule.is_broken_by(most / asked):
         return None
     return rule.reason(f"{most} of {asked} connections were open at a time, {most / asked:.0%}")
@@ -122,9 +122,9 @@ def _littles_law(evidence: Evidence) -> Reason | None:
     )
 
 
-def _unsteady(evidence: Evidence) -> Reason | None:
+def _no_steady_state(evidence: Evidence) -> Reason | None:
     """The rate of a closed loop, the median latency of an open one, second by second."""
-    rule, is_closed = THRESHOLDS["unsteady"], evidence.load.model == "closed"
+    rule, is_closed = THRESHOLDS["no_steady_state"], evidence.load.model == "closed"
     # The last one ends with the window, not with its second.
     slices = list(evidence.rows.get("slices") or ())[:-1]
     if is_closed:
@@ -148,9 +148,9 @@ def _unsteady(evidence: Evidence) -> Reason | None:
 CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (
     _protocol,
     _response_size,
-    _few_connections,
+    _connections_missing,
     _tool_bound,
     _shared_cpus,
     _littles_law,
-    _unsteady,
+    _no_steady_state,
 )

@@ -165,7 +165,7 @@ _OF_THE_LOAD = (
         "see what the server answers under load, or say response_bytes in the definition",
     ),
     _hard(
-        "few_connections",
+        "connections_missing",
         "Connections that were open",
         "A closed loop with fewer connections is a lighter load.",
         "see whether the server or a limit of open files refuses connections",
@@ -193,7 +193,7 @@ _OF_THE_LOAD = (
         value=0.10,
     ),
     _soft(
-        "unsteady",
+        "no_steady_state",
         "No steady state",
         "First and last third of the window differ by more than noise does [T].",
         "warm up for longer, and see whether something grows or fills",

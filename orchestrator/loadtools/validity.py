@@ -3,12 +3,14 @@
 The thresholds are in thresholds.py. What is unknown is no reason.
 """
 
+from collections.abc import Collection, Sequence
+
 from orchestrator.loadtools import outcome, quiet, shape
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Level, Reason, Validity
 from orchestrator.loadtools.thresholds import THRESHOLDS
 
-__all__ = ["Evidence", "judge"]
+__all__ = ["Evidence", "judge", "leaving_out"]
 _CHECKS = (*outcome.CHECKS, *shape.CHECKS, *quiet.CHECKS)
 
 
@@ -21,7 +23,14 @@ def judge(evidence: Evidence) -> Validity:
     return Validity(reasons=(*reasons, *_together(reasons)))
 
 
-def _together(reasons: list[Reason]) -> list[Reason]:
+def leaving_out(validity: Validity, codes: Collection[str]) -> tuple[Reason, ...]:
+    """Its reasons without these: several soft ones count as such only where several are left."""
+    gone = {*codes, "several_flags"}
+    left = [reason for reason in validity.reasons if reason.code not in gone]
+    return (*left, *_together(left))
+
+
+def _together(reasons: Sequence[Reason]) -> list[Reason]:
     soft = [reason.code for reason in reasons if reason.level == Level.SUSPECT]
     rule = THRESHOLDS["several_flags"]
     if not rule.is_broken_by(len(soft)):

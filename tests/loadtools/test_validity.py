@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from agents.hostagent.counters import FACTS
+from orchestrator.loadtools.combined import CAUSED_BY_LOAD
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Distribution, Level, LoadFacts, LoadSpec
 from orchestrator.loadtools.thresholds import THRESHOLDS
-from orchestrator.loadtools.validity import judge
+from orchestrator.loadtools.validity import judge, leaving_out
 
 NOTHING = Distribution()
 PINNED = {"server": {"cpus": [0]}, "tool": {"cpus": [1]}}
@@ -145,9 +146,9 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
             },
         },
     ),
-    ("few_connections", opened(94), opened(95)),
-    ("few_connections", opened(50), opened(50, keepalive=False)),
-    ("few_connections", opened(50), opened(None)),
+    ("connections_missing", opened(94), opened(95)),
+    ("connections_missing", opened(50), opened(50, keepalive=False)),
+    ("connections_missing", opened(50), opened(None)),
     ("tool_bound", {"tool_share": 0.851}, {"tool_share": 0.85}),
     ("shared_cpus", {"result": {"limits": SHARED}}, {"result": {"limits": PINNED}}),
     (
@@ -162,9 +163,13 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"spec": spec(streams=2), "rate": 2000.0},
     ),
     ("littles_law", {"rate": 500.0}, {"spec": spec(keepalive=False), "rate": 500.0}),
-    ("unsteady", slices([100, 100, 1, 1, 111, 111, 1]), slices([100, 100, 1, 1, 110, 110, 1])),
     (
-        "unsteady",
+        "no_steady_state",
+        slices([100, 100, 1, 1, 111, 111, 1]),
+        slices([100, 100, 1, 1, 110, 110, 1]),
+    ),
+    (
+        "no_steady_state",
         {"spec": spec(**OPEN), **slices([100, 100, 1, 1, 89, 89, 1], "p50_us")},
         {"spec": spec(**OPEN), **slices([100, 100, 1, 1, 90, 90, 1], "p50_us")},
     ),
@@ -231,6 +236,17 @@ def test_two_soft_reasons_make_a_trial_invalid() -> None:
     assert two.codes == ("steal", "retransmissions", "several_flags")
     assert two.level == Level.INVALID
     assert "steal, retransmissions" in two.reasons[-1].message
+
+
+def test_soft_reasons_that_are_left_out_void_nothing() -> None:
+    found = judge(evidence(rate=2000.0, **host(steal_share=0.02)))
+    assert found.codes == ("littles_law", "steal", "several_flags")
+    assert [each.code for each in leaving_out(found, {"littles_law"})] == ["steal"]
+    assert len(leaving_out(found, {"http_errors"})) == 3
+
+
+def test_every_reason_that_a_load_can_cause_is_one() -> None:
+    assert set(THRESHOLDS) >= CAUSED_BY_LOAD
 
 
 def test_waiting_for_a_cpu_counts_only_where_others_worked() -> None:
