@@ -17,8 +17,11 @@ HTTPS = BASE_URL.startswith("https://")
 
 # The load tools that are sent to hosts of the same platform; empty: each host uses its own.
 LOAD_TOOLS = {
-    name: environment.text(f"PITWALL_{name.upper()}")
-    for name in ("oha", "ghz", "k6", "wrk", "h2load")
+    "oha": environment.text("PITWALL_OHA"),
+    "ghz": environment.text("PITWALL_GHZ"),
+    "k6": environment.text("PITWALL_K6"),
+    "wrk": environment.text("PITWALL_WRK"),
+    "h2load": environment.text("PITWALL_H2LOAD"),
 }
 # Repositories given as a path of this machine: for the demo and for tests, not for a shared server.
 ALLOW_LOCAL_REPOSITORIES = environment.flag("PITWALL_ALLOW_LOCAL_REPOSITORIES")

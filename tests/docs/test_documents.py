@@ -13,11 +13,11 @@ def test_it_documents_every_variable_of_the_settings_and_no_other():
     config = ROOT / "orchestrator" / "config"
     read = set()
     for name in ("settings.py", "celery.py"):
-        calls = re.findall(r'environment\.\w+\(\s*"([A-Z_]+)"', (config / name).read_text())
+        calls = re.findall(r'environment\.\w+\(\s*"([A-Z0-9_]+)"', (config / name).read_text())
         read.update(calls)
     text = (ROOT / "docs" / "configuration.md").read_text()
     server = text.partition("## On a developer")[0]
-    assert set(re.findall(r"^\| `([A-Z_]+)`", server, re.MULTILINE)) == read
+    assert set(re.findall(r"^\| `([A-Z0-9_]+)`", server, re.MULTILINE)) == read
 
 
 def test_it_maps_every_package():
