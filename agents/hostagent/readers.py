@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from .read_ghz import read as ghz
+from .read_h2load import read as h2load
 from .read_oha import errors as oha_errors
 from .read_oha import read as oha
 from .read_wrk import read as wrk
@@ -29,6 +30,7 @@ from .read_wrk import read as wrk
 Reader = Callable[[Path, Path, Path, float], dict[str, Any]]
 
 READERS: Mapping[str, Reader] = {
+    "h2load": h2load,
     "oha": oha,
     "wrk": wrk,
     "ghz": ghz,

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from orchestrator.loadtools.ghz import Ghz
+from orchestrator.loadtools.h2load import H2load
 from orchestrator.loadtools.model import (
     Capabilities,
     Invocation,
@@ -47,4 +48,6 @@ class Adapter(Protocol):
     ) -> TrialReading: ...
 
 
-TOOLS: Mapping[str, Adapter] = MappingProxyType({"oha": Oha(), "wrk": Wrk(), "ghz": Ghz()})
+TOOLS: Mapping[str, Adapter] = MappingProxyType(
+    {"oha": Oha(), "wrk": Wrk(), "h2load": H2load(), "ghz": Ghz()}
+)

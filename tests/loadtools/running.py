@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -64,11 +64,17 @@ class Left:
 
 
 def run(
-    name: str, spec: LoadSpec, port: int, folder: Path, words: Mapping[str, str] | None = None
+    name: str,
+    spec: LoadSpec,
+    port: int,
+    folder: Path,
+    words: Mapping[str, str] | None = None,
+    extra: Sequence[str] = (),
 ) -> Left:
-    """All starts of the load with one CPU; the last one's traces."""
+    """All starts of the load with one CPU, with `extra` flags; the last one's traces."""
     adapter = TOOLS[name]
-    assert adapter.problems(spec) == []
+    problems = adapter.problems(spec)
+    assert not problems, problems
     for file, text in adapter.files(spec).items():
         (folder / file).write_text(text, newline="")
     out, raw = folder / "tool.json", folder / "rows.raw"
@@ -84,7 +90,7 @@ def run(
         **(words or {}),
     }
     for invocation in adapter.invocations(spec, 1):
-        argv = replace(invocation.argv, known)
+        argv = replace((invocation.argv[0], *extra, *invocation.argv[1:]), known)
         env = {key: replace([value], known)[0] for key, value in invocation.env.items()}
         with open(stdout_of(out), "wb") as stdout:
             started_at = time.time()

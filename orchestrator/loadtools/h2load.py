@@ -1,0 +1,174 @@
+"""h2load of nghttp2: its argv, and back from its report and its log. Flags as of 1.52."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from orchestrator.loadtools.capabilities import unsupported
+from orchestrator.loadtools.h2load_output import report_of
+from orchestrator.loadtools.model import (
+    Capabilities,
+    Invocation,
+    LoadSpec,
+    Problem,
+    TrialReading,
+)
+from orchestrator.loadtools.problems import load_problems
+from orchestrator.loadtools.reading import reading_of
+
+#: Start, connect, write and end of the tool, beside the load itself.
+_SLACK_S = 15.0
+#: A count of requests without a guess of the rate.
+_SLOWEST_RATE = 500.0
+#: A primer only wakes the server up.
+_PRIMER_RATE = 10
+_BODY = "body.bin"
+
+SHEET = Capabilities(
+    protocols=frozenset({("h1", False), ("h1", True), ("h2", False), ("h2", True)}),
+    streams=True,
+    keepalive_off=True,
+    request_timeout=False,
+    connect_timeout=False,
+    warmup="apart",
+    distribution="rows",
+    errors="partly",
+    spoken_protocol="yes",
+    verifies_certificate=False,
+    caveats=(
+        "It has a rate for each connection (--rps), but a request that cannot be sent on time "
+        "waits unseen: latency counts from when it is sent, so this is no open loop, and rate is "
+        "refused.",
+        "With a duration it replaces no connection that ends, and tells nothing of the requests "
+        "that were lost with it; what is under way at the end is cut off. With a count of "
+        "requests all that were not answered are counted as errors.",
+        "A count of requests gives a connection up on which nothing happened for "
+        "request_timeout_s, and that counts as timeouts; with a duration h2load 1.52 would crash "
+        "at that, so there is no time-out. Connecting has no limit.",
+        "Latency begins when the request is written: it has no part of connecting, and none of "
+        "waiting because of the server's own limit of streams.",
+        "It writes a line a request while it runs, which costs about a tenth of its speed.",
+        "Its bytes of bodies are those of the whole load; lengths of single answers are unknown.",
+        "It does not verify certificates.",
+    ),
+)
+
+
+class H2load:
+    """The adapter of h2load."""
+
+    name = "h2load"
+    reader = "h2load"
+    sheet = SHEET
+    #: The log of requests came in 1.43; this is the oldest that was tried.
+    minimum_version = (1, 52, 0)
+
+    def problems(self, spec: LoadSpec) -> list[Problem]:
+        """All that forbids this load with h2load; empty where it can be run."""
+        return [
+            *load_problems(spec),
+            *unsupported(self.name, self.sheet, spec),
+            *_own_problems(spec),
+        ]
+
+    def invocations(self, spec: LoadSpec, tool_cpus: int) -> tuple[Invocation, ...]:
+        """What to start, in order. The last one measures.
+
+        The warm-up is a start of its own: h2load's own warm-up leaves no trace in its log, so the
+        server's CPU time could not be shared among all answers.
+        """
+        threads = min(tool_cpus, spec.connections)
+        crowd = ("-t", str(threads), "-c", str(spec.connections))
+        starts = []
+        if spec.primer_s > 0:
+            gentle = ("-t", "1", "-c", "1", "--rps", str(_PRIMER_RATE))
+            starts.append(_timed(spec, "primer", spec.primer_s, gentle))
+        if spec.warmup_s > 0:
+            starts.append(_timed(spec, "warmup", spec.warmup_s, crowd))
+        kept = (*crowd, "--log-file={rows}")
+        if spec.duration_s is not None:
+            return (*starts, _timed(spec, "measure", spec.duration_s, kept))
+        return (*starts, _counted(spec, kept))
+
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        return {_BODY: spec.body} if spec.body else {}
+
+    def probe(self, _spec: LoadSpec) -> None:
+        return None
+
+    def parse(
+        self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
+    ) -> TrialReading:
+        """The canonical result of one load. Raises ToolOutputError where the report is none."""
+        said, body_bytes = report_of(spec, report, rows)
+        return reading_of(self.name, spec, said, {**rows, "bytes": body_bytes}, result)
+
+
+def _timed(
+    spec: LoadSpec,
+    kind: Literal["primer", "warmup", "measure"],
+    seconds: float,
+    flags: tuple[str, ...],
+) -> Invocation:
+    return Invocation(
+        argv=("{tool}", *flags, "-D", _duration(seconds), *_request(spec)),
+        kind=kind,
+        wall_limit_s=seconds + _SLACK_S,
+    )
+
+
+def _counted(spec: LoadSpec, flags: tuple[str, ...]) -> Invocation:
+    requests = spec.requests or 0
+    # Without -N a server that froze is waited for without end.
+    amount = ("-n", str(requests), "-N", _duration(spec.request_timeout_s))
+    loading_s = 3 * requests / (spec.expected_rate or _SLOWEST_RATE)
+    return Invocation(
+        argv=("{tool}", *flags, *amount, *_request(spec)),
+        kind="measure",
+        wall_limit_s=loading_s + spec.request_timeout_s + _SLACK_S,
+    )
+
+
+def _request(spec: LoadSpec) -> tuple[str, ...]:
+    argv = ["-m", str(spec.streams)]
+    if spec.protocol == "h1":
+        argv.append("--h1")
+    elif spec.tls:
+        argv.append("--npn-list=h2")
+    else:
+        argv.append("--no-tls-proto=h2c")
+    if spec.body:
+        argv += ["-d", f"{{trial_dir}}/{_BODY}"]
+    for name, value in _headers(spec):
+        argv += ["-H", f"{name}: {value}"]
+    return (*argv, f"{spec.scheme}://{{address}}:{{port}}{spec.path}")
+
+
+def _headers(spec: LoadSpec) -> list[tuple[str, str]]:
+    """With those that h2load would set itself under the names by which it lets them be changed."""
+    headers = [
+        (":authority" if name.lower() == "host" else name, value) for name, value in spec.headers
+    ]
+    if all(name.lower() != "accept-encoding" for name, _ in headers):
+        codings = ", ".join(spec.compression) if spec.compression else "identity"
+        headers.append(("accept-encoding", codings))
+    if not spec.keepalive:
+        headers.append(("connection", "close"))
+    return [(":method", spec.method), *headers]
+
+
+def _duration(seconds: float) -> str:
+    """h2load takes whole numbers with a unit only."""
+    return f"{max(1, round(seconds * 1000))}ms"
+
+
+def _own_problems(spec: LoadSpec) -> list[Problem]:
+    problems = []
+    if spec.method == "HEAD" and spec.protocol == "h1":
+        text = "h2load cannot send HEAD over HTTP/1.1: it would wait for the body for ever"
+        problems.append(("method", text))
+    for place, (name, value) in enumerate(spec.headers):
+        if name.lower() == "content-length":
+            problems.append((f"headers[{place}]", "h2load sets content-length itself"))
+        if not value:
+            problems.append((f"headers[{place}]", f"{name}: h2load cannot send an empty header"))
+    return problems

@@ -1,0 +1,89 @@
+"""What h2load's report says, whose text the agent's reader kept as it was."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.loadtools.model import LoadSpec, ToolOutputError
+from orchestrator.loadtools.reading import ToolReport
+
+_REQUESTS = re.compile(
+    r"^requests: (?P<total>\d+) total, (?P<started>\d+) started, (?P<done>\d+) done, (\d+) succeeded, "
+    r"(\d+) failed, (?P<errored>\d+) errored, (?P<timeout>\d+) timeout$",
+    re.MULTILINE,
+)
+_TRAFFIC = re.compile(r"^traffic: .* total, .* headers .*\((\d+)\) data$", re.MULTILINE)
+_PROTOCOL = re.compile(r"^Application protocol: (\S+)$", re.MULTILINE)
+_CONNECT = re.compile(r"^time for connect: +\S+ +\S+ +([0-9.]+)(us|ms|s) ", re.MULTILINE)
+_NAMES = {"http/1.1": "h1", "h2": "h2", "h2c": "h2"}
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def report_of(spec: LoadSpec, tool_json: bytes, rows: Mapping[str, Any]) -> tuple[ToolReport, int]:
+    """What it says, and how many bytes of bodies came; ToolOutputError where it is no report."""
+    text, logged = _parts(tool_json)
+    requests, traffic = _REQUESTS.search(text), _TRAFFIC.search(text)
+    if requests is None or traffic is None:
+        last = text.strip().rpartition("\n")[2][:80]
+        raise ToolOutputError(
+            "h2load's report has no lines `requests:` and `traffic:`, so it did not end by "
+            f"itself; the last line is {last!r}"
+        )
+    counts = {name: int(n) for name, n in requests.groupdict().items()}
+    protocol = _PROTOCOL.search(text)
+    try:
+        known = rows["all"]["n"] == logged["answered"]
+        by_status = {int(status): n for status, n in (rows["by_status"] or {}).items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ToolOutputError(f"rows.json of the trial: {type(error).__name__}: {error}") from error
+    report = ToolReport(
+        by_status=by_status,
+        errors=_errors(spec, counts, connected=protocol is not None),
+        error_texts=_texts(connected=protocol is not None),
+        truncated=counts["started"] - counts["done"] if spec.duration_s is not None else 0,
+        readings=_readings(text),
+        matches=known and logged["answered"] + logged["failed"] == counts["done"],
+        protocol=_NAMES.get(protocol[1], protocol[1]) if protocol else None,
+    )
+    return report, int(traffic[1])
+
+
+def _parts(tool_json: bytes) -> tuple[str, dict[str, int]]:
+    try:
+        parts = json.loads(tool_json)
+        logged = {name: int(parts["logged"][name]) for name in ("answered", "failed")}
+        return str(parts["stdout"]), logged
+    except (ValueError, KeyError, TypeError) as error:
+        start = tool_json[:80].decode(errors="replace")
+        raise ToolOutputError(
+            f"not what the agent keeps of h2load ({type(error).__name__}: {error}): {start!r}"
+        ) from error
+
+
+def _errors(spec: LoadSpec, counts: Mapping[str, int], *, connected: bool) -> dict[str, int]:
+    """Requests by class; connections where not one of them came about.
+
+    `unsent` are those whose connection was lost before their turn.
+    """
+    if not connected:
+        return {"connect": counts["errored"] or spec.connections}
+    # With a duration the total is what was done.
+    unsent = max(0, counts["total"] - counts["started"])
+    lost = counts["errored"] - counts["timeout"] - unsent
+    found = {"timeout": counts["timeout"], "broken": lost, "unsent": unsent}
+    return {kind: n for kind, n in found.items() if n}
+
+
+def _texts(*, connected: bool) -> dict[str, tuple[str, ...]]:
+    if connected:
+        return {}
+    text = "no connection was made, or none agreed on the protocol; h2load does not tell why"
+    return {"connect": (text,)}
+
+
+def _readings(text: str) -> dict[str, float]:
+    found = _CONNECT.search(text)
+    mean_s = float(found[1]) * _SECONDS[found[2]] if found else 0.0
+    # 0us where no connection was made while it counted.
+    return {"connect.mean": mean_s} if mean_s else {}
