@@ -1,0 +1,120 @@
+"""Where the warm-up ends, on series whose answer is known and on simulated ones."""
+
+import math
+
+import numpy as np
+import pytest
+
+from orchestrator.stats.steady import Steady, drift, mser5
+
+TOO_SHORT = Steady(reason="too short")
+NO_STEADY_STATE = Steady(reason="no steady state")
+
+
+def noisy(rng, shape, noise=0.03):
+    return (shape * np.exp(rng.normal(0, noise, len(shape)))).tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "series", "found"),
+    [
+        ("nothing", [], TOO_SHORT),
+        ("two batches", [5] * 5 + [1] * 9, TOO_SHORT),
+        ("flat", [0.1] * 40, Steady(cut=0)),
+        ("flat, three batches", [0.1] * 15, Steady(cut=0)),
+        ("flat, large", [123_456.7] * 41, Steady(cut=0)),
+        ("nothing but zeros", [0.0] * 20, Steady(cut=0)),
+        ("ramp, then flat", [*range(10), *[10] * 30], Steady(cut=10)),
+        ("ramp of 8 s, cut after whole batches", [*range(8), *[8] * 32], Steady(cut=10)),
+        ("slows after 5 s", [100] * 5 + [60] * 25, Steady(cut=5)),
+        ("slows after 5 s, short", [100] * 5 + [60] * 10, Steady(cut=5)),
+        ("one slow second at first", [1, *[100] * 29], Steady(cut=5)),
+        ("sawtooth of 5 s", [0, 1, 2, 3, 4] * 8, Steady(cut=0)),
+        ("ramp all along", list(range(40)), NO_STEADY_STATE),
+        ("fall all along", list(range(40, 0, -1)), NO_STEADY_STATE),
+        ("settles late", [*range(30), *[30] * 10], NO_STEADY_STATE),
+        ("settles after half of it", [*range(20), *[20] * 20], NO_STEADY_STATE),
+        ("ramp all along, too short to deny", list(range(25)), Steady(cut=10)),
+    ],
+)
+def test_it_finds_where_the_warm_up_ends(name, series, found):
+    assert mser5(series) == found
+
+
+def test_it_does_not_look_at_what_follows_the_last_full_batch():
+    assert mser5([100] * 5 + [60] * 25 + [9_999] * 4) == Steady(cut=5)
+
+
+def test_it_does_not_depend_on_the_unit():
+    rng = np.random.default_rng(80_000)
+    series = noisy(rng, 1 - 0.4 * np.exp(-np.arange(40) / 4))
+    assert mser5(series) == mser5([1e6 * value for value in series])
+
+
+def test_it_is_what_the_formula_says():
+    """Against the sums written out, over many series: the least of them, within its reach."""
+    rng = np.random.default_rng(80_001)
+    for _ in range(200):
+        series = noisy(rng, np.full(60, 50.0))
+        batches = [sum(series[at : at + 5]) / 5 for at in range(0, 60, 5)]
+        errors = {}
+        for cut in range(8):
+            rest = batches[cut:]
+            mean = sum(rest) / len(rest)
+            errors[cut] = sum((one - mean) ** 2 for one in rest) / len(rest) ** 2
+        best = min(errors, key=errors.__getitem__)
+        assert mser5(series) == (NO_STEADY_STATE if best >= 6 else Steady(cut=5 * best))
+
+
+def test_it_takes_most_of_the_bias_of_a_warm_up_away():
+    rng = np.random.default_rng(80_002)
+    shape = 1 - 0.4 * np.exp(-np.arange(60) / 4)
+    whole, rest = [], []
+    for _ in range(300):
+        series = noisy(rng, shape)
+        cut = mser5(series).cut
+        if cut is not None:
+            whole.append(np.mean(series) - 1)
+            rest.append(np.mean(series[cut:]) - 1)
+    assert np.mean(whole) < -0.025
+    assert abs(np.mean(rest)) < 0.004
+
+
+@pytest.mark.parametrize(("slices", "most"), [(30, 0.27), (40, 0.20), (50, 0.15), (200, 0.12)])
+def test_it_denies_a_steady_state_that_is_there_as_rarely_as_it_says(slices, most):
+    rng = np.random.default_rng(80_003)
+    found = [mser5(noisy(rng, np.ones(slices))) for _ in range(1_000)]
+    assert np.mean([one == NO_STEADY_STATE for one in found]) <= most
+
+
+def test_it_mostly_denies_one_where_the_server_slows_all_along():
+    rng = np.random.default_rng(80_004)
+    shape = 1 - 0.3 * np.arange(60) / 60
+    found = [mser5(noisy(rng, shape)) for _ in range(300)]
+    assert np.mean([one == NO_STEADY_STATE for one in found]) >= 0.8
+
+
+@pytest.mark.parametrize(
+    ("series", "change"),
+    [
+        ([10] * 30, 0.0),
+        ([10] * 5 + [8] * 25, 8 / 9 - 1),
+        ([100] * 10 + [90] * 10 + [80] * 10, -0.2),
+        ([100] * 10 + [120] * 20, 0.2),
+        ([10, 10, 1_000] * 10, 0.0),
+        (list(range(1, 10)), 3.0),
+    ],
+)
+def test_it_compares_the_last_third_with_the_first(series, change):
+    assert drift(series) == pytest.approx(change)
+
+
+@pytest.mark.parametrize("series", [[], [1] * 8, [0] * 10 + [5] * 20, [-1] * 30])
+def test_it_knows_no_change_of_too_few_or_of_nothing(series):
+    assert drift(series) is None
+
+
+@pytest.mark.parametrize("look", [mser5, drift])
+def test_it_refuses_what_is_no_number(look):
+    with pytest.raises(ValueError, match="not a number"):
+        look([1.0] * 29 + [math.nan])
