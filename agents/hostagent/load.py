@@ -47,7 +47,8 @@ def tool_path(root: Path, tool: Tool) -> Path:
         raise TrialFailed(
             "tool_missing", f"{tool.name} is not at {path}, or cannot be run; run the job again"
         )
-    return path.resolve()
+    # Links stay: a Python of a virtual environment is one.
+    return Path(os.path.abspath(path))
 
 
 def identify(tool: Tool, path: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from tests.agents.support import (
     AgentHost,
     Step,
     a_build,
+    a_check,
     a_load,
     a_plan,
     a_ready,
@@ -165,6 +166,66 @@ def test_it_refuses_a_report_that_is_no_json(host: AgentHost) -> None:
     load = a_load("{python}", "-c", spoil, "{tool}", "{out}", "{rows}")
     step = host.run_round(a_plan(a_trial(path, loads=[load])))
     assert step.only("trial_failed")["code"] == "tool_failed"
+
+
+LEFT = {
+    "nothing": ("", "left no tool.json"),
+    "half a report": ("open(out, 'w').write('{\"summary\": {\"to')", "cannot be read"),
+    "garbage": ("open(out, 'wb').write(bytes(range(256)))", "cannot be read"),
+}
+
+
+@pytest.mark.parametrize(("leaves", "message"), LEFT.values(), ids=LEFT)
+def test_it_shows_what_a_tool_said_that_left_no_report(
+    host: AgentHost, leaves: str, message: str
+) -> None:
+    say = "print('usage: tool URL'); sys.stderr.write('unknown option -z')"
+    load = a_load(
+        "{python}", "-c", f"import sys; out = sys.argv[1]; {say}; {leaves}", "{out}", "{rows}"
+    )
+    failed = fail(host, loads=[load])
+    assert failed["code"] == "tool_failed"
+    assert message in failed["message"]
+    assert "usage: tool URL" in failed["output"]
+    assert "unknown option -z" in failed["output"]
+
+
+def test_it_names_the_readers_that_it_has(host: AgentHost) -> None:
+    failed = fail(host, tool=a_tool(host.send_tool(), reader="hey"))
+    assert failed["code"] == "internal"
+    assert "'hey'" in failed["message"]
+    assert "oha" in failed["message"]
+
+
+def test_it_fails_before_the_load_where_a_check_is_answered_wrongly(host: AgentHost) -> None:
+    loading = a_load("{python}", "-c", "open('loaded', 'w')")
+    wrong = a_check(name="2", response={"sha256": "0" * 64})
+    path = host.send_tool()
+    step = host.run_round(a_plan(a_trial(path, loads=[loading], checks=[a_check(), wrong])))
+    failed = step.only("trial_failed")
+    assert failed["code"] == "wrong_answer"
+    assert "check '2' before the load" in failed["message"]
+    assert not (step.folder / "trials/t1/loaded").exists()
+
+
+#: Takes any first words for a request of HTTP/1.1.
+OLD = """
+import socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    connection, _ = listener.accept()
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 0\\r\\n\\r\\n")
+    connection.close()
+"""
+
+
+def test_it_tells_another_protocol_from_the_one_asked_for(host: AgentHost) -> None:
+    old = a_server(argv=["{python}", "-c", OLD, "{port}"])
+    trial = a_trial(host.send_tool(), server=old, checks=[a_check(protocol="h2")])
+    failed = host.run_round(a_plan(trial)).only("trial_failed")
+    assert failed["code"] == "wrong_protocol"
+    assert "HTTP/1.1 instead of HTTP/2" in failed["message"]
 
 
 def test_it_says_that_the_rows_are_lost(host: AgentHost) -> None:

@@ -11,8 +11,11 @@ import pytest
 from tests.agents.support import (
     AgentHost,
     a_build,
+    a_check,
     a_load,
     a_plan,
+    a_ready,
+    a_search,
     a_server,
     a_trial,
     limits,
@@ -84,6 +87,26 @@ BAD_PLANS: dict[str, tuple[dict[str, Any], str]] = {
         "server.limits.memory_bytes",
     ),
     "loads": (a_plan(a_trial("t", loads=[a_load(kind="warmup")])), "measure"),
+    "kind": (a_plan(a_trial("t", loads=[a_load(kind="spike")])), "loads[0].kind"),
+    "steps of a search": (
+        a_plan(a_trial("t", loads=[a_load(), a_load()], search=a_search(("success", ">", 0.9)))),
+        "exactly one",
+    ),
+    "objective": (
+        a_plan(a_trial("t", search=a_search(("success", "~", 0.9)))),
+        "search.objective[0].op",
+    ),
+    "protocol": (a_plan(a_trial("t", ready=a_ready(protocol="h3"))), "ready.protocol"),
+    "tls": (a_plan(a_trial("t", ready=a_ready(tls="no"))), "ready.tls"),
+    "check": (a_plan(a_trial("t", checks=[a_check(body="?")])), "checks[0].body"),
+    "response": (
+        a_plan(a_trial("t", checks=[a_check(response={"size": 5})])),
+        "checks[0].response",
+    ),
+    "header": (a_plan(a_trial("t", checks=[a_check(headers=[["a"]])])), "headers[0]"),
+    "certificates": (a_plan(tls={"ca": "", "cert": None}), "plan.tls.key"),
+    "file": (a_plan(a_trial("t", files={"../load.lua": ""})), "../load.lua"),
+    "our own file": (a_plan(a_trial("t", files={"tool-2.json": ""})), "tool-2.json"),
 }
 
 
