@@ -86,13 +86,18 @@ def tool_path(
     not_theirs = _why_theirs_is_unfit(name, theirs, needs)
     if not not_theirs:
         return str(theirs["path"]), None
+    raise _missing(name, facts, needs, f"the host {not_theirs}, and this installation {mine}")
+
+
+def _missing(
+    name: str, facts: Mapping[str, Any], needs: frozenset[str], why: str
+) -> HostSetupError:
     least = ".".join(map(str, TOOLS[name].minimum_version))
-    with_features = "".join(f" with {FEATURES[each][0]}" for each in sorted(needs))
+    having = "".join(f" with {FEATURES[each][0]}" for each in sorted(needs))
     how = "".join(f" ({FEATURES[each][1]})" for each in sorted(needs))
-    raise HostSetupError(
-        f"{name} {least} or newer{with_features} is missing: the host {not_theirs}, and this "
-        f"installation {mine}; install {name} on the host{how}, or set {setting_of(name)} to such "
-        f"a binary for {facts.get('system')} {facts.get('machine')}"
+    return HostSetupError(
+        f"{name} {least} or newer{having} is missing: {why}; install {name} on the host{how}, or "
+        f"set {setting_of(name)} to such a binary for {facts.get('system')} {facts.get('machine')}"
     )
 
 
@@ -105,6 +110,8 @@ def _why_own_is_unfit(
     name: str, own: OwnTool | None, facts: Mapping[str, Any], needs: frozenset[str]
 ) -> str:
     platform_there = (facts.get("system"), facts.get("machine"))
+    if own is None and settings.LOAD_TOOLS.get(name):
+        return f"names {settings.LOAD_TOOLS[name]}, where no file is"
     if own is None or (own.system, own.machine) != platform_there:
         return f"has no binary for {facts.get('system')} {facts.get('machine')}"
     why = _why_unfit(name, own.version, own.features, needs)

@@ -106,6 +106,12 @@ def test_it_says_which_setting_names_a_file_that_cannot_be_run(install: Install)
         tool_path("oha", facts(oha=THEIR_OHA))
 
 
+def test_it_says_that_the_named_file_is_not_there(settings: Any, tmp_path: Path) -> None:
+    settings.LOAD_TOOLS = {"oha": str(tmp_path / "gone")}
+    with pytest.raises(HostSetupError, match=r"this installation names .*/gone, where no file is"):
+        tool_path("oha", facts())
+
+
 def test_a_script_needs_no_binary(install: Install) -> None:
     assert tool_path("script", facts()) == ("/usr/bin/python3", None)
 
