@@ -22,14 +22,14 @@ ourselves) · "busy_share" (CPU of all others over a short look, of the whole ma
 before) · "on_battery" · "temperature_c" · "clock_mhz" · "boot_id".
 
 AMBIENT_DURING: "seconds" · "cpus" (that were looked at) · "steal_share" (of their time) ·
-"foreign_cpu_s", "foreign_share" (what these CPUs worked without us, interrupts left out; 0.05 = 5 %
-of one core) · "foreign" [{"name", "cpu_s"}] (the three others that used most, on any CPU) ·
-"pressure_share" (in which something waited for a CPU, ourselves included) · "retransmitted_share"
-(of TCP segments) · "listen_overflows", "listen_drops" · "ports_exhausted" (at the end) ·
-"swapped_pages" · "throttle_count" (by heat) · "quota_periods" (in which a quota that was set on us
-from above was used up) · "temperature_c", "clock_mhz" [min, max] · "clock_step_s" (of the wall
-clock against the monotonic one) · "octets_out", "octets_in" (IP, loopback included) · "energy_j"
-(of the CPU packages) · "on_battery" · "boot_id".
+"foreign_cpu_s", "foreign_share" (what others used of these CPUs; 0.05 = 5 % of one core) ·
+"foreign" [{"name", "cpu_s"}] (the three others that used most, on any CPU) · "pressure_share" (in
+which something waited for a CPU, ourselves included) · "retransmitted_share" (of TCP segments) ·
+"listen_overflows", "listen_drops" · "ports_exhausted" (at the end) · "swapped_pages" ·
+"throttle_count" (by heat) · "quota_periods" (in which a quota that was set on us from above was
+used up) · "temperature_c", "clock_mhz" [min, max] · "clock_step_s" (of the wall clock against the
+monotonic one) · "octets_out", "octets_in" (IP, loopback included) · "energy_j" (of the CPU
+packages) · "on_battery" · "boot_id".
 """
 
 from __future__ import annotations
@@ -41,12 +41,25 @@ from collections.abc import Collection, Mapping
 from typing import Any, Optional
 
 from . import system
-from .moments import Moment, added, foreigners, joules, moment, share, stolen_share, worked_s
+from .moments import (
+    Foreign,
+    Moment,
+    added,
+    between,
+    foreigners,
+    joules,
+    moment,
+    share,
+    stolen_share,
+    used_on,
+    worked_s,
+)
 from .sample import load1
 from .usage import grown
 
 LOOK_S = 0.3
 PERIOD_S = 1.0
+TOP = 3
 #: Elsewhere wall and monotonic clock run apart by themselves, or tick too coarsely to tell.
 _CLOCKS_AGREE = sys.platform.startswith("linux")
 _GROWN = ("listen_overflows", "listen_drops", "swapped_pages", "throttle_count", "quota_periods")
@@ -136,14 +149,26 @@ class During:
     def _others(
         self, end: Moment, seconds: float, own_cpu_s: Optional[float], own_pids: Collection[int]
     ) -> dict[str, Any]:
-        agent_s = end.own_s - self._start.own_s
-        own_s = None if own_cpu_s is None else -own_cpu_s - agent_s
-        foreign_s = added(worked_s(self._start, end), own_s)
+        """The sum over processes, held to what the CPUs worked without us.
+
+        It knows nothing of processes that began and ended in between, and too much of those that
+        lost their parent.
+        """
+        ours_s = None if own_cpu_s is None else self._start.own_s - end.own_s - own_cpu_s
+        foreign = foreigners(self._consumers, system.consumers(), own_pids)
+        least, most = (
+            added(worked_s(self._start, end, interrupts=each), ours_s) for each in (False, True)
+        )
+        foreign_s = between(used_on(foreign, self._cpus), least, most)
         return {
             "foreign_cpu_s": None if foreign_s is None else round(max(0.0, foreign_s), 3),
             "foreign_share": share(foreign_s, seconds),
-            "foreign": foreigners(self._consumers, system.consumers(), own_pids),
+            "foreign": foreign and [_told(each) for each in foreign[:TOP]],
         }
+
+
+def _told(foreign: Foreign) -> dict[str, Any]:
+    return {"name": foreign.name, "cpu_s": foreign.cpu_s}
 
 
 def _span(values: list[float]) -> Optional[list[float]]:

@@ -82,8 +82,12 @@ class Standing(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """A process and the CPU that it used so far, its waited-for children included."""
+    """A process and the CPU that it used so far, its waited-for children included.
+
+    `cpu`: the number of the one that it ran on last.
+    """
 
     name: str
     parent: int
     cpu_s: float
+    cpu: int

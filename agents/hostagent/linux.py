@@ -68,12 +68,11 @@ def consumers() -> dict[int, Consumer]:
     for pid in _pids():
         text = _of(pid, "stat")
         if text:
-            name, fields = (
-                text.partition("(")[2].rpartition(")")[0],
-                text.rpartition(")")[2].split(),
-            )
+            start, _, rest = text.rpartition(")")
+            fields = rest.split()
             used_s = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-            found[pid] = Consumer(name, int(fields[1]), used_s)
+            name = start.partition("(")[2]
+            found[pid] = Consumer(name, int(fields[1]), used_s, int(fields[36]))
     return found
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 from . import system
 from .counters import Consumer, Counters, Times
 
-TOP = 3
+_INTERRUPTS = ("ksoftirqd/", "irq/", "napi/")
 
 
 class Moment(NamedTuple):
@@ -25,26 +25,53 @@ def moment(cpus: Optional[Collection[int]]) -> Moment:
     return Moment(time.monotonic(), time.process_time(), system.counters(cpus))
 
 
+class Foreign(NamedTuple):
+    """What a process that is not ours used between two looks, and where it was seen."""
+
+    name: str
+    cpu_s: float
+    cpus: frozenset[int]
+
+
 def foreigners(
     before: Optional[Mapping[int, Consumer]],
     after: Optional[Mapping[int, Consumer]],
     own_pids: Collection[int],
-) -> Optional[list[dict[str, Any]]]:
-    """The processes that used most CPU in between, our own left out."""
+) -> Optional[list[Foreign]]:
+    """Those who used CPU in between, the thirstiest first; None where it is not told.
+
+    Threads of the kernel that work off interrupts are left out: it is mostly our own packets.
+    """
     if before is None or after is None:
         return None
-    # What a process has used until it ended goes to the parent that waits for it.
-    inherited: dict[int, float] = {}
+    inherited, found = _inherited(before, after), []
+    for pid, now in after.items():
+        was = before.get(pid, now._replace(cpu_s=0.0))
+        cpu_s = now.cpu_s - was.cpu_s - inherited.get(pid, 0.0)
+        if cpu_s > 0 and pid not in own_pids and not now.name.startswith(_INTERRUPTS):
+            found.append(Foreign(now.name, round(cpu_s, 3), frozenset((was.cpu, now.cpu))))
+    return sorted(found, key=lambda foreign: foreign.cpu_s, reverse=True)
+
+
+def _inherited(before: Mapping[int, Consumer], after: Mapping[int, Consumer]) -> dict[int, float]:
+    """By pid, what it has of processes that ended since, and that they had used before.
+
+    What a process has used until it ended goes to the parent that waits for it.
+    """
+    found: dict[int, float] = {}
     for pid in before.keys() - after.keys():
-        parent = before[pid].parent
-        inherited[parent] = inherited.get(parent, 0.0) + before[pid].cpu_s
-    spent = [
-        (now.cpu_s - (before[pid].cpu_s + inherited.get(pid, 0.0) if pid in before else 0.0), now)
-        for pid, now in after.items()
-        if pid not in own_pids
-    ]
-    most = sorted(spent, key=lambda pair: pair[0], reverse=True)[:TOP]
-    return [{"name": who.name, "cpu_s": round(cpu_s, 3)} for cpu_s, who in most if cpu_s > 0]
+        heir = before[pid].parent
+        while heir in before and heir not in after:
+            heir = before[heir].parent
+        found[heir] = found.get(heir, 0.0) + before[pid].cpu_s
+    return found
+
+
+def used_on(foreign: Optional[list[Foreign]], cpus: Optional[Collection[int]]) -> Optional[float]:
+    """CPU seconds of those that were seen on one of these CPUs; None = on any."""
+    if foreign is None:
+        return None
+    return sum(each.cpu_s for each in foreign if cpus is None or not each.cpus.isdisjoint(cpus))
 
 
 def added(*parts: Optional[float]) -> Optional[float]:
@@ -52,13 +79,30 @@ def added(*parts: Optional[float]) -> Optional[float]:
     return None if None in parts else sum(part for part in parts if part is not None)
 
 
-def worked_s(start: Moment, end: Moment) -> Optional[float]:
-    """What the CPUs worked, interrupts left out: those are mostly our own packets."""
+def between(
+    value: Optional[float], least: Optional[float], most: Optional[float]
+) -> Optional[float]:
+    """The value, or the bound that it breaks; `least` where it is not known."""
+    at_least = max((each for each in (value, least) if each is not None), default=None)
+    return at_least if at_least is None or most is None else min(at_least, most)
+
+
+def worked_s(start: Moment, end: Moment, *, interrupts: bool = False) -> Optional[float]:
+    """What the CPUs worked, with or without what they did for interrupts.
+
+    Kernels without accounting of interrupts count them among the time of processes as well. So
+    what others used is at least this less our own, and with interrupts at most.
+    """
     pairs = _pairs(start.counters, end.counters)
     if pairs is None:
         return None
     seconds = end.monotonic_s - start.monotonic_s
-    return sum(seconds - (sum(now) - sum(was)) for was, now in pairs)
+    unworked = (
+        now.idle_s - was.idle_s + now.stolen_s - was.stolen_s
+        + (0.0 if interrupts else now.interrupts_s - was.interrupts_s)
+        for was, now in pairs
+    )  # fmt: skip
+    return sum(seconds - each for each in unworked)
 
 
 def stolen_share(was: Counters, now: Counters, seconds: float) -> Optional[float]:

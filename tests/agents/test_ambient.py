@@ -97,7 +97,7 @@ def test_it_looks_at_this_host_while_a_load_runs(burner: subprocess.Popen[bytes]
 def test_it_names_strangers_and_not_our_own(
     burner: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moments, "TOP", 100_000)  # tests beside this one may use more
+    monkeypatch.setattr(ambient, "TOP", 100_000)  # tests beside this one may use more
     ours, theirs = ambient.During(), ambient.During()
     await_burnt(burner)
     seen = {each["name"]: each["cpu_s"] for each in theirs.end(0.0, [])["foreign"]}
@@ -109,8 +109,9 @@ def test_it_names_strangers_and_not_our_own(
 def test_it_takes_what_we_used_off_what_the_cpus_worked(burner: subprocess.Popen[bytes]) -> None:
     with_it, without = ambient.During(), ambient.During()
     await_burnt(burner)
-    assert without.end(None, [])["foreign_share"] is None
-    assert with_it.end(1e6, [])["foreign_cpu_s"] == 0
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    assert without.end(0.0, pids)["foreign_cpu_s"] > 0.2
+    assert with_it.end(1e6, pids)["foreign_cpu_s"] == 0
 
 
 def test_it_knows_every_fact_by_name() -> None:
@@ -266,7 +267,25 @@ def test_what_was_not_idle_was_work() -> None:
     end = look(20.0, cpus={0: Times(3.0, 2.0, 1.5), 1: Times(15.0, 0.0, 0.0)})
     # CPU 0: 10 s less 2 s idle, 1 s of interrupts and 0.5 s stolen; CPU 1: idle.
     assert moments.worked_s(start, end) == pytest.approx(6.5)
+    assert moments.worked_s(start, end, interrupts=True) == pytest.approx(7.5)
     assert moments.stolen_share(start.counters, end.counters, 10.0) == 0.025
+
+
+@pytest.mark.parametrize(
+    ("value", "least", "most", "expected"),
+    [
+        (5.0, 1.0, 9.0, 5.0),
+        (0.5, 1.0, 9.0, 1.0),
+        (12.0, 1.0, 9.0, 9.0),
+        (None, 1.0, 9.0, 1.0),
+        (5.0, None, None, 5.0),
+        (None, None, None, None),
+    ],
+)
+def test_it_holds_an_estimate_to_its_bounds(
+    value: float | None, least: float | None, most: float | None, expected: float | None
+) -> None:
+    assert moments.between(value, least, most) == expected
 
 
 def test_a_cpu_that_came_or_went_makes_it_unknown() -> None:
@@ -282,28 +301,33 @@ def test_it_counts_energy_across_the_end_of_the_count() -> None:
     assert moments.joules(was, Counters()) is None
 
 
-def test_it_names_the_three_who_used_most() -> None:
+def test_it_knows_who_used_cpu_in_between_and_where() -> None:
     before = {
-        1: Consumer("init", 0, 5.0),
-        2: Consumer("make", 1, 0.5),
-        3: Consumer("cc", 2, 7.0),
-        4: Consumer("server", 1, 1.0),
+        1: Consumer("init", 0, 5.0, 0),
+        2: Consumer("make", 1, 0.5, 0),
+        3: Consumer("sh", 2, 1.0, 0),
+        9: Consumer("cc", 3, 6.0, 0),
+        4: Consumer("server", 1, 1.0, 0),
+        8: Consumer("ksoftirqd/0", 0, 1.0, 0),
     }
     after = {
-        1: Consumer("init", 0, 5.25),
-        2: Consumer("make", 1, 9.5),  # it has waited for cc, which used 2 s more of late
-        4: Consumer("server", 1, 4.0),
-        5: Consumer("cron", 1, 0.5),
-        6: Consumer("idle", 1, 0.0),
-        7: Consumer("bash", 1, 0.125),
+        1: Consumer("init", 0, 5.25, 1),
+        2: Consumer("make", 1, 9.5, 0),  # it has waited for both, which used 2 s more of late
+        4: Consumer("server", 1, 4.0, 0),
+        5: Consumer("cron", 1, 0.5, 2),
+        6: Consumer("idle", 1, 0.0, 0),
+        8: Consumer("ksoftirqd/0", 0, 9.0, 0),
     }
     found = moments.foreigners(before, after, own_pids=[4])
     assert found == [
-        {"name": "make", "cpu_s": 2.0},
-        {"name": "cron", "cpu_s": 0.5},
-        {"name": "init", "cpu_s": 0.25},
+        moments.Foreign("make", 2.0, frozenset({0})),
+        moments.Foreign("cron", 0.5, frozenset({2})),
+        moments.Foreign("init", 0.25, frozenset({0, 1})),
     ]
+    assert moments.used_on(found, None) == 2.75
+    assert moments.used_on(found, [1, 2]) == 0.75
     assert moments.foreigners(None, after, []) is None
+    assert moments.used_on(None, [0]) is None
 
 
 @pytest.fixture
