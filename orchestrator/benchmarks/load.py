@@ -88,7 +88,7 @@ class Search(Strict):
     low: Rate = 100
     high: Rate = 100_000
     probe_s: Seconds = 10
-    max_probes: Annotated[int, Field(ge=8, le=60)] = 24
+    max_probes: Annotated[int, Field(ge=8, le=60)] = 32
     confirmations: Annotated[int, Field(ge=1, le=20)] = 5
 
     @field_validator("objective")

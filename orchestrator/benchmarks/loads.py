@@ -19,8 +19,10 @@ TRIAL_OVERHEAD_S = 1.0
 ASSUMED_RATE = 1_000.0
 #: What the load tool has open beside its connections, rounded up.
 OTHER_FILES = 32
-#: Probes that a search takes as a rule, its confirmations among them (METHODOLOGY: 13 to 15).
-USUAL_PROBES = 15
+#: What a closed load over HTTP/3 waits for at its end.
+QUIC_IDLE_S = 30.0
+#: Probes that a search takes as a rule, its confirmations among them.
+USUAL_PROBES = 20
 
 
 def load_specs_of(spec: Spec, parameters: Mapping[str, Scalar]) -> tuple[LoadSpec, ...]:
@@ -75,9 +77,10 @@ def expected_trial_s(spec: Spec, parameters: Mapping[str, Scalar]) -> float:
 
 
 def _loading_s(load: LoadSpec) -> float:
+    idling = QUIC_IDLE_S if load.protocol == "h3" and load.rate is None else 0.0
     if load.duration_s is not None:
-        return load.duration_s
-    return (load.requests or 0) / (load.rate or ASSUMED_RATE)
+        return load.duration_s + idling
+    return (load.requests or 0) / (load.rate or ASSUMED_RATE) + idling
 
 
 def _load_spec(load: Load, parameters: Mapping[str, Scalar]) -> LoadSpec:

@@ -154,6 +154,5 @@ def _of_outcome(search: Mapping[str, Any]) -> list[Reason]:
         "budget": "the search ended before its interval was narrow enough: allow more max_probes, "
         "or longer probes",
     }
-    level = Level.SUSPECT if stopped == "budget" and search["capacity"] else Level.INVALID
     message = told.get(stopped, f"the search stopped: {stopped}")
-    return [Reason(code="search_open", level=level, message=message)]
+    return [Reason(code="search_open", level=Level.INVALID, message=message)]

@@ -42,7 +42,11 @@ def costs_of(
         if usage.get(name) is not None:
             readings[key] = float(usage[name])
     if usage.get("tool_cpu_s") is not None and wall_s:
-        readings["cpu.tool_share"] = usage["tool_cpu_s"] / (wall_s * load.tool_cpus)
+        busy_s = wall_s
+        if load.duration_s is not None:
+            # A tool that waits at its end for connections to idle out would look less busy.
+            busy_s = min(wall_s, load.warmup_s + load.duration_s)
+        readings["cpu.tool_share"] = usage["tool_cpu_s"] / (busy_s * load.tool_cpus)
     counted = sum(rows["ok"]["count"]) + sum(rows["other"]["count"])
     if rows["bytes"] is not None and counted:
         readings["body.bytes_per_1k"] = rows["bytes"] / counted * 1000

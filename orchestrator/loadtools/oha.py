@@ -27,6 +27,7 @@ _SLOWEST_RATE = 1_000.0
 _QUIC_IDLE_S = 40.0
 #: A primer only wakes the server up.
 _PRIMER_RATE = 10.0
+_PROBE_RATE = 1_000.0
 
 SHEET = Capabilities(
     protocols=frozenset({("h1", False), ("h1", True), ("h2", False), ("h2", True), ("h3", True)}),
@@ -40,7 +41,8 @@ SHEET = Capabilities(
         "connection includes connecting, over HTTP/2 and HTTP/3 it does not: the warm-up keeps "
         "that out.",
         "Errors carry no time, so those of the warm-up are counted with the rest.",
-        "HTTP/3 is experimental in oha, and only in builds with that feature.",
+        "HTTP/3 is experimental in oha, and only in builds with that feature; without a rate it "
+        "waits at the end until its connections have idled out, 30 s as a rule.",
     ),
 )
 
@@ -77,7 +79,10 @@ class Oha:
         """The argv that asks once, for protocols that nobody but the tool speaks."""
         if spec.protocol != "h3":
             return None
-        once = replace(spec, connections=1, streams=1, rate=None, model="closed", searching=False)
+        # With a rate oha ends after the answer; without one it waits for the connection to idle out.
+        once = replace(
+            spec, connections=1, streams=1, rate=_PROBE_RATE, model="open", searching=False
+        )
         return _argv(once, 1, _KEPT, ("-n", "1"))
 
     def parse(
