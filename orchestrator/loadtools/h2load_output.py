@@ -9,8 +9,8 @@ from orchestrator.loadtools.model import LoadSpec, ToolOutputError
 from orchestrator.loadtools.reading import ToolReport
 
 _REQUESTS = re.compile(
-    r"^requests: (?P<total>\d+) total, (?P<started>\d+) started, (?P<done>\d+) done, (\d+) succeeded, "
-    r"(\d+) failed, (?P<errored>\d+) errored, (?P<timeout>\d+) timeout$",
+    r"^requests: (?P<total>\d+) total, (?P<started>\d+) started, (?P<done>\d+) done, "
+    r"(\d+) succeeded, (\d+) failed, (?P<errored>\d+) errored, (?P<timeout>\d+) timeout$",
     re.MULTILINE,
 )
 _TRAFFIC = re.compile(r"^traffic: .* total, .* headers .*\((\d+)\) data$", re.MULTILINE)

@@ -1,0 +1,94 @@
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.loadtools.model import LoadSpec
+from orchestrator.loadtools.registry import TOOLS
+
+H2LOAD = TOOLS["h2load"]
+TIMED = LoadSpec(path="/hello", connections=8, duration_s=5.0, warmup_s=1.5)
+COUNTED = LoadSpec(path="/hello", connections=8, requests=2_000)
+
+
+def argv_of(spec, cpus=1):
+    return H2LOAD.invocations(spec, cpus)[-1].argv
+
+
+def test_a_duration_has_its_warm_up_before():
+    warmup, measure = H2LOAD.invocations(TIMED, 2)
+    assert (warmup.kind, measure.kind) == ("warmup", "measure")
+    assert measure.argv == (
+        "{tool}", "-t", "2", "-c", "8", "--log-file={rows}", "-D", "5000ms", "-m", "1", "--h1",
+        "-H", ":method: GET", "-H", "accept-encoding: identity", "http://{address}:{port}/hello",
+    )  # fmt: skip
+    assert "1500ms" in warmup.argv
+    assert "--log-file={rows}" not in warmup.argv
+    assert measure.warmup_s == 0
+
+
+def test_only_a_count_of_requests_can_be_given_up():
+    """With a duration h2load crashes at its time-out."""
+    argv = argv_of(COUNTED)
+    assert argv[argv.index("-n") + 1] == "2000"
+    assert argv[argv.index("-N") + 1] == "10000ms"
+    assert "-N" not in argv_of(TIMED)
+
+
+def test_a_primer_is_gentle():
+    primer = H2LOAD.invocations(replace(TIMED, primer_s=3.0), 2)[0]
+    assert primer.kind == "primer"
+    assert primer.argv[1:9] == ("-t", "1", "-c", "1", "--rps", "10", "-D", "3000ms")
+
+
+def test_it_has_no_more_threads_than_connections():
+    assert argv_of(replace(COUNTED, connections=2), 4)[1:3] == ("-t", "2")
+
+
+@pytest.mark.parametrize(
+    ("changes", "flag", "url"),
+    [
+        ({}, "--h1", "http://{address}:{port}/hello"),
+        ({"tls": True}, "--h1", "https://{address}:{port}/hello"),
+        ({"protocol": "h2", "streams": 5}, "--no-tls-proto=h2c", "http://{address}:{port}/hello"),
+        ({"protocol": "h2", "tls": True}, "--npn-list=h2", "https://{address}:{port}/hello"),
+    ],
+)
+def test_it_offers_the_one_protocol_that_was_asked_for(changes, flag, url):
+    spec = replace(COUNTED, **changes)
+    assert H2LOAD.problems(spec) == []
+    argv = argv_of(spec)
+    assert flag in argv
+    assert argv[argv.index("-m") + 1] == str(spec.streams)
+    assert argv[-1] == url
+
+
+def test_what_h2load_sets_itself_is_set_its_way():
+    spec = replace(COUNTED, method="PUT", headers=(("Host", "me"),), body="x", keepalive=False)
+    argv = argv_of(spec)
+    assert [argv[at + 1] for at, word in enumerate(argv) if word == "-H"] == [
+        ":method: PUT", ":authority: me", "accept-encoding: identity", "connection: close",
+    ]  # fmt: skip
+    assert argv[argv.index("-d") + 1] == "{trial_dir}/body.bin"
+    assert H2LOAD.files(spec) == {"body.bin": "x"}
+    assert H2LOAD.files(COUNTED) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"model": "open", "rate": 100.0}, "rate"),
+        ({"protocol": "h3", "tls": True}, "protocol"),
+        ({"random_path": "/[0-9]"}, "random_path"),
+        ({"method": "HEAD"}, "method"),
+        ({"headers": (("content-length", "5"),)}, "headers[0]"),
+        ({"headers": (("x", ""),)}, "headers[0]"),
+        ({"protocol": "h2", "keepalive": False}, "keepalive"),
+    ],
+)
+def test_it_refuses_what_h2load_cannot_do(changes, field):
+    assert H2LOAD.problems(COUNTED) == []
+    assert field in [found for found, _ in H2LOAD.problems(replace(COUNTED, **changes))]
+
+
+def test_http2_can_ask_for_heads():
+    assert H2LOAD.problems(replace(COUNTED, method="HEAD", protocol="h2")) == []

@@ -1,0 +1,117 @@
+"""Real reports of wrk 4.1.0, recorded against real servers in every kind of trouble."""
+
+import json
+import re
+
+import pytest
+
+from agents.hostagent.paths import stdout_of
+from orchestrator.loadtools.metrics import METRICS
+from orchestrator.loadtools.model import ToolOutputError
+from orchestrator.loadtools.registry import TOOLS
+
+from .record import SCENARIOS, recorded
+from .running import OF_A_BUSY_MACHINE, result_of, rows_of
+
+VERSION = "wrk-4.1.0"
+WRK = TOOLS["wrk"]
+READABLE = sorted(set(SCENARIOS[VERSION]) - {"refused"})
+
+
+def read(name, folder):
+    spec, left = recorded(VERSION, name, folder)
+    rows = rows_of("wrk", left)
+    return WRK.parse(spec, left.out.read_bytes(), rows, result_of(left))
+
+
+def codes(reading):
+    return set(reading.validity.codes) - OF_A_BUSY_MACHINE
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_there_are_as_many_latencies_as_answers_on_time(name, tmp_path):
+    _, left = recorded(VERSION, name, tmp_path)
+    report = json.loads(left.out.read_bytes())
+    said = re.search(r"(\d+) requests in ", stdout_of(left.out).read_text())
+    rows = rows_of("wrk", left)
+    assert rows["all"]["n"] == int(said[1]) - report["errors"]["timeout"]
+    kept = json.loads(left.out.read_bytes())
+    assert kept["added"] == sum(report["count"]) - rows["all"]["n"]
+    assert not {"value_us", "count"} & set(kept)
+
+
+def test_wrk_makes_up_latencies_of_a_server_that_freezes(tmp_path):
+    _, left = recorded(VERSION, "frozen", tmp_path)
+    rows_of("wrk", left)
+    assert json.loads(left.out.read_bytes())["added"] > 1_000
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_every_reading_has_a_metric_and_is_a_plain_number(name, tmp_path):
+    readings = read(name, tmp_path).readings
+    assert set(readings) <= set(METRICS)
+    assert all(isinstance(value, float) and value >= 0 for value in readings.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "errors", "found"),
+    [
+        ("plain", set(), set()),
+        ("tls", set(), set()),
+        ("closing", set(), set()),
+        ("frozen", set(), set()),
+        ("mixed", set(), {"http_errors"}),
+        ("status500", set(), {"http_errors"}),
+        ("dropped", {"broken"}, {"transport_errors"}),
+        ("late", {"timeout"}, {"transport_errors"}),
+        ("never", set(), {"no_answers"}),
+    ],
+)
+def test_it_tells_the_kinds_of_failure_apart(name, errors, found, tmp_path):
+    reading = read(name, tmp_path)
+    assert set(reading.errors) == errors
+    assert codes(reading) == found
+
+
+def test_of_some_bad_answers_only_their_number_is_known(tmp_path):
+    reading = read("mixed", tmp_path)
+    report = json.loads((tmp_path / "tool.json").read_bytes())
+    good = report["requests"] - report["errors"]["status"]
+    assert reading.readings["requests.ok"] == good
+    assert reading.readings["requests.rate"] == good / (report["duration_us"] / 1e6)
+    assert not [key for key in reading.readings if key.startswith("latency.")]
+    (reason,) = (each for each in reading.validity.reasons if each.code == "http_errors")
+    assert str(report["errors"]["status"]) in reason.message
+    assert "wrk does not tell which" in reason.message
+
+
+def test_the_rate_is_that_of_the_time_it_really_took(tmp_path):
+    reading = read("plain", tmp_path)
+    said = re.search(r"Requests/sec: +([0-9.]+)", (tmp_path / "tool.stdout").read_text())
+    assert reading.readings["requests.rate"] == pytest.approx(float(said[1]), abs=0.01)
+
+
+def test_a_report_of_other_requests_is_found(tmp_path):
+    spec, left = recorded(VERSION, "frozen", tmp_path)
+    report = json.loads(left.out.read_bytes())
+    left.out.write_text(json.dumps({**report, "requests": report["requests"] - 1}))
+    rows = rows_of("wrk", left)
+    reading = WRK.parse(spec, left.out.read_bytes(), rows, result_of(left))
+    assert "parse_mismatch" in codes(reading)
+
+
+@pytest.mark.parametrize(
+    ("report", "message"),
+    [
+        (b"", "no JSON"),
+        (b'{"requests": 5', "no JSON"),
+        (b"[]", "TypeError"),
+        (b"{}", "KeyError: 'errors'"),
+        (b'{"errors": {"status": "x"}}', "ValueError"),
+    ],
+)
+def test_garbage_is_refused_with_a_reason(report, message, tmp_path):
+    spec, left = recorded(VERSION, "plain", tmp_path)
+    rows = rows_of("wrk", left)
+    with pytest.raises(ToolOutputError, match=message):
+        WRK.parse(spec, report, rows, result_of(left))
