@@ -209,7 +209,12 @@ def _from_counts(
 def _spoken(
     report: ToolReport, rows: Mapping[str, Any], result: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Every protocol that anybody saw: the tool first, then the checks before and after."""
+    """Every protocol that the load's own request was seen to go by: the tool's word first.
+
+    Other checks may go by another one on purpose, over TCP where the load is over HTTP/3.
+    """
     seen = [report.protocol, rows.get("protocol")]
-    seen += [check.get("protocol") for check in result.get("checks") or ()]
+    seen += [
+        check.get("protocol") for check in result.get("checks") or () if check["name"] == "load"
+    ]
     return tuple(dict.fromkeys(each for each in seen if each))
