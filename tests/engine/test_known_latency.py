@@ -1,0 +1,51 @@
+"""The suite whose true latencies are known, measured for real: what oha says is near them."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.results.models import Artifact
+from orchestrator.results.tool_errors import tool_errors
+from orchestrator.runs.models import Trial
+from tests.support.engine import ROOT, Engine
+from tests.support.factories import (
+    Personas,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+
+pytestmark = pytest.mark.engine
+
+SUITE = ROOT / "agents" / "suites" / "known-latency"
+
+
+def test_a_tools_error_is_measured(engine: Engine, team: Personas, tmp_path: Path) -> None:
+    files = {"server.py": (SUITE / "server.py").read_text()}
+    project, shas = make_project(
+        team.alice, tmp_path / "origin", [files, {**files, "NOTES": "the same\n"}]
+    )
+    # Whether the truth holds is for quiet machines: with the check, a busy one fails the trial.
+    source = (SUITE / "benchmark.yaml").read_text()
+    source = source.replace("duration_s: 10", "duration_s: 3").replace(
+        "path: /stats,", "path: /ready,"
+    )
+    make_definition(team.alice, project, source=source)
+    make_local_host(team.alice)
+
+    run = engine.finish(make_run(team.alice, shas, rounds=1))
+
+    assert (run.state, run.message) == ("finished", "")
+    trials = Trial.objects.filter(job__run=run)
+    assert [trial.state for trial in trials] == ["measured"] * 2
+    log = Artifact.objects.get(trial=trials[0], name="server.log")
+    assert log.size > 0
+    trials.update(validity="valid")
+    (found,) = tool_errors(team.alice)
+    assert found.tool == "oha"
+    errors = {each.metric.key: each for each in found.errors}
+    assert set(errors) == {"latency.p50", "latency.p90", "latency.p99", "latency.mean"}
+    # A server cannot answer early, and no tool may say that it did.
+    assert errors["latency.p50"].low > -0.02
+    assert errors["latency.p50"].low <= errors["latency.p50"].median < 1

@@ -1,0 +1,101 @@
+"""A load tool's own error, against servers whose true values are known."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.results.tool_errors import NEWEST, MetricError, errors_of, tool_errors
+from orchestrator.runs.models import Run, Trial
+from tests.support.factories import (
+    DEFINITION,
+    Personas,
+    finish_run,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+
+#: Of a server that answers 1,000 requests a second, its p50 is 4 ms in `finish_run`.
+KNOWN = "known: {requests.rate: 1000, latency.p50: 0.004}\n"
+
+
+@pytest.fixture
+def shas(personas: Personas, settings: Any, tmp_path: Path) -> list[str]:
+    settings.DATA_DIR = tmp_path / "data"
+    settings.ALLOW_LOCAL_REPOSITORIES = True
+    project, shas = make_project(personas.alice, tmp_path / "repository")
+    make_definition(personas.alice, project, source=DEFINITION + KNOWN)
+    make_definition(personas.alice, project, slug="unknown")
+    make_local_host(personas.alice)
+    return shas
+
+
+def _measured(
+    personas: Personas, shas: list[str], rate: float, *, version: str = "1.16.0", **asked: Any
+) -> Run:
+    """One round of two commits, so two trials, which `version` of oha measured."""
+    run = make_run(personas.alice, shas[:2], **{"rounds": 1, **asked})
+    finish_run(run, [rate, rate], wobble=0)
+    tool = {"name": "oha", "version": version}
+    Trial.objects.filter(job__run=run).update(provenance={"tool": tool})
+    return run
+
+
+def _shown(errors: tuple[MetricError, ...]) -> dict[str, tuple[float, float, float, int]]:
+    return {each.metric.key: (each.median, each.low, each.high, each.trials) for each in errors}
+
+
+def test_it_tells_the_median_error_and_its_range_by_tool_and_version(
+    personas: Personas, shas: list[str]
+) -> None:
+    for rate in (1000, 1010, 1250):
+        _measured(personas, shas, rate)
+    _measured(personas, shas, 500, version="1.15.0")
+    older, newer = tool_errors(personas.alice)
+    assert [(each.tool, each.version) for each in (older, newer)] == [
+        ("oha", "1.15.0"),
+        ("oha", "1.16.0"),
+    ]
+    shown = _shown(newer.errors)
+    assert shown["requests.rate"] == pytest.approx((0.01, 0, 0.25, 6))
+    assert shown["latency.p50"] == pytest.approx((1 / 1.01 - 1, -0.2, 0, 6))
+    assert list(shown) == ["requests.rate", "latency.p50"]
+    assert _shown(older.errors)["requests.rate"] == pytest.approx((-0.5, -0.5, -0.5, 2))
+
+
+def test_only_the_newest_trials_count(personas: Personas, shas: list[str]) -> None:
+    _measured(personas, shas, 2000, rounds=2)
+    _measured(personas, shas, 1000, rounds=NEWEST // 2)
+    (found,) = tool_errors(personas.alice)
+    assert _shown(found.errors)["requests.rate"] == pytest.approx((0, 0, 0, NEWEST))
+
+
+def test_trials_that_may_not_be_believed_say_nothing(personas: Personas, shas: list[str]) -> None:
+    run = _measured(personas, shas, 1000)
+    Trial.objects.filter(job__run=run).update(validity="invalid")
+    assert tool_errors(personas.alice) == []
+
+
+def test_definitions_without_known_values_say_nothing(personas: Personas, shas: list[str]) -> None:
+    _measured(personas, shas, 1000, benchmark="unknown")
+    assert tool_errors(personas.alice) == []
+
+
+def test_another_team_sees_none_of_it(personas: Personas, shas: list[str]) -> None:
+    _measured(personas, shas, 1000)
+    assert tool_errors(personas.bob) != []
+    assert tool_errors(personas.mallory) == []
+
+
+def test_each_trial_is_held_against_what_was_known_of_it() -> None:
+    samples = [
+        ({"latency.p50": 0.011, "latency.p99": 0.2}, {"latency.p50": 0.01}),
+        ({"latency.p50": 0.022}, {"latency.p50": 0.02, "latency.p99": 0.1}),
+        ({}, {"latency.p50": 0.01}),
+    ]
+    (found,) = errors_of(samples)
+    assert (found.metric.key, found.trials) == ("latency.p50", 2)
+    assert (found.low, found.median, found.high) == pytest.approx((0.1, 0.1, 0.1))
+    assert errors_of([]) == []
