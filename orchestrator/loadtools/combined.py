@@ -22,6 +22,7 @@ CAUSED_BY_LOAD = frozenset(
         "underdelivered", "transport_errors", "http_errors", "littles_law", "no_answers",
         "all_truncated", "target_unreachable", "empty_window", "no_steady_state", "server_died",
         "connections_missing", "response_size", "response_changed", "listen_overflow", "hung",
+        "warm_up_too_short",
     }
 )  # fmt: skip
 #: Metrics of which each load's share counts as much as it has answers.

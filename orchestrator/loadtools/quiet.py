@@ -90,13 +90,19 @@ def _load_before(hosts: Mapping[str, Facts]) -> Reason | None:
 
 
 def _foreign_process(evidence: Evidence) -> Reason | None:
-    rule, hosts = THRESHOLDS["foreign_process"], evidence.during
+    return _used_by_others("busy_neighbour", evidence) or _used_by_others(
+        "foreign_process", evidence
+    )
+
+
+def _used_by_others(code: str, evidence: Evidence) -> Reason | None:
+    hosts = evidence.during
     found = {
         host: f"others used {quantity(facts['foreign_share'], 'cores')}{_names(facts)}"
         for host, facts in hosts.items()
-        if rule.is_broken_by(facts.get("foreign_share"))
+        if THRESHOLDS[code].is_broken_by(facts.get("foreign_share"))
     }
-    return _of_hosts("foreign_process", hosts, found)
+    return _of_hosts(code, hosts, found)
 
 
 def _names(facts: Facts) -> str:

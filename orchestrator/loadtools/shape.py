@@ -7,10 +7,10 @@ from typing import Any
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Reason
 from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
+from orchestrator.stats.steady import drift, mser5
 
-#: Looks at the connections, and slices of the window, that are needed to say anything.
+#: Looks at the connections that are needed to say anything.
 MIN_LOOKS = 3
-MIN_SLICES = 6
 #: Before that connections are still being opened.
 _OPENED_S = 0.5
 #: The median of fewer answers than this says little of their second.
@@ -124,24 +124,40 @@ def _littles_law(evidence: Evidence) -> Reason | None:
 
 def _no_steady_state(evidence: Evidence) -> Reason | None:
     """The rate of a closed loop, the median latency of an open one, second by second."""
-    rule, is_closed = THRESHOLDS["no_steady_state"], evidence.load.model == "closed"
+    what, values = _series(evidence)
+    moved = None if None in values else drift(values)
+    if moved is None:
+        return None
+    rule = THRESHOLDS["no_steady_state"]
+    if rule.is_broken_by(round(abs(moved), 9)):
+        way = "above" if moved > 0 else "below"
+        share = quantity(abs(moved), "share")
+        return rule.reason(f"the {what} of the last third is {share} {way} that of the first")
+    return _warm_up_too_short(what, values, moved)
+
+
+def _series(evidence: Evidence) -> tuple[str, list[float]]:
     # The last one ends with the window, not with its second.
     slices = list(evidence.rows.get("slices") or ())[:-1]
-    if is_closed:
-        values = [each["ok"] for each in slices if each.get("ok") is not None]
-    else:
-        values = [each["p50_us"] for each in slices if (each.get("ok") or 0) >= _MIN_ANSWERS]
-    if len(values) < MIN_SLICES or None in values:
+    if evidence.load.model == "closed":
+        return "rate", [each.get("ok") for each in slices]
+    return "p50", [each["p50_us"] for each in slices if (each.get("ok") or 0) >= _MIN_ANSWERS]
+
+
+def _warm_up_too_short(what: str, values: list[float], moved: float) -> Reason | None:
+    """By MSER-5, where it also matters: noise alone is often denied a steady state."""
+    rule, found = THRESHOLDS["warm_up_too_short"], mser5(values)
+    if found.reason == "no steady state" and rule.is_broken_by(abs(moved)):
+        share = quantity(abs(moved), "share")
+        return rule.reason(f"no end of the warm-up is found, the {what} moved by {share}")
+    if not found.cut:
         return None
-    size = len(values) // 3
-    first, last = statistics.median(values[:size]), statistics.median(values[-size:])
-    apart = abs(last / first - 1) if first else None
-    if apart is None or not rule.is_broken_by(round(apart, 9)):
+    bias = abs(statistics.fmean(values) / statistics.fmean(values[found.cut :]) - 1)
+    if not rule.is_broken_by(bias):
         return None
-    what = "rate" if is_closed else "p50"
+    share = quantity(bias, "share")
     return rule.reason(
-        f"the {what} of the last third is {quantity(apart, 'share')} "
-        f"{'above' if last > first else 'below'} that of the first"
+        f"the first {found.cut} s of the window are still warm-up, and change the {what} by {share}"
     )
 
 

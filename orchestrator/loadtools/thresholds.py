@@ -18,7 +18,8 @@ class Threshold:
     """`value` is the last one that is still good, in `unit`, on the side that `bound` names.
 
     None: there is nothing to measure, the fact alone decides. INVALID is a hard reason, SUSPECT a
-    soft one. `why` is the reason of the threshold, `advice` what to do about it.
+    soft one; soft ones of one `cause` are one piece of evidence. `why` is the reason of the
+    threshold, `advice` what to do about it.
     """
 
     code: str
@@ -29,6 +30,7 @@ class Threshold:
     value: float | None = None
     unit: Unit = "share"
     bound: Literal["most", "least"] = "most"
+    cause: str = ""
 
     @property
     def text(self) -> str:
@@ -184,6 +186,7 @@ _OF_THE_LOAD = (
         "Load tool and server on the same CPUs",
         "They take time from each other, and how much depends on the load.",
         "give each CPUs of its own in the definition's limits, or a host of its own",
+        cause="tool",
     ),
     _soft(
         "littles_law",
@@ -191,6 +194,7 @@ _OF_THE_LOAD = (
         "Rate × latency has to give the requests under way; what is missing was spent outside.",
         "see whether the tool, connecting or the network took the time",
         value=0.10,
+        cause="tool",
     ),
     _soft(
         "no_steady_state",
@@ -198,6 +202,14 @@ _OF_THE_LOAD = (
         "First and last third of the window differ by more than noise does [T].",
         "warm up for longer, and see whether something grows or fills",
         value=0.10,
+    ),
+    _soft(
+        "warm_up_too_short",
+        "Warm-up within the window",
+        "What MSER-5 would cut from the window, or the whole drift where it finds no end of the "
+        "warm-up, changes the result by more than the margin of a comparison.",
+        "warm up for longer",
+        value=0.03,
     ),
     _hard(
         "link_stalled",
@@ -228,6 +240,7 @@ _OF_THE_HOSTS = (
         "What worked before the trial goes on in it [T].",
         "let nothing else run on the host, or give it longer to cool down",
         value=0.10,
+        cause="neighbours",
     ),
     _soft(
         "pressure_before",
@@ -235,6 +248,7 @@ _OF_THE_HOSTS = (
         "Somebody waited for a CPU although nothing of the trial ran [T].",
         "let nothing else run on the host, or give it longer to cool down",
         value=0.10,
+        cause="neighbours",
     ),
     _soft(
         "load_before",
@@ -244,6 +258,7 @@ _OF_THE_HOSTS = (
         "let nothing else run on the host, or give it longer to cool down",
         value=0.5,
         unit="count",
+        cause="neighbours",
     ),
     _soft(
         "foreign_process",
@@ -251,6 +266,15 @@ _OF_THE_HOSTS = (
         "It is taken from the server or the load tool, or from their caches [T].",
         "stop what else runs there, or hold it to other CPUs",
         value=0.05,
+        unit="cores",
+        cause="neighbours",
+    ),
+    _hard(
+        "busy_neighbour",
+        "CPU of others, half a core",
+        "With so much of a core gone, what is left of it was measured [T].",
+        "stop what else runs there, or hold it to other CPUs",
+        value=0.5,
         unit="cores",
     ),
     _soft(
@@ -260,6 +284,7 @@ _OF_THE_HOSTS = (
         "others the threads of the trial wait for each other, which is the load [T].",
         "stop what else runs there, or hold it to other CPUs",
         value=0.10,
+        cause="neighbours",
     ),
     _soft(
         "steal",
@@ -267,6 +292,7 @@ _OF_THE_HOSTS = (
         "The clock went on while the machine stood still [T].",
         "ask who shares the machine, or use one of its own",
         value=0.01,
+        cause="neighbours",
     ),
     _soft(
         "virus_scan",
@@ -275,6 +301,7 @@ _OF_THE_HOSTS = (
         "leave the work directory out of its scans, or let it scan at other times",
         value=0.01,
         unit="cores",
+        cause="neighbours",
     ),
     _soft(
         "clock_drop",
@@ -283,6 +310,7 @@ _OF_THE_HOSTS = (
         "set the governor to performance, and see whether the host is too hot or short of power",
         value=0.90,
         bound="least",
+        cause="heat",
     ),
     _soft(
         "heating",
@@ -291,6 +319,7 @@ _OF_THE_HOSTS = (
         "warm up for longer",
         value=5.0,
         unit="°C",
+        cause="heat",
     ),
     _hard(
         "throttled_by_heat",
@@ -360,7 +389,8 @@ _OF_THE_HOSTS = (
     _hard(
         "several_flags",
         "Soft reasons together",
-        "One soft reason may be chance; of several, each makes the others likelier.",
+        "One soft reason may be chance; those of different causes make each other likelier. Those "
+        "of one cause, such as a neighbour and the waiting for it, are one.",
         "see each of them",
         value=1,
         unit="count",

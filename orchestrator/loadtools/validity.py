@@ -17,7 +17,7 @@ _CHECKS = (*outcome.CHECKS, *shape.CHECKS, *quiet.CHECKS)
 def judge(evidence: Evidence) -> Validity:
     """All reasons not to believe the trial, or to be careful; none at all: it is valid.
 
-    One soft reason alone makes it suspect, several make it invalid.
+    Soft reasons of one cause make it suspect, of several causes invalid.
     """
     reasons = [reason for check in _CHECKS if (reason := check(evidence)) is not None]
     return Validity(reasons=(*reasons, *_together(reasons)))
@@ -32,7 +32,9 @@ def leaving_out(validity: Validity, codes: Collection[str]) -> tuple[Reason, ...
 
 def _together(reasons: Sequence[Reason]) -> list[Reason]:
     soft = [reason.code for reason in reasons if reason.level == Level.SUSPECT]
+    causes = {THRESHOLDS[code].cause or code for code in soft}
     rule = THRESHOLDS["several_flags"]
-    if not rule.is_broken_by(len(soft)):
+    if not rule.is_broken_by(len(causes)):
         return []
-    return [rule.reason(f"{len(soft)} soft reasons at once, {', '.join(soft)}")]
+    found = f"{', '.join(soft)}: soft reasons of {len(causes)} causes at once"
+    return [rule.reason(found)]
