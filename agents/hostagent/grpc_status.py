@@ -28,7 +28,7 @@ _FAILURES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("h2_protocol", r"server preface|unexpected HTTP status|malformed header|RST_STREAM"),
         (
             "broken",
-            r"transport is closing|connection closed|connection reset|broken pipe|\bEOF\b|"
+            r"transport is closing|connection closed|connection reset|broken pipe|(?<!<)\bEOF\b|"
             r"client connection is closing|connection is draining|error reading from server|"
             r"the connection is being closed|use of closed|error while dialing|connection error|"
             r"context canceled",

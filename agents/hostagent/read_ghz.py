@@ -21,7 +21,7 @@ from .bigjson import read_object
 from .errors import TrialFailed
 from .files import write_json
 from .grpc_status import failure, number_of
-from .schedule import due_times
+from .schedule import Schedule, schedule_of
 from .tally import Tally
 
 #: ghz's own percentiles of the calls that went well.
@@ -108,10 +108,12 @@ class _Calls:
         starts = array("q", (e - ns for e, ns in zip(self._end_ns, self._latency_ns)))
         if not starts:
             return
-        # As ghz's own pacer computes it.
-        due = starts if rate is None else due_times(starts, (), _SECOND // rate)
-        zero = min(due)
-        for start_ns, end_ns, code in zip(due, self._end_ns, self._code):
+        schedule = Schedule(min(starts), starts)
+        if rate is not None:
+            # The interval as ghz's own pacer computes it.
+            schedule = schedule_of(starts, (), _SECOND // rate)
+        zero = schedule.begin_ns
+        for start_ns, end_ns, code in zip(schedule.due_ns, self._end_ns, self._code):
             if code != _NO_ANSWER:
                 yield start_ns - zero, end_ns - zero, code
 

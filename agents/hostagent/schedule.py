@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from typing import NamedTuple
 
 #: Bits for a request's place in a number that sorts by its start.
 _PLACES = 24
 
 
-def due_times(
+class Schedule(NamedTuple):
+    """`begin_ns`: when the first request was due. `due_ns`: when each was, in their own order."""
+
+    begin_ns: int
+    due_ns: array[int]
+
+
+def schedule_of(
     starts_ns: Sequence[int], left_out_ns: Sequence[int], interval_ns: float
-) -> array[int]:
-    """For each of `starts_ns` when it was due, in its own order.
+) -> Schedule:
+    """When the requests that began at `starts_ns`, one at least of them or left out, were due.
 
     `left_out_ns`: when the tool left a request out because it could not send it; each took its
     place in the schedule. The k-th of all is due k intervals after the first, and a tool is never
@@ -20,16 +28,14 @@ def due_times(
     all requests of a load have in common is not seen.
     """
     due = array("q", bytes(8 * len(starts_ns)))
-    zero = next(iter([*starts_ns[:1], *left_out_ns[:1]]), 0)
+    zero = [*starts_ns[:1], *left_out_ns[:1]][0]
     # One number a request: millions of pairs would need three times the memory.
     marked = [(start - zero) << _PLACES | place for place, start in enumerate(starts_ns, 1)]
     marked += [(at - zero) << _PLACES for at in left_out_ns]
     marked.sort()
-    begin = min(
-        ((mark >> _PLACES) - round(k * interval_ns) for k, mark in enumerate(marked)), default=0
-    )
+    begin = zero + min((mark >> _PLACES) - round(k * interval_ns) for k, mark in enumerate(marked))
     for k, mark in enumerate(marked):
         place = mark & ((1 << _PLACES) - 1)
         if place:
-            due[place - 1] = zero + begin + round(k * interval_ns)
-    return due
+            due[place - 1] = begin + round(k * interval_ns)
+    return Schedule(begin, due)

@@ -1,4 +1,5 @@
 import json
+from array import array
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from agents.hostagent import bigjson
 from agents.hostagent.errors import TrialFailed
 from agents.hostagent.grpc_status import failure
 from agents.hostagent.read_ghz import read
-from agents.hostagent.schedule import due_times
+from agents.hostagent.schedule import schedule_of
 
 #: Start and latency in ms, status, error.
 Call = tuple[float, float, str, str]
@@ -167,10 +168,10 @@ def test_a_long_array_is_read_in_pieces(
 
 
 def test_a_schedule_begins_as_late_as_nothing_was_early() -> None:
-    assert list(due_times([103, 111, 129], [], 10)) == [101, 111, 121]
-    assert list(due_times([129, 103, 111], [], 10)) == [121, 101, 111]
-    assert list(due_times([100, 120], [110], 10)) == [100, 120]
-    assert list(due_times([], [5], 10)) == []
+    assert schedule_of([103, 111, 129], [], 10) == (101, array("q", [101, 111, 121]))
+    assert schedule_of([129, 103, 111], [], 10) == (101, array("q", [121, 101, 111]))
+    assert schedule_of([110, 120], [100], 10) == (100, array("q", [110, 120]))
+    assert schedule_of([], [5], 10) == (5, array("q"))
 
 
 @pytest.mark.parametrize(
@@ -181,6 +182,7 @@ def test_a_schedule_begins_as_late_as_nothing_was_early() -> None:
         (14, "as asked", None),
         (14, 'Error while dialing dial tcp [::1]:1: connect: connection refused"', "refused"),
         (14, "error reading from server: EOF", "broken"),
+        (13, "cardinality violation: expected <EOF> for non server-streaming RPCs", None),
         (14, "transport: authentication handshake failed: x509: certificate signed by", "tls"),
         (14, "dial tcp: lookup nowhere: no such host", "dns"),
         (14, "socket: too many open files", "client_fd_limit"),

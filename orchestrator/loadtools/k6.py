@@ -1,0 +1,294 @@
+"""k6: its script and argv, and back from what it leaves behind. Flags as of 1.8."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from orchestrator.loadtools.capabilities import unsupported
+from orchestrator.loadtools.k6_output import report_of
+from orchestrator.loadtools.model import (
+    Capabilities,
+    GrpcCall,
+    Invocation,
+    LoadSpec,
+    Problem,
+    TrialReading,
+)
+from orchestrator.loadtools.problems import load_problems
+from orchestrator.loadtools.reading import reading_of
+from orchestrator.loadtools.wall import counted_s, waiting_s, wall_limit_s
+
+#: Each request is 0.8 kB of rows on the host's disk until they are reduced.
+MAX_REQUESTS = 1_000_000
+#: Requests a second that k6 makes at best, with a few cores; bounds a closed loop without a guess.
+FASTEST_RATE = 15_000.0
+#: k6 writes its rows while it works.
+_SECONDS_PER_REQUEST = 2e-6
+#: Each connection is an interpreter of its own, made before the load.
+_SECONDS_PER_CONNECTION = 0.02
+#: k6 refuses a shorter load.
+_SHORTEST_S = 1.0
+#: A primer only wakes the server up.
+_PRIMER_RATE = 10.0
+_SCRIPT = Path(__file__).with_name("k6_load.js")
+
+SHEET = Capabilities(
+    protocols=frozenset(
+        {("h1", False), ("h1", True), ("h2", True), ("grpc", False), ("grpc", True)}
+    ),
+    open_loop=True,
+    keepalive_off=True,
+    connect_timeout=False,
+    warmup="inside",
+    bytes_in="partly",
+    spoken_protocol="yes",
+    caveats=(
+        "A connection is a virtual user with one request at a time. With a rate, k6 sends on time "
+        "while a connection is free, and leaves out what is due while all are busy: that counts "
+        "as the error not_sent. Give it more connections than requests are ever under way.",
+        "With a rate, latency counts from when a request was due, so that k6's own delay is in "
+        "it. A delay that all requests have in common is not.",
+        "In a closed loop k6 itself takes some 0.05 ms between two requests of a connection, and "
+        "rests for 50 ms after a request without an answer.",
+        "Times include connecting where a request had to connect; over gRPC they do not.",
+        "The request's time-out covers connecting.",
+        "Body bytes are those of content-length: unknown where an answer has none, and over gRPC.",
+        "gRPC: calls with one message and one answer only.",
+        "The job's certificates are trusted by SSL_CERT_FILE, which k6 heeds on Linux only.",
+        f"At most {MAX_REQUESTS:,} requests: each takes 0.8 kB of the host's disk for a while.",
+    ),
+)
+
+
+class K6:
+    """The adapter of k6."""
+
+    name = "k6"
+    reader = "k6"
+    sheet = SHEET
+    #: The oldest that was tried.
+    minimum_version = (1, 8, 0)
+
+    def problems(self, spec: LoadSpec) -> list[Problem]:
+        """All that forbids this load with k6; empty where it can be run."""
+        found = [*load_problems(spec), *unsupported(self.name, self.sheet, spec)]
+        found += _load_problems(spec)
+        return found if spec.grpc is None else [*found, *_call_problems(spec.grpc)]
+
+    def invocations(self, spec: LoadSpec, tool_cpus: int) -> tuple[Invocation, ...]:
+        """What to start, in order. The last one measures.
+
+        With a duration the warm-up is the beginning of the one load, because rows have times; with
+        a count of requests it is a load of its own before.
+        """
+        primers = (_primer(spec, tool_cpus),) if spec.primer_s > 0 else ()
+        if spec.duration_s is not None:
+            return (*primers, _measure(spec, tool_cpus, spec.warmup_s))
+        warmups = (_warmup(spec, tool_cpus),) if spec.warmup_s > 0 else ()
+        return (*primers, *warmups, _measure(spec, tool_cpus, 0.0))
+
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        """The script, always the same, and the request, which is data to it."""
+        return {
+            "load.js": _SCRIPT.read_text(encoding="utf-8"),
+            "load.json": json.dumps(_request(spec)),
+            # Else the options of the host's user would be in force.
+            "k6.json": "{}",
+        }
+
+    def probe(self, _spec: LoadSpec) -> tuple[str, ...] | None:
+        """The agent itself speaks all that k6 does."""
+        return None
+
+    def parse(
+        self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
+    ) -> TrialReading:
+        """The canonical result of one load: k6's report, the agent's reduced rows, its result.
+
+        Pure and replayable. Raises ToolOutputError where a part is missing or no JSON.
+        """
+        return reading_of(self.name, spec, report_of(report, rows), rows, result)
+
+
+def _load_problems(spec: LoadSpec) -> Iterator[Problem]:
+    if spec.searching and spec.duration_s is None:
+        yield "requests", "k6 has to know how long a searched rate is tried: use duration_s"
+    elif _length_s(spec) < _SHORTEST_S:
+        where = "requests" if spec.duration_s is None else "duration_s"
+        yield where, f"k6 takes loads of a second or more, this one has {_length_s(spec):.3g}"
+    if spec.rate is not None and spec.rate < 0.001:
+        yield "rate", f"{spec.rate:g}: k6 takes 0.001 a second at least"
+    expected = _most_requests(spec)
+    if expected is not None and expected > MAX_REQUESTS:
+        where = "requests" if spec.requests is not None else "duration_s"
+        yield (
+            where,
+            f"about {expected:,.0f} requests expected, more than the {MAX_REQUESTS:,} that k6 may "
+            "write down: make it shorter, or say a lower rate or expected_rate",
+        )
+    names = Counter(name.lower() for name, _ in spec.headers)
+    for place, (name, _) in enumerate(spec.headers):
+        if names[name.lower()] > 1:
+            yield f"headers[{place}]", f"{name}: k6 can send each name once only"
+    if spec.protocol == "grpc" and spec.compression:
+        yield "compression", "k6 cannot ask for a content coding over gRPC"
+    if spec.protocol == "grpc" and spec.body is not None:
+        yield "body", "over gRPC it is grpc.data that is sent"
+
+
+def _length_s(spec: LoadSpec) -> float:
+    """As far as it is told."""
+    if spec.duration_s is not None:
+        return spec.warmup_s + spec.duration_s
+    return (spec.requests or 0) / spec.rate if spec.rate else math.inf
+
+
+def _most_requests(spec: LoadSpec) -> float | None:
+    if spec.requests is not None or spec.duration_s is None:
+        return spec.requests
+    rate = spec.rate if spec.model == "open" else spec.expected_rate
+    return (rate or FASTEST_RATE) * (spec.duration_s + spec.warmup_s)
+
+
+def _call_problems(call: GrpcCall) -> Iterator[Problem]:
+    if not isinstance(call.data, Mapping):
+        yield "grpc.data", "several messages: k6 sends one in a call"
+
+
+def _measure(spec: LoadSpec, tool_cpus: int, warmup_s: float) -> Invocation:
+    limit_s = wall_limit_s(spec, warmup_s, _SECONDS_PER_REQUEST)
+    return Invocation(
+        argv=_argv(spec, _shape(spec, warmup_s), keeps_rows=True),
+        kind="measure",
+        wall_limit_s=limit_s + _SECONDS_PER_CONNECTION * spec.connections,
+        warmup_s=warmup_s,
+        env=_env(spec, tool_cpus),
+    )
+
+
+def _warmup(spec: LoadSpec, tool_cpus: int) -> Invocation:
+    return _short(spec, spec.warmup_s, tool_cpus, "warmup")
+
+
+def _primer(spec: LoadSpec, tool_cpus: int) -> Invocation:
+    gentle = replace(spec, model="open", rate=_PRIMER_RATE, searching=False, connections=1)
+    return _short(gentle, spec.primer_s, tool_cpus, "primer")
+
+
+def _short(
+    spec: LoadSpec, seconds: float, tool_cpus: int, kind: Literal["warmup", "primer"]
+) -> Invocation:
+    length_s = max(seconds, _SHORTEST_S)
+    spec = replace(spec, requests=None, duration_s=length_s)
+    starting_s = _SECONDS_PER_CONNECTION * spec.connections
+    return Invocation(
+        argv=_argv(spec, _shape(spec, 0.0), keeps_rows=False),
+        kind=kind,
+        wall_limit_s=length_s + waiting_s(spec) + starting_s,
+        env=_env(spec, tool_cpus),
+    )
+
+
+def _shape(spec: LoadSpec, warmup_s: float) -> dict[str, Any]:
+    """k6's scenario, but for the rate, which the script adds."""
+    graceful = {"gracefulStop": _ms(spec.request_timeout_s + spec.connect_timeout_s)}
+    if spec.rate is not None:
+        users = {"preAllocatedVUs": spec.connections, "maxVUs": spec.connections}
+        length = {"duration": _ms(_open_s(spec, warmup_s))}
+        return {"executor": "constant-arrival-rate", **users, **length, **graceful}
+    if spec.duration_s is not None:
+        length = {"duration": _ms(warmup_s + spec.duration_s)}
+        return {"executor": "constant-vus", "vus": spec.connections, **length, **graceful}
+    return {
+        "executor": "shared-iterations",
+        "vus": spec.connections,
+        "iterations": spec.requests,
+        "maxDuration": _ms(max(counted_s(spec), _SHORTEST_S)),
+        **graceful,
+    }
+
+
+def _open_s(spec: LoadSpec, warmup_s: float) -> float:
+    if spec.duration_s is not None:
+        return warmup_s + spec.duration_s
+    assert spec.requests is not None
+    assert spec.rate is not None
+    # The last request is due half an interval before the end, and no other.
+    return (spec.requests - 0.5) / spec.rate
+
+
+def _argv(spec: LoadSpec, shape: Mapping[str, Any], *, keeps_rows: bool) -> tuple[str, ...]:
+    argv = ["{tool}", "run", "--quiet", "--no-color", "--config", "{trial_dir}/k6.json"]
+    # Its control server would take a port of the host.
+    argv += ["--address", "", "--include-system-env-vars=false"]
+    if keeps_rows:
+        argv += ["--out", "csv"]
+    target = "{address}:{port}"
+    given = {
+        "TARGET": target if spec.protocol == "grpc" else f"{spec.scheme}://{target}",
+        "OUT": "{out}",
+        "SHAPE": json.dumps(shape),
+        "RATE": "" if spec.rate is None else spec.rate_text,
+    }
+    if spec.grpc is not None:
+        given["TREE"] = "{tree}"
+    for name, value in given.items():
+        argv += ["-e", f"{name}={value}"]
+    return (*argv, "{trial_dir}/load.js")
+
+
+def _env(spec: LoadSpec, tool_cpus: int) -> dict[str, str]:
+    env = {
+        "GOMAXPROCS": str(tool_cpus),
+        "K6_CSV_FILENAME": "{rows}",
+        "K6_CSV_TIME_FORMAT": "unix_nano",
+        # It would fetch another k6 from the net, and tell its maker that it was used.
+        "K6_AUTO_EXTENSION_RESOLUTION": "false",
+        "K6_NO_USAGE_REPORT": "true",
+        "NO_PROXY": "*",
+        "no_proxy": "*",
+    }
+    if spec.tls:
+        env["SSL_CERT_FILE"] = "{ca}"
+    if spec.protocol == "h1":
+        # Over TLS it would take HTTP/2 wherever it is offered.
+        env["GODEBUG"] = "http2client=0"
+    return env
+
+
+def _request(spec: LoadSpec) -> dict[str, Any]:
+    call = spec.grpc
+    return {
+        "method": spec.method,
+        "path": spec.path,
+        "headers": _headers(spec),
+        "body": spec.body,
+        "timeout_ms": round(spec.request_timeout_s * 1000),
+        "connect_timeout_ms": round(spec.connect_timeout_s * 1000),
+        "keepalive": spec.keepalive,
+        "tls": spec.tls,
+        "grpc": call
+        and {
+            "method": call.method,
+            "proto": call.proto,
+            "import_paths": list(call.import_paths),
+            "data": call.data,
+        },
+    }
+
+
+def _headers(spec: LoadSpec) -> dict[str, str]:
+    """Over HTTP always with accept-encoding, as with all tools."""
+    own = dict(spec.headers)
+    if spec.protocol == "grpc" or "accept-encoding" in {name.lower() for name in own}:
+        return own
+    codings = ", ".join(spec.compression) if spec.compression else "identity"
+    return {"accept-encoding": codings, **own}
+
+
+def _ms(seconds: float) -> str:
+    return f"{max(1, round(seconds * 1000))}ms"

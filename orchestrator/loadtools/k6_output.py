@@ -1,0 +1,69 @@
+"""What k6's report says: how many requests, and the shortest and longest of them."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.loadtools.model import ToolOutputError
+from orchestrator.loadtools.reading import ToolReport
+
+#: Told by k6, but not begun.
+_NOT_SENT = "not_sent"
+
+
+def report_of(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
+    """What k6's report says; ToolOutputError where it is none. The rest is told by the rows."""
+    output = _output(report)
+    try:
+        by_status = {int(status): n for status, n in output["answered"].items()}
+        return ToolReport(
+            by_status=by_status, matches=_rows_match(output["metrics"], by_status, rows)
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ToolOutputError(
+            f"k6's report or rows.json: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _output(report: bytes) -> dict[str, Any]:
+    try:
+        output = json.loads(report)
+    except ValueError as error:
+        start = report[:80].decode(errors="replace")
+        raise ToolOutputError(f"k6's report is no JSON ({error}): {start!r}") from error
+    if not isinstance(output, dict):
+        raise ToolOutputError(f"k6's report is a {type(output).__name__}, expected an object")
+    needed = ("asked", "answered", "metrics")
+    missing = [name for name in needed if not isinstance(output.get(name), dict)]
+    if missing:
+        raise ToolOutputError(f"k6's report lacks {', '.join(missing)}: was it made by load.js?")
+    return output
+
+
+def _rows_match(
+    metrics: Mapping[str, Any], by_status: Mapping[int, int], rows: Mapping[str, Any]
+) -> bool:
+    """Whether rows and report tell of the same requests: same numbers, same extremes."""
+    errors = rows["errors"]
+    begun = rows["all"]["n"] + sum(errors.values()) - errors.get(_NOT_SENT, 0)
+    return (
+        rows["all"]["n"] == sum(by_status.values())
+        and begun == _count(metrics, "iterations")
+        and errors.get(_NOT_SENT, 0) == _count(metrics, "dropped_iterations")
+        and _same_extremes(metrics, rows["all"]["percentiles"])
+    )
+
+
+def _count(metrics: Mapping[str, Any], name: str) -> int:
+    """k6 leaves out metrics that it has no value of."""
+    return int(metrics[name]["values"]["count"]) if name in metrics else 0
+
+
+def _same_extremes(metrics: Mapping[str, Any], found: Mapping[str, float]) -> bool:
+    told = metrics.get("http_req_duration") or metrics.get("grpc_req_duration")
+    if told is None:
+        return not found
+    # Milliseconds here and seconds there, both of whole nanoseconds.
+    return [round(told["values"][name] * 1e6) for name in ("min", "max")] == [
+        round(found[name] * 1e9) for name in ("p0", "p100")
+    ]

@@ -1,0 +1,192 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.loadtools.k6 import K6, MAX_REQUESTS
+from orchestrator.loadtools.model import GrpcCall, LoadSpec
+
+TOOL = K6()
+CLOSED = LoadSpec(path="/hello", connections=8, duration_s=5.0, warmup_s=1.5)
+COUNTED = replace(CLOSED, duration_s=None, requests=2_000)
+OPEN = replace(CLOSED, model="open", rate=100.0)
+CALL = GrpcCall(method="helloworld.Greeter/SayHello", proto="a/hello.proto", data={"name": "{out}"})
+GRPC = replace(CLOSED, protocol="grpc", grpc=CALL)
+
+
+def measure(spec):
+    return TOOL.invocations(spec, 2)[-1]
+
+
+def given(invocation):
+    """What the script gets as its environment."""
+    argv = invocation.argv
+    pairs = [argv[place + 1] for place, word in enumerate(argv) if word == "-e"]
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def shape(spec):
+    return json.loads(given(measure(spec))["SHAPE"])
+
+
+def request_of(spec):
+    return json.loads(TOOL.files(spec)["load.json"])
+
+
+def test_a_closed_load_is_one_start_with_its_warm_up_in_it():
+    (only,) = TOOL.invocations(CLOSED, 2)
+    assert (only.kind, only.warmup_s) == ("measure", 1.5)
+    assert only.argv == (
+        "{tool}", "run", "--quiet", "--no-color", "--config", "{trial_dir}/k6.json",
+        "--address", "", "--include-system-env-vars=false", "--out", "csv",
+        "-e", "TARGET=http://{address}:{port}", "-e", "OUT={out}",
+        "-e", 'SHAPE={"executor": "constant-vus", "vus": 8, "duration": "6500ms", '
+        '"gracefulStop": "15000ms"}',
+        "-e", "RATE=", "{trial_dir}/load.js",
+    )  # fmt: skip
+    assert only.env["K6_CSV_FILENAME"] == "{rows}"
+    assert only.env["K6_CSV_TIME_FORMAT"] == "unix_nano"
+    assert only.env["GOMAXPROCS"] == "2"
+
+
+def test_a_count_of_requests_warms_up_in_a_start_of_its_own():
+    warmup, counted = TOOL.invocations(COUNTED, 2)
+    assert (warmup.kind, counted.kind) == ("warmup", "measure")
+    assert json.loads(given(warmup)["SHAPE"])["duration"] == "1500ms"
+    assert "--out" not in warmup.argv
+    assert shape(COUNTED)["executor"] == "shared-iterations"
+    assert (shape(COUNTED)["vus"], shape(COUNTED)["iterations"]) == (8, 2_000)
+    assert counted.warmup_s == 0
+
+
+def test_an_open_load_has_a_user_for_each_connection():
+    asked = shape(OPEN)
+    assert asked["executor"] == "constant-arrival-rate"
+    assert asked["preAllocatedVUs"] == asked["maxVUs"] == 8
+    assert asked["duration"] == "6500ms"
+    assert given(measure(OPEN))["RATE"] == "100"
+
+
+def test_an_open_count_ends_before_one_more_is_due():
+    assert shape(replace(OPEN, duration_s=None, requests=500))["duration"] == "4995ms"
+
+
+def test_a_search_leaves_the_rate_to_the_agent():
+    assert given(measure(replace(OPEN, searching=True)))["RATE"] == "{rate}"
+
+
+def test_a_primer_is_gentle_and_as_long_as_k6_wants_it():
+    primer, _ = TOOL.invocations(replace(CLOSED, primer_s=0.2), 2)
+    asked = json.loads(given(primer)["SHAPE"])
+    assert primer.kind == "primer"
+    assert given(primer)["RATE"] == "10"
+    assert (asked["maxVUs"], asked["duration"]) == (1, "1000ms")
+    assert "--out" not in primer.argv
+
+
+def test_tls_trusts_the_authority_of_the_job():
+    assert measure(replace(CLOSED, tls=True)).env["SSL_CERT_FILE"] == "{ca}"
+    assert given(measure(replace(CLOSED, tls=True)))["TARGET"] == "https://{address}:{port}"
+    assert "SSL_CERT_FILE" not in measure(CLOSED).env
+
+
+def test_http_1_is_not_talked_into_http_2():
+    assert measure(CLOSED).env["GODEBUG"] == "http2client=0"
+    assert "GODEBUG" not in measure(replace(CLOSED, protocol="h2", tls=True)).env
+
+
+def test_it_asks_nobody_but_the_server():
+    env = measure(CLOSED).env
+    assert env["NO_PROXY"] == "*"
+    assert env["K6_NO_USAGE_REPORT"] == "true"
+    assert env["K6_AUTO_EXTENSION_RESOLUTION"] == "false"
+    assert TOOL.files(CLOSED)["k6.json"] == "{}"
+
+
+def test_the_request_is_data_and_the_script_always_the_same():
+    spec = replace(
+        CLOSED, method="POST", body="`${1}`\"'</script>", headers=(("x", 'a"\\'),),
+        path="/a?b=${c}", keepalive=False, request_timeout_s=0.25,
+    )  # fmt: skip
+    assert request_of(spec) == {
+        "method": "POST", "path": "/a?b=${c}", "body": "`${1}`\"'</script>", "keepalive": False,
+        "headers": {"accept-encoding": "identity", "x": 'a"\\'}, "timeout_ms": 250,
+        "connect_timeout_ms": 5000, "tls": False, "grpc": None,
+    }  # fmt: skip
+    assert TOOL.files(spec)["load.js"] == TOOL.files(CLOSED)["load.js"]
+    assert measure(spec).argv == measure(CLOSED).argv[:-5] + measure(spec).argv[-5:]
+
+
+def test_it_always_says_which_codings_it_accepts():
+    assert request_of(CLOSED)["headers"] == {"accept-encoding": "identity"}
+    asked = request_of(replace(CLOSED, compression=("zstd", "gzip")))
+    assert asked["headers"] == {"accept-encoding": "zstd, gzip"}
+    own = request_of(replace(CLOSED, headers=(("Accept-Encoding", "br"),)))
+    assert own["headers"] == {"Accept-Encoding": "br"}
+
+
+def test_a_call_finds_its_protos_in_the_tree():
+    asked = given(measure(GRPC))
+    assert (asked["TARGET"], asked["TREE"]) == ("{address}:{port}", "{tree}")
+    assert request_of(replace(GRPC, grpc=replace(CALL, import_paths=("b",))))["grpc"] == {
+        "method": "helloworld.Greeter/SayHello", "proto": "a/hello.proto",
+        "import_paths": ["b"], "data": {"name": "{out}"},
+    }  # fmt: skip
+    assert request_of(GRPC)["headers"] == {}
+
+
+@pytest.mark.parametrize(
+    ("spec", "at_least", "at_most"),
+    [
+        (CLOSED, 6.5 + 15 + 10, 40),
+        (replace(CLOSED, connections=1_000), 6.5 + 15 + 10 + 15, 60),
+        (replace(COUNTED, expected_rate=1_000.0), 6 + 15 + 10, 40),
+        (COUNTED, 600, 660),
+    ],
+)
+def test_its_limit_leaves_room_for_slow_answers(spec, at_least, at_most):
+    assert at_least <= measure(spec).wall_limit_s <= at_most
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        CLOSED,
+        COUNTED,
+        OPEN,
+        GRPC,
+        replace(OPEN, rate=0.5),
+        replace(CLOSED, protocol="h2", tls=True),
+        replace(CLOSED, tls=True, keepalive=False),
+        replace(GRPC, tls=True, grpc=replace(CALL, proto=None)),
+        replace(COUNTED, requests=MAX_REQUESTS),
+        replace(OPEN, duration_s=None, requests=100),
+    ],
+)
+def test_a_good_load_has_no_problems(spec):
+    assert TOOL.problems(spec) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"protocol": "h2"}, "tls"),
+        ({"protocol": "h3", "tls": True}, "protocol"),
+        ({"protocol": "h2", "tls": True, "streams": 2}, "streams"),
+        ({"random_path": "/[a-z]"}, "random_path"),
+        ({"headers": (("a", "b"), ("A", "c"))}, "headers[1]"),
+        ({"duration_s": 0.5, "warmup_s": 0.2}, "duration_s"),
+        ({"duration_s": None, "requests": 50, "model": "open", "rate": 100.0}, "requests"),
+        ({"model": "open", "rate": 0.0001}, "rate"),
+        ({"duration_s": None, "requests": MAX_REQUESTS + 1}, "requests"),
+        ({"duration_s": 120.0}, "duration_s"),
+        ({"duration_s": 60.0, "model": "open", "rate": 20_000.0}, "duration_s"),
+        ({"duration_s": None, "requests": 500, "model": "open", "rate": 9.0, "searching": True},
+         "requests"),
+        ({"protocol": "grpc", "grpc": replace(CALL, data=[{}])}, "grpc.data"),
+        ({"protocol": "grpc", "grpc": CALL, "compression": ("gzip",)}, "compression"),
+        ({"protocol": "grpc", "grpc": CALL, "body": "x"}, "body"),
+    ],
+)  # fmt: skip
+def test_it_refuses_what_cannot_be_run_and_names_the_field(changes, field):
+    assert field in [found for found, _ in TOOL.problems(replace(CLOSED, **changes))]
