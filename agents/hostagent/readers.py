@@ -23,9 +23,9 @@ from typing import Any, Optional
 
 from .read_ghz import read as ghz
 from .read_h2load import read as h2load
-from .read_k6 import read as k6
 from .read_oha import errors as oha_errors
 from .read_oha import read as oha
+from .read_script import read as script
 from .read_wrk import read as wrk
 
 Reader = Callable[[Path, Path, Path, float], dict[str, Any]]
@@ -34,8 +34,8 @@ READERS: Mapping[str, Reader] = {
     "h2load": h2load,
     "oha": oha,
     "wrk": wrk,
+    "script": script,
     "ghz": ghz,
-    "k6": k6,
 }
 
 #: Where rows do not tell of errors and the report does: its number, of the whole load.

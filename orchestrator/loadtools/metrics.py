@@ -1,12 +1,13 @@
 """Every metric that a trial can have: key, unit, which direction is better, and its margin."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
 from orchestrator.loadtools.model import Model
 from orchestrator.loadtools.oha_figures import OHA_FIGURES
+from orchestrator.loadtools.script_metrics import own_metric
 
 Unit = Literal["1/s", "s", "s/1k", "count", "ratio", "B", "B/s", "B/1k", "J/1k", "money/1M"]
 
@@ -53,8 +54,23 @@ def percentile_key(percentile: float, prefix: str = "latency") -> str:
 
 
 def metric_for(key: str) -> Metric | None:
-    """The metric of that key; None where nobody knows it."""
-    return METRICS.get(key)
+    """The metric of that key, a script's own among them; None where nobody knows it."""
+    return METRICS.get(key) or _of_script(key)
+
+
+def metrics_of(keys: Collection[str]) -> tuple[Metric, ...]:
+    """Those of these keys that are known: in the order of the registry, then a script's own."""
+    own = [_of_script(key) for key in sorted(keys) if key not in METRICS]
+    registered = [metric for key, metric in METRICS.items() if key in keys]
+    return (*registered, *(metric for metric in own if metric is not None))
+
+
+def _of_script(key: str) -> Metric | None:
+    own = own_metric(key)
+    if own is None:
+        return None
+    unit, better, judged = own.suffix
+    return Metric(key=key, title=own.title, unit=unit, better=better, informational=not judged)
 
 
 def latency_label(key: str, model: Model) -> str | None:

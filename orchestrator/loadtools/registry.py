@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 from orchestrator.loadtools.ghz import Ghz
 from orchestrator.loadtools.h2load import H2load
-from orchestrator.loadtools.k6 import K6
 from orchestrator.loadtools.model import (
     Capabilities,
     Invocation,
@@ -15,6 +14,7 @@ from orchestrator.loadtools.model import (
     TrialReading,
 )
 from orchestrator.loadtools.oha import Oha
+from orchestrator.loadtools.script import Script
 from orchestrator.loadtools.wrk import Wrk
 
 
@@ -50,5 +50,5 @@ class Adapter(Protocol):
 
 
 TOOLS: Mapping[str, Adapter] = MappingProxyType(
-    {"oha": Oha(), "wrk": Wrk(), "h2load": H2load(), "ghz": Ghz(), "k6": K6()}
+    {"oha": Oha(), "wrk": Wrk(), "script": Script(), "h2load": H2load(), "ghz": Ghz()}
 )

@@ -1,0 +1,177 @@
+"""A program of the definition as the load tool: what it is told (docs/script-tool.md)."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from orchestrator.loadtools.capabilities import unsupported
+from orchestrator.loadtools.model import (
+    Capabilities,
+    Invocation,
+    LoadSpec,
+    Problem,
+    TrialReading,
+)
+from orchestrator.loadtools.problems import load_problems
+from orchestrator.loadtools.reading import reading_of
+from orchestrator.loadtools.script_output import report_of
+
+#: The version of what it is told.
+SCHEMA = 1
+#: Linux takes 128 KiB an argument.
+MAX_ARGUMENT_BYTES = 120_000
+_SLACK_S = 30.0
+#: A count of requests without a guess of the rate.
+_SLOWEST_RATE = 100.0
+_PRIMER_RATE = 10.0
+_AGENT_WORD = re.compile(r"\{[a-z_][a-z0-9_]*\}")
+#: A file of the tree as one would name it where the server is started.
+_RELATIVE_FILE = re.compile(r"(\./)?[\w-]+(/[\w.-]+)*\.(py|js|mjs|ts|rb|pl|sh|lua|php|jar)\Z")
+
+SHEET = Capabilities(
+    protocols=frozenset(
+        (protocol, tls) for protocol in ("h1", "h2", "grpc") for tls in (False, True)
+    ),
+    streams=True,
+    open_loop=True,
+    random_path=True,
+    keepalive_off=True,
+    warmup="inside",
+    distribution="rows",
+    status_codes="partly",
+    errors="partly",
+    bytes_in="partly",
+    spoken_protocol="partly",
+    verifies_certificate=False,
+    caveats=(
+        "All that is known is what the program of the definition says: whether it keeps to the "
+        "load that it is asked for, what it calls a good answer, whether it verifies certificates "
+        "and which protocol was spoken.",
+        "Under an open load it has to count latency from when a request was due.",
+        "What it tells in batches has no times: no slices, and it has to leave its warm-up out.",
+        "Its own speed is part of the result: look at the share of its CPUs that it used.",
+    ),
+)
+
+
+class Script:
+    """The adapter of programs that come with a definition."""
+
+    name = "script"
+    reader = "script"
+    sheet = SHEET
+    #: Whatever the program is; its own version is the commit's.
+    minimum_version = (0, 0, 0)
+
+    def problems(self, spec: LoadSpec) -> list[Problem]:
+        """All that forbids this load with a script; empty where it can be started."""
+        problems = [*load_problems(spec), *unsupported(self.name, self.sheet, spec)]
+        return problems or list(_own_problems(spec))
+
+    def invocations(self, spec: LoadSpec, _tool_cpus: int) -> tuple[Invocation, ...]:
+        """What to start, in order. The last one measures; its warm-up is its beginning."""
+        measure = _start(spec, "measure", _loading_s(spec))
+        if spec.primer_s <= 0:
+            return (measure,)
+        gentle = replace(
+            spec, model="open", rate=_PRIMER_RATE, searching=False, connections=1, streams=1,
+            duration_s=spec.primer_s, requests=None, warmup_s=0.0,
+        )  # fmt: skip
+        return (_start(gentle, "primer", spec.primer_s), measure)
+
+    def files(self, _spec: LoadSpec) -> dict[str, str]:
+        return {}
+
+    def probe(self, _spec: LoadSpec) -> None:
+        return None
+
+    def parse(
+        self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
+    ) -> TrialReading:
+        """The canonical result of one load. Raises ToolOutputError where it tells of no metric."""
+        return reading_of(self.name, spec, report_of(report, rows), rows, result)
+
+
+def _start(spec: LoadSpec, kind: Literal["primer", "measure"], loading_s: float) -> Invocation:
+    waiting_s = spec.request_timeout_s + spec.connect_timeout_s
+    return Invocation(
+        argv=(*spec.command, asked(spec)),
+        kind=kind,
+        wall_limit_s=spec.warmup_s + loading_s + waiting_s + _SLACK_S,
+        warmup_s=spec.warmup_s,
+    )
+
+
+def asked(spec: LoadSpec) -> str:
+    """The JSON object that the program gets as its last argument; the agent fills its words in.
+
+    The fields are those of docs/script-tool.md.
+    """
+    fields = {
+        "schema": SCHEMA,
+        "url": f"{spec.scheme}://{{address}}:{{port}}{spec.path}",
+        "address": "{address}",
+        "tls": spec.tls,
+        "ca": "{ca}" if spec.tls else None,
+        "protocol": spec.protocol,
+        "model": spec.model,
+        "connections": spec.connections,
+        "streams": spec.streams,
+        "duration_s": spec.duration_s,
+        "requests": spec.requests,
+        "warmup_s": spec.warmup_s,
+        "method": spec.method,
+        "path": spec.path,
+        "random_path": spec.random_path,
+        "headers": spec.headers,
+        "body": spec.body,
+        "compression": spec.compression,
+        "keepalive": spec.keepalive,
+        "grpc": _grpc(spec),
+        "request_timeout_s": spec.request_timeout_s,
+        "connect_timeout_s": spec.connect_timeout_s,
+        "parameters": dict(spec.parameters),
+    }
+    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    # Numbers that only the agent knows.
+    rate = "null" if spec.rate is None else spec.rate_text
+    return f'{text[:-1]},"port":{{port}},"rate":{rate}}}'
+
+
+def _grpc(spec: LoadSpec) -> dict[str, Any] | None:
+    if spec.grpc is None:
+        return None
+    call = spec.grpc
+    return {
+        "call": call.method,
+        "proto": call.proto,
+        "import_paths": list(call.import_paths),
+        "data": call.data,
+    }
+
+
+def _loading_s(spec: LoadSpec) -> float:
+    if spec.duration_s is not None:
+        return spec.duration_s
+    rate = spec.rate or spec.expected_rate or _SLOWEST_RATE
+    return 3 * (spec.requests or 0) / rate
+
+
+def _own_problems(spec: LoadSpec) -> Iterator[Problem]:
+    if not spec.command:
+        yield "command", 'say what to start: command: ["{python}", "{tree}/client.py"]'
+    for place, word in enumerate(spec.command):
+        if _RELATIVE_FILE.match(word):
+            file = word.removeprefix("./")
+            text = f"{word} is looked for in the trial's folder: write {{tree}}/{file}"
+            yield f"command[{place}]", text
+    for name, value in spec.parameters.items():
+        if isinstance(value, str) and (found := _AGENT_WORD.search(value)):
+            text = f"{found.group()} in its value {value!r} might be replaced on the host"
+            yield f"parameters.{name}", text
+    size = len(asked(spec).encode())
+    if size > MAX_ARGUMENT_BYTES:
+        text = f"all that the program is told has {size:,} bytes, more than {MAX_ARGUMENT_BYTES:,}"
+        yield "body", f"{text}: put a large body into a file of the tree"

@@ -1,0 +1,64 @@
+"""What a script's output said beside its requests, as the agent's reader kept it."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.loadtools.metrics import METRICS
+from orchestrator.loadtools.model import ToolOutputError
+from orchestrator.loadtools.reading import ToolReport
+from orchestrator.loadtools.script_metrics import PREFIX, SUFFIXES, own_metric
+
+#: Metrics of the registry that a script may tell; all others are found out by Pitwall itself.
+TOLD = ("latency.first_byte.", "connect.", "dns.")
+
+
+def report_of(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
+    """ToolOutputError where it is no report, or tells a reading of an unknown metric."""
+    try:
+        report = json.loads(tool_json)
+        ended_s = report["ended_s"]
+        own = {key: float(value) for key, value in rows["told"].items() if _may_tell(key)}
+        return ToolReport(
+            by_status=_by_status(rows),
+            readings={**own, **_success(rows)},
+            protocol=rows["protocol"],
+            ended_s=None if ended_s is None else float(ended_s),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        start = tool_json[:80].decode(errors="replace")
+        raise ToolOutputError(
+            f"not what the agent keeps of a script ({type(error).__name__}: {error}): {start!r}"
+        ) from error
+
+
+def _by_status(rows: Mapping[str, Any]) -> dict[int, int] | None:
+    """None where the script did not tell all of them, or told words."""
+    told = rows["by_status"]
+    answered = sum(rows["ok"]["count"]) + sum(rows["other"]["count"])
+    if told is None or sum(told.values()) != answered or not all(map(str.isdigit, told)):
+        return None
+    return {int(status): n for status, n in told.items()}
+
+
+def _success(rows: Mapping[str, Any]) -> dict[str, float]:
+    """What is good is what the script calls so, whatever the status."""
+    good, other = sum(rows["ok"]["count"]), sum(rows["other"]["count"])
+    done = good + other + sum((rows["errors"] or {}).values())
+    return {"success.ratio": good / done} if done else {}
+
+
+def _may_tell(key: str) -> bool:
+    """True, or ToolOutputError."""
+    if own_metric(key) is not None or (key in METRICS and key.startswith(TOLD)):
+        return True
+    if key in METRICS:
+        raise ToolOutputError(
+            f"the script tells a reading of {key}, which Pitwall finds out itself from the "
+            f"requests: leave it out, or call it {PREFIX}<name>"
+        )
+    endings = ", ".join(f"_{ending}" for ending in SUFFIXES)
+    raise ToolOutputError(
+        f"the script tells a reading of {key}, which is no metric: its own are called "
+        f"{PREFIX}<name> in small letters, digits and _, and end with their unit, one of {endings}"
+    )

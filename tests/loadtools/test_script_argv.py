@@ -1,0 +1,90 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from agents.hostagent.words import replace as filled
+from orchestrator.loadtools.model import GrpcCall, LoadSpec
+from orchestrator.loadtools.registry import TOOLS
+
+SCRIPT = TOOLS["script"]
+LOAD = LoadSpec(
+    path="/hello",
+    connections=8,
+    duration_s=5.0,
+    warmup_s=1.5,
+    command=("{python}", "{tree}/client.py", "-v"),
+)
+WORDS = {"port": "4711", "address": "[::1]", "ca": "/job/ca.pem", "rate": "123.5"}
+
+
+def asked(spec):
+    argv = SCRIPT.invocations(spec, 2)[-1].argv
+    return json.loads(filled(argv, WORDS)[-1])
+
+
+def test_the_command_gets_one_more_argument():
+    (only,) = SCRIPT.invocations(LOAD, 2)
+    assert only.argv[:-1] == LOAD.command
+    assert (only.kind, only.warmup_s) == ("measure", 1.5)
+    assert only.wall_limit_s > 6.5
+
+
+def test_it_is_told_everything_of_the_load():
+    assert asked(LOAD) == {
+        "schema": 1, "url": "http://[::1]:4711/hello", "address": "[::1]", "port": 4711,
+        "tls": False, "ca": None, "protocol": "h1", "model": "closed", "rate": None,
+        "connections": 8, "streams": 1, "duration_s": 5.0, "requests": None, "warmup_s": 1.5,
+        "method": "GET", "path": "/hello", "random_path": None, "headers": [], "body": None,
+        "compression": None, "keepalive": True, "grpc": None, "request_timeout_s": 10.0,
+        "connect_timeout_s": 5.0, "parameters": {},
+    }  # fmt: skip
+
+
+def test_what_only_the_host_knows_is_filled_in_there():
+    told = asked(replace(LOAD, tls=True, protocol="h2", model="open", rate=9e9, searching=True))
+    assert told["ca"] == "/job/ca.pem"
+    assert told["url"].startswith("https://")
+    assert told["rate"] == 123.5
+
+
+def test_a_call_is_told_as_in_the_definition():
+    call = GrpcCall(method="a.B/C", proto="a.proto", data={"name": "x"})
+    told = asked(replace(LOAD, protocol="grpc", grpc=call))
+    assert told["grpc"] == {
+        "call": "a.B/C", "proto": "a.proto", "import_paths": [], "data": {"name": "x"}
+    }  # fmt: skip
+
+
+def test_a_primer_is_gentle():
+    primer, measure = SCRIPT.invocations(replace(LOAD, primer_s=3.0), 2)
+    told = json.loads(filled(primer.argv, WORDS)[-1])
+    assert (primer.kind, measure.kind) == ("primer", "measure")
+    assert (told["rate"], told["connections"], told["duration_s"], told["warmup_s"]) == (
+        10, 1, 3.0, 0.0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"command": ()}, "command"),
+        ({"command": ("{python}", "client.py")}, "command[1]"),
+        ({"command": ("./load/run.sh",)}, "command[0]"),
+        ({"protocol": "h3", "tls": True}, "protocol"),
+        ({"parameters": {"size": "{port}"}}, "parameters.size"),
+        ({"body": "ü" * 65_000}, "body"),
+        ({"connections": 0}, "connections"),
+    ],
+)
+def test_it_refuses_what_cannot_be_started(changes, field):
+    assert SCRIPT.problems(LOAD) == []
+    assert [found for found, _ in SCRIPT.problems(replace(LOAD, **changes))] == [field]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("{tree}/run.sh",), ("/usr/bin/my.py",), ("node", "{tree}/a.js"), ("npx", "--yes", "x")],
+)
+def test_programs_are_found_by_path_or_tree(command):
+    assert SCRIPT.problems(replace(LOAD, command=command)) == []
