@@ -100,7 +100,7 @@ _ALL = (
     Supply(
         name="k6",
         version="1.8.1",
-        oldest=(1, 0, 0),
+        oldest=(1, 8, 0),
         package="go.k6.io/k6",
         page="https://k6.io",
         cost="90 CPU-seconds: about a minute",
