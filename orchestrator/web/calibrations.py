@@ -71,7 +71,7 @@ class NoiseFloor:
     chart: dict[str, Any] | None
     running: list[Run]
     blocks: tuple[int, ...] = BLOCKS
-    change: float = CHANGE
+    change: str = f"{CHANGE * 100:g} %"
 
 
 def noise_floor(host: Host, wanted: str = "") -> NoiseFloor:

@@ -97,6 +97,7 @@ def test_it_says_what_drifts_from_the_first_of_a_pair_to_the_second(
     assert len(drifting) == 1
     assert drifting[0].startswith("Requests per second")
     assert drifting[0].endswith("+10.0 % drifts")
+    assert "2 rounds" in drifting[0]
 
 
 def test_no_field_of_the_page_has_the_id_of_another(world: World, alice: Client) -> None:
