@@ -14,7 +14,7 @@ from orchestrator.dispatch.waking import wake_engine
 from orchestrator.fleet.selectors import host_for
 from orchestrator.results.sensitivity import calibrations_of, present_epoch
 from orchestrator.runs import selectors
-from orchestrator.runs.calibration import start_calibration
+from orchestrator.runs.calibration import NewCalibration, start_calibration
 
 router = Router(tags=["hosts"])
 
@@ -34,8 +34,8 @@ def calibrate_host(
     """Starts a run of one commit against itself. Soon after it has ended, the list of the host's
     calibrations has what it says."""
     member = request.auth.member
-    wanted = payload or CalibrationIn()
-    run = start_calibration(member=member, host_id=host_id, new=wanted.calibration())
+    new = payload.calibration() if payload else NewCalibration()
+    run = start_calibration(member=member, host_id=host_id, new=new)
     wake_engine()
     answer = run_out(selectors.progress_of(selectors.run_for(member, run.pk)))
     response["Location"] = answer.url
