@@ -60,8 +60,16 @@ from .usage import grown
 LOOK_S = 0.3
 PERIOD_S = 1.0
 TOP = 3
+#: Under these there is a count, and no share: the kernel counts CPU time in ticks of 10 ms.
+SHORTEST_S = 1.0
+FEWEST_SEGMENTS = 1000
 #: Elsewhere wall and monotonic clock run apart by themselves, or tick too coarsely to tell.
 _CLOCKS_AGREE = sys.platform.startswith("linux")
+_TOO_LITTLE = {
+    "steal_share": f"the load took less than {SHORTEST_S:g} s, or no CPU time is told",
+    "foreign_share": f"the load took less than {SHORTEST_S:g} s, or no CPU time is told",
+    "retransmitted_share": f"fewer than {FEWEST_SEGMENTS} TCP segments were sent",
+}
 _GROWN = ("listen_overflows", "listen_drops", "swapped_pages", "throttle_count", "quota_periods")
 
 
@@ -137,9 +145,9 @@ class During:
         was, now = self._start.counters, end.counters
         resent, sent = (grown(was, now, f"segments_{name}") for name in ("resent", "sent"))
         return {
-            "steal_share": stolen_share(was, now, seconds),
+            "steal_share": None if seconds < SHORTEST_S else stolen_share(was, now, seconds),
             "pressure_share": share(grown(was, now, "pressure_s"), seconds),
-            "retransmitted_share": None if resent is None else share(resent, sent or 1),
+            "retransmitted_share": None if (sent or 0) < FEWEST_SEGMENTS else share(resent, sent),
             **{name: grown(was, now, name) for name in _GROWN},
             "octets_out": grown(was, now, "octets_out"),
             "octets_in": grown(was, now, "octets_in"),
@@ -162,7 +170,7 @@ class During:
         foreign_s = between(used_on(foreign, self._cpus), least, most)
         return {
             "foreign_cpu_s": None if foreign_s is None else round(max(0.0, foreign_s), 3),
-            "foreign_share": share(foreign_s, seconds),
+            "foreign_share": None if seconds < SHORTEST_S else share(foreign_s, seconds),
             "foreign": foreign and [_told(each) for each in foreign[:TOP]],
         }
 
@@ -186,7 +194,7 @@ def _clock_offset_s() -> float:
 
 def _reasons(known: Mapping[str, Any]) -> dict[str, str]:
     """Why, for each fact that is not known."""
-    why = system.why_unknown()
+    why = {**_TOO_LITTLE, **system.why_unknown()}
     if not _CLOCKS_AGREE:
         why["clock_step_s"] = "the clocks of this system run apart without anybody setting them"
     return {

@@ -77,7 +77,11 @@ def test_it_looks_at_this_host_before_a_trial() -> None:
 
 
 @linux_only
-def test_it_looks_at_this_host_while_a_load_runs(burner: subprocess.Popen[bytes]) -> None:
+def test_it_looks_at_this_host_while_a_load_runs(
+    burner: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ambient, "SHORTEST_S", 0.0)
+    monkeypatch.setattr(ambient, "FEWEST_SEGMENTS", 0)
     during = ambient.During()
     await_burnt(burner)
     during.look()
@@ -91,6 +95,18 @@ def test_it_looks_at_this_host_while_a_load_runs(burner: subprocess.Popen[bytes]
     assert 0 <= facts["steal_share"] <= 1
     assert abs(facts["clock_step_s"]) < 0.001
     assert not facts["ports_exhausted"]
+
+
+@linux_only
+def test_a_short_load_has_counts_and_no_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ambient, "SHORTEST_S", 1e6)
+    monkeypatch.setattr(ambient, "FEWEST_SEGMENTS", 1 << 62)
+    facts = ambient.During().end(0.0, [])
+    assert facts["foreign_cpu_s"] >= 0
+    for key in ("foreign_share", "steal_share"):
+        assert facts[key] is None
+        assert "less than" in facts["reasons"][key]
+    assert "fewer than" in facts["reasons"]["retransmitted_share"]
 
 
 @linux_only
