@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Definition
 from orchestrator.benchmarks.selectors import spec_of
-from orchestrator.loadtools.metrics import METRICS, Metric
+from orchestrator.loadtools.metrics import Metric, metrics_of
 from orchestrator.results.blocks import values_of
 from orchestrator.results.golden import COUNTED
 from orchestrator.runs.models import Trial
@@ -64,9 +64,9 @@ def errors_of(
     """From (measured, known) of each trial; what was not measured says nothing of the tool."""
     errors: dict[str, list[float]] = defaultdict(list)
     for measured, known in samples:
-        for key in measured.keys() & known.keys() & METRICS.keys():
+        for key in measured.keys() & known.keys():
             errors[key].append(measured[key] / known[key] - 1)
-    return [_metric_error(METRICS[key], errors[key]) for key in METRICS if key in errors]
+    return [_metric_error(metric, errors[metric.key]) for metric in metrics_of(errors)]
 
 
 def _metric_error(metric: Metric, errors: list[float]) -> MetricError:
