@@ -43,10 +43,12 @@ def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]
     for kind, text, count in failures(report["errorDistribution"]):
         tally.fail(kind, text, count)
     rate = report["options"].get("rps") or None
-    # ghz may make a few calls more between the end of its duration and noticing it.
-    stop_ns = report["options"].get("duration") or math.inf
-    for start_ns, end_ns, code in calls.timed(rate):
-        if start_ns < stop_ns:
+    # ghz may make a few calls more between the end of its duration and noticing it, and it waits
+    # for one interval before the first.
+    interval_ns = _interval_ns(rate)
+    stop_ns = (report["options"].get("duration") or math.inf) - (interval_ns or 0)
+    for start_ns, end_ns, code in calls.timed(interval_ns):
+        if start_ns <= stop_ns:
             latency_us = (end_ns - start_ns) / 1e3
             tally.add(start_ns / 1e9, end_ns / 1e9, latency_us, code == 0, code)
     write_json(out, report)
@@ -70,6 +72,11 @@ def code_in(text: str) -> Optional[int]:
     """The code in `rpc error: code = NotFound desc = …`."""
     head, _, rest = text.partition("code = ")
     return number_of(rest.partition(" ")[0]) if head == "rpc error: " else None
+
+
+def _interval_ns(rate: Optional[int]) -> Optional[int]:
+    """As ghz's own pacer computes it."""
+    return None if rate is None else _SECOND // rate
 
 
 def _check_complete(report: Mapping[str, Any], calls: _Calls) -> None:
@@ -103,15 +110,14 @@ class _Calls:
     def good_latencies(self) -> Iterator[int]:
         return (ns for ns, code in zip(self._latency_ns, self._code) if code == 0)
 
-    def timed(self, rate: Optional[int]) -> Iterator[tuple[int, int, int]]:
+    def timed(self, interval_ns: Optional[int]) -> Iterator[tuple[int, int, int]]:
         """(start, end, code) of the answered calls, in nanoseconds since the load began."""
         starts = array("q", (e - ns for e, ns in zip(self._end_ns, self._latency_ns)))
         if not starts:
             return
         schedule = Schedule(min(starts), starts)
-        if rate is not None:
-            # The interval as ghz's own pacer computes it.
-            schedule = schedule_of(starts, (), _SECOND // rate)
+        if interval_ns is not None:
+            schedule = schedule_of(starts, (), interval_ns)
         zero = schedule.begin_ns
         for start_ns, end_ns, code in zip(schedule.due_ns, self._end_ns, self._code):
             if code != _NO_ANSWER:

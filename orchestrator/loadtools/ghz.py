@@ -150,7 +150,7 @@ def _call_problems(spec: LoadSpec, call: GrpcCall) -> Iterator[Problem]:
 def _measure(spec: LoadSpec, tool_cpus: int, warmup_s: float) -> Invocation:
     amount: tuple[str, ...] = ("-n", str(spec.requests))
     if spec.duration_s is not None:
-        amount = _for(warmup_s + spec.duration_s)
+        amount = _for(warmup_s + spec.duration_s + _half_interval_s(spec))
     return Invocation(
         argv=_argv(spec, tool_cpus, amount, "{rows}"),
         kind="measure",
@@ -179,6 +179,11 @@ def _primer(spec: LoadSpec, tool_cpus: int) -> Invocation:
         wall_limit_s=spec.primer_s + waiting_s(spec),
         env=_ENV,
     )
+
+
+def _half_interval_s(spec: LoadSpec) -> float:
+    """ghz waits for an interval before the first call, so that the last is due at the very end."""
+    return 0.0 if spec.rate is None or spec.searching else 0.5 / spec.rate
 
 
 #: gRPC would go through a proxy of the host's.

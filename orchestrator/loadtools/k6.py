@@ -224,7 +224,7 @@ def _open_s(spec: LoadSpec, warmup_s: float) -> float:
 def _argv(spec: LoadSpec, shape: Mapping[str, Any], *, keeps_rows: bool) -> tuple[str, ...]:
     argv = ["{tool}", "run", "--quiet", "--no-color", "--config", "{trial_dir}/k6.json"]
     # Its control server would take a port of the host.
-    argv += ["--address", "", "--include-system-env-vars=false"]
+    argv += ["--address=", "--include-system-env-vars=false"]
     if keeps_rows:
         argv += ["--out", "csv"]
     target = "{address}:{port}"

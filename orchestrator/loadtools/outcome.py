@@ -63,9 +63,8 @@ def _http_errors(evidence: Evidence) -> Reason | None:
     if not THRESHOLDS["http_errors"].is_broken_by(evidence.other.n):
         return None
     total = evidence.ok.n + evidence.other.n
-    return _reason(
-        "http_errors", f"{evidence.other.n} of {total} answers had a status outside 200 to 399"
-    )
+    bad = "other than OK" if evidence.spec.protocol == "grpc" else "outside 200 to 399"
+    return _reason("http_errors", f"{evidence.other.n} of {total} answers had a status {bad}")
 
 
 def _transport_errors(evidence: Evidence) -> Reason | None:

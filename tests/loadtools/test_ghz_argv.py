@@ -54,6 +54,8 @@ def test_an_open_load_waits_for_nothing():
     assert value(argv, "-r") == "100"
     assert "--async" in argv
     assert value(argv, "-c") == value(argv, "--connections") == "4"
+    # Half an interval more: the last of 650 calls is due at 6500 ms.
+    assert value(argv, "-z") == "6505ms"
     assert not {"-r", "--async"} & set(argv_of(CLOSED))
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from orchestrator.loadtools.model import GrpcCall, LoadSpec
 
-from .realrun import run, serious, serving, with_tls
+from .ran import ran, with_tls
+from .running import serious, serving
 
 CALL = GrpcCall(
     method="helloworld.Greeter/SayHello", proto="helloworld.proto", data={"name": "Bob"}
@@ -17,8 +18,8 @@ LOAD = LoadSpec(
 
 
 def test_a_closed_load_is_measured_and_read(tmp_path):
-    with serving() as port:
-        reading, rows, _ = run("ghz", LOAD, port, tmp_path)
+    with serving("target.py") as port:
+        reading, rows, _ = ran("ghz", LOAD, port, tmp_path)
     assert serious(reading) == set()
     assert reading.by_status == {0: rows["all"]["n"]}
     assert rows["warmup"]["n"] > 0
@@ -28,8 +29,8 @@ def test_a_closed_load_is_measured_and_read(tmp_path):
 
 
 def test_an_open_load_begins_what_is_due(tmp_path):
-    with serving() as port:
-        reading, rows, _ = run(
+    with serving("target.py") as port:
+        reading, rows, _ = ran(
             "ghz", replace(LOAD, streams=1, model="open", rate=100.0), port, tmp_path
         )
     assert rows["corrected"] is True
@@ -43,24 +44,24 @@ def test_a_stream_is_one_request(call, tmp_path):
     names = [{"name": "a"}, {"name": "b"}]
     grpc = replace(CALL, method=f"helloworld.Greeter/{call}", data=names)
     spec = replace(LOAD, duration_s=None, requests=40, grpc=grpc)
-    with serving() as port:
-        reading, rows, _ = run("ghz", spec, port, tmp_path)
+    with serving("target.py") as port:
+        reading, rows, _ = ran("ghz", spec, port, tmp_path)
     assert serious(reading) == set()
     assert (reading.ok.n, rows["warmup"]["n"]) == (40, 0)
 
 
 def test_it_speaks_tls_and_sends_metadata(tmp_path):
     spec = replace(LOAD, tls=True, headers=(("x", "1"),), duration_s=None, requests=20)
-    with serving(*with_tls(tmp_path)) as port:
-        reading, _, _ = run("ghz", spec, port, tmp_path)
+    with serving("target.py", *with_tls(tmp_path)) as port:
+        reading, _, _ = ran("ghz", spec, port, tmp_path)
     assert serious(reading) == set()
     assert reading.ok.n == 20
 
 
 def test_other_statuses_are_no_good_answers(tmp_path):
     spec = replace(LOAD, grpc=replace(CALL, data={"name": "code 5"}))
-    with serving() as port:
-        reading, _, _ = run("ghz", spec, port, tmp_path)
+    with serving("target.py") as port:
+        reading, _, _ = ran("ghz", spec, port, tmp_path)
     assert serious(reading) == {"http_errors"}
     assert set(reading.by_status) == {5}
     assert reading.readings["success.ratio"] == 0.0

@@ -106,6 +106,11 @@ def test_trouble_is_a_reason_not_to_believe_it(name, code, parsed):
     assert code in codes(parsed(name)[0])
 
 
+def test_a_bad_status_is_told_in_words_of_grpc(parsed):
+    (reason,) = [r for r in parsed("status_14")[0].validity.reasons if r.code == "http_errors"]
+    assert "6 of 6 answers had a status other than OK" in reason.message
+
+
 def test_nothing_is_said_of_latency_where_nothing_went_well(parsed):
     for name in ("refused", "status_14", "timeout"):
         reading, rows, _ = parsed(name)

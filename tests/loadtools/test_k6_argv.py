@@ -38,7 +38,7 @@ def test_a_closed_load_is_one_start_with_its_warm_up_in_it():
     assert (only.kind, only.warmup_s) == ("measure", 1.5)
     assert only.argv == (
         "{tool}", "run", "--quiet", "--no-color", "--config", "{trial_dir}/k6.json",
-        "--address", "", "--include-system-env-vars=false", "--out", "csv",
+        "--address=", "--include-system-env-vars=false", "--out", "csv",
         "-e", "TARGET=http://{address}:{port}", "-e", "OUT={out}",
         "-e", 'SHAPE={"executor": "constant-vus", "vus": 8, "duration": "6500ms", '
         '"gracefulStop": "15000ms"}',

@@ -7,7 +7,8 @@ import pytest
 
 from orchestrator.loadtools.model import GrpcCall, LoadSpec
 
-from .realrun import run, serious, serving, with_tls
+from .ran import ran, with_tls
+from .running import serious, serving
 
 LOAD = LoadSpec(path="/hello", connections=2, duration_s=0.8, warmup_s=0.3)
 CALL = GrpcCall(
@@ -16,8 +17,8 @@ CALL = GrpcCall(
 
 
 def test_a_closed_load_is_measured_and_read(tmp_path):
-    with serving() as port:
-        reading, rows, said = run("k6", LOAD, port, tmp_path)
+    with serving("target.py") as port:
+        reading, rows, said = ran("k6", LOAD, port, tmp_path)
     assert serious(reading) == set()
     assert reading.ok.n + rows["warmup"]["n"] == rows["all"]["n"]
     assert rows["warmup"]["n"] > 0
@@ -28,8 +29,8 @@ def test_a_closed_load_is_measured_and_read(tmp_path):
 
 def test_an_open_load_sends_what_is_due(tmp_path):
     spec = replace(LOAD, connections=20, model="open", rate=62.5)
-    with serving() as port:
-        reading, rows, _ = run("k6", spec, port, tmp_path)
+    with serving("target.py") as port:
+        reading, rows, _ = ran("k6", spec, port, tmp_path)
     assert rows["corrected"] is True
     assert reading.planned == 50
     assert reading.ok.n == pytest.approx(50, abs=1)
@@ -38,8 +39,8 @@ def test_an_open_load_sends_what_is_due(tmp_path):
 
 def test_a_searched_rate_is_the_agent_s(tmp_path):
     spec = replace(LOAD, connections=20, model="open", rate=1e5, searching=True, expected_rate=1.0)
-    with serving() as port:
-        _, rows, _ = run("k6", replace(spec, duration_s=1.0, warmup_s=0.0), port, tmp_path)
+    with serving("target.py") as port:
+        _, rows, _ = ran("k6", replace(spec, duration_s=1.0, warmup_s=0.0), port, tmp_path)
     assert rows["all"]["n"] == pytest.approx(100, abs=1)
 
 
@@ -49,8 +50,8 @@ def test_it_speaks_what_it_is_told_over_tls(protocol, keepalive, tmp_path):
         LOAD, tls=True, protocol=protocol, keepalive=keepalive, duration_s=None, requests=20,
         warmup_s=0.0,
     )  # fmt: skip
-    with serving(*with_tls(tmp_path)) as port:
-        reading, _, _ = run("k6", spec, port, tmp_path)
+    with serving("target.py", *with_tls(tmp_path)) as port:
+        reading, _, _ = ran("k6", spec, port, tmp_path)
     assert serious(reading) == set()
     assert (reading.protocol, reading.ok.n) == (protocol, 20)
 
@@ -61,8 +62,8 @@ def test_the_server_gets_the_request_as_it_was_given(tmp_path):
         LOAD, path="/echo", method="POST", body=body, headers=(("x", '"a" \\ b'),),
         duration_s=None, requests=4, warmup_s=0.0,
     )  # fmt: skip
-    with serving() as port:
-        reading, rows, _ = run("k6", spec, port, tmp_path)
+    with serving("target.py") as port:
+        reading, rows, _ = ran("k6", spec, port, tmp_path)
     length = len(json.dumps(["POST", '"a" \\ b', body]))
     assert rows["length"] == {"min": length, "max": length}
     assert reading.ok.n == 4
@@ -73,14 +74,14 @@ def test_a_count_of_calls_over_tls_is_counted_without_its_warm_up(tmp_path):
         LOAD, protocol="grpc", grpc=CALL, tls=True, duration_s=None, requests=30,
         headers=(("x", "1"),),
     )  # fmt: skip
-    with serving(*with_tls(tmp_path)) as port:
-        reading, rows, _ = run("k6", spec, port, tmp_path)
+    with serving("target.py", *with_tls(tmp_path)) as port:
+        reading, rows, _ = ran("k6", spec, port, tmp_path)
     assert serious(reading) == set()
     assert (reading.ok.n, rows["warmup"]["n"], reading.protocol) == (30, 0, "grpc")
 
 
 def test_bad_answers_are_seen(tmp_path):
-    with serving() as port:
-        reading, _, _ = run("k6", replace(LOAD, path="/status/500"), port, tmp_path)
+    with serving("target.py") as port:
+        reading, _, _ = ran("k6", replace(LOAD, path="/status/500"), port, tmp_path)
     assert serious(reading) == {"http_errors"}
     assert reading.readings["success.ratio"] == 0.0
