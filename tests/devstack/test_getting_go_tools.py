@@ -75,7 +75,7 @@ def test_it_says_what_to_do_without_a_network_and_leaves_nothing(tmp_path: Path)
 
 
 def test_it_takes_a_fit_one_of_path_and_no_old_one(go: Path, tmp_path: Path) -> None:
-    mine = program(tmp_path / "bin" / "k6", "echo 'k6 v1.2.0 (go1.24, linux/amd64)'")
+    mine = program(tmp_path / "bin" / "k6", "echo 'k6 v1.9.0 (go1.26, linux/amd64)'")
     assert find(K6) == mine
     program(tmp_path / "bin" / "k6", "echo 'k6 v0.49.0 (go1.21, linux/amd64)'")
     assert find(K6) == cached(K6)
