@@ -63,10 +63,19 @@ def repository_id(project: Project) -> str:
     return digest_of(project.repository_url)[:16]
 
 
-def hosts_that_build(spec: Spec, crew: Crew) -> list[Host]:
-    """The hosts that run something out of a commit: the server, or a service."""
+def hosts_that_serve(spec: Spec, crew: Crew) -> list[Host]:
+    """The hosts that run the server or a service."""
     roles = {HostRole.TARGET.value, *(service.role for service in spec.services.values())}
     return [host for host in crew.hosts if any(crew.roles[role] == host for role in roles)]
+
+
+def hosts_that_build(spec: Spec, crew: Crew) -> list[Host]:
+    """The hosts that use something of a commit: those that serve, and the load's own files."""
+    serving = hosts_that_serve(spec, crew)
+    load = spec.load
+    if load.command is None and (load.grpc is None or load.grpc.proto is None):
+        return serving
+    return [host for host in crew.hosts if host in serving or host == crew.lead]
 
 
 def plans_of_round(job: Job, crew: Crew, ports: Mapping[str, int]) -> dict[str, bytes]:
@@ -88,7 +97,7 @@ def plans_of_round(job: Job, crew: Crew, ports: Mapping[str, int]) -> dict[str, 
     )
     plan = _shared(job, stage, trials, ports)
     certificates = certificates_of(job, spec, crew)
-    serving = hosts_that_build(spec, crew)
+    serving = hosts_that_serve(spec, crew)
     own = {
         crew.label(host): {
             "self": crew.label(host),

@@ -78,9 +78,13 @@ def blocks_of(
     )
 
 
-def values_of(trials: Iterable[UUID], keys: Iterable[str]) -> dict[UUID, dict[str, float]]:
-    """The readings of trials: trial id → metric key → value."""
-    rows = Measurement.objects.filter(trial__in=list(trials), metric__key__in=list(keys))
+def values_of(
+    trials: Iterable[UUID], keys: Iterable[str] | None = None
+) -> dict[UUID, dict[str, float]]:
+    """The readings of trials: trial id → metric key → value; all of them without `keys`."""
+    rows = Measurement.objects.filter(trial__in=list(trials))
+    if keys is not None:
+        rows = rows.filter(metric__key__in=list(keys))
     found: dict[UUID, dict[str, float]] = defaultdict(dict)
     for trial, key, value in rows.values_list("trial_id", "metric__key", "value"):
         found[trial][key] = value

@@ -9,7 +9,7 @@ from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.core.units import format_change
 from orchestrator.fleet.models import Host
-from orchestrator.loadtools.metrics import METRICS, PRIMARY, Metric
+from orchestrator.loadtools.metrics import METRICS, PRIMARY, Metric, metrics_of
 from orchestrator.results.blocks import Blocks, Cell, CellKey, blocks_of, values_of
 from orchestrator.results.distributions import latency_curve
 from orchestrator.results.reports import CaseComparison, ComparisonReport, MetricComparison
@@ -87,9 +87,10 @@ def _name(key: CellKey) -> str:
 def _compare_cell(cell: Cell) -> dict[str, Comparison]:
     """Every metric to be judged that has values on both sides of some block, in registry order."""
     trials = [trial for pair in cell.pairs for trial in pair]
-    values = values_of(trials, METRICS)
+    values = values_of(trials)
     found = {}
-    for key, info in METRICS.items():
+    for info in metrics_of(set().union(*values.values())):
+        key = info.key
         if info.informational:
             continue
         before = [values[trial].get(key) for trial, _ in cell.pairs]
@@ -127,7 +128,8 @@ def _cases(
 def _metrics(
     name: str, compared: Mapping[str, Comparison], judged: MatrixVerdict
 ) -> tuple[MetricComparison, ...]:
-    rows = [_metric(METRICS[key], name, each, judged) for key, each in compared.items()]
+    infos = metrics_of(compared)
+    rows = [_metric(info, name, compared[info.key], judged) for info in infos]
     return tuple(sorted(rows, key=lambda row: not row.primary))
 
 

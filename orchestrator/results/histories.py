@@ -11,7 +11,8 @@ from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import Host, HostChange
 from orchestrator.fleet.selectors import changes_of
-from orchestrator.loadtools.metrics import METRICS, Metric
+from orchestrator.loadtools.metrics import METRICS, Metric, metric_for, metrics_of
+from orchestrator.loadtools.script_metrics import PREFIX as SCRIPT_PREFIX
 from orchestrator.results.epochs import changes_between, epochs_of
 from orchestrator.results.models import Measurement
 from orchestrator.results.reports import History, HistoryChange, HistoryPoint
@@ -36,7 +37,11 @@ def history_choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
         jobs__run__definition__benchmark=benchmark,
         jobs__trials__state="measured",
     ).distinct()
-    judged = tuple(info for info in METRICS.values() if not info.informational)
+    own = Measurement.objects.filter(
+        metric__key__startswith=SCRIPT_PREFIX, trial__job__run__definition__benchmark=benchmark
+    ).values_list("metric__key", flat=True)
+    known = metrics_of({*METRICS, *own.distinct()})
+    judged = tuple(info for info in known if not info.informational)
     return HistoryChoices(cases=tuple(cases), hosts=tuple(hosts), metrics=judged)
 
 
@@ -47,7 +52,7 @@ def history_of(
 
     `changes` mark where the host itself was not the same for two points that follow each other.
     """
-    info = METRICS.get(metric_key)
+    info = metric_for(metric_key)
     if info is None:
         raise InvalidRequestError(f"there is no metric {metric_key}", field="metric")
     rows = Measurement.objects.filter(

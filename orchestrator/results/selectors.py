@@ -6,7 +6,7 @@ from uuid import UUID
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.errors import NotFoundError
-from orchestrator.loadtools.metrics import METRICS, Metric
+from orchestrator.loadtools.metrics import Metric, metrics_of
 from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Trial
 from orchestrator.runs.selectors import trial_for
@@ -30,7 +30,7 @@ class TrialDetails:
 
 def trial_details(trial: Trial) -> TrialDetails:
     values = dict(trial.measurements.values_list("metric__key", "value"))
-    known = [(info, values[key]) for key, info in METRICS.items() if key in values]
+    known = [(info, values[info.key]) for info in metrics_of(values)]
     files = trial.artifacts.values_list("name", "size", "sha256").order_by("name")
     return TrialDetails(
         trial=trial,

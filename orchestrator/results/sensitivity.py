@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import changes_of
-from orchestrator.loadtools.metrics import METRICS, Metric
+from orchestrator.loadtools.metrics import Metric, metrics_of
 from orchestrator.results.models import Calibration
 from orchestrator.stats.noise import Noise
 from orchestrator.stats.power import blocks_needed, smallest_change
@@ -102,10 +102,10 @@ def noise_in(calibration: Calibration, case: str, metric: str) -> Noise | None:
 def _sights(readings: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[Sight]:
     for case, metrics in readings.items():
         # JSON does not keep the order of keys; what no registry knows any more is left out.
-        for key in (key for key in METRICS if key in metrics):
+        for info in metrics_of(metrics):
             yield Sight(
                 case=case,
                 label=labels.get(case, case),
-                metric=METRICS[key],
-                noise=Noise(**metrics[key]),
+                metric=info,
+                noise=Noise(**metrics[info.key]),
             )

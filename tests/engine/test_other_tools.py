@@ -1,0 +1,107 @@
+"""wrk, h2load and a program of the definition, measured by the whole engine."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from orchestrator.benchmarks.models import Commit
+from orchestrator.benchmarks.selectors import benchmark_for
+from orchestrator.results.comparisons import compare_commits
+from orchestrator.results.histories import history_choices
+from orchestrator.results.selectors import trial_details
+from orchestrator.runs.models import Trial
+from tests.support.engine import Engine, server
+from tests.support.factories import (
+    Personas,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+
+pytestmark = pytest.mark.engine
+
+PAGE = Path(__file__).parents[2] / "docs" / "script-tool.md"
+TOOLS = """
+version: 1
+title: Hello by other tools
+subject:
+  start: ["{python}", "server.py", "--port", "{port}"]
+  ready: {path: /hello, body: "Hello, World!", timeout_s: 5}
+load:
+  tool: "{client}"
+  path: /hello
+  connections: 2
+  duration_s: 1
+  warmup_s: 1
+matrix:
+  client: [wrk, h2load]
+rounds: 1
+cooldown_s: 0
+"""
+SCRIPT = TOOLS.replace('"{client}"', 'script\n  command: ["{python}", "{tree}/client.py"]').replace(
+    "matrix:\n  client: [wrk, h2load]\n", ""
+)
+
+
+def client() -> str:
+    """The program of the documentation, which also tells a time of its own."""
+    (text,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    told = 'tell(type="reading", metric="script.whole_s", value=time.monotonic() - began)\n'
+    return str(text).replace('tell(type="done")', told + 'tell(type="done")')
+
+
+def test_tools_of_other_shapes_are_measured(engine: Engine, team: Personas, tmp_path: Path) -> None:
+    files = server()
+    project, shas = make_project(team.alice, tmp_path / "origin", [files, {**files, "N": "same\n"}])
+    make_definition(team.alice, project, source=TOOLS)
+    make_local_host(team.alice)
+    run = engine.finish(make_run(team.alice, shas, rounds=1), timeout_s=120)
+    assert (run.state, run.message) == ("finished", "")
+    trials = list(Trial.objects.filter(job__run=run).select_related("case"))
+    assert {trial.state for trial in trials} == {"measured"}, [t.message for t in trials]
+    assert {trial.provenance["tool"]["name"] for trial in trials} == {"wrk", "h2load"}
+    for trial in trials:
+        readings = dict(trial.measurements.values_list("metric__key", "value"))
+        assert {"requests.rate", "latency.p50", "cpu.seconds_per_1k"} <= set(readings)
+
+
+def test_a_program_of_the_definition_is_measured_and_its_readings_are_compared(
+    engine: Engine, team: Personas, tmp_path: Path
+) -> None:
+    files = {**server(), "client.py": client()}
+    project, shas = make_project(team.alice, tmp_path / "origin", [files, {**files, "N": "same\n"}])
+    make_definition(team.alice, project, source=SCRIPT)
+    make_local_host(team.alice)
+    run = engine.finish(make_run(team.alice, shas, rounds=2), timeout_s=120)
+    assert (run.state, run.message) == ("finished", "")
+    trials = list(Trial.objects.filter(job__run=run))
+    assert {trial.state for trial in trials} == {"measured"}, [t.message for t in trials]
+
+    shown = [info.key for info, _ in trial_details(trials[0]).measurements]
+    assert shown[-2:] == ["script.threads_count", "script.whole_s"]
+    benchmark = benchmark_for(team.alice, "hello")
+    before, after = (Commit.objects.get(sha=sha) for sha in shas)
+    # A busy machine may spoil trials; what is asked here is which metrics there are.
+    Trial.objects.filter(job__run=run).update(validity="valid")
+    report = compare_commits(team.alice, benchmark=benchmark, baseline=before, contender=after)
+    compared = [metric.key for case in report.cases for metric in case.metrics]
+    assert "script.whole_s" in compared
+    assert "script.threads_count" not in compared
+    assert history_choices(team.alice, benchmark).metrics[-1].key == "script.whole_s"
+
+
+def test_what_a_program_should_not_say_is_shown(
+    engine: Engine, team: Personas, tmp_path: Path
+) -> None:
+    files = {**server(), "client.py": "print('on my way')\n"}
+    project, shas = make_project(team.alice, tmp_path / "origin", [files, {**files, "N": "same\n"}])
+    make_definition(team.alice, project, source=SCRIPT)
+    make_local_host(team.alice)
+    run = engine.finish(make_run(team.alice, shas, rounds=1), timeout_s=120)
+    for trial in Trial.objects.filter(job__run=run):
+        assert trial.state == "failed"
+        assert "line 1 of the script's output" in json.dumps(trial.message)
+        assert "on my way" in trial.message
