@@ -203,8 +203,17 @@ def test_only_http3_is_asked_by_the_tool_itself():
     assert OHA.probe(CLOSED) is None
     argv = OHA.probe(replace(CLOSED, protocol="h3", tls=True))
     assert value(argv, "-n") == value(argv, "-c") == "1"
-    # Without a rate it would wait for the connection to idle out.
+    # Without a rate it would wait for the connection to idle out, with the correction for ever.
     assert "-q" in argv
+    assert "--latency-correction" not in argv
+
+
+def test_it_refuses_what_oha_never_ends_over_http3():
+    counted = replace(COUNTED, protocol="h3", tls=True)
+    assert OHA.problems(counted) == []
+    ((field, problem),) = OHA.problems(replace(counted, model="open", rate=100.0))
+    assert field == "requests"
+    assert "duration_s" in problem
 
 
 def test_a_primer_is_gentle_and_leaves_nothing_behind():

@@ -77,7 +77,8 @@ def test_cpu_is_shared_among_all_answers_of_the_load(calm):
     output["statusCodeDistribution"]["200"] = rows["all"]["n"] = 2000
     readings = parse(output, rows, result).readings
     assert readings["cpu.seconds_per_1k"] == 0.25
-    assert readings["cpu.tool_share"] == pytest.approx(0.1)
+    # Of the second that the load lasted: at its end a tool may wait for nothing.
+    assert readings["cpu.tool_share"] == pytest.approx(0.2)
     assert readings["memory.server_peak"] == 1 << 20
 
 
