@@ -1,0 +1,79 @@
+"""Every protocol of oha measured by the whole engine, with certificates that Pitwall made."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestrator.runs.models import Run, Trial
+from tests.support.engine import Engine
+from tests.support.factories import Personas, make_definition, make_local_host, make_project
+from tests.support.factories import make_run as run_of
+
+pytestmark = pytest.mark.engine
+
+SERVER = (Path(__file__).parents[1] / "support" / "servers" / "any_protocol.py").read_text()
+DEFINITION = """
+version: 1
+title: One answer over every protocol
+subject:
+  start: [%s, server.py, --port, "{port}", --tls, "{tls}", --cert, "{cert}", --key, "{key}"]
+  ready: {body: "Hello, World!"}
+load:
+  protocol: "{protocol}"
+  tls: "{tls}"
+  connections: 2
+  rate: 100
+  duration_s: 0.6
+  warmup_s: 0.2
+checks:
+  - {text: "Hello, World!", response_headers: {content-type: text/plain}, encoding: identity}
+matrix:
+  protocol: [h1, h2, h3]
+  tls: [false, true]
+exclude:
+  - {protocol: h3, tls: false}
+rounds: 1
+cooldown_s: 0
+"""
+
+
+def measure(engine: Engine, team: Personas, folder: Path, source: str) -> Run:
+    files = {"server.py": SERVER}
+    project, shas = make_project(team.alice, folder, [files, {**files, "NOTES": "the same\n"}])
+    make_definition(team.alice, project, source=source % sys.executable)
+    make_local_host(team.alice)
+    return engine.finish(run_of(team.alice, shas, rounds=1), timeout_s=180)
+
+
+def test_it_measures_over_the_protocol_that_was_asked_for(
+    engine: Engine, team: Personas, tmp_path: Path
+) -> None:
+    run = measure(engine, team, tmp_path / "origin", DEFINITION)
+    assert (run.state, run.message) == ("finished", "")
+    trials = list(Trial.objects.filter(job__run=run).select_related("case"))
+    assert {trial.state for trial in trials} == {"measured"}
+    found = {
+        (trial.case.parameters["protocol"], trial.case.parameters["tls"]): trial for trial in trials
+    }
+    assert set(found) == {
+        ("h1", False), ("h1", True), ("h2", False), ("h2", True), ("h3", True),
+    }  # fmt: skip
+    for (protocol, _), trial in found.items():
+        assert trial.provenance["protocol"] == protocol
+        assert [check["problem"] for check in trial.provenance["checks"]] == [None] * 4
+        assert not any("protocol" in reason for reason in trial.reasons)
+        assert trial.measurements.get(metric__key="requests.ok").value > 0
+        assert trial.measurements.get(metric__key="requests.errors").value == 0
+
+
+def test_a_server_that_falls_back_gets_no_numbers(
+    engine: Engine, team: Personas, tmp_path: Path
+) -> None:
+    source = DEFINITION.replace('"{key}"]', '"{key}", --alpn, http/1.1]')
+    source = source.replace("[h1, h2, h3]", "[h2]").replace("tls: [false, true]", "tls: [true]")
+    source = source.replace("exclude:\n  - {protocol: h3, tls: false}\n", "")
+    run = measure(engine, team, tmp_path / "origin", source)
+    assert run.state == "failed"
+    assert "HTTP/1.1" in run.message
+    assert not Trial.objects.filter(job__run=run, state="measured").exists()
