@@ -23,6 +23,7 @@ from typing import Any, Optional
 
 from .read_ghz import read as ghz
 from .read_h2load import read as h2load
+from .read_k6 import read as k6
 from .read_oha import errors as oha_errors
 from .read_oha import read as oha
 from .read_script import read as script
@@ -36,6 +37,7 @@ READERS: Mapping[str, Reader] = {
     "wrk": wrk,
     "script": script,
     "ghz": ghz,
+    "k6": k6,
 }
 
 #: Where rows do not tell of errors and the report does: its number, of the whole load.

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from orchestrator.loadtools.ghz import Ghz
 from orchestrator.loadtools.h2load import H2load
+from orchestrator.loadtools.k6 import K6
 from orchestrator.loadtools.model import (
     Capabilities,
     Invocation,
@@ -50,5 +51,5 @@ class Adapter(Protocol):
 
 
 TOOLS: Mapping[str, Adapter] = MappingProxyType(
-    {"oha": Oha(), "wrk": Wrk(), "script": Script(), "h2load": H2load(), "ghz": Ghz()}
+    {"oha": Oha(), "wrk": Wrk(), "script": Script(), "h2load": H2load(), "ghz": Ghz(), "k6": K6()}
 )
