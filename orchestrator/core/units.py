@@ -15,6 +15,8 @@ def format_value(value: float | None, unit: str) -> str:
         return f"{format_value(value, unit[0])} / 1k"
     if unit == "B/s":
         return f"{format_bytes(value)}/s"
+    if unit == "money/1M":
+        return f"{_significant(value)} for 1M answers"
     if unit == "ratio":
         return f"{value * 100:.2f} %"
     if unit == "count":

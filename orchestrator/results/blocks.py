@@ -20,11 +20,15 @@ CellKey = tuple[UUID, int]
 
 @dataclass(slots=True, kw_only=True)
 class Cell:
-    """All blocks of one case on one host: pairs of trial ids, baseline first."""
+    """All blocks of one case on one host: pairs of trial ids, baseline first.
+
+    `reasons` are those of each suspect or invalid trial in any of them.
+    """
 
     pairs: list[tuple[UUID, UUID]] = field(default_factory=list)
     voided: int = 0
     suspect: int = 0
+    reasons: list[list[str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +64,12 @@ def blocks_of(
         "variant__commit_id",
         "state",
         "validity",
+        "reasons",
         "job__run__definition_id",
     ).order_by("job__created_at", "round")
     grouped: dict[tuple, dict[int, tuple]] = defaultdict(dict)
-    for pk, job, host, case, number, commit, state, validity, definition in rows:
-        grouped[host, case, job, number, definition][commit] = (pk, state, validity)
+    for pk, job, host, case, number, commit, state, validity, reasons, definition in rows:
+        grouped[host, case, job, number, definition][commit] = (pk, state, validity, reasons)
     shared = {key: block for key, block in grouped.items() if len(block) == 2}
     definitions = Definition.objects.in_bulk({key[4] for key in shared})
     newest = max(definitions.values(), key=lambda each: each.version, default=None)
@@ -98,9 +103,10 @@ def _cells(
     for (host, case, *_), block in grouped.items():
         cell = cells[host, case]
         pair = (block[baseline], block[contender])
-        if all(state == TrialState.MEASURED and _counts(v) for _, state, v in pair):
+        cell.reasons += [reasons for _, _, v, reasons in pair if v != Validity.VALID]
+        if all(state == TrialState.MEASURED and _counts(v) for _, state, v, _ in pair):
             cell.pairs.append((pair[0][0], pair[1][0]))
-            cell.suspect += any(v == Validity.SUSPECT for _, _, v in pair)
+            cell.suspect += any(v == Validity.SUSPECT for _, _, v, _ in pair)
         else:
             cell.voided += 1
     return dict(cells)

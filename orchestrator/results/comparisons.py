@@ -12,6 +12,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.loadtools.metrics import METRICS, PRIMARY, Metric, metrics_of
 from orchestrator.results.blocks import Blocks, Cell, CellKey, blocks_of, values_of
 from orchestrator.results.distributions import latency_curve
+from orchestrator.results.doubts import doubts_in
 from orchestrator.results.reports import CaseComparison, ComparisonReport, MetricComparison
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Comparison, Verdict, compare_blocks
@@ -117,6 +118,8 @@ def _cases(
             baseline_latency=latency_curve([before for before, _ in cell.pairs]),
             contender_latency=latency_curve([after for _, after in cell.pairs]),
             voided_blocks=cell.voided,
+            suspect_blocks=cell.suspect,
+            doubts=doubts_in(cell.reasons),
             open_loop=open_loop,
         )
         for key, cell in cells.items()

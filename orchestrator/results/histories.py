@@ -1,9 +1,11 @@
 """One metric of one case on one host along the commits."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 
 from orchestrator.accounts.members import Member
@@ -11,12 +13,15 @@ from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import Host, HostChange
 from orchestrator.fleet.selectors import changes_of
-from orchestrator.loadtools.metrics import METRICS, Metric, metric_for, metrics_of
+from orchestrator.loadtools.metrics import METRICS, Metric, latency_label, metric_for, metrics_of
 from orchestrator.loadtools.script_metrics import PREFIX as SCRIPT_PREFIX
+from orchestrator.results.doubts import doubts_in
 from orchestrator.results.epochs import changes_between, epochs_of
 from orchestrator.results.models import Measurement
 from orchestrator.results.reports import History, HistoryChange, HistoryPoint
-from orchestrator.runs.states import Validity
+from orchestrator.results.selectors import asked_of, model_of
+from orchestrator.runs.models import Trial
+from orchestrator.runs.states import TrialState, Validity
 from orchestrator.stats.summary import summarise
 
 
@@ -27,6 +32,17 @@ class HistoryChoices:
     cases: tuple[Case, ...]
     hosts: tuple[Host, ...]
     metrics: tuple[Metric, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Value:
+    """One trial of a series."""
+
+    commit: int
+    value: float
+    at: datetime
+    validity: str
+    reasons: list[str]
 
 
 def history_choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
@@ -55,21 +71,16 @@ def history_of(
     info = metric_for(metric_key)
     if info is None:
         raise InvalidRequestError(f"there is no metric {metric_key}", field="metric")
-    rows = Measurement.objects.filter(
-        metric__key=metric_key,
-        trial__case=case,
-        trial__host=host,
-        trial__job__run__team=member.team,
-        trial__job__run__definition__benchmark=benchmark,
-        trial__validity__in=[Validity.VALID, Validity.SUSPECT],
-    ).values_list(
-        "trial__variant__commit_id",
-        "value",
-        Coalesce("trial__job__snapshot__taken_at", "trial__started_at", "trial__job__created_at"),
+    trials = Trial.objects.filter(
+        case=case,
+        host=host,
+        job__run__team=member.team,
+        job__run__definition__benchmark=benchmark,
+        state=TrialState.MEASURED,
     )
     measured = defaultdict(list)
-    for commit_id, value, at in rows:
-        measured[commit_id].append((value, at))
+    for each in _values(trials, metric_key):
+        measured[each.commit].append(each)
     commits = Commit.objects.in_bulk(list(measured))
     changes = list(changes_of(host))
     points = [_point(commits[pk], found, changes) for pk, found in measured.items()]
@@ -84,13 +95,40 @@ def history_of(
         better=info.better,
         points=tuple(in_order),
         changes=_marks(in_order, changes),
+        left_out=sum(not _counts(each) for found in measured.values() for each in found),
+        label=_label(trials, metric_key),
     )
 
 
+def _values(trials: QuerySet[Trial], metric_key: str) -> Iterator[_Value]:
+    rows = Measurement.objects.filter(trial__in=trials, metric__key=metric_key).values_list(
+        "trial__variant__commit_id",
+        "value",
+        Coalesce("trial__job__snapshot__taken_at", "trial__started_at", "trial__job__created_at"),
+        "trial__validity",
+        "trial__reasons",
+    )
+    for commit, value, at, validity, reasons in rows:
+        yield _Value(commit=commit, value=value, at=at, validity=validity, reasons=reasons)
+
+
+def _counts(each: _Value) -> bool:
+    return each.validity != Validity.INVALID
+
+
+def _label(trials: QuerySet[Trial], metric_key: str) -> str | None:
+    """What has to stand beside a latency: that of the newest trial."""
+    newest = trials.select_related("case", "job__run__definition").order_by("-pk").first()
+    model = model_of(asked_of(newest)) if newest else None
+    return latency_label(metric_key, model) if model else None
+
+
 def _point(
-    commit: Commit, measured: list[tuple[float, datetime]], changes: list[HostChange]
+    commit: Commit, measured: list[_Value], changes: list[HostChange]
 ) -> HistoryPoint | None:
-    summary = summarise([value for value, _ in measured])
+    """None where no trial counts."""
+    kept = [each for each in measured if _counts(each)]
+    summary = summarise([each.value for each in kept])
     if summary is None:
         return None
     interval = None if summary.low is None or summary.high is None else (summary.low, summary.high)
@@ -99,7 +137,10 @@ def _point(
         value=summary.mean,
         interval=interval,
         trials=summary.n,
-        epochs=epochs_of((at for _, at in measured), [change.at for change in changes]),
+        suspect=sum(each.validity == Validity.SUSPECT for each in kept),
+        left_out=len(measured) - len(kept),
+        doubts=doubts_in([each.reasons for each in measured if each.validity != Validity.VALID]),
+        epochs=epochs_of((each.at for each in kept), [change.at for change in changes]),
     )
 
 

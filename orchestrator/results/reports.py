@@ -7,6 +7,7 @@ from typing import Any
 
 from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.fleet.models import Host
+from orchestrator.results.doubts import Doubt
 from orchestrator.results.epochs import Epochs
 
 
@@ -47,7 +48,10 @@ class LatencyCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseComparison:
-    """One case on one host."""
+    """One case on one host. `voided_blocks` were left out; `suspect_blocks` count.
+
+    `doubts` are the reasons of the trials in both.
+    """
 
     case: Case
     host: Host
@@ -56,6 +60,8 @@ class CaseComparison:
     baseline_latency: LatencyCurve | None
     contender_latency: LatencyCurve | None
     voided_blocks: int
+    suspect_blocks: int
+    doubts: tuple[Doubt, ...]
     open_loop: bool
 
 
@@ -74,12 +80,19 @@ class ComparisonReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryPoint:
-    """The valid trials of one commit: geometric mean, its 95 % interval, number of trials."""
+    """The valid trials of one commit: geometric mean, its 95 % interval, number of trials.
+
+    `suspect` of them are; `left_out` are invalid and not among them. `doubts` are the reasons of
+    both.
+    """
 
     commit: Commit
     value: float
     interval: tuple[float, float] | None
     trials: int
+    suspect: int
+    left_out: int
+    doubts: tuple[Doubt, ...]
     epochs: Epochs
 
 
@@ -97,7 +110,10 @@ class HistoryChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """One metric of one case on one host along the commits, oldest first."""
+    """One metric of one case on one host along the commits, oldest first.
+
+    `left_out` trials are invalid. `label` is what has to stand beside a latency, None for others.
+    """
 
     benchmark: Benchmark
     case: Case
@@ -108,3 +124,5 @@ class History:
     better: str
     points: tuple[HistoryPoint, ...]
     changes: tuple[HistoryChange, ...]
+    left_out: int
+    label: str | None

@@ -1,13 +1,17 @@
 """Reads of single trials: all that is known of one."""
 
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
 from orchestrator.accounts.members import Member
-from orchestrator.core.errors import NotFoundError
+from orchestrator.benchmarks.loads import load_specs_of
+from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.loadtools.metrics import Metric, metrics_of
-from orchestrator.results.models import Artifact
+from orchestrator.loadtools.model import LoadSpec, Model
+from orchestrator.results.models import Artifact, LoadResult
 from orchestrator.runs.models import Trial
 from orchestrator.runs.selectors import trial_for
 
@@ -20,12 +24,51 @@ class ArtifactInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoadSummary:
+    """One of several measured loads; what it did not measure is None.
+
+    `rate` was offered, None where the loop was closed; `passed` is None for a step.
+    """
+
+    number: int
+    rate: float | None
+    connections: int
+    streams: int
+    achieved: float | None
+    p50_s: float | None
+    p99_s: float | None
+    errors: float | None
+    success: float | None
+    cpu_s_per_1k: float | None
+    passed: bool | None
+    why: str
+    validity: str
+    reasons: tuple[str, ...]
+    readings: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialDetails:
-    """A trial with its measurements, in the order of the metric registry."""
+    """A trial with its measurements, in the order of the metric registry.
+
+    `loads` are its steps or the probes of its search; empty where it has one load only. `asked`
+    are the loads that its definition says, None where no tool knows them any more.
+    """
 
     trial: Trial
     measurements: tuple[tuple[Metric, float], ...]
     artifacts: tuple[ArtifactInfo, ...]
+    loads: tuple[LoadSummary, ...]
+    asked: tuple[LoadSpec, ...] | None
+
+    @property
+    def values(self) -> dict[str, float]:
+        return {metric.key: value for metric, value in self.measurements}
+
+    @property
+    def model(self) -> Model | None:
+        """Open where any of its loads is; None where that is not known."""
+        return model_of(self.asked)
 
 
 def trial_details(trial: Trial) -> TrialDetails:
@@ -36,6 +79,43 @@ def trial_details(trial: Trial) -> TrialDetails:
         trial=trial,
         measurements=tuple(known),
         artifacts=tuple(ArtifactInfo(name=n, size=s, sha256=h) for n, s, h in files),
+        loads=tuple(_summary(each) for each in trial.load_results.all()),
+        asked=asked_of(trial),
+    )
+
+
+def asked_of(trial: Trial) -> tuple[LoadSpec, ...] | None:
+    """The loads of a trial as its definition says them, or None as above."""
+    try:
+        return load_specs_of(spec_of(trial.job.run.definition), trial.case.parameters)
+    except (InvalidRequestError, KeyError):
+        return None
+
+
+def model_of(asked: tuple[LoadSpec, ...] | None) -> Model | None:
+    if asked is None:
+        return None
+    return "open" if any(load.model == "open" for load in asked) else "closed"
+
+
+def _summary(load: LoadResult) -> LoadSummary:
+    told = load.readings
+    return LoadSummary(
+        number=load.number,
+        rate=load.rate,
+        connections=load.connections,
+        streams=load.streams,
+        achieved=told.get("requests.rate"),
+        p50_s=told.get("latency.p50"),
+        p99_s=told.get("latency.p99"),
+        errors=told.get("requests.errors"),
+        success=told.get("success.ratio"),
+        cpu_s_per_1k=told.get("cpu.seconds_per_1k"),
+        passed=load.passed,
+        why=load.why,
+        validity=load.validity,
+        reasons=tuple(load.reasons),
+        readings=told,
     )
 
 

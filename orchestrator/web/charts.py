@@ -137,9 +137,14 @@ def _history_point(point: HistoryPoint, unit: str, scale: float, url: str | None
         "value": point.value * scale,
         "low": None if low is None else low * scale,
         "high": None if high is None else high * scale,
-        "shown": format_value(point.value, unit),
+        "shown": format_value(point.value, unit) + _doubt(point),
+        "doubtful": bool(point.suspect),
         "url": url,
     }
+
+
+def _doubt(point: HistoryPoint) -> str:
+    return f" ({point.suspect} of {point.trials} trials suspect)" if point.suspect else ""
 
 
 def _chart_unit(history: History) -> tuple[float, str]:

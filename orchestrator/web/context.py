@@ -21,11 +21,12 @@ class NavigationItem:
 #: (url name, title, prefixes of the url names that belong to it)
 _ITEMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("overview", "Overview", ("overview",)),
-    ("runs", "Runs", ("run", "trial")),
+    ("runs", "Runs", ("run", "trial", "validity")),
     ("compare", "Compare", ("compare",)),
     ("history", "History", ("history",)),
     ("benchmarks", "Benchmarks", ("benchmark", "project")),
     ("hosts", "Hosts", ("host", "profile")),
+    ("load-tools", "Load tools", ("load-tools",)),
     ("schedules", "Schedules", ("schedule",)),
     ("settings", "Settings", ("settings", "token")),
 )

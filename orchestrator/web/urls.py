@@ -10,6 +10,7 @@ from orchestrator.web.pages import (
     history,
     host_care,
     hosts,
+    load_tools,
     new_run,
     overview,
     profiles,
@@ -18,6 +19,7 @@ from orchestrator.web.pages import (
     schedules,
     team,
     trials,
+    validity,
 )
 
 login = LoginView.as_view(template_name="accounts/login.html", redirect_authenticated_user=True)
@@ -37,6 +39,9 @@ urlpatterns = [
     path("builds/<int:build_id>/log", builds.build_log, name="build-log"),
     path("trials/<uuid:trial_id>/", trials.trial, name="trial"),
     path("trials/<uuid:trial_id>/files/<str:name>", trials.artifact, name="trial-artifact"),
+    path("trials/<uuid:trial_id>/histogram/<str:kind>", trials.histogram, name="trial-histogram"),
+    path("validity/", validity.validity, name="validity"),
+    path("load-tools/", load_tools.load_tools, name="load-tools"),
     path("compare/", compare.compare, name="compare"),
     path("history/", history.history, name="history"),
     path("hosts/", hosts.hosts, name="hosts"),

@@ -31,8 +31,11 @@ function datasets(data) {
       borderColor: ink,
       backgroundColor: ink,
       borderWidth: 2,
-      pointRadius: 4,
-      pointHoverRadius: 6,
+      // A point with suspect trials is a hollow triangle.
+      pointStyle: data.points.map((p) => (p.doubtful ? "triangle" : "circle")),
+      pointBackgroundColor: data.points.map((p) => (p.doubtful ? colour("--surface") : ink)),
+      pointRadius: data.points.map((p) => (p.doubtful ? 6 : 4)),
+      pointHoverRadius: 7,
     },
   ];
 }

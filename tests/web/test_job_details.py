@@ -1,8 +1,6 @@
 """Jobs on a run's page: roles and their hosts, why they wait, attempts, builds and their logs."""
 
-import json
 import re
-import zlib
 from datetime import timedelta
 from typing import Any
 
@@ -11,10 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.core.clock import utc_now
-from orchestrator.core.ids import sha256_hex
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import add_local_host, save_profile
-from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Build, Job, Placement, Run
 from tests.support.factories import make_run
 from tests.web.conftest import World
@@ -187,21 +183,9 @@ def test_it_shows_what_a_trial_was_held_to(world: World, alice: Client, spare: H
             "limits": {"server": applied, "service:redis:1": refused},
         }
     )
-    store_result(
-        trial, {"samples": [{"temperature_c": 51.5, "clock_mhz": 2400}, {"temperature_c": 64}]}
-    )
     page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
     text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
 
     assert "target here · generator spare" in text
     assert "server 2, 3 1.5 1.00 GiB 1024 cgroup2 throttled 7 times redis 1" in text
     assert "affinity throttled 7 times cpu quota not held: no &lt;group&gt;" in text
-    assert "Temperature 51.5 to 64 °C Clock 2400 to 2400 MHz" in text
-
-
-def store_result(trial: Any, result: dict[str, Any]) -> None:
-    content = json.dumps(result).encode()
-    Artifact.objects.create(
-        trial=trial, name="result.json", sha256=sha256_hex(content), size=len(content),
-        compressed=zlib.compress(content),
-    )  # fmt: skip

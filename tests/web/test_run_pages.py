@@ -7,6 +7,8 @@ from orchestrator.runs.models import Job, Run, Trial
 from tests.support.factories import make_run
 from tests.web.conftest import World
 
+STEAL = "steal: the hypervisor took 3 % of the CPUs' time"
+
 
 def _running(world: World) -> Run:
     run = make_run(world.alice, world.shas[:2])
@@ -77,11 +79,12 @@ def test_it_shows_why_a_job_failed(world: World, alice: Client) -> None:
 def test_it_shows_why_a_trial_is_suspect(world: World, alice: Client) -> None:
     trial = world.run.jobs.get().trials.first()
     assert trial is not None
-    Trial.objects.filter(pk=trial.pk).update(validity="suspect", reasons=["steal_over_1_percent"])
+    Trial.objects.filter(pk=trial.pk).update(validity="suspect", reasons=[STEAL])
     page = alice.get(reverse("run-trials", args=[world.run.pk])).content.decode()
 
     assert "suspect" in page
-    assert "steal over 1 percent" in page
+    assert "CPU that the hypervisor took" in page
+    assert "took 3 % of the CPUs&#x27; time" in page
 
 
 def test_it_cancels(world: World, alice: Client) -> None:

@@ -9,7 +9,7 @@ from orchestrator.benchmarks.selectors import projects_of
 from orchestrator.fleet.selectors import hosts_of
 from orchestrator.runs.selectors import runs_of, schedules_of
 from orchestrator.web.access import for_member
-from orchestrator.web.verdicts import verdict_cards
+from orchestrator.web.verdicts import rows_of_runs
 
 LATEST_RUNS = 8
 NEXT_SCHEDULES = 5
@@ -17,9 +17,8 @@ NEXT_SCHEDULES = 5
 
 @for_member
 def overview(request: HttpRequest, member: Member) -> HttpResponse:
-    latest = runs_of(member)[:LATEST_RUNS]
     context = {
-        "runs": [(run, verdict_cards(member, run)) for run in latest],
+        "runs": rows_of_runs(member, runs_of(member)[:LATEST_RUNS]),
         "hosts": hosts_of(member),
         "projects": projects_of(member),
         "schedules": schedules_of(member).filter(enabled=True).order_by("next_at")[:NEXT_SCHEDULES],

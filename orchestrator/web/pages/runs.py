@@ -13,14 +13,15 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.ids import digest_of
+from orchestrator.results.doubts import doubts_of
 from orchestrator.runs.job_details import JobDetails, details_of
 from orchestrator.runs.models import Job, Run
 from orchestrator.runs.selectors import RunProgress, progress_of, run_for, runs_of, trials_of
 from orchestrator.runs.services import cancel_run
-from orchestrator.runs.states import RUN_ENDED, TrialState
+from orchestrator.runs.states import RUN_ENDED, TrialState, Validity
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import benchmark_key
-from orchestrator.web.verdicts import verdict_cards
+from orchestrator.web.verdicts import rows_of_runs, verdict_cards
 
 RUNS_A_PAGE = 25
 TRIALS_A_PAGE = 200
@@ -32,7 +33,7 @@ Details = Mapping[UUID, JobDetails]
 @for_member
 def runs(request: HttpRequest, member: Member) -> HttpResponse:
     page = Paginator(runs_of(member), RUNS_A_PAGE).get_page(request.GET.get("page"))
-    rows = [(run, verdict_cards(member, run)) for run in page]
+    rows = rows_of_runs(member, page)
     return render(request, "runs/list.html", {"page": page, "runs": rows})
 
 
@@ -63,10 +64,20 @@ def progress(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse
 
 @for_member
 def trials(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
+    """All but the invalid ones, which are counted; with `?invalid=1` those as well."""
     found = run_for(member, run_id)
+    with_invalid = request.GET.get("invalid") == "1"
     ordered = trials_of(found).order_by("job__host__name", "position")
-    page = Paginator(ordered, TRIALS_A_PAGE).get_page(request.GET.get("page"))
-    return render(request, "runs/trials.html", {"run": found, "page": page})
+    if not with_invalid:
+        ordered = ordered.exclude(validity=Validity.INVALID)
+    context = {
+        "run": found,
+        "page": Paginator(ordered, TRIALS_A_PAGE).get_page(request.GET.get("page")),
+        "with_invalid": with_invalid,
+        "more": "&invalid=1" if with_invalid else "",
+        "doubts": doubts_of([found.pk])[found.pk],
+    }
+    return render(request, "runs/trials.html", context)
 
 
 @for_member
@@ -116,6 +127,7 @@ def _live(member: Member, found: Run, now: RunProgress, details: Details) -> dic
         "poll_headers": json.dumps({"If-None-Match": entity_tag(now, details)}),
         "took_s": _took_s(found),
         "cards": verdict_cards(member, found),
+        "doubts": doubts_of([found.pk])[found.pk],
         "trials": done.order_by("-ended_at", "-position")[:LATEST_TRIALS],
         "benchmark_key": benchmark_key(found.definition.benchmark),
     }

@@ -12,7 +12,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from orchestrator.core import units
+from orchestrator.loadtools.metrics import latency_label
+from orchestrator.results.doubts import code_of, title_of
 from orchestrator.web import placements
+from orchestrator.web.reasons import shown_reasons
 
 register = template.Library()
 
@@ -53,6 +56,8 @@ STATE_SYMBOLS = {
     "closed": "–",
     "building": "◑",
     "done": "●",
+    "passed": "✓",
+    "missed": "✕",
 }
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 _AGES = ((60, "s"), (60, "min"), (24, "h"), (30, "d"))
@@ -64,6 +69,7 @@ register.filter("quantity", units.format_value)
 register.filter("place_names", placements.place_names)
 register.filter("target_of", placements.target_of)
 register.filter("asked", placements.in_words)
+register.filter("reasons", shown_reasons)
 
 
 @register.filter
@@ -145,6 +151,23 @@ def last_lines(text: str, count: int) -> str:
 def words(code: str) -> str:
     """A code such as `server_died` in words."""
     return str(code).replace("_", " ")
+
+
+@register.filter
+def reason_titles(reasons: list[str]) -> str:
+    """Reasons in few words: "CPU of other processes; Little's law"."""
+    return "; ".join(title_of(code_of(each)) for each in reasons or ())
+
+
+@register.filter
+def before_colon(text: str) -> str:
+    return text.partition(":")[0]
+
+
+@register.filter
+def is_latency(key: str) -> bool:
+    """Whether the words on the loop (closed, open) belong beside this metric."""
+    return latency_label(key, "closed") is not None
 
 
 @register.inclusion_tag("components/_verdict.html")

@@ -1,0 +1,61 @@
+"""Which load tools the hosts of a team have, by what each last said of itself."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.accounts.members import Member
+from orchestrator.fleet.models import Host, HostSnapshot
+from orchestrator.loadtools.registry import TOOLS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledTool:
+    """A load tool on the PATH of a host. `version` is None where it did not tell, with a `why`.
+
+    `fit`: Pitwall would use it, as far as its version goes.
+    """
+
+    host: Host
+    path: str
+    version: str | None
+    features: tuple[str, ...]
+    why: str
+    fit: bool
+
+
+def installed_tools(member: Member) -> dict[str, list[InstalledTool]]:
+    """By the tool's name, for each tool of the registry; hosts that have it, by name."""
+    newest = (
+        HostSnapshot.objects.filter(host__team=member.team)
+        .select_related("host")
+        .order_by("host", "-taken_at")
+        .distinct("host")
+    )
+    snapshots = sorted(newest, key=lambda each: each.host.name)
+    return {
+        name: [
+            _installed(name, snapshot.host, told)
+            for snapshot in snapshots
+            if (told := (snapshot.facts.get("tools") or {}).get(name))
+        ]
+        for name in TOOLS
+    }
+
+
+def _installed(name: str, host: Host, told: dict[str, Any]) -> InstalledTool:
+    version = told.get("version")
+    return InstalledTool(
+        host=host,
+        path=str(told.get("path") or ""),
+        version=version,
+        features=tuple(told.get("features") or ()),
+        why="" if version else str(told.get("reason") or "it told no version"),
+        fit=_is_fit(name, version),
+    )
+
+
+def _is_fit(name: str, version: str | None) -> bool:
+    parts = (version or "").split(".")
+    if not all(part.isdigit() for part in parts):
+        return False
+    return tuple(map(int, parts)) >= TOOLS[name].minimum_version

@@ -1,0 +1,37 @@
+"""What the files of a trial say, for pages that show more than was stored as measurements."""
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agents.hostagent.protocol import load_files
+from orchestrator.results.models import Artifact
+from orchestrator.runs.models import Trial
+
+Facts = Mapping[str, Any]
+
+
+def result_of(trial: Trial) -> Facts:
+    """The agent's result.json; empty where the trial left none, or one that cannot be read."""
+    return _json(trial, "result.json")
+
+
+def rows_of(trial: Trial, load: int = 0) -> Facts:
+    """The reduced rows of a measured load, counted from 0; empty as above."""
+    return _json(trial, load_files(load)[1])
+
+
+def loads_told(result: Facts) -> Sequence[Facts]:
+    """What the agent says of each measured load, in their order."""
+    loads = result.get("loads")
+    return [each for each in loads if isinstance(each, dict)] if isinstance(loads, list) else []
+
+
+def _json(trial: Trial, name: str) -> Facts:
+    artifact = Artifact.objects.filter(trial=trial, name=name).first()
+    try:
+        found = json.loads(zlib.decompress(artifact.compressed)) if artifact else {}
+    except (ValueError, zlib.error):
+        return {}
+    return found if isinstance(found, dict) else {}

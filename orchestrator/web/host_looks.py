@@ -1,0 +1,169 @@
+"""How the hosts of a trial were, in words, beside what is good."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
+from orchestrator.results.leftovers import Facts
+from orchestrator.results.surroundings import Surroundings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """`value` is None where the host did not tell, and `why` says why.
+
+    `good` is the threshold, "" where there is none. `state`: `fine`, `flagged` (the trial has this
+    reason), `not counted` (beyond the threshold, but no reason by the rules) or "".
+    """
+
+    title: str
+    value: str | None
+    why: str
+    good: str
+    code: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostLook:
+    host: str
+    loads: int
+    before: tuple[Shown, ...]
+    during: tuple[Shown, ...]
+
+
+Says = Callable[[Any, Facts], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fact:
+    """A key of AMBIENT_BEFORE or AMBIENT_DURING; `code` is the reason that it can give.
+
+    `alone`: the figure itself is what its threshold is about.
+    """
+
+    key: str
+    says: Says
+    title: str = ""
+    code: str = ""
+    good: str = "{}"
+    alone: bool = True
+
+
+def _share(value: float, _: Facts) -> str:
+    return quantity(value, "share")
+
+
+def _cores(value: float, facts: Facts) -> str:
+    return f"{quantity(value, 'cores')}{_names(facts)}"
+
+
+def _names(facts: Facts) -> str:
+    told = [f"{each['name']} {each['cpu_s']:.2f} s" for each in facts.get("foreign") or ()]
+    return f" ({', '.join(told)})" if told else ""
+
+
+def _count(value: float, _: Facts) -> str:
+    return f"{value:g}"
+
+
+def _load(value: float, facts: Facts) -> str:
+    cpus = facts.get("cpus")
+    return f"{value:.2f} on {cpus} CPUs" if cpus else f"{value:.2f}"
+
+
+def _yes_no(value: bool, _: Facts) -> str:
+    return "yes" if value else "no"
+
+
+def _seconds(value: float, _: Facts) -> str:
+    # Below the pace of two readings of the clocks there is nothing to tell.
+    return "none" if abs(value) < 1e-4 else quantity(value, "s")
+
+
+def _joules(value: float, _: Facts) -> str:
+    return f"{value:.1f} J"
+
+
+def _span(unit: str) -> Says:
+    def says(value: float | Sequence[float], _: Facts) -> str:
+        ends = value if isinstance(value, Sequence) else (value,)
+        texts = dict.fromkeys(f"{end:.1f}" if unit == "°C" else f"{end:.0f}" for end in ends)
+        return f"{' to '.join(texts)} {unit}"
+
+    return says
+
+
+_BEFORE: tuple[_Fact, ...] = (
+    _Fact(key="busy_share", says=_share, code="busy_before"),
+    _Fact(key="pressure", says=_share, code="pressure_before"),
+    _Fact(
+        key="load1", says=_load, title="Load average of a minute", code="load_before",
+        good="{} a core, if CPU time is not told", alone=False,
+    ),
+    _Fact(key="run_queue", says=_count, title="Processes that could run"),
+    _Fact(key="temperature_c", says=_span("°C"), title="Temperature"),
+    _Fact(key="clock_mhz", says=_span("MHz"), title="Clock"),
+    _Fact(key="on_battery", says=_yes_no, code="on_battery"),
+)  # fmt: skip
+_DURING: tuple[_Fact, ...] = (
+    _Fact(key="foreign_share", says=_cores, code="foreign_process"),
+    _Fact(key="pressure_share", says=_share, code="cpu_pressure"),
+    _Fact(key="steal_share", says=_share, code="steal"),
+    _Fact(
+        key="clock_mhz", says=_span("MHz"), title="Clock", code="clock_drop",
+        good="{} of the highest while it works", alone=False,
+    ),
+    _Fact(
+        key="temperature_c", says=_span("°C"), title="Temperature", code="heating",
+        good="{} hotter at the end", alone=False,
+    ),
+    _Fact(key="throttle_count", says=_count, code="throttled_by_heat"),
+    _Fact(key="swapped_pages", says=_count, code="swapping"),
+    _Fact(key="quota_periods", says=_count, code="foreign_quota"),
+    _Fact(key="listen_overflows", says=_count, code="listen_overflow"),
+    _Fact(key="retransmitted_share", says=_share, code="retransmissions"),
+    _Fact(key="ports_exhausted", says=_yes_no, code="ports_exhausted"),
+    _Fact(key="clock_step_s", says=_seconds, code="clock_stepped"),
+    _Fact(key="on_battery", says=_yes_no, code="on_battery"),
+    _Fact(key="energy_j", says=_joules, title="Energy of the CPUs"),
+)  # fmt: skip
+
+
+def host_looks(found: Sequence[Surroundings], codes: Collection[str]) -> list[HostLook]:
+    """`codes` are the reasons that the trial has: how it was judged, not how it would be today."""
+    return [
+        HostLook(
+            host=each.host,
+            loads=each.loads,
+            before=tuple(_shown(_BEFORE, each.before, codes)),
+            during=tuple(_shown(_DURING, each.during, codes)),
+        )
+        for each in found
+    ]
+
+
+def _shown(facts: Sequence[_Fact], told: Facts, codes: Collection[str]) -> Iterator[Shown]:
+    reasons: Mapping[str, str] = told.get("reasons") or {}
+    for fact in facts if told else ():
+        value, rule = told.get(fact.key), THRESHOLDS.get(fact.code)
+        yield Shown(
+            title=fact.title or (rule.title if rule else fact.key),
+            value=None if value is None else fact.says(value, told),
+            why=reasons.get(fact.key, "it did not tell") if value is None else "",
+            good=fact.good.format(rule.text or "no") if rule else "",
+            code=fact.code,
+            state=_state(fact, value, codes),
+        )
+
+
+def _state(fact: _Fact, value: Any, codes: Collection[str]) -> str:
+    rule = THRESHOLDS.get(fact.code)
+    if rule is None or value is None:
+        return ""
+    if fact.code in codes:
+        return "flagged"
+    if not fact.alone:
+        return ""
+    return "not counted" if rule.is_broken_by(abs(value)) else "fine"

@@ -1,0 +1,89 @@
+"""Several loads of a trial, and the seconds of one, in drawing shape."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.core.units import format_value
+from orchestrator.results.leftovers import Facts
+from orchestrator.results.selectors import LoadSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Second:
+    """A second of a load, counted from the start of its window; the warm-up lies before 0."""
+
+    t: int
+    answered: int | None
+    p50_s: float | None
+    p99_s: float | None
+
+    @property
+    def is_warmup(self) -> bool:
+        return self.t < 0
+
+
+def loads_chart(loads: Sequence[LoadSummary]) -> dict[str, Any] | None:
+    """Latency over the offered rate, or over the requests at once where there was none.
+
+    None where fewer than two loads have a latency.
+    """
+    offered = all(load.rate is not None for load in loads)
+    points = [_point(load, offered) for load in loads if load.p99_s is not None]
+    if len(points) < 2:
+        return None
+    title = "offered requests a second" if offered else "requests under way at once"
+    return {"xTitle": title, "points": sorted(points, key=lambda point: point["x"])}
+
+
+def outcome_of(load: LoadSummary) -> str:
+    """What the objective says of a probe; of a step, whether it is to be believed."""
+    if load.passed is not None:
+        return "passed" if load.passed else "missed"
+    return load.validity
+
+
+def seconds_of(rows: Facts) -> list[Second]:
+    """Of one load, its warm-up first; empty where the tool gives no times."""
+    warmup = (rows.get("warmup") or {}).get("slices") or []
+    return [_second(each) for each in [*warmup, *(rows.get("slices") or [])]]
+
+
+def seconds_chart(seconds: Sequence[Second]) -> dict[str, Any] | None:
+    if len(seconds) < 2:
+        return None
+    return {
+        "seconds": [each.t for each in seconds],
+        "answered": [each.answered for each in seconds],
+        "p50": [_ms(each.p50_s) for each in seconds],
+        "p99": [_ms(each.p99_s) for each in seconds],
+        "warmup": sum(each.is_warmup for each in seconds),
+    }
+
+
+def _point(load: LoadSummary, offered: bool) -> dict[str, Any]:
+    return {
+        "x": load.rate if offered else load.connections * load.streams,
+        "p50": _ms(load.p50_s),
+        "p99": _ms(load.p99_s),
+        "outcome": outcome_of(load),
+        "label": f"load {load.number + 1}: {outcome_of(load)}, "
+        f"{format_value(load.achieved, '1/s')} achieved",
+    }
+
+
+def _second(told: Mapping[str, Any]) -> Second:
+    return Second(
+        t=int(told["t"]),
+        answered=told.get("answered"),
+        p50_s=_seconds(told.get("p50_us")),
+        p99_s=_seconds(told.get("p99_us")),
+    )
+
+
+def _seconds(microseconds: float | None) -> float | None:
+    return None if microseconds is None else microseconds / 1e6
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1e3

@@ -1,0 +1,33 @@
+"""What each load tool can do and tell, who has it, and how wrong it is."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from orchestrator.accounts.members import Member
+from orchestrator.fleet.tools import InstalledTool, installed_tools
+from orchestrator.loadtools.sheets import ToolSheet, tool_sheets
+from orchestrator.results.tool_errors import ToolErrors, tool_errors
+from orchestrator.web.access import for_member
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRow:
+    sheet: ToolSheet
+    installed: list[InstalledTool]
+    errors: list[ToolErrors]
+
+
+@for_member
+def load_tools(request: HttpRequest, member: Member) -> HttpResponse:
+    installed = installed_tools(member)
+    errors: dict[str, list[ToolErrors]] = defaultdict(list)
+    for each in tool_errors(member):
+        errors[each.tool].append(each)
+    rows = [
+        ToolRow(sheet=sheet, installed=installed[sheet.name], errors=errors[sheet.name])
+        for sheet in tool_sheets()
+    ]
+    return render(request, "load_tools.html", {"rows": rows})

@@ -1,0 +1,99 @@
+// A load second by second: answers on the right, latency on the left; the warm-up is shaded.
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+let chart = null;
+
+function colour(name) {
+  // Canvas does not know light-dark(): let the style sheet engine resolve it.
+  const probe = document.createElement("span");
+  probe.hidden = true;
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const resolved = getComputedStyle(probe).color;
+  probe.remove();
+  return resolved;
+}
+
+function shownMs(ms) {
+  if (ms >= 1000) return `${(ms / 1000).toPrecision(3)} s`;
+  return ms >= 1 ? `${ms.toPrecision(3)} ms` : `${(ms * 1000).toPrecision(3)} µs`;
+}
+
+function line(label, values, name, axis, dash, shape) {
+  const ink = colour(name);
+  return {
+    label,
+    data: values,
+    yAxisID: axis,
+    borderColor: ink,
+    backgroundColor: ink,
+    borderWidth: 2,
+    borderDash: dash,
+    pointStyle: shape,
+    pointRadius: 3,
+  };
+}
+
+function options() {
+  const text = colour("--muted");
+  const grid = { color: colour("--grid") };
+  return {
+    animation: still ? false : { duration: 300 },
+    maintainAspectRatio: false,
+    interaction: { mode: "index", intersect: false },
+    plugins: {
+      legend: { labels: { color: colour("--text"), usePointStyle: true } },
+      tooltip: {
+        callbacks: {
+          title: (items) => `second ${items[0].label}`,
+          label: (item) => `${item.dataset.label}: ${item.dataset.yAxisID === "ms" ? shownMs(item.raw) : item.raw}`,
+        },
+      },
+    },
+    scales: {
+      x: { grid, title: { display: true, text: "seconds from the start of the window", color: text }, ticks: { color: text } },
+      ms: { beginAtZero: true, grid, title: { display: true, text: "latency", color: text }, ticks: { color: text, callback: (value) => shownMs(value) } },
+      answers: { beginAtZero: true, position: "right", grid: { drawOnChartArea: false }, title: { display: true, text: "answers", color: text }, ticks: { color: text } },
+    },
+  };
+}
+
+const shade = {
+  id: "warmup",
+  beforeDatasetsDraw({ ctx, chartArea, scales: { x }, data }) {
+    if (!data.warmup) return;
+    const last = Math.min(data.warmup, data.labels.length - 1);
+    const end = (x.getPixelForValue(data.warmup - 1) + x.getPixelForValue(last)) / 2;
+    ctx.save();
+    ctx.fillStyle = colour("--plain-soft");
+    ctx.fillRect(chartArea.left, chartArea.top, end - chartArea.left, chartArea.bottom - chartArea.top);
+    ctx.fillStyle = colour("--muted");
+    ctx.textBaseline = "top";
+    ctx.fillText("warm-up", chartArea.left + 4, chartArea.top + 4);
+    ctx.restore();
+  },
+};
+
+function draw() {
+  const canvas = document.querySelector("canvas[data-chart=seconds]");
+  const data = JSON.parse(document.getElementById(canvas.dataset.source).textContent);
+  chart?.destroy();
+  chart = new Chart(canvas, {
+    type: "line",
+    data: {
+      labels: data.seconds,
+      warmup: data.warmup,
+      datasets: [
+        line("p50", data.p50, "--series-1", "ms", [], "circle"),
+        line("p99", data.p99, "--series-2", "ms", [6, 4], "rectRot"),
+        line("answers", data.answered, "--plain", "answers", [2, 3], "triangle"),
+      ],
+    },
+    options: options(),
+    plugins: [shade],
+  });
+  canvas.dataset.drawn = "true";
+}
+
+dark.addEventListener("change", draw);
+draw();
