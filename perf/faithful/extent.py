@@ -1,0 +1,21 @@
+"""How much is measured: the whole benchmark, or its shortest form, which shows that it works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """Pairs of each load; whole seconds, because wrk takes no others."""
+
+    pairs: int
+    warmup_s: int
+    duration_s: int
+
+    def with_pairs(self, pairs: int | None) -> Extent:
+        return self if pairs is None else replace(self, pairs=pairs)
+
+
+FULL = Extent(pairs=20, warmup_s=2, duration_s=2)
+SHORT = Extent(pairs=2, warmup_s=0, duration_s=1)

@@ -1,0 +1,3 @@
+module pitwall.invalid/faithful
+
+go 1.24
