@@ -52,6 +52,8 @@ def _ask_by_tool(
     traces = passing(run.folder, "check")
     load = Load(tuple(argv), {}, "check", timeout_s + _TOOL_S, 0.0)
     outcome = run.put(load, words, traces, lambda _child, _seconds: run.stage.beat())
+    if outcome.hung:
+        raise TimeoutError(f"the load tool had none within {load.wall_limit_s:g} s")
     check_end(traces, outcome.rc, outcome.hung)
     rows = reduce(traces, run.trial.tool, load)
     if not rows["by_status"]:

@@ -48,14 +48,20 @@ def _probe(run: Run, wanted: Search, record: Record, rate: float) -> Probed:
     try:
         run_pass(run, record)
     except UnderLoad as failed:
-        measured(run.folder, number).remove()
-        return Probed(None, rate, Verdict(False, failed.message))
+        return _not_kept(run, number, rate, failed.message)
+    if record.loads[number].outcome.hung:
+        record.loads.pop()
+        return _not_kept(run, number, rate, "the load tool did not end and was interrupted")
     return Probed(number, rate, _judged(run, wanted, record.loads[number], rate))
+
+
+def _not_kept(run: Run, number: int, rate: float, why: str) -> Probed:
+    """Not passed, and the next probe's files have the same names."""
+    measured(run.folder, number).remove()
+    return Probed(None, rate, Verdict(False, why))
 
 
 def _judged(run: Run, wanted: Search, loaded: Loaded, rate: float) -> Verdict:
     rows = reduce(loaded.traces, run.trial.tool, loaded.load)
-    if loaded.outcome.hung:
-        return Verdict(False, "the load tool did not come to its end and was interrupted")
     errors = errors_of(run.trial.tool.reader, loaded.traces.out, rows)
     return judge(wanted.objective, Probe(rows, errors, rate * wanted.duration_s))

@@ -112,7 +112,8 @@ SEARCH: {"objective": [{"metric": "latency.p99" | "latency.mean" | "latency.max"
          "duration_s": 5.0,                 of a probe's window: delivered = good / (rate × duration_s)
          "max_probes": 24, "confirmations": 5}
   capacity.py decides the next rate; it stands as {rate} in the argv of each load. The server starts anew
-  for each probe.
+  for each probe. latency.p<percent> is by nearest rank; success = good / (good + other + errors, as far as
+  rows or report tell of those). A probe that fails for another reason than its load fails the trial.
 
 The processes of a service are its parts "service:<name>:<n>", n from 1.
 
@@ -129,8 +130,12 @@ for each service NAME {NAME_host}, {NAME_port} (of its first process) and {NAME_
 writes to stdout lies beside {out} ({trial_dir}/tool.stdout, of the second load tool-2.stdout). Loads know all
 words; server and services know {python} {port} {bind} {trial_dir} {tree} {ca} {cert} {key} and those of services.
 
-A trial: services in their order, each ready before the next; the server, ready as the lead sees it; checks;
-primer; warm-up; load; the checks again; everything stopped. All its processes start anew for each trial.
+A trial: every host looked at, its folder made anew with `files`; services in their order, each ready before
+the next; the server, ready as the lead sees it; checks; the loads in their order; the checks again; everything
+stopped; what the tool left reduced. All its processes start anew for each trial, and for each probe of a search.
+Primers and warm-ups leave nothing behind. A check with a problem fails the trial: "wrong_protocol" where
+another protocol came than was asked for, else "wrong_answer". An h3 check that the tool asks has to end within
+its timeout_s and 10 s.
 
 Events (journal.jsonl), each with "t" (unix seconds, float) and "event":
 
@@ -158,7 +163,10 @@ result.json: {"schema": 3, "trial": "...", "tool": {"name","version","sha256"}, 
   "search": {"capacity": r|null, "low": r|null, "high": r|null, "stopped": "converged" | "at the limit" |
              "below the start" | "budget",
              "probes": [{"load": n, "rate": r, "passed": bool, "why": "latency.p99 …"}]} | null,
-                          `load` counts "loads" from 0; low and high bound 90 % of what is believed
+                          `load` counts "loads" from 0, null where nothing was kept: the server ended or
+                          answered wrongly afterwards, or the tool had to be interrupted (not passed);
+                          low and high bound 90 % of what is believed; "checks" and "limits" are those
+                          of the last probe that is kept
   "limits": {"server": APPLIED, "tool": APPLIED, "service:<name>:<n>": APPLIED},   read back (limits.py)
   "on": {"server": "b", "tool": "a"},          labels of the plan's hosts
   "hosts": {"a": AMBIENT_BEFORE, …},           each host as it was before anything of the trial started
@@ -197,9 +205,9 @@ rows.json: {"schema": 3,
   "window": {"start_s": warmup_s, "end_s": last end of a counted row | null},
   "ok":    {"value_us": [...], "count": [...]},      distinct latencies, ascending, answered well, after warm-up
   "other": {"value_us": [...], "count": [...]},      answered with any other status
-  "by_status": {"200": n} | null, "bytes": n | null (body bytes of the window),
+  "by_status": {"200": n} (of the window) | null, "bytes": n | null (body bytes of the window),
   "length": {"min": n, "max": n} | null,            body bytes of the good answers of the window
-  "warmup": {"n": answered before the window, "slices": [SLICE…]},
+  "warmup": {"n": rows that start before the window, "slices": [SLICE…]},
   "slices": [SLICE…],                                of the window; [] where the tool gives no times
   "errors": {class: n} | null, "error_texts": {class: [text…]},     null: only the tool's report can tell
   "protocol": "h1" | … | null,                       that the tool says it spoke
@@ -207,7 +215,8 @@ rows.json: {"schema": 3,
   "told": {key: number}}                             figures of the reader's own, such as a script's readings
 
 SLICE: {"t": 0, "answered": n, "ok": n, "bytes": n, "p50_us":…, "p90_us":…, "p99_us":…, "max_us":…}: a second
-wide, by end time, t counted from the start of the window (warm-up: below 0). null is unknown, here too.
+wide, by end time, t counted from the start of the window (warm-up: below 0, but for what began in it and ended
+in the window). A second in which nothing ended has none. null is unknown, here too.
 """
 
 SCHEMA = 3

@@ -60,8 +60,11 @@ def check_end(traces: Traces, rc: int, hung: bool) -> None:
         raise TrialFailed("tool_failed", f"the load tool ended with {rc}", traces.said())
 
 
-def reduce(traces: Traces, tool: Tool, load: Load) -> dict[str, Any]:
-    """The content of rows.json, written beside a report that is known to be JSON."""
+def reduce(traces: Traces, tool: Tool, load: Load, hung: bool = False) -> dict[str, Any]:
+    """The content of rows.json, written beside a report that is known to be JSON.
+
+    `hung`: the tool was interrupted at its wall limit, so that this is why something is missing.
+    """
     try:
         rows = _read(traces, tool, load)
         if not traces.out.exists():
@@ -69,7 +72,11 @@ def reduce(traces: Traces, tool: Tool, load: Load) -> dict[str, Any]:
         json.loads(traces.out.read_bytes())
         write_json(traces.reduced, rows)
     except TrialFailed as failed:
-        raise TrialFailed(failed.code, failed.message, failed.output or traces.said()) from failed
+        output = failed.output or traces.said()
+        if hung:
+            why = f"the load tool did not end within {load.wall_limit_s:g} s: {failed.message}"
+            raise TrialFailed("tool_failed", why, output) from failed
+        raise TrialFailed(failed.code, failed.message, output) from failed
     except _GARBAGE as error:
         raise TrialFailed("tool_failed", _unreadable(error), traces.said()) from error
     traces.raw.unlink(missing_ok=True)

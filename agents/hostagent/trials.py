@@ -33,7 +33,7 @@ def run_trial(stage: Stage, trial: Trial, tell: Tell) -> None:
     # One process reads the rows meanwhile; the machine has most of its rest from that on.
     for loaded in record.loads:
         if not loaded.traces.reduced.exists():
-            reduce(loaded.traces, trial.tool, loaded.load)
+            reduce(loaded.traces, trial.tool, loaded.load, loaded.outcome.hung)
     result = {**_result(run, record, started_at), "hosts": hosts, "search": found}
     write_json(run.folder / "result.json", result)
     rest(stopped + trial.cooldown_s, stage.beat)

@@ -84,7 +84,7 @@ class Oha:
         """The argv that asks once, for protocols that nobody but the tool speaks."""
         if spec.protocol != "h3":
             return None
-        # With a rate oha ends after the answer; without one it waits until the connection idles out.
+        # With a rate oha ends after the answer; else it waits until the connection idles out.
         once = replace(
             spec, connections=1, streams=1, rate=_PROBE_RATE, model="open", searching=False
         )

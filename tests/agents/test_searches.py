@@ -135,6 +135,18 @@ def test_it_takes_a_wrong_answer_after_a_load_for_too_much(host: AgentHost) -> N
     assert all("'Oops'" in probe["why"] for probe in missed)
 
 
+def test_it_takes_a_tool_that_does_not_end_for_too_much_load(host: AgentHost) -> None:
+    hanging = FAKE + "import time\nif float(rate) > 100: time.sleep(300)\n"
+    load = {**LOAD, "wall_limit_s": 0.5}
+    search = a_search(FAST, max_probes=3)
+    trial = a_searching_trial(host.send_tool(hanging), loads=[load], search=search)
+    result = search_of(host.run_round(a_plan(trial)))
+    assert [probe["passed"] for probe in result["search"]["probes"]] == [True, True, False]
+    assert result["search"]["probes"][2]["load"] is None
+    assert "interrupted" in result["search"]["probes"][2]["why"]
+    assert len(result["loads"]) == 2
+
+
 def test_it_fails_where_the_tool_fails(host: AgentHost) -> None:
     failing = FAKE + "if float(rate) > 300: sys.exit('no more ports')"
     step = host.run_round(a_plan(a_searching_trial(host.send_tool(failing))))

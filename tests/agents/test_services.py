@@ -240,5 +240,10 @@ def test_it_runs_services_on_both_hosts(pair: Pair) -> None:
     assert not any(map(is_running, pids_of(pair.b.root)))
     near_order = (lead.folder / "trials/t1/order").read_text()
     assert [line.split()[0] for line in near_order.splitlines()] == ["start", "end"]
-    assert "service:app:2" in lead.file("t1", "result.json")["limits"]
+    result = lead.file("t1", "result.json")
+    assert "service:app:2" in result["limits"]
+    assert set(result["loads"][0]["ambient"]) == {"a", "b"}
+    usage = result["loads"][0]["usage"]
+    assert usage["services_cpu_s"] >= 0  # those of both hosts
+    assert "services_cpu_s" not in usage["reasons"]
     assert follower.events[-1]["event"] == "round_done"
