@@ -1,14 +1,13 @@
 """The plan of one round, as the agents get it (`plan.json`; see agents/hostagent/protocol.py)."""
 
 import json
-from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.hostagent.protocol import SCHEMA
 from orchestrator.benchmarks.limits import Limits
-from orchestrator.benchmarks.load import Check, Search
+from orchestrator.benchmarks.load import Search
 from orchestrator.benchmarks.loads import TRIAL_OVERHEAD_S, load_specs_of, tool_of
 from orchestrator.benchmarks.matrix import fill
 from orchestrator.benchmarks.models import Project
@@ -19,11 +18,12 @@ from orchestrator.core.ids import digest_of
 from orchestrator.dispatch.certificates import certificates_of, plan_entry
 from orchestrator.dispatch.cpus import Share, allot
 from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.questions import checks_of, ready_of
 from orchestrator.dispatch.tools import needs_of_job, tool_path
+from orchestrator.dispatch.warmups import lengthened, warmup_factors
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import latest_snapshot
 from orchestrator.loadtools.model import Invocation, LoadSpec
-from orchestrator.loadtools.registry import Adapter
 from orchestrator.runs.models import HostRole, Job, Trial
 from orchestrator.runs.states import TrialState
 
@@ -37,13 +37,15 @@ Cpus = Mapping[str, list[int] | None]
 class Stage:
     """What all trials of a job share: the definition, the hosts, what these said of themselves.
 
-    `tools`: where the load's host has each load tool.
+    `tools`: where the load's host has each load tool. `warmups`: by how much the cases' warm-ups
+    are longer than the definition says.
     """
 
     spec: Spec
     crew: Crew
     facts: Mapping[str, Facts]
     tools: Mapping[str, str]
+    warmups: Mapping[int, int]
 
     def facts_of(self, role: str) -> Facts:
         return self.facts[self.crew.label_of(role)]
@@ -89,7 +91,7 @@ def plans_of_round(job: Job, crew: Crew, ports: Mapping[str, int]) -> dict[str, 
         name: tool_path(name, facts[crew.label(crew.lead)], features)[0]
         for name, features in needs_of_job(job, spec).items()
     }
-    stage = Stage(spec=spec, crew=crew, facts=facts, tools=tools)
+    stage = Stage(spec=spec, crew=crew, facts=facts, tools=tools, warmups=warmup_factors(job))
     trials = list(
         job.trials.filter(round=job.round, state=TrialState.PLANNED)
         .select_related("case", "variant__commit")
@@ -196,7 +198,7 @@ def _cpus(stage: Stage) -> Cpus:
 
 def _trial(stage: Stage, cpus: Cpus, trial: Trial) -> dict[str, Any]:
     spec, parameters = stage.spec, trial.case.parameters
-    loads = load_specs_of(spec, parameters)
+    loads = _warmed_up(load_specs_of(spec, parameters), trial, stage.warmups)
     tool = tool_of(spec, parameters)
     sha = trial.variant.commit.sha
     facts = stage.facts_of(HostRole.GENERATOR)
@@ -208,8 +210,8 @@ def _trial(stage: Stage, cpus: Cpus, trial: Trial) -> dict[str, Any]:
         "tree": _tree(stage, sha),
         "commit": sha,
         "server": _server(stage, cpus, parameters),
-        "ready": _ready(spec, loads[0]),
-        "checks": [*_own_check(tool, loads[0]), *_checks(spec, loads[0], parameters)],
+        "ready": ready_of(spec, loads[0]),
+        "checks": checks_of(spec, parameters, tool, loads[0]),
         "services": _services(stage, cpus, parameters),
         "loads": [_load(each) for each in started],
         "search": None if search is None else _search(search),
@@ -226,88 +228,12 @@ def _trial(stage: Stage, cpus: Cpus, trial: Trial) -> dict[str, Any]:
     }
 
 
-def _ready(spec: Spec, load: LoadSpec) -> dict[str, Any]:
-    """How the server is asked until it serves.
-
-    A server of HTTP/3 listens on TCP at the same port as well, or no client would find it.
-    """
-    ready = spec.subject.ready
-    return {
-        "path": None if load.protocol == "grpc" else ready.path,
-        "status": ready.status,
-        "body": ready.body,
-        "timeout_s": ready.timeout_s,
-        "protocol": "h1" if load.protocol == "h3" else load.protocol,
-        "tls": load.tls,
-    }
-
-
-def _own_check(tool: Adapter, load: LoadSpec) -> list[dict[str, Any]]:
-    """The load's own request, asked once: what it answers is told, the load judges its status.
-
-    Nobody knows beforehand what a random path or a message of gRPC is to be answered with.
-    """
-    if load.random_path is not None or load.protocol == "grpc":
-        return []
-    own = Check(
-        path=load.path,
-        method=load.method,  # type: ignore[arg-type]  # checked with the load
-        headers=dict(load.headers),
-        body=load.body,
-        status=None,
-        timeout_s=load.request_timeout_s,
-    )
-    coding = ", ".join(load.compression or ()) or "identity"
-    return [_check("load", own, load, coding=coding, probe=tool.probe(load))]
-
-
-def _checks(spec: Spec, load: LoadSpec, parameters: Mapping[str, Scalar]) -> list[dict[str, Any]]:
-    """What the definition wants answered, with the values of the case in its texts.
-
-    Over HTTP/3 only the load tool can ask, and it does not tell what came: these go by TCP.
-    """
-    by_tcp = replace(load, protocol="h1") if load.protocol == "h3" else load
-    return [
-        _check(str(number), _filled(check, parameters), by_tcp, coding="identity", probe=None)
-        for number, check in enumerate(spec.checks, 1)
-    ]
-
-
-def _filled(check: Check, parameters: Mapping[str, Scalar]) -> Check:
-    texts = {
-        name: fill(getattr(check, name), parameters)
-        for name in ("path", "body", "text", "matches", "encoding")
-        if getattr(check, name) is not None
-    }
-    headers = {name: fill(value, parameters) for name, value in check.headers.items()}
-    return check.model_copy(update={**texts, "headers": headers})
-
-
-def _check(
-    name: str, check: Check, load: LoadSpec, *, coding: str, probe: tuple[str, ...] | None
-) -> dict[str, Any]:
-    headers = list(check.headers.items())
-    if not any(each.lower() == "accept-encoding" for each, _ in headers):
-        headers.insert(0, ("accept-encoding", coding))
-    body = check.message_base64
-    if check.body is not None:
-        body = b64encode(check.body.encode()).decode()
-    return {
-        "name": name,
-        "method": "POST" if load.protocol == "grpc" else check.method,
-        "path": check.path,
-        "headers": headers,
-        "body": body,
-        "protocol": load.protocol,
-        "tls": load.tls,
-        "argv": probe,
-        "timeout_s": check.timeout_s,
-        "status": check.status,
-        "response_headers": {each.lower(): value for each, value in check.response_headers.items()},
-        "response": check.response,
-        "encoding": check.encoding,
-        "grpc_status": check.grpc_status,
-    }
+def _warmed_up(
+    loads: Sequence[LoadSpec], trial: Trial, factors: Mapping[int, int]
+) -> list[LoadSpec]:
+    """Only the warm-up that the whole trial begins with is lengthened."""
+    first = replace(loads[0], warmup_s=lengthened(loads[0].warmup_s, trial.case_id, factors))
+    return [first, *loads[1:]]
 
 
 def _load(started: Invocation) -> dict[str, Any]:

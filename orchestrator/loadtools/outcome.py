@@ -8,7 +8,7 @@ from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
 
 #: A limit without which another machine is measured than the definition says.
 DECISIVE_LIMITS = frozenset({"cpu_quota"})
-_NEVER_ARRIVED = {"refused", "dns", "timeout", "tls"}
+_NEVER_ARRIVED = {"connect", "dns", "refused", "timeout", "tls", "unsent"}
 
 
 def _reason(code: str, found: str) -> Reason:

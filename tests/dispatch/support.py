@@ -30,7 +30,7 @@ def facts(**tools: Any) -> dict[str, Any]:
     }
 
 
-def leased(personas: Personas, folder: Path, source: str) -> Job:
+def leased(personas: Personas, folder: Path, source: str, rounds: int = 1) -> Job:
     """A job that serves on the host `one` and puts its load from `two`, with its turn taken."""
     project, shas = make_project(personas.alice, folder / "origin")
     make_definition(personas.alice, project, source=source)
@@ -39,7 +39,7 @@ def leased(personas: Personas, folder: Path, source: str) -> Job:
         Host.objects.filter(pk=host.pk).update(data_address=address)
         record_snapshot(host=host, facts=facts(oha=THEIR_OHA))
     placement = {"target": "host:one", "generator": "host:two"}
-    run = make_run(personas.alice, shas[:2], rounds=1, placements=(placement,), hosts=())
+    run = make_run(personas.alice, shas[:2], rounds=rounds, placements=(placement,), hosts=())
     leasing.lease_queued_jobs()
     job = turns.take_turn(run.jobs.get().pk)
     assert job is not None

@@ -1,0 +1,103 @@
+"""What a server is asked: until it is ready, and before and after each load. Plan entries."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from orchestrator.benchmarks.load import Check
+from orchestrator.benchmarks.matrix import fill
+from orchestrator.benchmarks.spec import Scalar, Spec
+from orchestrator.loadtools.model import LoadSpec
+from orchestrator.loadtools.registry import Adapter
+
+
+def checks_of(
+    spec: Spec, parameters: Mapping[str, Scalar], tool: Adapter, load: LoadSpec
+) -> list[dict[str, Any]]:
+    """CHECKs of protocol.py: the load's own request first, then those of the definition."""
+    return [*_own_check(tool, load), *_checks(spec, load, parameters)]
+
+
+def ready_of(spec: Spec, load: LoadSpec) -> dict[str, Any]:
+    """How the server is asked until it serves.
+
+    A server of HTTP/3 listens on TCP at the same port as well, or no client would find it.
+    """
+    ready = spec.subject.ready
+    return {
+        "path": None if load.protocol == "grpc" else ready.path,
+        "status": ready.status,
+        "body": ready.body,
+        "timeout_s": ready.timeout_s,
+        "protocol": "h1" if load.protocol == "h3" else load.protocol,
+        "tls": load.tls,
+    }
+
+
+def _own_check(tool: Adapter, load: LoadSpec) -> list[dict[str, Any]]:
+    """The load's own request, asked once: what it answers is told, the load judges its status.
+
+    Nobody knows beforehand what a random path or a message of gRPC is to be answered with.
+    """
+    if load.random_path is not None or load.protocol == "grpc":
+        return []
+    own = Check(
+        path=load.path,
+        method=load.method,  # type: ignore[arg-type]  # checked with the load
+        headers=dict(load.headers),
+        body=load.body,
+        status=None,
+        timeout_s=load.request_timeout_s,
+    )
+    coding = ", ".join(load.compression or ()) or "identity"
+    return [_check("load", own, load, coding=coding, probe=tool.probe(load))]
+
+
+def _checks(spec: Spec, load: LoadSpec, parameters: Mapping[str, Scalar]) -> list[dict[str, Any]]:
+    """What the definition wants answered, with the values of the case in its texts.
+
+    Over HTTP/3 only the load tool can ask, and it does not tell what came: these go by TCP.
+    """
+    by_tcp = replace(load, protocol="h1") if load.protocol == "h3" else load
+    return [
+        _check(str(number), _filled(check, parameters), by_tcp, coding="identity", probe=None)
+        for number, check in enumerate(spec.checks, 1)
+    ]
+
+
+def _filled(check: Check, parameters: Mapping[str, Scalar]) -> Check:
+    texts = {
+        name: fill(getattr(check, name), parameters)
+        for name in ("path", "body", "text", "matches", "encoding")
+        if getattr(check, name) is not None
+    }
+    headers = {name: fill(value, parameters) for name, value in check.headers.items()}
+    return check.model_copy(update={**texts, "headers": headers})
+
+
+def _check(
+    name: str, check: Check, load: LoadSpec, *, coding: str, probe: tuple[str, ...] | None
+) -> dict[str, Any]:
+    headers = list(check.headers.items())
+    if not any(each.lower() == "accept-encoding" for each, _ in headers):
+        headers.insert(0, ("accept-encoding", coding))
+    body = check.message_base64
+    if check.body is not None:
+        body = b64encode(check.body.encode()).decode()
+    return {
+        "name": name,
+        "method": "POST" if load.protocol == "grpc" else check.method,
+        "path": check.path,
+        "headers": headers,
+        "body": body,
+        "protocol": load.protocol,
+        "tls": load.tls,
+        "argv": probe,
+        "timeout_s": check.timeout_s,
+        "status": check.status,
+        "response_headers": {each.lower(): value for each, value in check.response_headers.items()},
+        "response": check.response,
+        "encoding": check.encoding,
+        "grpc_status": check.grpc_status,
+    }

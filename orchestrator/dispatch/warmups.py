@@ -1,0 +1,35 @@
+"""How long a case warms up in the next round, by what its earlier rounds showed.
+
+Where MSER-5 found that the window began in the warm-up, the warm-up is doubled: for all variants,
+since both sides of a block have to be measured alike, and never shortened again in the job.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from orchestrator.runs.models import Job, Trial
+from orchestrator.runs.states import TrialState
+
+#: The code of the reason that says so (loadtools/thresholds.py).
+TOO_SHORT = "warm_up_too_short"
+MAX_FACTOR = 8
+MAX_WARMUP_S = 120.0
+
+
+def warmup_factors(job: Job) -> dict[int, int]:
+    """By case, by how much its warm-up is longer than the definition says; 1 where left out."""
+    measured = Trial.objects.filter(job=job, round__lt=job.round, state=TrialState.MEASURED)
+    return _factors(measured.values_list("case_id", "round", "reasons"))
+
+
+def _factors(trials: Iterable[tuple[int, int, list[str]]]) -> dict[int, int]:
+    rounds: dict[int, set[int]] = {}
+    for case, number, reasons in trials:
+        if any(reason.partition(":")[0] == TOO_SHORT for reason in reasons):
+            rounds.setdefault(case, set()).add(number)
+    return {case: min(MAX_FACTOR, 2 ** len(found)) for case, found in rounds.items()}
+
+
+def lengthened(warmup_s: float, case: int, factors: Mapping[int, int]) -> float:
+    """The warm-up of a case in seconds, at most MAX_WARMUP_S unless the definition says more."""
+    factor = factors.get(case, 1)
+    return max(warmup_s, min(MAX_WARMUP_S, warmup_s * factor))

@@ -1,0 +1,61 @@
+"""The warm-up grows where a window began too early, for all variants of the next rounds."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.rounds import plans_of_round
+from orchestrator.dispatch.warmups import lengthened
+from orchestrator.runs.models import Job, Trial
+from tests.dispatch.support import leased
+from tests.support.factories import DEFINITION, Personas
+
+
+@pytest.fixture
+def job(personas: Personas, tmp_path: Path) -> Job:
+    return leased(personas, tmp_path, DEFINITION, rounds=4)
+
+
+def warmups(job: Job, number: int) -> set[float]:
+    """Of all trials of a round."""
+    Job.objects.filter(pk=job.pk).update(round=number)
+    job.refresh_from_db()
+    plans: list[Any] = [json.loads(plan) for plan in plans_of_round(job, Crew(job), {}).values()]
+    trials = plans[0]["trials"]
+    assert len(trials) == 2
+    return {load["warmup_s"] for trial in trials for load in trial["loads"]}
+
+
+def measured(job: Job, number: int, *reasons: str) -> None:
+    """One variant's trial of a round, with these reasons; the other one's without."""
+    trials = list(job.trials.filter(round=number).order_by("position"))
+    for trial, told in zip(trials, (list(reasons), []), strict=True):
+        Trial.objects.filter(pk=trial.pk).update(
+            state="measured", validity="suspect" if told else "valid", reasons=told
+        )
+
+
+def test_it_stays_where_the_window_was_steady(job: Job) -> None:
+    (given,) = warmups(job, 1)
+    measured(job, 1, "steal: the hypervisor took 2 % of the CPUs' time")
+    assert warmups(job, 2) == {given}
+
+
+def test_it_doubles_for_both_sides_after_each_round_that_began_too_early(job: Job) -> None:
+    (given,) = warmups(job, 1)
+    measured(job, 1, "warm_up_too_short: the first 5 s of the window are still warm-up")
+    assert warmups(job, 2) == {2 * given}
+    measured(job, 2)
+    assert warmups(job, 3) == {2 * given}
+    measured(job, 3, "steal: …", "warm_up_too_short: …")
+    assert warmups(job, 4) == {4 * given}
+
+
+def test_it_is_bounded() -> None:
+    assert lengthened(10.0, 1, {1: 8}) == 80.0
+    assert lengthened(60.0, 1, {1: 8}) == 120.0
+    assert lengthened(300.0, 1, {1: 8}) == 300.0
+    assert lengthened(10.0, 2, {1: 8}) == 10.0
