@@ -208,15 +208,16 @@ def cancel_run(*, member: Member, run_id: UUID) -> Run:
     now = utc_now()
     with transaction.atomic():
         Run.objects.filter(pk=run.pk, cancel_requested_at=None).update(cancel_requested_at=now)
-        run.jobs.filter(state=JobState.QUEUED).update(
+        queued = list(run.jobs.select_for_update().filter(state=JobState.QUEUED))
+        run.jobs.filter(pk__in=[job.pk for job in queued]).update(
             state=JobState.CANCELLED, message="cancelled before it began", ended_at=now
+        )
+        Trial.objects.filter(job__in=queued, state=TrialState.PLANNED).update(
+            state=TrialState.SKIPPED
         )
         run.jobs.filter(state__in=JOB_ACTIVE).update(look_at=now)
         record_audit(member=member, action="run.cancelled", subject=run.pk)
         if not run.jobs.exclude(state__in=JOB_ENDED).exists():
-            Trial.objects.filter(job__run=run, state=TrialState.PLANNED).update(
-                state=TrialState.SKIPPED
-            )
             Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED, ended_at=now)
     run.refresh_from_db()
     return run

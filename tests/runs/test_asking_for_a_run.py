@@ -12,7 +12,7 @@ from orchestrator.core.errors import (
     PermissionRefusedError,
 )
 from orchestrator.fleet.models import Host
-from orchestrator.runs.models import HostLease, Run, Trial
+from orchestrator.runs.models import HostLease, Job, Run, Trial
 from orchestrator.runs.order import trial_order
 from orchestrator.runs.selectors import progress_of, run_for
 from orchestrator.runs.services import (
@@ -125,6 +125,18 @@ def test_it_ends_a_queued_run_at_once_when_cancelled(personas: Personas, shas: l
     assert set(Trial.objects.values_list("state", flat=True)) == {"skipped"}
     with pytest.raises(ConflictError, match="ended already"):
         cancel_run(member=personas.alice, run_id=run.pk)
+
+
+def test_it_skips_what_had_not_begun_while_another_job_still_ends(
+    personas: Personas, shas: list[str]
+) -> None:
+    make_local_host(personas.alice, "there")
+    run = make_run(personas.alice, shas, hosts=("here", "there"))
+    active, queued = run.jobs.order_by("host__name")
+    Job.objects.filter(pk=active.pk).update(state="measuring")
+    assert cancel_run(member=personas.alice, run_id=run.pk).state != "cancelled"
+    assert set(queued.trials.values_list("state", flat=True)) == {"skipped"}
+    assert set(active.trials.values_list("state", flat=True)) == {"planned"}
 
 
 def test_it_counts_progress(personas: Personas, shas: list[str]) -> None:
