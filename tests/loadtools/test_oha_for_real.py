@@ -1,7 +1,6 @@
 """oha itself against a server in this process, for less than a second each."""
 
-import os
-import shutil
+import json
 import sqlite3
 import subprocess
 import threading
@@ -12,12 +11,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from agents.hostagent import read_oha
 from orchestrator.loadtools.model import LoadSpec
 from orchestrator.loadtools.registry import TOOLS
+from orchestrator.stats.histogram import Histogram
+from tests.support.tools import tool
 
-OHA = os.environ.get("PITWALL_OHA") or shutil.which("oha")
-pytestmark = pytest.mark.skipif(OHA is None, reason="no oha: set PITWALL_OHA")
-
+OHA = str(tool("oha"))
 LOAD = LoadSpec(
     path="/hello{x}", connections=2, duration_s=0.5, warmup_s=0.1, body="-d", method="POST"
 )
@@ -62,7 +62,7 @@ def server():
 def measure(spec, server, folder):
     """What the agent does, in a few lines: start oha as told, reduce its rows, read the trial."""
     words = {
-        "{tool}": OHA,
+        "{tool}": str(tool("oha")),
         "{address}": "127.0.0.1",
         "{port}": str(server.server_port),
         "{out}": str(folder / "out.json"),
@@ -153,6 +153,20 @@ def test_a_count_of_requests_is_counted_without_its_warm_up(server, tmp_path):
     assert serious(reading) == set()
     assert reading.ok.n == 60
     assert reading.window_end_s == pytest.approx(60 / reading.readings["requests.rate"])
+
+
+def test_a_histogram_of_the_rows_has_the_tools_own_percentiles(server, tmp_path):
+    measure(replace(LOAD, warmup_s=0.0), server, tmp_path)
+    own = json.loads((tmp_path / "out.json").read_bytes())["latencyPercentiles"]
+    rows = read_oha.read(tmp_path, tmp_path / "out.json", tmp_path / "rows.db", 0.0)
+    whole = Histogram.from_counts(rows["ok"]["value_us"], rows["ok"]["count"])
+    n = rows["all"]["n"]
+    assert whole.total_count == n > 100
+    for name, seconds in own.items():
+        # oha takes sorted[floor(p/100 · n)]: the same rank, told as nearest rank.
+        rank = min(n, int(float(name[1:]) / 100 * n) + 1)
+        found_us = whole.percentile(100 * rank / n)
+        assert found_us == pytest.approx(seconds * 1e6, rel=1e-3, abs=1)
 
 
 def test_bad_answers_are_seen_though_oha_calls_them_a_success(server, tmp_path):
