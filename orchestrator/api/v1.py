@@ -10,6 +10,8 @@ from orchestrator.api.routers import (
     comparisons,
     histories,
     hosts,
+    latencies,
+    load_tools,
     runs,
     trials,
     unknown,
@@ -31,5 +33,9 @@ api = DescribedAPI(
     docs=DocsPage(),
 )
 add_handlers(api)
-for part in (runs, builds, comparisons, histories, catalogue, hosts, calibrations, trials, unknown):
+PARTS = (
+    runs, builds, comparisons, histories, latencies, catalogue, load_tools, hosts, calibrations,
+    trials, unknown,
+)  # fmt: skip
+for part in PARTS:
     api.add_router("", part.router)

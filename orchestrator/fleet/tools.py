@@ -28,8 +28,8 @@ def installed_tools(member: Member) -> dict[str, list[InstalledTool]]:
     newest = (
         HostSnapshot.objects.filter(host__team=member.team)
         .select_related("host")
-        .order_by("host", "-taken_at")
-        .distinct("host")
+        .order_by("host_id", "-taken_at")
+        .distinct("host_id")
     )
     snapshots = sorted(newest, key=lambda each: each.host.name)
     return {

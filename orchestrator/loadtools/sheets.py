@@ -11,6 +11,19 @@ from orchestrator.loadtools.registry import TOOLS, Adapter
 _TELLS: Mapping[Knowledge, str] = MappingProxyType(
     {"yes": "yes", "no": "no: unknown, never 0", "partly": "in part"}
 )
+_HEAD = """\
+# Load tools
+
+What each load tool can do and tell, by its sheet in `orchestrator/loadtools`: the same sheet
+refuses definitions that ask for what it cannot do, and makes the page *Load tools* and
+`GET /api/v1/load-tools`, which also say which hosts have it and how wrong it was against
+[known values](definitions.md#known). `manage.py loadtools > docs/load-tools.md` writes this page.
+
+What a tool does not tell is unknown, never 0. What `script` is called with and what it has to print
+is in [script-tool.md](script-tool.md); where the tools come from is in
+[configuration.md](configuration.md).
+
+"""
 _WARMUP = MappingProxyType(
     {
         "inside": "the beginning of the measured load, told apart by the times of its rows; with a "
@@ -51,9 +64,9 @@ def version_text(tool: Adapter) -> str:
     return ".".join(map(str, tool.minimum_version)) if any(tool.minimum_version) else "any"
 
 
-def markdown(sheets: Sequence[ToolSheet]) -> str:
-    """The part of docs/load-tools.md that is generated."""
-    return "\n".join(_section(each) for each in sheets)
+def document() -> str:
+    """docs/load-tools.md."""
+    return _HEAD + "\n".join(_section(each) for each in tool_sheets())
 
 
 def _sheet(tool: Adapter) -> ToolSheet:

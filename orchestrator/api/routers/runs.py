@@ -19,7 +19,7 @@ from orchestrator.api.waiting import wait_for_change
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.runs import selectors, services
 from orchestrator.runs.models import Trigger
-from orchestrator.runs.states import RUN_ENDED, RunState
+from orchestrator.runs.states import RUN_ENDED, RunState, Validity
 
 router = Router(tags=["runs"])
 
@@ -92,11 +92,22 @@ def cancel_run(request: CallerRequest, run_id: UUID) -> RunOut:
 
 @router.get("/runs/{uuid:run_id}/trials", response=TrialPage, summary="List the trials of a run")
 def list_trials(
-    request: CallerRequest, run_id: UUID, cursor: Cursor = None, limit: Limit = 50
+    request: CallerRequest,
+    run_id: UUID,
+    invalid: Annotated[bool, Query(description="List invalid trials as well.")] = False,
+    cursor: Cursor = None,
+    limit: Limit = 50,
 ) -> TrialPage:
+    """Invalid trials are left out, and counted, unless they are asked for."""
     rows = selectors.trials_of(selectors.run_for(request.auth.member, run_id))
-    trials, following = page_of(rows, after=cursor, limit=limit)
-    return TrialPage(trials=[trial_summary_out(trial) for trial in trials], next=following)
+    left_out = 0 if invalid else rows.filter(validity=Validity.INVALID).count()
+    shown = rows if invalid else rows.exclude(validity=Validity.INVALID)
+    trials, following = page_of(shown, after=cursor, limit=limit)
+    return TrialPage(
+        trials=[trial_summary_out(trial) for trial in trials],
+        next=following,
+        invalid_left_out=left_out,
+    )
 
 
 def _start(

@@ -8,6 +8,8 @@ from ninja import Router
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.trials import TrialOut, trial_out
+from orchestrator.results.leftovers import result_of
+from orchestrator.results.prices import costs_of
 from orchestrator.results.selectors import artifact_content, trial_details
 from orchestrator.runs.selectors import trial_for
 
@@ -16,7 +18,10 @@ router = Router(tags=["results"])
 
 @router.get("/trials/{uuid:trial_id}", response=TrialOut, summary="Show a trial")
 def show_trial(request: CallerRequest, trial_id: UUID) -> TrialOut:
-    return trial_out(trial_details(trial_for(request.auth.member, trial_id)))
+    """Where it is suspect or invalid, so are its numbers; `reasons` say why."""
+    trial = trial_for(request.auth.member, trial_id)
+    details = trial_details(trial)
+    return trial_out(details, costs_of(trial, details.values, result_of(trial)))
 
 
 @router.get(

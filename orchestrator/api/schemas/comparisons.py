@@ -1,5 +1,6 @@
 """Two commits side by side."""
 
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from ninja import Schema
@@ -11,6 +12,7 @@ from orchestrator.api.schemas.common import (
     commit_out,
     web_url,
 )
+from orchestrator.results.doubts import Doubt
 from orchestrator.results.reports import (
     CaseComparison,
     ComparisonReport,
@@ -49,12 +51,25 @@ class LatencyOut(Schema):
     contender: list[float | None]
 
 
+class DoubtOut(Schema):
+    """A reason of suspect or invalid trials, and how many of them have it."""
+
+    code: str
+    title: str
+    trials: int
+
+
 class CaseComparisonOut(Schema):
+    """`voided_blocks` were left out, because a trial failed or is invalid; of the others,
+    `suspect_blocks` have a suspect trial. `doubts` say why (docs/validity.md)."""
+
     case: CaseOut
     host: str
     verdict: Verdict
     open_loop: bool
     voided_blocks: int
+    suspect_blocks: int
+    doubts: list[DoubtOut]
     metrics: list[MetricOut]
     latency: LatencyOut | None
 
@@ -107,9 +122,15 @@ def _case_out(compared: CaseComparison) -> CaseComparisonOut:
         verdict=Verdict(compared.verdict),
         open_loop=compared.open_loop,
         voided_blocks=compared.voided_blocks,
+        suspect_blocks=compared.suspect_blocks,
+        doubts=doubts_out(compared.doubts),
         metrics=[_metric_out(metric) for metric in compared.metrics],
         latency=_latency_out(compared.baseline_latency, compared.contender_latency),
     )
+
+
+def doubts_out(doubts: Sequence[Doubt]) -> list[DoubtOut]:
+    return [DoubtOut(code=each.code, title=each.title, trials=each.trials) for each in doubts]
 
 
 def _metric_out(metric: MetricComparison) -> MetricOut:

@@ -5,18 +5,25 @@ from datetime import datetime
 from ninja import Schema
 
 from orchestrator.api.schemas.common import CaseOut, CommitOut, case_out, commit_out
+from orchestrator.api.schemas.comparisons import DoubtOut, doubts_out
 from orchestrator.api.schemas.hosts import ChangedFactOut, changed_out
 from orchestrator.results.reports import History, HistoryPoint
 
 
 class PointOut(Schema):
-    """The geometric mean of a commit's trials with its 95 % confidence interval."""
+    """The geometric mean of a commit's trials with its 95 % confidence interval.
+
+    Of `trials`, so many are `suspect`; `left_out` more are invalid. `doubts` say why.
+    """
 
     commit: CommitOut
     committed_at: datetime
     value: float
     interval: tuple[float, float] | None
     trials: int
+    suspect: int
+    left_out: int
+    doubts: list[DoubtOut]
 
 
 class HistoryChangeOut(Schema):
@@ -29,7 +36,8 @@ class HistoryChangeOut(Schema):
 
 class HistoryOut(Schema):
     """`points` are in the order of the commits, oldest first. `changes` are those of the host:
-    numbers from both sides of one are not those of the same machine."""
+    numbers from both sides of one are not those of the same machine. `left_out` trials of the
+    series are invalid. `label` has to stand beside a latency."""
 
     benchmark: str
     project: str
@@ -41,6 +49,8 @@ class HistoryOut(Schema):
     better: str
     points: list[PointOut]
     changes: list[HistoryChangeOut]
+    left_out: int
+    label: str | None
 
 
 def history_out(history: History) -> HistoryOut:
@@ -62,6 +72,8 @@ def history_out(history: History) -> HistoryOut:
             )
             for change in history.changes
         ],
+        left_out=history.left_out,
+        label=history.label,
     )
 
 
@@ -72,4 +84,7 @@ def _point_out(point: HistoryPoint) -> PointOut:
         value=point.value,
         interval=point.interval,
         trials=point.trials,
+        suspect=point.suspect,
+        left_out=point.left_out,
+        doubts=doubts_out(point.doubts),
     )

@@ -1,5 +1,6 @@
 """Single trials: what was measured, how, and the files that are kept of it."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -8,7 +9,10 @@ from uuid import UUID
 from ninja import Schema
 
 from orchestrator.api.schemas.common import CaseOut, CommitOut, api_url, case_out, commit_out
-from orchestrator.results.selectors import ArtifactInfo, TrialDetails
+from orchestrator.loadtools.metrics import Metric, latency_label
+from orchestrator.loadtools.model import Model
+from orchestrator.results.prices import Cost
+from orchestrator.results.selectors import ArtifactInfo, LoadSummary, TrialDetails
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import TrialState, Validity
 
@@ -16,7 +20,8 @@ from orchestrator.runs.states import TrialState, Validity
 class TrialSummaryOut(Schema):
     """`validity` is null until the trial was measured, `host` until it was chosen.
 
-    `host` is where the server ran.
+    `host` is where the server ran. `reasons` of a suspect or invalid trial are `code: what was
+    found and what to do` (docs/validity.md).
     """
 
     id: UUID
@@ -37,15 +42,50 @@ class TrialSummaryOut(Schema):
 
 
 class TrialPage(Schema):
+    """`invalid_left_out` of the run's trials are invalid and not listed."""
+
     trials: list[TrialSummaryOut]
     next: str | None
+    invalid_left_out: int
 
 
 class MeasurementOut(Schema):
+    """`label` has to stand beside a latency wherever it is shown; null for other metrics."""
+
     metric: str
     title: str
     unit: str
     value: float
+    label: str | None
+
+
+class LoadOut(Schema):
+    """One step or probe of a trial that has several loads. `rate` was offered; null if closed.
+
+    `passed` says whether the objective of a search held, and `why`; null for steps. `readings` are
+    by metric, in its unit; what is unknown is absent.
+    """
+
+    number: int
+    rate: float | None
+    connections: int
+    streams: int
+    passed: bool | None
+    why: str
+    validity: Validity
+    reasons: list[str]
+    readings: dict[str, float]
+    latency_url: str
+
+
+class CostOut(Schema):
+    """What answers cost. Where `value` is null, `why` says why it is unknown."""
+
+    metric: str
+    title: str
+    unit: str
+    value: float | None
+    why: str
 
 
 class ArtifactOut(Schema):
@@ -56,7 +96,8 @@ class ArtifactOut(Schema):
 
 
 class TrialOut(TrialSummaryOut):
-    """A trial with its provenance: the exact command, the tool, the times, the limits that held.
+    """A trial with its provenance: the exact command, the tool, the times, the limits that held,
+    the checks before and after the load, and the protocol that was spoken.
 
     `hosts` has the host of each role, once the trial was measured.
     """
@@ -64,6 +105,8 @@ class TrialOut(TrialSummaryOut):
     hosts: dict[str, str]
 
     measurements: list[MeasurementOut]
+    loads: list[LoadOut]
+    costs: list[CostOut]
     provenance: dict[str, Any]
     artifacts: list[ArtifactOut]
 
@@ -89,16 +132,48 @@ def trial_summary_out(trial: Trial) -> TrialSummaryOut:
     )
 
 
-def trial_out(details: TrialDetails) -> TrialOut:
+def trial_out(details: TrialDetails, costs: Sequence[Cost]) -> TrialOut:
     return TrialOut(
         **trial_summary_out(details.trial).model_dump(),
         hosts=details.trial.provenance.get("hosts") or {},
         measurements=[
-            MeasurementOut(metric=info.key, title=info.title, unit=info.unit, value=value)
-            for info, value in details.measurements
+            _measurement_out(info, value, details.model) for info, value in details.measurements
+        ],
+        loads=[_load_out(details.trial, load) for load in details.loads],
+        costs=[
+            CostOut(
+                metric=cost.metric.key,
+                title=cost.metric.title,
+                unit=cost.metric.unit,
+                value=cost.value,
+                why=cost.why,
+            )
+            for cost in costs
         ],
         provenance=details.trial.provenance,
         artifacts=[_artifact_out(details.trial, artifact) for artifact in details.artifacts],
+    )
+
+
+def _measurement_out(info: Metric, value: float, model: Model | None) -> MeasurementOut:
+    label = latency_label(info.key, model) if model else None
+    return MeasurementOut(
+        metric=info.key, title=info.title, unit=info.unit, value=value, label=label
+    )
+
+
+def _load_out(trial: Trial, load: LoadSummary) -> LoadOut:
+    return LoadOut(
+        number=load.number,
+        rate=load.rate,
+        connections=load.connections,
+        streams=load.streams,
+        passed=load.passed,
+        why=load.why,
+        validity=Validity(load.validity),
+        reasons=list(load.reasons),
+        readings=dict(load.readings),
+        latency_url=api_url(f"trials/{trial.pk}/latency?load={load.number}&percentiles=50,99"),
     )
 
 

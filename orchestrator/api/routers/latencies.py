@@ -1,0 +1,153 @@
+"""Any percentile of what was measured, and the distributions themselves."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from ninja import Query, Router, Schema
+
+from orchestrator.accounts.members import Member
+from orchestrator.api.auth import CallerRequest
+from orchestrator.api.schemas.common import Text
+from orchestrator.api.schemas.latencies import (
+    CaseLatencyOut,
+    Kind,
+    LoadNumber,
+    Percentiles,
+    TrialLatencyOut,
+    case_latency_out,
+    trial_latency_out,
+)
+from orchestrator.benchmarks.selectors import benchmark_for, case_for, commit_for
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.fleet.selectors import host_named
+from orchestrator.results.case_latency import CaseLatency, case_latency
+from orchestrator.results.distributions import asked_percentiles, distribution_of, histogram_file
+from orchestrator.results.models import HistogramKind
+from orchestrator.results.selectors import asked_of, model_of
+from orchestrator.runs.models import Trial
+from orchestrator.runs.selectors import run_for, trial_for
+
+router = Router(tags=["results"])
+
+_FILE: dict[str, Any] = {
+    "responses": {
+        200: {
+            "description": "HdrHistogram's V2 compressed encoding, raw; values are microseconds",
+            "content": {"application/octet-stream": {}},
+        }
+    }
+}
+
+
+class CaseQuery(Schema):
+    """The trials of one case of one commit on one host."""
+
+    case: Annotated[Text, Query(description="The key of a case of the benchmark.")]
+    commit: Annotated[Text, Query(description="Hash, or seven digits of it.")]
+    run: Annotated[
+        UUID | None, Query(description="Only what this run measured; it names the benchmark, too.")
+    ] = None
+    benchmark: Annotated[Text | None, Query(description="Needed where no run is named.")] = None
+    project: Text | None = None
+    host: Annotated[
+        Text | None, Query(description="Needed where several hosts measured the case.")
+    ] = None
+    invalid: Annotated[bool, Query(description="Count invalid trials as well.")] = False
+
+
+@router.get(
+    "/trials/{uuid:trial_id}/latency",
+    response=TrialLatencyOut,
+    summary="Read any percentiles of a trial",
+)
+def show_trial_latency(
+    request: CallerRequest,
+    trial_id: UUID,
+    percentiles: Percentiles,
+    kind: Kind = HistogramKind.OK,
+    load: LoadNumber = None,
+) -> TrialLatencyOut:
+    """From the trial's whole distribution, warm-up left out. A trial that searched for a capacity
+    has none: name one of its loads."""
+    trial = trial_for(request.auth.member, trial_id)
+    return trial_latency_out(
+        trial,
+        distribution_of(trial, kind=kind, load=load),
+        asked_percentiles(percentiles),
+        kind=kind,
+        load=load,
+        model=model_of(asked_of(trial)),
+    )
+
+
+@router.get(
+    "/trials/{uuid:trial_id}/histogram",
+    summary="Download the latency distribution of a trial",
+    openapi_extra=_FILE,
+)
+def download_trial_histogram(
+    request: CallerRequest, trial_id: UUID, kind: Kind = HistogramKind.OK, load: LoadNumber = None
+) -> HttpResponse:
+    trial = trial_for(request.auth.member, trial_id)
+    return _file(histogram_file(distribution_of(trial, kind=kind, load=load)))
+
+
+@router.get(
+    "/latency", response=CaseLatencyOut, summary="Read any percentiles of a case, trials merged"
+)
+def show_case_latency(
+    request: CallerRequest, percentiles: Percentiles, asked: Query[CaseQuery]
+) -> CaseLatencyOut:
+    """The requests of all its trials are taken together; percentiles are never averaged. Invalid
+    trials are left out unless they are asked for."""
+    found = _case_latency(request.auth.member, asked)
+    newest = Trial.objects.filter(pk__in=found.trials).select_related(
+        "case", "job__run__definition"
+    )
+    trial = newest.order_by("-pk").first()
+    query = asked.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    return case_latency_out(
+        found,
+        asked_percentiles(percentiles),
+        {
+            name: str(value).lower() if value is True else str(value)
+            for name, value in query.items()
+        },
+        model_of(asked_of(trial)) if trial else None,
+    )
+
+
+@router.get(
+    "/latency/histogram",
+    summary="Download the merged latency distribution of a case",
+    openapi_extra=_FILE,
+)
+def download_case_histogram(request: CallerRequest, asked: Query[CaseQuery]) -> HttpResponse:
+    return _file(histogram_file(_case_latency(request.auth.member, asked).distribution))
+
+
+def _case_latency(member: Member, asked: CaseQuery) -> CaseLatency:
+    run = run_for(member, asked.run) if asked.run else None
+    if run is not None:
+        benchmark = run.definition.benchmark
+    elif asked.benchmark is not None:
+        benchmark = benchmark_for(member, asked.benchmark, asked.project)
+    else:
+        raise InvalidRequestError("name the benchmark, or a run", field="benchmark")
+    return case_latency(
+        member,
+        benchmark=benchmark,
+        case=case_for(benchmark, asked.case),
+        commit=commit_for(member, benchmark, asked.commit),
+        run=run,
+        host=host_named(member, asked.host) if asked.host else None,
+        invalid=asked.invalid,
+    )
+
+
+def _file(content: bytes) -> HttpResponse:
+    response = HttpResponse(content, content_type="application/octet-stream")
+    response.headers["Content-Disposition"] = 'attachment; filename="latency.hdr"'
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response

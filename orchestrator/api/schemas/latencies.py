@@ -1,0 +1,132 @@
+"""Latency distributions, read at the percentiles that a client asks for."""
+
+from typing import Annotated
+from urllib.parse import urlencode
+from uuid import UUID
+
+from ninja import Query, Schema
+
+from orchestrator.api.schemas.common import (
+    CaseOut,
+    CommitOut,
+    Text,
+    api_url,
+    case_out,
+    commit_out,
+)
+from orchestrator.loadtools.metrics import LATENCY_LABELS
+from orchestrator.loadtools.model import Model
+from orchestrator.results.case_latency import CaseLatency
+from orchestrator.results.distributions import read_percentiles
+from orchestrator.results.models import HistogramKind
+from orchestrator.runs.models import Trial
+from orchestrator.runs.states import Validity
+from orchestrator.stats.histogram import Histogram
+
+Percentiles = Annotated[
+    Text, Query(description="Above 0 and below 100, with commas between, such as `50,99.5`.")
+]
+Kind = Annotated[
+    HistogramKind, Query(description="`ok`: answered well; `other`: with any other status.")
+]
+LoadNumber = Annotated[
+    int | None,
+    Query(ge=0, description="One load of a trial that has several, counted from 0."),
+]
+
+
+class PercentileOut(Schema):
+    """`seconds` is null where fewer than `needed_requests` requests were answered."""
+
+    percentile: float
+    seconds: float | None
+    needed_requests: int
+
+
+class LatencyReadingOut(Schema):
+    """`label` has to stand beside the latency wherever it is shown. It is null where nobody knows
+    any more how the load was put."""
+
+    label: str | None
+    requests: int
+    percentiles: list[PercentileOut]
+    histogram_url: str
+
+
+class TrialLatencyOut(LatencyReadingOut):
+    """Where the trial is `suspect` or `invalid`, `reasons` say why (docs/validity.md)."""
+
+    trial: UUID
+    load: int | None
+    kind: HistogramKind
+    validity: Validity | None
+    reasons: list[str]
+
+
+class CaseLatencyOut(LatencyReadingOut):
+    """Of `trials`, so many are `suspect`; `left_out` more are invalid. Of several versions of the
+    definition only the newest counts."""
+
+    benchmark: str
+    project: str
+    case: CaseOut
+    commit: CommitOut
+    host: str
+    definition_version: int
+    trials: list[UUID]
+    suspect: int
+    left_out: int
+
+
+def trial_latency_out(
+    trial: Trial,
+    distribution: Histogram | None,
+    percentiles: tuple[float, ...],
+    *,
+    kind: HistogramKind,
+    load: int | None,
+    model: Model | None,
+) -> TrialLatencyOut:
+    query = {"kind": kind.value} | ({} if load is None else {"load": str(load)})
+    return TrialLatencyOut(
+        trial=trial.pk,
+        load=load,
+        kind=kind,
+        validity=Validity(trial.validity) if trial.validity else None,
+        reasons=[str(each) for each in trial.reasons],
+        label=LATENCY_LABELS[model] if model else None,
+        requests=distribution.total_count if distribution else 0,
+        percentiles=_percentiles_out(distribution, percentiles),
+        histogram_url=f"{api_url(f'trials/{trial.pk}/histogram')}?{urlencode(query)}",
+    )
+
+
+def case_latency_out(
+    found: CaseLatency, percentiles: tuple[float, ...], query: dict[str, str], model: Model | None
+) -> CaseLatencyOut:
+    """`query` names the same trials at the address of the histogram."""
+    benchmark = found.definition.benchmark
+    return CaseLatencyOut(
+        benchmark=benchmark.slug,
+        project=benchmark.project.slug,
+        case=case_out(found.case),
+        commit=commit_out(found.commit),
+        host=found.host.name,
+        definition_version=found.definition.version,
+        trials=list(found.trials),
+        suspect=found.suspect,
+        left_out=found.left_out,
+        label=LATENCY_LABELS[model] if model else None,
+        requests=found.distribution.total_count if found.distribution else 0,
+        percentiles=_percentiles_out(found.distribution, percentiles),
+        histogram_url=f"{api_url('latency/histogram')}?{urlencode(query)}",
+    )
+
+
+def _percentiles_out(
+    distribution: Histogram | None, percentiles: tuple[float, ...]
+) -> list[PercentileOut]:
+    return [
+        PercentileOut(percentile=each.percentile, seconds=each.seconds, needed_requests=each.needed)
+        for each in read_percentiles(distribution, percentiles)
+    ]

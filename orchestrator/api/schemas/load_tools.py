@@ -1,0 +1,132 @@
+"""What the load tools can do and tell."""
+
+from ninja import Schema
+
+from orchestrator.fleet.tools import InstalledTool
+from orchestrator.loadtools.capabilities import PROTOCOL_TITLES
+from orchestrator.loadtools.model import Knowledge
+from orchestrator.loadtools.model import Protocol as ProtocolName
+from orchestrator.loadtools.registry import Adapter
+from orchestrator.loadtools.sheets import version_text
+from orchestrator.results.tool_errors import MetricError, ToolErrors
+
+
+class SpokenOut(Schema):
+    """A protocol that the tool speaks, as definitions name it."""
+
+    protocol: ProtocolName
+    tls: bool
+    title: str
+
+
+class InstalledOut(Schema):
+    """A host that has the tool; `fit` where its version is new enough. `why` says why `version` is
+    null."""
+
+    host: str
+    path: str
+    version: str | None
+    features: list[str]
+    fit: bool
+    why: str
+
+
+class MetricErrorOut(Schema):
+    """measured / known - 1 over the newest `trials`: the median, the least and the most."""
+
+    metric: str
+    median: float
+    low: float
+    high: float
+    trials: int
+
+
+class VersionErrorsOut(Schema):
+    version: str
+    errors: list[MetricErrorOut]
+
+
+class LoadToolOut(Schema):
+    """What it can do, what it tells (`yes`, `partly`, `no`: unknown then), and what a reader of its
+    numbers must know.
+
+    `open_loop`: it sends on time, and latency counts from when a request was due. `distribution`:
+    `rows`, each request with its time, or `buckets`, without times. `warmup`: `inside` the measured
+    load or a load of its own, `apart`. `errors` is empty until the tool has measured a server whose
+    true values are known.
+    """
+
+    name: str
+    minimum_version: str
+    protocols: list[SpokenOut]
+    streams: bool
+    open_loop: bool
+    by_duration: bool
+    by_count: bool
+    random_path: bool
+    methods: bool
+    headers: bool
+    body: bool
+    keepalive_off: bool
+    compression: bool
+    request_timeout: bool
+    connect_timeout: bool
+    warmup: str
+    distribution: str
+    status_codes: Knowledge
+    tells_errors: Knowledge
+    bytes_in: Knowledge
+    bytes_out: Knowledge
+    spoken_protocol: Knowledge
+    verifies_certificate: bool
+    caveats: list[str]
+    hosts: list[InstalledOut]
+    errors: list[VersionErrorsOut]
+
+
+_ALIKE = (
+    "streams", "open_loop", "by_duration", "by_count", "random_path", "methods", "headers", "body",
+    "keepalive_off", "compression", "request_timeout", "connect_timeout", "warmup", "distribution",
+    "status_codes", "bytes_in", "bytes_out", "spoken_protocol", "verifies_certificate",
+)  # fmt: skip
+
+
+def load_tool_out(
+    tool: Adapter, installed: list[InstalledTool], errors: list[ToolErrors]
+) -> LoadToolOut:
+    sheet = tool.sheet
+    return LoadToolOut(
+        name=tool.name,
+        minimum_version=version_text(tool),
+        protocols=[
+            SpokenOut(protocol=protocol, tls=tls, title=title)
+            for (protocol, tls), title in PROTOCOL_TITLES.items()
+            if (protocol, tls) in sheet.protocols
+        ],
+        **{name: getattr(sheet, name) for name in _ALIKE},
+        tells_errors=sheet.errors,
+        caveats=list(sheet.caveats),
+        hosts=[_installed_out(each) for each in installed],
+        errors=[_version_out(each) for each in errors],
+    )
+
+
+def _installed_out(each: InstalledTool) -> InstalledOut:
+    return InstalledOut(
+        host=each.host.name,
+        path=each.path,
+        version=each.version,
+        features=list(each.features),
+        fit=each.fit,
+        why=each.why,
+    )
+
+
+def _version_out(each: ToolErrors) -> VersionErrorsOut:
+    return VersionErrorsOut(version=each.version, errors=[_error_out(one) for one in each.errors])
+
+
+def _error_out(one: MetricError) -> MetricErrorOut:
+    return MetricErrorOut(
+        metric=one.metric.key, median=one.median, low=one.low, high=one.high, trials=one.trials
+    )

@@ -1,0 +1,160 @@
+"""Any percentile of a trial or a case, and the distributions themselves."""
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from orchestrator.results.models import Histogram as Stored
+from orchestrator.runs.models import Trial
+from orchestrator.stats.histogram import Histogram
+from tests.support.trials import ERRORS, STEAL, doubt, first_trial, leave_load
+
+
+@pytest.fixture
+def run(lab):
+    return lab.measured_run(1000, 800)
+
+
+@pytest.fixture
+def trial(run):
+    return first_trial(run)
+
+
+@pytest.fixture
+def asked(lab, run):
+    return {"case": first_trial(run).case.key, "commit": lab.shas[0], "percentiles": "50,99.5"}
+
+
+def stored(trials):
+    rows = Stored.objects.filter(trial__in=trials, kind="ok")
+    return Histogram.merged(Histogram.decode(bytes(each.encoded)) for each in rows)
+
+
+def of_commit(run, position):
+    return Trial.objects.filter(job__run=run, variant__position=position).order_by("round")
+
+
+def test_it_reads_any_percentile_of_a_trial(alice, trial):
+    shown = alice.get(f"trials/{trial.pk}/latency", percentiles="50,12.5,99.99").json()
+    whole = stored([trial])
+    assert [each["percentile"] for each in shown["percentiles"]] == [50, 12.5, 99.99]
+    assert [each["seconds"] for each in shown["percentiles"]] == [
+        whole.percentile(50) / 1e6, whole.percentile(12.5) / 1e6, None,
+    ]  # fmt: skip
+    assert shown["requests"] == whole.total_count
+    assert shown["label"].startswith("closed loop")
+    assert (shown["validity"], shown["reasons"], shown["kind"]) == ("valid", [], "ok")
+
+
+def test_it_says_how_many_requests_a_percentile_needs(alice, trial):
+    shown = alice.get(f"trials/{trial.pk}/latency", percentiles="50,99,99.9,99.99").json()
+    needed = [each["needed_requests"] for each in shown["percentiles"]]
+    assert needed == [20, 1000, 10_000, 100_000]
+
+
+def test_it_says_of_a_trial_in_doubt_why(alice, trial):
+    doubt(trial, "invalid", ERRORS)
+    shown = alice.get(f"trials/{trial.pk}/latency", percentiles="50").json()
+    assert (shown["validity"], shown["reasons"]) == ("invalid", [ERRORS])
+
+
+def test_nothing_is_known_where_nothing_was_answered_so(alice, trial):
+    shown = alice.get(f"trials/{trial.pk}/latency", percentiles="50", kind="other").json()
+    assert (shown["requests"], shown["percentiles"][0]["seconds"]) == (0, None)
+    assert alice.get(f"trials/{trial.pk}/histogram", kind="other").status_code == 404
+
+
+@pytest.mark.parametrize("text", ["100", "0", "x", "50,", "101", ",".join(map(str, range(1, 60)))])
+def test_it_refuses_what_is_no_percentile(alice, trial, text):
+    answer = alice.get(f"trials/{trial.pk}/latency", percentiles=text)
+    assert (answer.status_code, answer.json()["field"]) == (422, "percentiles")
+
+
+def test_it_reads_one_load_of_several(alice, trial):
+    leave_load(trial, 0, latencies_us=[1000], readings={})
+    leave_load(trial, 1, readings={})
+    path = f"trials/{trial.pk}/latency"
+    first = alice.get(path, percentiles="50", load=0).json()
+    second = alice.get(path, percentiles="50", load=1).json()
+    assert (first["requests"], first["percentiles"][0]["seconds"]) == (100, 0.001)
+    assert (second["requests"], second["percentiles"][0]["seconds"]) == (0, None)
+    assert alice.get(path, percentiles="50", load=2).status_code == 404
+    assert alice.get(path, percentiles="50", load=0, kind="other").status_code == 422
+
+
+def test_it_hands_out_the_distribution_of_a_trial(alice, mallory, trial):
+    url = alice.get(f"trials/{trial.pk}/latency", percentiles="50").json()["histogram_url"]
+    path = url.removeprefix("/api/v1/")
+    answer = alice.get(path)
+    assert Histogram.decode(answer.content) == stored([trial])
+    assert answer["Content-Type"] == "application/octet-stream"
+    assert mallory.get(path).status_code == 404
+    assert mallory.get(f"trials/{trial.pk}/latency", percentiles="50").status_code == 404
+
+
+def test_it_merges_the_trials_of_a_case(alice, run, asked):
+    shown = alice.get("latency", **asked, run=str(run.pk)).json()
+    trials = list(of_commit(run, 0))
+    whole = stored(trials)
+    assert shown["requests"] == whole.total_count == 5 * stored(trials[:1]).total_count
+    assert shown["percentiles"][1]["seconds"] == whole.percentile(99.5) / 1e6
+    assert sorted(shown["trials"]) == sorted(str(each.pk) for each in trials)
+    assert (shown["suspect"], shown["left_out"], shown["host"]) == (0, 0, "here")
+    assert shown["label"].startswith("closed loop")
+
+
+def test_it_leaves_invalid_trials_out_unless_asked(alice, run, asked):
+    invalid, suspect, *_ = of_commit(run, 0)
+    doubt(invalid, "invalid", ERRORS)
+    doubt(suspect, "suspect", STEAL)
+    shown = alice.get("latency", **asked, benchmark="hello").json()
+    assert (len(shown["trials"]), shown["suspect"], shown["left_out"]) == (4, 1, 1)
+    assert str(invalid.pk) not in shown["trials"]
+    every = alice.get("latency", **asked, benchmark="hello", invalid=True).json()
+    assert (len(every["trials"]), every["left_out"]) == (5, 0)
+    assert parse_qs(urlsplit(every["histogram_url"]).query)["invalid"] == ["true"]
+
+
+def test_it_hands_out_the_merged_distribution(alice, run, asked):
+    url = alice.get("latency", **asked, run=str(run.pk)).json()["histogram_url"]
+    answer = alice.get(url.removeprefix("/api/v1/"))
+    assert Histogram.decode(answer.content) == stored(of_commit(run, 0))
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "field"),
+    [
+        ({"case": "nothing"}, 404, None),
+        ({"commit": "0" * 10}, 404, None),
+        ({"host": "nowhere"}, 404, None),
+        ({"percentiles": "100"}, 422, "percentiles"),
+        ({"benchmark": ""}, 422, "benchmark"),
+    ],
+)
+def test_it_says_what_it_cannot_find(alice, asked, change, status, field):
+    answer = alice.get("latency", **{**asked, "benchmark": "hello", **change})
+    assert (answer.status_code, answer.json().get("field")) == (status, field)
+
+
+def test_it_wants_a_benchmark_or_a_run(alice, asked):
+    answer = alice.get("latency", **asked)
+    assert (answer.status_code, answer.json()["field"]) == (422, "benchmark")
+
+
+def test_hosts_are_not_merged(lab, alice, asked, run):
+    other = run.jobs.get().host
+    other.pk, other.name = None, "there"
+    other.id = None
+    other._state.adding = True
+    type(other).save(other)
+    Trial.objects.filter(pk=of_commit(run, 0)[0].pk).update(host=other)
+    answer = alice.get("latency", **asked, benchmark="hello")
+    assert (answer.status_code, answer.json()["field"]) == (422, "host")
+    assert "here, there" in answer.json()["detail"]
+    shown = alice.get("latency", **asked, benchmark="hello", host="there").json()
+    assert len(shown["trials"]) == 1
+
+
+def test_a_stranger_reads_no_case(mallory, bob, asked, run):
+    assert mallory.get("latency", **asked, run=str(run.pk)).status_code == 404
+    assert bob.get("latency", **asked, run=str(run.pk)).status_code == 200

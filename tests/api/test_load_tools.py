@@ -1,0 +1,50 @@
+"""The load tools, as the validator and the pages know them."""
+
+from statistics import median
+
+import pytest
+
+from orchestrator.fleet.models import Host, HostSnapshot
+from orchestrator.loadtools.registry import TOOLS
+from orchestrator.results.models import Measurement
+from orchestrator.runs.models import Trial
+
+FACTS = {"tools": {"oha": {"path": "/opt/oha", "version": "1.2.0"}, "wrk": None}}
+
+
+def test_it_lists_every_tool_with_its_sheet(alice):
+    shown = {each["name"]: each for each in alice.get("load-tools").json()}
+    assert list(shown) == list(TOOLS)
+    for name, tool in TOOLS.items():
+        told, sheet = shown[name], tool.sheet
+        assert {(each["protocol"], each["tls"]) for each in told["protocols"]} == sheet.protocols
+        assert (told["open_loop"], told["distribution"]) == (sheet.open_loop, sheet.distribution)
+        assert (told["tells_errors"], told["bytes_out"]) == (sheet.errors, sheet.bytes_out)
+        assert told["caveats"] == list(sheet.caveats)
+        assert told["errors"] == []
+
+
+def test_it_tells_hosts_of_the_team_only(lab, alice, mallory):
+    HostSnapshot.objects.create(host=Host.objects.get(), facts=FACTS, fingerprint="f" * 64)
+    shown = {each["name"]: each["hosts"] for each in alice.get("load-tools").json()}
+    assert shown["oha"] == [
+        {"host": "here", "path": "/opt/oha", "version": "1.2.0", "features": [], "fit": False,
+         "why": ""}
+    ]  # fmt: skip
+    assert shown["wrk"] == []
+    assert all(each["hosts"] == [] for each in mallory.get("load-tools").json())
+
+
+def test_it_tells_how_wrong_a_tool_was(lab, alice):
+    run = lab.measured_run(1000, 800)
+    definition = run.definition
+    spec = {**definition.spec, "known": {"latency.p50": 0.01}}
+    type(definition).objects.filter(pk=definition.pk).update(spec=spec)
+    Trial.objects.update(provenance={"tool": {"name": "oha", "version": "1.16.0"}})
+    shown = {each["name"]: each["errors"] for each in alice.get("load-tools").json()}
+    ((version, (error,)),) = [(each["version"], each["errors"]) for each in shown["oha"]]
+    assert (version, error["metric"], error["trials"]) == ("1.16.0", "latency.p50", 10)
+    measured = Measurement.objects.filter(metric__key="latency.p50").values_list("value", flat=True)
+    assert error["median"] == pytest.approx(median(measured) / 0.01 - 1)
+    assert error["low"] == pytest.approx(min(measured) / 0.01 - 1)
+    assert shown["wrk"] == []

@@ -1,0 +1,52 @@
+"""What trials leave behind and were judged to be, put into the database for tests of what is shown.
+
+Tests of measuring do measure.
+"""
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchestrator.core.ids import sha256_hex
+from orchestrator.results.models import Artifact, LoadResult
+from orchestrator.runs.models import Run, Trial
+from orchestrator.stats.histogram import Histogram
+
+STEAL = "steal: the hypervisor took 3 % of the CPUs' time (at most 1 % is good): ask who shares it"
+ERRORS = "http_errors: 40 answers with status 500 (at most 0 is good): see which statuses came"
+
+
+def first_trial(run: Run) -> Trial:
+    return Trial.objects.filter(job__run=run).order_by("position")[0]
+
+
+def doubt(trial: Trial, validity: str, *reasons: str) -> Trial:
+    Trial.objects.filter(pk=trial.pk).update(validity=validity, reasons=list(reasons))
+    trial.refresh_from_db()
+    return trial
+
+
+def leave_json(trial: Trial, name: str, told: Mapping[str, Any]) -> None:
+    """A file of the trial, such as result.json."""
+    content = json.dumps(told).encode()
+    Artifact.objects.create(
+        trial=trial, name=name, sha256=sha256_hex(content), size=len(content),
+        compressed=zlib.compress(content),
+    )  # fmt: skip
+
+
+def leave_load(
+    trial: Trial, number: int, *, latencies_us: Sequence[int] = (), **changes: Any
+) -> LoadResult:
+    """One of several loads of the trial, 100 requests at each latency."""
+    found = Histogram.from_counts(list(latencies_us), [100] * len(latencies_us))
+    given = {
+        "rate": None,
+        "connections": 4,
+        "streams": 1,
+        "validity": "valid",
+        "encoded": found.encode() if latencies_us else b"",
+        **changes,
+    }
+    return LoadResult.objects.create(trial=trial, number=number, **given)

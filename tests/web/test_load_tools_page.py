@@ -1,0 +1,76 @@
+"""The page of load tools says what their sheets say, who has them, and how wrong they are."""
+
+import html
+import re
+
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.core.units import format_change
+from orchestrator.fleet.models import HostSnapshot
+from orchestrator.loadtools.registry import TOOLS
+from orchestrator.loadtools.sheets import tool_sheets
+from orchestrator.results.models import Measurement
+from orchestrator.runs.models import Run, Trial
+from tests.web.conftest import World
+
+FACTS = {
+    "tools": {
+        "oha": {"path": "/opt/oha", "version": "1.16.0", "features": ["http3"]},
+        "wrk": {"path": "/opt/wrk", "version": "3.0.0"},
+        "h2load": {"path": "/opt/h2load", "version": None, "reason": "it did not answer in time"},
+        "ghz": None,
+    }
+}
+
+
+def sections(client: Client) -> dict[str, str]:
+    """The text of each tool's section."""
+    page = client.get(reverse("load-tools")).content.decode()
+    found = re.findall(r'<section id="(\w+)"(.*?)</section>', page, re.DOTALL)
+    return {
+        name: html.unescape(" ".join(re.sub(r"<[^>]+>", " ", part).split())) for name, part in found
+    }
+
+
+def test_it_says_all_that_is_on_each_sheet(world: World, alice: Client) -> None:
+    shown = sections(alice)
+    assert list(shown) == list(TOOLS)
+    for sheet in tool_sheets():
+        for what, how in sheet.lines:
+            assert f"{what} {how}" in shown[sheet.name]
+        assert all(" ".join(each.split()) in shown[sheet.name] for each in sheet.caveats)
+
+
+def test_it_says_which_hosts_have_a_tool(world: World, alice: Client, mallory: Client) -> None:
+    HostSnapshot.objects.create(host=world.host, facts=FACTS, fingerprint="e" * 64)
+    shown = sections(alice)
+
+    assert "here /opt/oha 1.16.0 http3" in shown["oha"]
+    assert "here /opt/wrk 3.0.0 ✕ too old" in shown["wrk"]
+    assert "unknown version: it did not answer in time" in shown["h2load"]
+    assert "No host of the team said that it has it" in shown["ghz"]
+    assert "/opt/oha" not in sections(mallory)["oha"]
+
+
+def test_it_says_how_wrong_a_tool_was(world: World, alice: Client, mallory: Client) -> None:
+    assert "Not measured yet" in sections(alice)["oha"]
+    definition = Run.objects.get(pk=world.run.pk).definition
+    type(definition).objects.filter(pk=definition.pk).update(
+        spec={**definition.spec, "known": {"latency.p50": 0.004}}
+    )
+    Trial.objects.update(provenance={"tool": {"name": "oha", "version": "1.16.0"}})
+    shown = sections(alice)
+
+    assert "Version 1.16.0: measured against known" in shown["oha"]
+    values = Measurement.objects.filter(metric__key="latency.p50").values_list("value", flat=True)
+    errors = [format_change(value / 0.004 - 1) for value in (min(values), max(values))]
+    assert f"{' to '.join(errors)} 18" in shown["oha"]
+    assert "Not measured yet" in shown["wrk"]
+    assert "Not measured yet" in sections(mallory)["oha"]
+
+
+def test_the_trial_leads_to_its_tool(world: World, alice: Client) -> None:
+    trial = Trial.objects.filter(job__run=world.run)[0]
+    page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
+    assert f'href="{reverse("load-tools")}#oha"' in page

@@ -1,0 +1,96 @@
+"""Suspect and invalid trials are marked, with their reasons, wherever a number of theirs is."""
+
+import html
+import re
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.loadtools.thresholds import THRESHOLDS
+from orchestrator.runs.models import Trial
+from tests.support.trials import ERRORS, STEAL, doubt
+from tests.web.conftest import World
+
+
+@pytest.fixture
+def doubtful(world: World) -> World:
+    """Of the first variant's six trials one is invalid, of the last one's two are suspect."""
+    trials = Trial.objects.filter(job__run=world.run).order_by("round")
+    doubt(trials.filter(variant__position=0)[0], "invalid", ERRORS)
+    for each in list(trials.filter(variant__position=2)[1:3]):
+        doubt(each, "suspect", STEAL)
+    cache.clear()
+    return world
+
+
+def text_of(client: Client, address: str, **query: Any) -> str:
+    page = client.get(address, query).content.decode()
+    return html.unescape(" ".join(re.sub(r"<[^>]+>", " ", page).split()))
+
+
+def test_a_run_says_how_many_trials_are_in_doubt(doubtful: World, alice: Client) -> None:
+    text = text_of(alice, reverse("run", args=[doubtful.run.pk]))
+    assert "✕ invalid 1 trial left out of all numbers; ! suspect 2 trials counted" in text
+    assert "CPU that the hypervisor took (2), Answers of another status (1)" in text
+    assert "1 void block left out; ! 2 blocks with a suspect trial" in text
+
+
+def test_lists_of_runs_do_so_too(doubtful: World, alice: Client) -> None:
+    for address in (reverse("overview"), reverse("runs")):
+        assert "✕ 1 invalid, ! 2 suspect" in text_of(alice, address)
+
+
+def test_a_run_without_doubts_has_no_notice(world: World, alice: Client) -> None:
+    text = text_of(alice, reverse("run", args=[world.run.pk]))
+    assert "What this means" not in text
+    assert "suspect" not in text_of(alice, reverse("overview"))
+
+
+def test_trials_leave_out_the_invalid_ones_unless_asked(doubtful: World, alice: Client) -> None:
+    address = reverse("run-trials", args=[doubtful.run.pk])
+    without, with_them = text_of(alice, address), text_of(alice, address, invalid="1")
+
+    assert "Trials 17" in without
+    assert "1 invalid trial left out. Show it, too" in without
+    assert "40 answers with status 500" not in without
+    assert "Trials 18" in with_them
+    assert "40 answers with status 500" in with_them
+    assert "the hypervisor took 3 % of the CPUs' time" in without
+
+
+def test_a_comparison_says_which_blocks_count(doubtful: World, alice: Client) -> None:
+    query = {"benchmark": "server/hello", "baseline": doubtful.shas[0]}
+    text = text_of(alice, reverse("compare"), contender=doubtful.shas[2], **query)
+
+    assert "✕ void 1 block left out; ! suspect 2 of the compared blocks" in text
+    assert "CPU that the hypervisor took (2 trials), Answers of another status (1 trial)" in text
+
+
+def test_a_history_marks_points_and_leaves_the_invalid_out(doubtful: World, alice: Client) -> None:
+    address = reverse("history")
+    page = alice.get(address, {"benchmark": "server/hello"}).content.decode()
+    text = text_of(alice, address, benchmark="server/hello")
+
+    assert "✕ invalid 1 trial left out of this series" in text
+    assert "5 ✕ 1 left out" in text
+    assert "6 ! 2 suspect" in text
+    assert 'title="CPU that the hypervisor took (2)"' in page
+    assert page.count('"doubtful": true') == 1
+
+
+def test_a_latency_in_a_history_says_how_the_load_was_put(world: World, alice: Client) -> None:
+    address = reverse("history")
+    latency = text_of(alice, address, benchmark="server/hello", metric="latency.p99")
+    rate = text_of(alice, address, benchmark="server/hello", metric="requests.rate")
+
+    assert "Closed loop: slow answers delay the next request" in latency
+    assert "Closed loop" not in rate
+
+
+def test_the_page_of_reasons_has_every_threshold(world: World, alice: Client) -> None:
+    page = alice.get(reverse("validity")).content.decode()
+    assert set(re.findall(r'<tr id="(\w+)"', page)) == set(THRESHOLDS)
+    assert "docs/validity.md" in page
