@@ -1,0 +1,117 @@
+"""An honest commit and lying ones of one server, measured by the real engine."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Benchmark, Commit, Project
+from orchestrator.benchmarks.selectors import benchmark_for
+from orchestrator.results.blocks import blocks_of
+from orchestrator.results.case_latency import case_latency
+from orchestrator.results.histories import history_of
+from orchestrator.runs.models import Run, Trial
+from tests.support.engine import Engine
+from tests.support.factories import (
+    Personas,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+
+SERVERS = Path(__file__).parent / "servers"
+#: What the server of each commit does; a liar tells the lie that the case names.
+CHARACTERS = ("honest", "liar", "late", "queues", "freezes")
+DEFINITION = """
+version: 1
+title: Lies
+subject:
+  start: [%s, lying.py, --port, "{port}", --lie, "{lie}", --takes-s, "%g"]
+  ready: {body: "Hello, World!"}
+load: %s
+matrix:
+  lie: [%s]
+rounds: 1
+cooldown_s: 0
+"""
+
+
+def definition(load: str, *lies: str, takes_s: float = 0.0, more: str = "") -> str:
+    """`load` is one of YAML in braces; `more` stands at the top level."""
+    return DEFINITION % (sys.executable, takes_s, load, ", ".join(lies or ("honest",))) + more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laboratory:
+    """One host, and a project with a commit for each character."""
+
+    engine: Engine
+    member: Member
+    project: Project
+    shas: dict[str, str]
+
+    def measure(
+        self, slug: str, source: str, *, baseline: str = "honest", contender: str = "liar"
+    ) -> Run:
+        """One round of both commits, to its end."""
+        make_definition(self.member, self.project, slug=slug, source=source)
+        shas = [self.shas[baseline], self.shas[contender]]
+        run = make_run(self.member, shas, benchmark=slug, rounds=1)
+        return self.engine.finish(run, timeout_s=180)
+
+    def commit(self, character: str) -> Commit:
+        return Commit.objects.get(sha=self.shas[character])
+
+    def benchmark(self, run: Run) -> Benchmark:
+        return benchmark_for(self.member, run.definition.benchmark.slug)
+
+    def trial(self, run: Run, character: str, lie: str = "honest") -> Trial:
+        """The one of a commit and a case, which has been measured."""
+        trial = Trial.objects.select_related("case", "host").get(
+            job__run=run, variant__commit__sha=self.shas[character], case__parameters__lie=lie
+        )
+        assert trial.state == "measured", trial.message
+        return trial
+
+    def check_left_out(self, run: Run, lie: str, metric: str = "latency.p50") -> None:
+        """The liar's trial stands in no comparison, history or chart, and the honest one does."""
+        honest, liar = self.trial(run, "honest", lie), self.trial(run, "liar", lie)
+        assert liar.validity == "invalid"
+        # A busy machine may have spoilt it; what is asked here is what else is left out.
+        Trial.objects.filter(pk=honest.pk).update(validity="valid")
+        benchmark, case, host = self.benchmark(run), liar.case, liar.host
+        assert host is not None
+        blocks = blocks_of(benchmark, self.commit("honest"), self.commit("liar"), run)
+        assert blocks is not None
+        cell = blocks.cells[host.pk, case.pk]
+        assert (cell.pairs, cell.voided) == ([], 1)
+        history = history_of(
+            self.member, benchmark=benchmark, metric_key=metric, case=case, host=host
+        )
+        assert [point.commit for point in history.points] == [self.commit("honest")]
+        assert history.left_out == 1
+        latency = case_latency(
+            self.member, benchmark=benchmark, case=case, commit=self.commit("liar")
+        )
+        assert (latency.trials, latency.left_out, latency.distribution) == ((), 1, None)
+
+
+def laboratory(engine: Engine, team: Personas, folder: Path) -> Laboratory:
+    server = (SERVERS / "lying.py").read_text()
+    versions = [{"lying.py": server, "character": name} for name in CHARACTERS]
+    project, shas = make_project(team.alice, folder / "origin", versions)
+    make_local_host(team.alice)
+    named = dict(zip(CHARACTERS, shas, strict=True))
+    return Laboratory(engine=engine, member=team.alice, project=project, shas=named)
+
+
+def reason(trial: Trial, code: str) -> str:
+    """What is said under this code; the test fails where it is not among the reasons."""
+    said = {each.partition(": ")[0]: each.partition(": ")[2] for each in trial.reasons}
+    assert code in said, trial.reasons
+    return said[code]
+
+
+def codes(trial: Trial) -> set[str]:
+    return {each.partition(":")[0] for each in trial.reasons}
