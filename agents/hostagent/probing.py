@@ -6,7 +6,7 @@ import time
 from typing import Any, NamedTuple, Optional
 
 from .capacity import Search as Rates
-from .errors import UnderLoad
+from .errors import TrialFailed, UnderLoad
 from .objective import Probe, Verdict, judge
 from .passes import Loaded, Record, run_pass
 from .plan import Search
@@ -17,11 +17,15 @@ from .run import Run
 
 
 class Probed(NamedTuple):
-    """`load`: its number among the measured loads, None where nothing of it was kept."""
+    """`load`: its number among the measured loads, None where nothing of it was kept.
+
+    `failure` is then why.
+    """
 
     load: Optional[int]
     rate: float
     verdict: Verdict
+    failure: Optional[TrialFailed] = None
 
     def told(self) -> dict[str, Any]:
         passed, why = self.verdict
@@ -31,7 +35,7 @@ class Probed(NamedTuple):
 def search(run: Run, wanted: Search, record: Record) -> dict[str, Any]:
     """ "search" of result.json; the probes' loads are in the record.
 
-    TrialFailed where a probe fails for another reason than its load.
+    TrialFailed where a probe fails for another reason than its load, or none came to its end.
     """
     rates = Rates(wanted.low, wanted.high, wanted.max_probes, wanted.confirmations)
     probes: list[Probed] = []
@@ -40,6 +44,8 @@ def search(run: Run, wanted: Search, record: Record) -> dict[str, Any]:
         probes.append(probe)
         rates.tell(rate, probe.verdict.passed)
         rest(time.monotonic() + run.trial.cooldown_s, run.stage.beat)
+    if not record.loads and probes[-1].failure is not None:
+        raise probes[-1].failure
     return {**rates.outcome(), "probes": [probe.told() for probe in probes]}
 
 
@@ -48,17 +54,19 @@ def _probe(run: Run, wanted: Search, record: Record, rate: float) -> Probed:
     try:
         run_pass(run, record)
     except UnderLoad as failed:
-        return _not_kept(run, number, rate, failed.message)
-    if record.loads[number].outcome.hung:
+        return _not_kept(run, number, rate, failed)
+    loaded = record.loads[number]
+    if loaded.outcome.hung:
         record.loads.pop()
-        return _not_kept(run, number, rate, "the load tool did not end and was interrupted")
-    return Probed(number, rate, _judged(run, wanted, record.loads[number], rate))
+        why = f"the load tool did not end within {loaded.load.wall_limit_s:g} s"
+        return _not_kept(run, number, rate, TrialFailed("tool_failed", why, loaded.traces.said()))
+    return Probed(number, rate, _judged(run, wanted, loaded, rate))
 
 
-def _not_kept(run: Run, number: int, rate: float, why: str) -> Probed:
+def _not_kept(run: Run, number: int, rate: float, failure: TrialFailed) -> Probed:
     """Not passed, and the next probe's files have the same names."""
     measured(run.folder, number).remove()
-    return Probed(None, rate, Verdict(False, why))
+    return Probed(None, rate, Verdict(False, failure.message), failure)
 
 
 def _judged(run: Run, wanted: Search, loaded: Loaded, rate: float) -> Verdict:

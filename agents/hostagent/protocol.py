@@ -113,7 +113,8 @@ SEARCH: {"objective": [{"metric": "latency.p99" | "latency.mean" | "latency.max"
          "max_probes": 24, "confirmations": 5}
   capacity.py decides the next rate; it stands as {rate} in the argv of each load. The server starts anew
   for each probe. latency.p<percent> is by nearest rank; success = good / (good + other + errors, as far as
-  rows or report tell of those). A probe that fails for another reason than its load fails the trial.
+  rows or report tell of those). A probe that fails for another reason than its load fails the trial, and so does
+  a search in which no probe came to its end.
 
 The processes of a service are its parts "service:<name>:<n>", n from 1.
 

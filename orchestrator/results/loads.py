@@ -51,7 +51,8 @@ def read_trial(
             whole=of_steps(found),
             loads=_numbered(found, ()) if len(found) > 1 else (),
         )
-    probes = sorted(search["probes"], key=lambda probe: probe["load"])
+    # Of a probe that its server did not survive there are no files.
+    probes = [probe for probe in search["probes"] if probe["load"] is not None]
     return TrialReadings(whole=of_search(found, search), loads=_numbered(found, probes))
 
 

@@ -119,6 +119,16 @@ def test_it_takes_the_end_of_a_server_for_too_much_load(host: AgentHost) -> None
     assert 950 <= result["search"]["capacity"] <= 1050
 
 
+def test_it_fails_where_no_probe_comes_to_its_end(host: AgentHost) -> None:
+    killing = FAKE + "import os; os.kill(int(open(sys.argv[4]).read()), 9)\n"
+    telling = "open('pid', 'w').write(str(os.getpid()))"
+    host.send_source({"server.py": SERVER.format(extra=telling)})
+    load = a_load("{tool}", "{out}", "{rows}", "{rate}", "{tree}/pid")
+    step = host.run_round(a_plan(a_searching_trial(host.send_tool(killing), loads=[load])))
+    assert step.only("trial_failed")["code"] == "server_died"
+    assert "-9" in step.only("trial_failed")["message"]
+
+
 def test_it_takes_a_wrong_answer_after_a_load_for_too_much(host: AgentHost) -> None:
     spoiling = FAKE + "if float(rate) > 1000: open(sys.argv[4], 'w').close()\n"
     turning = SERVER.replace(
@@ -143,7 +153,7 @@ def test_it_takes_a_tool_that_does_not_end_for_too_much_load(host: AgentHost) ->
     result = search_of(host.run_round(a_plan(trial)))
     assert [probe["passed"] for probe in result["search"]["probes"]] == [True, True, False]
     assert result["search"]["probes"][2]["load"] is None
-    assert "interrupted" in result["search"]["probes"][2]["why"]
+    assert "did not end" in result["search"]["probes"][2]["why"]
     assert len(result["loads"]) == 2
 
 
