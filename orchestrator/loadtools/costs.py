@@ -17,6 +17,13 @@ def loading_s(result: Mapping[str, Any]) -> float | None:
     return float(ended - started)
 
 
+def quota_of_tool(result: Mapping[str, Any]) -> float | None:
+    """CPUs' worth of time that the load tool was held to; None without a quota that held."""
+    applied = (result.get("limits") or {}).get("tool") or {}
+    quota: float | None = applied.get("cpu_quota")
+    return quota
+
+
 def costs_of(
     rows: Mapping[str, Any], result: Mapping[str, Any], load: LoadFacts
 ) -> dict[str, float]:
@@ -46,7 +53,8 @@ def costs_of(
         if load.duration_s is not None:
             # A tool that waits at its end for connections to idle out would look less busy.
             busy_s = min(wall_s, load.warmup_s + load.duration_s)
-        readings["cpu.tool_share"] = usage["tool_cpu_s"] / (busy_s * load.tool_cpus)
+        allowed = min(load.tool_cpus, quota_of_tool(result) or load.tool_cpus)
+        readings["cpu.tool_share"] = usage["tool_cpu_s"] / (busy_s * allowed)
     counted = sum(rows["ok"]["count"]) + sum(rows["other"]["count"])
     if rows["bytes"] is not None and counted:
         readings["body.bytes_per_1k"] = rows["bytes"] / counted * 1000

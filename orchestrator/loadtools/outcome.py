@@ -86,10 +86,13 @@ def _kinds(errors: Mapping[str, int]) -> str:
 def _underdelivered(evidence: Evidence) -> Reason | None:
     if not THRESHOLDS["underdelivered"].is_broken_by(evidence.delivered):
         return None
+    # A tool at its own limit tells nothing of the server's.
+    is_bound = THRESHOLDS["tool_bound"].is_broken_by(evidence.tool_share)
+    who = "the load tool did not keep up" if is_bound else "the server is saturated"
     return _reason(
         "underdelivered",
         f"only {evidence.delivered:.1%} of the offered {evidence.load.rate or 0:g}/s was answered "
-        "well, the server is saturated",
+        f"well, {who}",
     )
 
 

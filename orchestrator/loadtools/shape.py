@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from orchestrator.loadtools.costs import quota_of_tool
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Reason
 from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
@@ -78,7 +79,9 @@ def _tool_bound(evidence: Evidence) -> Reason | None:
     rule, share = THRESHOLDS["tool_bound"], evidence.tool_share
     if share is None or not rule.is_broken_by(share):
         return None
-    return rule.reason(f"the load tool used {share:.0%} of its CPUs")
+    quota = quota_of_tool(evidence.result)
+    what = "its CPUs" if quota is None else f"its CPU quota of {quota:g}"
+    return rule.reason(f"the load tool used {share:.0%} of {what}")
 
 
 def _shared_cpus(evidence: Evidence) -> Reason | None:

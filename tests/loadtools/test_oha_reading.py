@@ -82,6 +82,20 @@ def test_cpu_is_shared_among_all_answers_of_the_load(calm):
     assert readings["memory.server_peak"] == 1 << 20
 
 
+def test_a_load_tool_is_held_against_its_quota(calm):
+    """A tenth of a core is little for a tool that has one, and all for one that may use no more."""
+    output, rows, result = calm
+    result["usage"] = {"tool_cpu_s": 0.2}
+    result["limits"] = {"tool": {"cpus": [1], "cpu_quota": 0.2}, "server": {"cpus": [0]}}
+    reading = parse(output, rows, result)
+    assert reading.readings["cpu.tool_share"] == pytest.approx(1.0)
+    assert codes(reading) == ["tool_bound"]
+    assert "used 100% of its CPU quota of 0.2" in reading.validity.reasons[0].message
+    # A quota that is more than its threads can use holds nothing back.
+    result["limits"]["tool"]["cpu_quota"] = 4
+    assert parse(output, rows, result).readings["cpu.tool_share"] == pytest.approx(0.2)
+
+
 def test_usage_that_nobody_could_read_is_unknown(calm):
     readings = parse(*calm).readings
     assert not {"cpu.seconds_per_1k", "cpu.tool_share", "memory.server_peak"} & set(readings)

@@ -230,6 +230,17 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("tool_share", "who"),
+    [(0.5, "the server is saturated"), (None, "the server is saturated"), (0.9, "the load tool")],
+)
+def test_it_blames_no_server_for_a_load_tool_at_its_limit(tool_share, who) -> None:
+    found = judge(
+        evidence(spec=spec(model="open", rate=500.0), delivered=0.5, tool_share=tool_share)
+    )
+    assert who in next(each for each in found.reasons if each.code == "underdelivered").message
+
+
 @pytest.mark.parametrize(("code", "over", "under"), CASES, ids=lambda each: str(each)[:40])
 def test_it_judges_by_the_threshold(code: str, over: dict[str, Any], under: dict[str, Any]) -> None:
     verdict = judge(evidence(**over))
