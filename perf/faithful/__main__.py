@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -78,6 +79,8 @@ class Bench:
 
 
 def main() -> int:
+    # An ordinary end, so that files are removed; what runs is killed by the kernel at any.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options = parse()
     extent = (SHORT if options.short else FULL).with_pairs(options.pairs)
     loads = [load for load in LOADS if options.only in (None, load.key)]

@@ -1,4 +1,8 @@
-"""A load by hand: the server and the tool pinned by taskset, and what the tool prints."""
+"""A load by hand: the server and the tool pinned by taskset, and what the tool prints.
+
+Each has a session of its own, as in two terminals: kernels with autogroups share the CPUs out by
+session, which on a busy machine made ghz a third slower or faster.
+"""
 
 from __future__ import annotations
 
@@ -74,6 +78,8 @@ def _run(
             capture_output=True,
             text=True,
             timeout=seconds + GRACE_S,
+            start_new_session=True,
+            preexec_fn=partial(die_with_parent, os.getpid(), signal.SIGKILL),
         )
     except subprocess.TimeoutExpired as error:
         raise HandError(f"{load.tool} did not end by itself: {argv}") from error
@@ -101,6 +107,7 @@ def _serving(target: Target, pinned: Pinned) -> Iterator[int]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        start_new_session=True,
         preexec_fn=partial(die_with_parent, os.getpid(), signal.SIGKILL),
     )
     try:

@@ -1,0 +1,108 @@
+"""By hand and through Pitwall the same is asked and compared; what cannot be chance is told."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agents.hostagent.read_wrk import measured
+from orchestrator.benchmarks.loads import load_specs_of, tool_of
+from orchestrator.benchmarks.spec import from_data
+from perf.faithful.extent import FULL
+from perf.faithful.loads import LOADS, files_of
+from perf.faithful.made_up import percentile_us, with_made_up
+from perf.faithful.pitwall import definition
+from perf.faithful.printed import Printed, of_h2load, of_oha
+from perf.faithful.ratios import ratio_of
+from perf.faithful.target import Target
+
+TARGET = Target(binary=Path("/server"), repository=Path("/repository"), sha="0" * 40)
+TIMES = {"{ms}": str(1000 * FULL.duration_s), "{s}": str(FULL.duration_s)}
+
+
+def measured_start(load):
+    """The adapter's start of the load, where the warm-up is a start of its own."""
+    spec = from_data(definition(load, TARGET, FULL))
+    asked = replace(load_specs_of(spec, {})[0], warmup_s=0.0)
+    tool = tool_of(spec, {})
+    return tool.invocations(asked, 1)[-1].argv, tool.files(asked)
+
+
+def typed(load):
+    words = [word.replace("127.0.0.1", "{address}") for word in load.typed]
+    for name, text in TIMES.items():
+        words = [word.replace(name, text) for word in words]
+    return words
+
+
+@pytest.mark.parametrize(
+    "load", [load for load in LOADS if load.tool != "wrk"], ids=lambda x: x.key
+)
+def test_it_types_the_words_that_pitwall_starts_the_tool_with(load):
+    argv, files = measured_start(load)
+    assert sorted(typed(load)) == sorted(argv)
+    assert files_of(load).items() <= files.items()
+
+
+def test_it_starts_wrk_as_pitwall_does_but_for_the_script():
+    load = next(load for load in LOADS if load.tool == "wrk")
+    argv, _ = measured_start(load)
+    options = argv[: argv.index("-s")]
+    assert typed(load)[: len(options)] == list(options)
+
+
+@pytest.mark.parametrize(
+    ("counts", "interval"),
+    [({100: 5, 250: 2, 1000: 1}, 100), ({10: 3}, 100), ({200: 1, 201: 1, 999: 4}, 100)],
+)
+def test_it_adds_what_the_agent_takes_out_of_the_latencies_of_wrk(counts, interval):
+    assert measured(with_made_up(counts, interval), interval) == counts
+
+
+def test_it_adds_a_latency_for_each_interval_that_a_slow_answer_lasted():
+    assert with_made_up({100: 1, 450: 1}, 100) == {100: 1, 450: 1, 350: 1, 250: 1, 150: 1}
+
+
+def test_it_takes_percentiles_by_the_rule_of_wrk():
+    assert [percentile_us({10: 50, 20: 49, 30: 1}, each) for each in (50, 99, 100)] == [10, 20, 30]
+
+
+@pytest.mark.parametrize(
+    ("ratios", "deviation"),
+    [
+        ([0.9, 1.2], 0.0),
+        ([1.05, 1.07], 0.06),
+        ([0.98, 1.01, 1.02, 0.99, 1.0, 1.03, 0.97, 1.0], 0.0),
+        ([0.9] * 10, 0.1),
+    ],
+)
+def test_it_calls_a_deviation_only_what_cannot_be_chance(ratios, deviation):
+    assert ratio_of(ratios).deviation == pytest.approx(deviation)
+
+
+def test_it_takes_an_interval_of_all_that_was_seen_where_there_are_few_pairs():
+    ratio = ratio_of([1.3, 0.9, 1.0])
+    assert (ratio.estimate, ratio.low, ratio.high) == (1.0, 0.9, 1.3)
+
+
+def test_it_counts_only_good_answers_of_oha(tmp_path):
+    report = {
+        "statusCodeDistribution": {"200": 90, "302": 2, "503": 8},
+        "latencyPercentiles": {"p50": 0.002, "p99": 0.01},
+    }
+    (tmp_path / "out").write_text(json.dumps(report))
+    figures = of_oha(printed(tmp_path, duration_s=2))
+    assert (figures.rate, figures.p50, figures.p99) == (46, 0.002, 0.01)
+
+
+def test_it_reads_the_rate_of_h2load_and_percentiles_from_its_log(tmp_path):
+    lines = [f"{n}\t200\t{us}\n" for n, us in enumerate(range(100, 0, -1))]
+    (tmp_path / "rows").write_text("".join([*lines, "7\t-1\t5000\n"]))
+    stdout = "starting benchmark...\n\nfinished in 2.01s, 10963.00 req/s, 375.07KB/s\n"
+    figures = of_h2load(printed(tmp_path, stdout=stdout))
+    assert (figures.rate, figures.p50, figures.p99) == (10963.0, 50e-6, 99e-6)
+
+
+def printed(folder, *, stdout="", duration_s=1):
+    return Printed(out=folder / "out", rows=folder / "rows", stdout=stdout, duration_s=duration_s)
