@@ -79,7 +79,7 @@ def test_it_sends_what_it_was_asked_to(tmp_path):
     [
         (("200", "200", "503"), {"http_errors"}, set()),
         (("200",) * 50 + ("drop",), {"transport_errors"}, {"broken", "unsent"}),
-        (("never",), {"no_answers"}, {"timeout", "unsent"}),
+        (("never",), {"target_unreachable"}, {"timeout", "unsent"}),
     ],
 )
 def test_it_says_what_went_wrong(answers, codes, errors, tmp_path):
@@ -96,7 +96,7 @@ def test_a_server_that_is_not_there_is_never_reached(spec, tmp_path):
     with serving("target.py") as port:
         pass
     reading = measure("h2load", spec, port, tmp_path)
-    assert serious(reading) == {"no_answers"}
+    assert serious(reading) == {"target_unreachable"}
     assert set(reading.errors) == {"connect"}
 
 

@@ -58,13 +58,13 @@ def test_every_reading_has_a_metric_and_is_a_plain_number(name, tmp_path):
         ("h2c_timed", {}, set()),
         ("h2_over_limit", {}, set()),
         ("h2c_to_h1_only", {"broken": 4, "unsent": 16}, {"no_answers"}),
-        ("tls_to_plain", {"connect": 20}, {"no_answers"}),
+        ("tls_to_plain", {"connect": 20}, {"target_unreachable"}),
         ("status404", {}, {"http_errors"}),
         ("mixed", {}, {"http_errors"}),
         ("dropped", {"broken": 4, "unsent": 288}, {"transport_errors"}),
         ("never", {"timeout": 4, "unsent": 292}, {"transport_errors"}),
-        ("refused", {"connect": 20}, {"no_answers"}),
-        ("refused_timed", {"connect": 4}, {"no_answers"}),
+        ("refused", {"connect": 20}, {"target_unreachable"}),
+        ("refused_timed", {"connect": 4}, {"target_unreachable"}),
     ],
 )
 def test_it_tells_the_kinds_of_failure_apart(name, errors, found, tmp_path):
