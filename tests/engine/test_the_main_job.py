@@ -52,7 +52,8 @@ def test_it_finds_the_slower_commit_and_keeps_everything(
     )
     make_definition(alice, project)
     make_local_host(alice)
-    run = engine.finish(make_run(alice, [shas[0], shas[2]]))
+    # Two more than a verdict needs: a busy machine may void a trial, and its block with it.
+    run = engine.finish(make_run(alice, [shas[0], shas[2]], rounds=7))
     assert (run.state, run.message) == ("finished", "")
 
     benchmark = benchmark_for(alice, "hello")
@@ -62,7 +63,7 @@ def test_it_finds_the_slower_commit_and_keeps_everything(
     rate = next(row for row in report.cases[0].metrics if row.key == "requests.rate")
     assert rate.change is not None
     assert rate.change < -0.2
-    assert rate.blocks == 5
+    assert 5 <= rate.blocks <= 7
 
     trials = list(Trial.objects.filter(job__run=run))
     assert {trial.state for trial in trials} == {"measured"}
