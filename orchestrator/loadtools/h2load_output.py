@@ -18,6 +18,7 @@ _PROTOCOL = re.compile(r"^Application protocol: (\S+)$", re.MULTILINE)
 _CONNECT = re.compile(r"^time for connect: +\S+ +\S+ +([0-9.]+)(us|ms|s) ", re.MULTILINE)
 _NAMES = {"http/1.1": "h1", "h2": "h2", "h2c": "h2"}
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_NOT_AGREED = "No supported protocol was negotiated"
 
 
 def report_of(spec: LoadSpec, tool_json: bytes, rows: Mapping[str, Any]) -> tuple[ToolReport, int]:
@@ -39,8 +40,8 @@ def report_of(spec: LoadSpec, tool_json: bytes, rows: Mapping[str, Any]) -> tupl
         raise ToolOutputError(f"rows.json of the trial: {type(error).__name__}: {error}") from error
     report = ToolReport(
         by_status=by_status,
-        errors=_errors(spec, counts, connected=protocol is not None),
-        error_texts=_texts(connected=protocol is not None),
+        errors=_errors(counts) if protocol else _unconnected(spec, counts, text),
+        error_texts={} if protocol else _texts(text),
         truncated=counts["started"] - counts["done"] if spec.duration_s is not None else 0,
         readings=_readings(text),
         matches=known and logged["answered"] + logged["failed"] == counts["done"],
@@ -61,13 +62,8 @@ def _parts(tool_json: bytes) -> tuple[str, dict[str, int]]:
         ) from error
 
 
-def _errors(spec: LoadSpec, counts: Mapping[str, int], *, connected: bool) -> dict[str, int]:
-    """Requests by class; connections where not one of them came about.
-
-    `unsent` are those whose connection was lost before their turn.
-    """
-    if not connected:
-        return {"connect": counts["errored"] or spec.connections}
+def _errors(counts: Mapping[str, int]) -> dict[str, int]:
+    """Requests by class. `unsent` are those whose connection was lost before their turn."""
     # With a duration the total is what was done.
     unsent = max(0, counts["total"] - counts["started"])
     lost = counts["errored"] - counts["timeout"] - unsent
@@ -75,11 +71,17 @@ def _errors(spec: LoadSpec, counts: Mapping[str, int], *, connected: bool) -> di
     return {kind: n for kind, n in found.items() if n}
 
 
-def _texts(*, connected: bool) -> dict[str, tuple[str, ...]]:
-    if connected:
-        return {}
-    text = "no connection was made, or none agreed on the protocol; h2load does not tell why"
-    return {"connect": (text,)}
+def _unconnected(spec: LoadSpec, counts: Mapping[str, int], text: str) -> dict[str, int]:
+    """Connections by class, as not one of them came about."""
+    kind = "h2_protocol" if _NOT_AGREED in text else "connect"
+    return {kind: counts["errored"] or spec.connections}
+
+
+def _texts(text: str) -> dict[str, tuple[str, ...]]:
+    """Why not one connection came about."""
+    if _NOT_AGREED in text:
+        return {"h2_protocol": ("TLS agreed on no protocol that was asked for (ALPN)",)}
+    return {"connect": ("no connection was made; h2load does not tell why",)}
 
 
 def _readings(text: str) -> dict[str, float]:

@@ -73,6 +73,21 @@ def test_it_tells_the_kinds_of_failure_apart(name, errors, found, tmp_path):
     assert codes(reading) == found
 
 
+def test_a_server_that_agrees_on_no_protocol_was_reached(tmp_path):
+    """As h2load 1.52.0 says it of a server that fell back to HTTP/1.1."""
+    spec, left = recorded(VERSION, "refused_timed", tmp_path)
+    stdout = stdout_of(left.out)
+    said = (
+        "No protocol negotiated. Fallback behaviour may be activated\n"
+        "No supported protocol was negotiated. Supported protocols were:\nh2\n"
+    )
+    stdout.write_text(said + stdout.read_text())
+    rows = rows_of("h2load", left)
+    reading = H2LOAD.parse(spec, left.out.read_bytes(), rows, result_of(left))
+    assert dict(reading.errors) == {"h2_protocol": 4}
+    assert codes(reading) == {"no_answers"}
+
+
 def test_with_a_duration_it_says_nothing_of_lost_connections(tmp_path):
     """What the sheet warns of: the count of requests under way is all that there is."""
     reading = read("dropped_timed", tmp_path)
