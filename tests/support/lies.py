@@ -66,17 +66,23 @@ class Laboratory:
     def benchmark(self, run: Run) -> Benchmark:
         return benchmark_for(self.member, run.definition.benchmark.slug)
 
-    def trial(self, run: Run, character: str, lie: str = "honest") -> Trial:
+    def trial(self, run: Run, character: str, **parameters: str) -> Trial:
         """The one of a commit and a case, which has been measured."""
         trial = Trial.objects.select_related("case", "host").get(
-            job__run=run, variant__commit__sha=self.shas[character], case__parameters__lie=lie
+            job__run=run,
+            variant__commit__sha=self.shas[character],
+            case__parameters__contains=parameters,
         )
         assert trial.state == "measured", trial.message
         return trial
 
-    def check_left_out(self, run: Run, lie: str, metric: str = "latency.p50") -> None:
+    def pair(self, run: Run, **parameters: str) -> tuple[Trial, Trial]:
+        """The liar's, and the honest one of the same case."""
+        return self.trial(run, "liar", **parameters), self.trial(run, "honest", **parameters)
+
+    def check_left_out(self, run: Run, **parameters: str) -> None:
         """The liar's trial stands in no comparison, history or chart, and the honest one does."""
-        honest, liar = self.trial(run, "honest", lie), self.trial(run, "liar", lie)
+        liar, honest = self.pair(run, **parameters)
         assert liar.validity == "invalid"
         # A busy machine may have spoilt it; what is asked here is what else is left out.
         Trial.objects.filter(pk=honest.pk).update(validity="valid")
@@ -87,7 +93,7 @@ class Laboratory:
         cell = blocks.cells[host.pk, case.pk]
         assert (cell.pairs, cell.voided) == ([], 1)
         history = history_of(
-            self.member, benchmark=benchmark, metric_key=metric, case=case, host=host
+            self.member, benchmark=benchmark, metric_key="latency.p50", case=case, host=host
         )
         assert [point.commit for point in history.points] == [self.commit("honest")]
         assert history.left_out == 1
@@ -98,8 +104,8 @@ class Laboratory:
 
 
 def laboratory(engine: Engine, team: Personas, folder: Path) -> Laboratory:
-    server = (SERVERS / "lying.py").read_text()
-    versions = [{"lying.py": server, "character": name} for name in CHARACTERS]
+    servers = {name: (SERVERS / name).read_text() for name in ("lying.py", "falling_back.py")}
+    versions = [{**servers, "character": name} for name in CHARACTERS]
     project, shas = make_project(team.alice, folder / "origin", versions)
     make_local_host(team.alice)
     named = dict(zip(CHARACTERS, shas, strict=True))

@@ -16,15 +16,19 @@ from tests.support.lies import Laboratory, laboratory
 
 
 @pytest.fixture(scope="module")
+def environment() -> dict[str, str]:
+    """Variables of the engine, for files that want others."""
+    return {}
+
+
+@pytest.fixture(scope="module")
 def lab(
-    request: pytest.FixtureRequest,
+    environment: dict[str, str],
     django_db_setup: None,
     django_db_blocker: DjangoDbBlocker,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Laboratory]:
-    """Its engine has the variables of the module's ENVIRONMENT, if it has one."""
     folder = tmp_path_factory.mktemp("lab")
-    environment = getattr(request.module, "ENVIRONMENT", {})
     with django_db_blocker.unblock():
         try:
             with running_engine(folder, **environment) as engine:

@@ -76,7 +76,7 @@ def test_a_load_tool_that_is_starved_of_cpu(lab: Laboratory, starved: Run, left_
         assert "of the offered 2000/s was answered well, the load tool did not keep up" in said
     else:
         assert "tool: cpu quota: no control group" in reason(trial, "quota_refused")
-    lab.check_left_out(starved, "honest")
+    lab.check_left_out(starved, lie="honest")
     assert not {"tool_bound", "quota_refused"} & codes(lab.trial(left_alone, "honest"))
 
 
@@ -84,6 +84,6 @@ def test_a_busy_neighbour(lab: Laboratory, disturbed: Run, left_alone: Run) -> N
     said = reason(lab.trial(disturbed, "liar"), "busy_neighbour")
     assert f"{NEIGHBOUR} " in said.partition("most of all")[2]
     assert "stop what else runs there" in said
-    lab.check_left_out(disturbed, "honest")
+    lab.check_left_out(disturbed, lie="honest")
     # What is said of this trial is for the machine to know, but it had no such neighbour.
     assert NEIGHBOUR not in str(lab.trial(left_alone, "honest").reasons)

@@ -31,19 +31,25 @@ def patient(lab: Laboratory) -> Run:
 
 
 def test_every_hundredth_request_refused(lab: Laboratory, closed: Run) -> None:
-    liar, honest = lab.trial(closed, "liar", "refuses"), lab.trial(closed, "honest", "refuses")
+    liar, honest = (
+        lab.trial(closed, "liar", lie="refuses"),
+        lab.trial(closed, "honest", lie="refuses"),
+    )
     said = reason(liar, "http_errors")
     assert "answers had a status outside 200 to 399" in said
     assert "see which statuses came" in said
     refused, _, of_all = said.partition(" answers")[0].partition(" of ")
     assert int(refused) == pytest.approx(int(of_all) / 100, abs=1)
     assert "http_errors" not in codes(honest)
-    lab.check_left_out(closed, "refuses")
+    lab.check_left_out(closed, lie="refuses")
 
 
 def test_a_body_that_is_shorter_under_load(lab: Laboratory, closed: Run) -> None:
     """Nobody said how long it has to be, and pages do change: it makes nobody invalid by itself."""
-    liar, honest = lab.trial(closed, "liar", "shortens"), lab.trial(closed, "honest", "shortens")
+    liar, honest = (
+        lab.trial(closed, "liar", lie="shortens"),
+        lab.trial(closed, "honest", lie="shortens"),
+    )
     said = reason(liar, "response_changed")
     assert "the answers had 5 bytes instead of 13" in said
     assert "say response_bytes" in said
@@ -53,26 +59,32 @@ def test_a_body_that_is_shorter_under_load(lab: Laboratory, closed: Run) -> None
 
 
 def test_a_body_that_is_shorter_than_the_definition_says(lab: Laboratory, open_: Run) -> None:
-    liar, honest = lab.trial(open_, "liar", "shortens"), lab.trial(open_, "honest", "shortens")
+    liar, honest = (
+        lab.trial(open_, "liar", lie="shortens"),
+        lab.trial(open_, "honest", lie="shortens"),
+    )
     assert "the answers had 5 bytes instead of 13" in reason(liar, "response_size")
     assert [check["problem"] for check in liar.provenance["checks"]] == [None] * 2
     assert not {"response_size", "response_changed"} & codes(honest)
-    lab.check_left_out(open_, "shortens")
+    lab.check_left_out(open_, lie="shortens")
 
 
 def test_a_rate_that_cannot_be_reached(lab: Laboratory, open_: Run, patient: Run) -> None:
-    liar = lab.trial(open_, "liar", "queues")
+    liar = lab.trial(open_, "liar", lie="queues")
     said = reason(liar, "underdelivered")
     assert "of the offered 400/s was answered well, the server is saturated" in said
     assert "look for the capacity" in said
     assert "tool_bound" not in codes(liar)
-    lab.check_left_out(open_, "queues")
+    lab.check_left_out(open_, lie="queues")
     # One hiccup of a busy machine at the end of the short load would be enough.
-    assert "underdelivered" not in codes(lab.trial(patient, "honest", "slows"))
+    assert "underdelivered" not in codes(lab.trial(patient, "honest", lie="slows"))
 
 
 def test_a_server_that_slows_down(lab: Laboratory, patient: Run) -> None:
-    liar, honest = lab.trial(patient, "liar", "slows"), lab.trial(patient, "honest", "slows")
+    liar, honest = (
+        lab.trial(patient, "liar", lie="slows"),
+        lab.trial(patient, "honest", lie="slows"),
+    )
     said = reason(liar, "no_steady_state")
     assert said.startswith("the p50 of the last third is ")
     assert "above that of the first" in said
