@@ -56,6 +56,17 @@ def read_trial(
     return TrialReadings(whole=of_search(found, search), loads=_numbered(found, probes))
 
 
+def read_load(
+    trial: Trial, files: Mapping[str, bytes], result: Mapping[str, Any], number: int
+) -> TrialReading:
+    """One measured load of a finished trial, counted from 0; raises as `read_trial` does."""
+    spec, parameters = spec_of(trial.job.run.definition), trial.case.parameters
+    loads = load_specs_of(spec, parameters)
+    load = loads[min(number, len(loads) - 1)]
+    told = {**result, **result["loads"][number]}
+    return _read(tool_of(spec, parameters), load, number, files, told)
+
+
 def _read(
     tool: Adapter,
     load: LoadSpec,

@@ -48,7 +48,7 @@ def costs_of(trial: Trial, values: Mapping[str, float], result: Facts) -> list[C
 
 
 def _why(key: str, trial: Trial, values: Mapping[str, float], result: Facts) -> str:
-    if "capacity.rate" in values and key != "cost.money_per_1m":
+    if "capacity.probes" in values and key != "cost.money_per_1m":
         return "each load of the search has its own"
     if key in _USAGE:
         told = _usage_reasons(_USAGE[key], result)

@@ -40,13 +40,15 @@ Says = Callable[[Any, Facts], str]
 class _Fact:
     """A key of AMBIENT_BEFORE or AMBIENT_DURING; `code` is the reason that it can give.
 
-    `alone`: the figure itself is what its threshold is about.
+    `also` are further reasons that it can give. `alone`: the figure itself is what its threshold
+    is about.
     """
 
     key: str
     says: Says
     title: str = ""
     code: str = ""
+    also: tuple[str, ...] = ()
     good: str = "{}"
     alone: bool = True
 
@@ -108,7 +110,10 @@ _BEFORE: tuple[_Fact, ...] = (
     _Fact(key="on_battery", says=_yes_no, code="on_battery"),
 )  # fmt: skip
 _DURING: tuple[_Fact, ...] = (
-    _Fact(key="foreign_share", says=_cores, code="foreign_process"),
+    _Fact(
+        key="foreign_share", says=_cores, title="CPU of others", code="foreign_process",
+        also=("busy_neighbour", "virus_scan"),
+    ),
     _Fact(key="pressure_share", says=_share, code="cpu_pressure"),
     _Fact(key="steal_share", says=_share, code="steal"),
     _Fact(
@@ -147,22 +152,23 @@ def host_looks(found: Sequence[Surroundings], codes: Collection[str]) -> list[Ho
 def _shown(facts: Sequence[_Fact], told: Facts, codes: Collection[str]) -> Iterator[Shown]:
     reasons: Mapping[str, str] = told.get("reasons") or {}
     for fact in facts if told else ():
-        value, rule = told.get(fact.key), THRESHOLDS.get(fact.code)
+        given = next((code for code in (fact.code, *fact.also) if code in codes), fact.code)
+        value, rule = told.get(fact.key), THRESHOLDS.get(given)
         yield Shown(
             title=fact.title or (rule.title if rule else fact.key),
             value=None if value is None else fact.says(value, told),
             why=reasons.get(fact.key, "it did not tell") if value is None else "",
             good=fact.good.format(rule.text or "no") if rule else "",
-            code=fact.code,
-            state=_state(fact, value, codes),
+            code=given,
+            state=_state(fact, value, given in codes),
         )
 
 
-def _state(fact: _Fact, value: Any, codes: Collection[str]) -> str:
+def _state(fact: _Fact, value: Any, flagged: bool) -> str:
     rule = THRESHOLDS.get(fact.code)
     if rule is None or value is None:
         return ""
-    if fact.code in codes:
+    if flagged:
         return "flagged"
     if not fact.alone:
         return ""

@@ -11,16 +11,17 @@ from orchestrator.results.selectors import LoadSummary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Second:
-    """A second of a load, counted from the start of its window; the warm-up lies before 0."""
+    """Answers that came in a second, counted from the start of the window.
+
+    `part`: `warm-up`, whose last answers may come after 0; `window`; `after the end`, answers to
+    requests of the window that came late.
+    """
 
     t: int
+    part: str
     answered: int | None
     p50_s: float | None
     p99_s: float | None
-
-    @property
-    def is_warmup(self) -> bool:
-        return self.t < 0
 
 
 def loads_chart(loads: Sequence[LoadSummary]) -> dict[str, Any] | None:
@@ -29,7 +30,7 @@ def loads_chart(loads: Sequence[LoadSummary]) -> dict[str, Any] | None:
     None where fewer than two loads have a latency.
     """
     offered = all(load.rate is not None for load in loads)
-    points = [_point(load, offered) for load in loads if load.p99_s is not None]
+    points = [_point(load, offered) for load in loads if load.p50_s is not None]
     if len(points) < 2:
         return None
     title = "offered requests a second" if offered else "requests under way at once"
@@ -43,21 +44,31 @@ def outcome_of(load: LoadSummary) -> str:
     return load.validity
 
 
-def seconds_of(rows: Facts) -> list[Second]:
-    """Of one load, its warm-up first; empty where the tool gives no times."""
+def seconds_of(rows: Facts, duration_s: float | None) -> list[Second]:
+    """Of one load, its warm-up first; empty where the tool gives no times.
+
+    `duration_s` of its window, None where it counts requests.
+    """
     warmup = (rows.get("warmup") or {}).get("slices") or []
-    return [_second(each) for each in [*warmup, *(rows.get("slices") or [])]]
+    late = [duration_s is not None and each["t"] >= duration_s for each in rows.get("slices") or []]
+    window = zip(rows.get("slices") or [], late, strict=True)
+    return [
+        *(_second(each, "warm-up") for each in warmup),
+        *(_second(each, "after the end" if is_late else "window") for each, is_late in window),
+    ]
 
 
 def seconds_chart(seconds: Sequence[Second]) -> dict[str, Any] | None:
-    if len(seconds) < 2:
+    """Whole seconds: without those that only the last answers of a part came in."""
+    shown = [each for each in seconds if each.part == "window" or each.t < 0]
+    if len(shown) < 2:
         return None
     return {
-        "seconds": [each.t for each in seconds],
-        "answered": [each.answered for each in seconds],
-        "p50": [_ms(each.p50_s) for each in seconds],
-        "p99": [_ms(each.p99_s) for each in seconds],
-        "warmup": sum(each.is_warmup for each in seconds),
+        "seconds": [each.t for each in shown],
+        "answered": [each.answered for each in shown],
+        "p50": [_ms(each.p50_s) for each in shown],
+        "p99": [_ms(each.p99_s) for each in shown],
+        "warmup": sum(each.part == "warm-up" for each in shown),
     }
 
 
@@ -72,9 +83,10 @@ def _point(load: LoadSummary, offered: bool) -> dict[str, Any]:
     }
 
 
-def _second(told: Mapping[str, Any]) -> Second:
+def _second(told: Mapping[str, Any], part: str) -> Second:
     return Second(
         t=int(told["t"]),
+        part=part,
         answered=told.get("answered"),
         p50_s=_seconds(told.get("p50_us")),
         p99_s=_seconds(told.get("p99_us")),

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 PAGES = (
     "/", "/runs/", "/runs/new", "/compare/", "/history/", "/benchmarks/", "/benchmarks/new",
     "/benchmarks/server/hello/", "/projects/new", "/hosts/", "/hosts/new", "/profiles/",
-    "/schedules/", "/settings/",
+    "/schedules/", "/settings/", "/load-tools/", "/validity/",
 )  # fmt: skip
 
 
@@ -38,7 +38,8 @@ def _colours(page: Page, selector: str) -> int:
 def test_it_shows_every_page_on_a_wide_and_on_a_narrow_screen(page: Page, world: World) -> None:
     for width in (1280, 400):
         page.set_viewport_size({"width": width, "height": 800})
-        for path in (*PAGES, f"/runs/{world.run.pk}/", _compare_path(world)):
+        run = f"/runs/{world.run.pk}/"
+        for path in (*PAGES, run, f"{run}trials", _compare_path(world)):
             page.goto(path)
             expect(page.locator("h1")).to_be_visible()
             wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")

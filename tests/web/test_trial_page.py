@@ -1,18 +1,22 @@
 """A trial's page: what it rests on, what it cost, and any percentile of it."""
 
 import html
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.results.models import Measurement, Metric
+from orchestrator.results.models import Artifact, Measurement, Metric
 from orchestrator.runs.models import Trial
 from orchestrator.stats.histogram import Histogram
 from tests.support.trials import ERRORS, STEAL, doubt, first_trial, leave_json, leave_load
 from tests.web.conftest import World
+
+GOLDEN = Path(__file__).parents[1] / "loadtools" / "golden" / "oha-1.16.0"
 
 
 @pytest.fixture
@@ -58,13 +62,13 @@ def test_it_shows_the_checks_before_and_after(trial: Trial, alice: Client) -> No
         "length": 13, "encoding": "identity",
     }  # fmt: skip
     wrong = {**right, "when": "after", "problem": "status 500 <instead of> 200", "status": 500}
-    silent = {**right, "name": "ready", "protocol": None, "length": None, "encoding": None}
+    silent = {**right, "name": "2", "protocol": None, "length": None, "encoding": None}
     provenance(trial, checks=[right, silent, wrong])
     text = text_of(alice, trial)
 
-    assert "load before ✓ right h1 200 13 identity" in text
-    assert "ready before ✓ right unknown 200 unknown unknown" in text
-    assert "load after ✕ status 500 <instead of> 200 h1 500 13 identity" in text
+    assert "the load's own request before ✓ right h1 200 13 identity" in text
+    assert "check 2 before ✓ right unknown 200 unknown unknown" in text
+    assert "the load's own request after ✕ status 500 <instead of> 200 h1 500 13 identity" in text
 
 
 def test_it_shows_each_load_with_what_the_objective_says(trial: Trial, alice: Client) -> None:
@@ -129,12 +133,12 @@ def test_it_shows_how_the_host_was_against_what_is_good(trial: Trial, alice: Cli
     leave_json(trial, "result.json", {"hosts": {"a": before}, "loads": loads})
     text = text_of(alice, trial)
 
-    assert "How here was worst of 2 loads" in text
+    assert "How the host here was worst of 2 loads" in text
     assert "CPU of others before the start 2 % at most 10 % ✓ good" in text
     assert "Waiting for CPU before the start unknown: the kernel has no PSI at most 10 %" in text
     assert "Load average of a minute 1.50 on 2 CPUs" in text
     assert "CPU that the hypervisor took 3 % at most 1 % ✕ a reason" in text
-    assert "CPU of other processes 2 % of a core (<cron> 0.50 s) at most 5 % of a core" in text
+    assert "CPU of others 2 % of a core (<cron> 0.50 s) at most 5 % of a core" in text
     assert "Waiting for CPU while others worked 30 % at most 10 % ! not counted" in text
     assert "Clock 1800 to 2400 MHz" in text
 
@@ -175,19 +179,46 @@ def test_it_reads_one_of_several_loads(trial: Trial, alice: Client) -> None:
 
 def test_it_keeps_the_warm_up_apart(trial: Trial, alice: Client) -> None:
     second = {"answered": 900, "p50_us": 1000, "p99_us": 4000}
+    warmup = {"answered": 700, "p50_us": 3000, "p99_us": None}
+    late = {"answered": 2, "p50_us": 9000, "p99_us": None}
     rows = {
-        "warmup": {
-            "n": 700,
-            "slices": [{"t": -1, "answered": 700, "p50_us": 3000, "p99_us": None}],
-        },
+        "warmup": {"n": 702, "slices": [{"t": -1, **warmup}, {"t": 0, **late}]},
         "slices": [{"t": 0, **second}, {"t": 1, **second}],
     }
     leave_json(trial, "rows.json", rows)
+    page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
     text = text_of(alice, trial)
 
     assert "Before second 0 it is the warm-up: kept apart, and in no number" in text
-    assert "-1 warm-up 700 3.00 ms –" in text
-    assert "0 window 900 1.00 ms 4.00 ms" in text
+    assert "-1 warm-up 700 3.00 ms – 0 warm-up 2 9.00 ms –" in text
+    assert "0 window 900 1.00 ms 4.00 ms 1 after the end 900 1.00 ms 4.00 ms" in text
+    assert '"seconds": [-1, 0]' in page
+    assert '"warmup": 1' in page
+
+
+def test_it_tells_how_requests_ended(trial: Trial, alice: Client) -> None:
+    """Of a server that answers with errors and breaks connections, as oha really reported it."""
+    told = json.loads((GOLDEN / "oha_flaky.json").read_bytes())
+    rows = {
+        "schema": 3,
+        "all": {"n": 360, "percentiles": dict(told["latencyPercentiles"])},
+        "window": {"start_s": 0.0, "end_s": told["summary"]["total"]},
+        "ok": {"value_us": [1000], "count": [320]},
+        "other": {"value_us": [900], "count": [40]},
+        "by_status": told["statusCodeDistribution"],
+        "bytes": told["summary"]["totalData"],
+        "slices": [],
+    }
+    Artifact.objects.filter(trial=trial).delete()
+    leave_json(trial, "tool.json", told)
+    leave_json(trial, "rows.json", rows)
+    leave_json(trial, "result.json", {"tool": {"name": "oha"}, "loads": [{"argv": ["oha"]}]})
+    text = text_of(alice, trial)
+
+    assert "By status 200 320, 500 40" in text
+    assert "Without an answer broken 40 connection closed before message completed" in text
+    assert "Body bytes received 4.06 KiB" in text
+    assert "Bytes sent unknown" in text
 
 
 def test_it_hands_out_the_distribution(trial: Trial, alice: Client, mallory: Client) -> None:

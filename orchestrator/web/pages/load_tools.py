@@ -8,7 +8,8 @@ from django.shortcuts import render
 
 from orchestrator.accounts.members import Member
 from orchestrator.fleet.tools import InstalledTool, installed_tools
-from orchestrator.loadtools.sheets import ToolSheet, tool_sheets
+from orchestrator.loadtools.registry import TOOLS
+from orchestrator.loadtools.sheets import ToolSheet, protocols_of, tool_sheets
 from orchestrator.results.tool_errors import ToolErrors, tool_errors
 from orchestrator.web.access import for_member
 
@@ -16,6 +17,9 @@ from orchestrator.web.access import for_member
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRow:
     sheet: ToolSheet
+    protocols: list[str]
+    open_loop: bool
+    distribution: str
     installed: list[InstalledTool]
     errors: list[ToolErrors]
 
@@ -27,7 +31,14 @@ def load_tools(request: HttpRequest, member: Member) -> HttpResponse:
     for each in tool_errors(member):
         errors[each.tool].append(each)
     rows = [
-        ToolRow(sheet=sheet, installed=installed[sheet.name], errors=errors[sheet.name])
+        ToolRow(
+            sheet=sheet,
+            protocols=protocols_of(TOOLS[sheet.name].sheet),
+            open_loop=TOOLS[sheet.name].sheet.open_loop,
+            distribution=TOOLS[sheet.name].sheet.distribution,
+            installed=installed[sheet.name],
+            errors=errors[sheet.name],
+        )
         for sheet in tool_sheets()
     ]
     return render(request, "load_tools.html", {"rows": rows})

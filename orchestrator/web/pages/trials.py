@@ -10,7 +10,8 @@ from django.shortcuts import render
 from orchestrator.accounts.members import Member
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.loadtools.capabilities import PROTOCOL_TITLES
-from orchestrator.loadtools.metrics import LATENCY_LABELS
+from orchestrator.loadtools.metrics import LATENCY_LABELS, Metric
+from orchestrator.loadtools.registry import TOOLS
 from orchestrator.results.distributions import (
     asked_percentiles,
     distribution_of,
@@ -18,8 +19,9 @@ from orchestrator.results.distributions import (
     read_percentiles,
 )
 from orchestrator.results.doubts import code_of
-from orchestrator.results.leftovers import result_of, rows_of
+from orchestrator.results.leftovers import Facts, result_of, rows_of
 from orchestrator.results.models import HistogramKind
+from orchestrator.results.outcomes import outcome_of_load
 from orchestrator.results.prices import costs_of
 from orchestrator.results.selectors import TrialDetails, artifact_content, trial_details
 from orchestrator.results.surroundings import applied_limits, surroundings_of
@@ -54,13 +56,14 @@ def trial(request: HttpRequest, member: Member, trial_id: UUID) -> HttpResponse:
         "limits": applied_limits(found),
         "snapshot": found.job.snapshot,
         "label": LATENCY_LABELS[details.model] if details.model else None,
+        **_figures(details),
         **_protocols(details),
         "costs": costs_of(found, details.values, result) if details.measurements else [],
         "hosts": host_looks(surroundings_of(found, result), {code_of(r) for r in found.reasons}),
         "loads": [(load, outcome_of(load)) for load in details.loads],
         "loads_chart": loads_chart(details.loads),
         **_asked_of_distribution(request, details),
-        **_seconds(request, details),
+        **_one_load(request, details, result),
     }
     return render(request, "trials/detail.html", context)
 
@@ -85,6 +88,18 @@ def _download(content: bytes, name: str) -> HttpResponse:
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response
+
+
+def _figures(details: TrialDetails) -> Mapping[str, Any]:
+    """Figures that only the tool tells apart: nothing rests on them."""
+    own = [each for each in details.measurements if _is_of_the_tool(each[0])]
+    main = [each for each in details.measurements if not _is_of_the_tool(each[0])]
+    return {"main_figures": main, "tool_figures": own}
+
+
+def _is_of_the_tool(metric: Metric) -> bool:
+    family = metric.key.partition(".")[0]
+    return family in TOOLS or family in {"connect", "dns"} or "first_byte" in metric.key
 
 
 def _protocols(details: TrialDetails) -> Mapping[str, Any]:
@@ -128,10 +143,16 @@ def _kinds(trial: Trial) -> list[tuple[str, int]]:
     return list(trial.histograms.order_by("kind").values_list("kind", "count"))
 
 
-def _seconds(request: HttpRequest, details: TrialDetails) -> Mapping[str, Any]:
-    """Second by second: of the one load, or of that which was asked for."""
+def _one_load(request: HttpRequest, details: TrialDetails, result: Facts) -> Mapping[str, Any]:
+    """Answers and seconds: of the one load, or of that which was asked for."""
     load = _load_number(request, details)
     if details.loads and load is None:
-        return {"seconds": [], "seconds_chart": None}
-    seconds = seconds_of(rows_of(details.trial, load or 0))
-    return {"seconds": seconds, "seconds_chart": seconds_chart(seconds)}
+        return {"outcome": None, "seconds": [], "seconds_chart": None}
+    asked = details.asked or ()
+    duration_s = asked[min(load or 0, len(asked) - 1)].duration_s if asked else None
+    seconds = seconds_of(rows_of(details.trial, load or 0), duration_s)
+    return {
+        "outcome": outcome_of_load(details.trial, result, load or 0),
+        "seconds": seconds,
+        "seconds_chart": seconds_chart(seconds),
+    }

@@ -1,0 +1,64 @@
+"""A trial's page in a real browser: its charts are drawn, nothing is cut off."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from orchestrator.runs.models import Trial
+from tests.browser.conftest import World
+from tests.browser.screenshots import wait_until_drawn
+from tests.support.trials import ERRORS, STEAL, doubt, first_trial, leave_json, leave_load
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def trial(world: World) -> Trial:
+    """A search of six loads, with doubts and seconds."""
+    found = doubt(first_trial(world.run), "invalid", ERRORS, STEAL)
+    for number in range(6):
+        latency_s = 0.002 * 2**number
+        leave_load(
+            found, number, rate=100.0 * 2**number, passed=number < 4, why="latency.p99 is < 0.05",
+            latencies_us=[round(latency_s * 1e6)], validity="suspect", reasons=[STEAL],
+            readings={"latency.p50": latency_s / 2, "latency.p99": latency_s},
+        )  # fmt: skip
+    second = {"answered": 900, "p50_us": 1000, "p99_us": 4000}
+    slices = [{"t": t, **second} for t in range(5)]
+    warmup = [{"t": t, **second} for t in (-2, -1)]
+    for name in ("rows.json", "rows-2.json"):
+        leave_json(found, name, {"warmup": {"slices": warmup}, "slices": slices})
+    told = {"foreign_share": 0.02, "foreign": [{"name": "x" * 15, "cpu_s": 0.1}] * 3}
+    leave_json(found, "result.json", {"loads": [{"ambient": {"a": told}}] * 6})
+    return found
+
+
+def test_it_draws_the_loads_and_leads_to_one_of_them(page: Page, trial: Trial) -> None:
+    page.goto(f"/trials/{trial.pk}/")
+    wait_until_drawn(page)
+    expect(page.locator("canvas[data-chart=loads]")).to_be_visible()
+    expect(page.locator("#loads-title")).to_contain_text("6")
+
+    page.get_by_role("link", name="2", exact=True).click()
+    wait_until_drawn(page)
+    expect(page.locator("#distribution h2, h2#distribution")).to_contain_text("of load 2")
+    expect(page.locator("canvas[data-chart=seconds]")).to_be_visible()
+
+
+def test_it_reads_a_percentile_on_request(page: Page, trial: Trial) -> None:
+    page.goto(f"/trials/{trial.pk}/")
+    page.get_by_role("textbox", name="Percentiles").fill("37.5")
+    page.get_by_label("Of", exact=True).select_option("load 3")
+    page.get_by_role("button", name="Read").click()
+
+    expect(page.locator("section:has(#distribution) tbody")).to_contain_text("p37.5")
+    expect(page.locator("section:has(#distribution) tbody")).to_contain_text("8.0")
+
+
+def test_nothing_is_cut_off(page: Page, trial: Trial) -> None:
+    for width in (1280, 400):
+        page.set_viewport_size({"width": width, "height": 800})
+        for query in ("", "?load=1"):
+            page.goto(f"/trials/{trial.pk}/{query}")
+            wait_until_drawn(page)
+            wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+            assert wider <= 0, f"{wider} pixels too wide at {width}"
