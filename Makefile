@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test chaos tools bench-dispatch check lock openapi clean clean-all
+.PHONY: help demo run test chaos tools bench-dispatch bench-fidelity check lock openapi clean clean-all
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -33,6 +33,10 @@ tools: ## get oha, ghz and k6 for all checkouts of this user (some minutes; need
 	@$(VENV_PYTHON) -m devstack.tools oha ghz k6
 
 bench-dispatch: bench-%: ## jobs a minute and CPU time beside ansible, pyinfra, fabric and ssh (ARGS=--short)
+	@$(PYTHON) -m devstack.bootstrap
+	@$(VENV_PYTHON) -m perf.$* $(ARGS)
+
+bench-fidelity: bench-%: ## Pitwall's readings to those of the load tools started by hand (ARGS=--short)
 	@$(PYTHON) -m devstack.bootstrap
 	@$(VENV_PYTHON) -m perf.$* $(ARGS)
 

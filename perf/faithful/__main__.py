@@ -113,7 +113,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
     parser.add_argument("--pairs", type=int, help="so many of each load")
     parser.add_argument("--only", choices=[load.key for load in LOADS], help="this load alone")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.keep and (options.only or options.pairs):
+        parser.error("what is kept is a whole run: leave --only and --pairs out")
+    return options
 
 
 def tools(loads: Sequence[Load]) -> tuple[dict[str, Path], list[str]]:
