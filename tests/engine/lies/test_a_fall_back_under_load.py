@@ -38,16 +38,21 @@ def run(lab: Laboratory) -> Run:
 
 def test_a_tool_that_falls_back_with_the_server_tells_it(lab: Laboratory, run: Run) -> None:
     liar, honest = lab.pair(run, client="k6")
-    assert "h1 was spoken instead of h2" in reason(liar, "protocol")
+    said = reason(liar, "protocol")
+    assert said.startswith("h1")
+    assert "was spoken instead of h2" in said
     assert {check["protocol"] for check in liar.provenance["checks"]} == {"h2"}
     assert "protocol" not in codes(honest)
     lab.check_left_out(run, client="k6")
 
 
 @pytest.mark.parametrize("client", ["oha", "h2load"])
-def test_a_tool_that_does_not_fall_back_gets_no_answers(
+def test_a_tool_that_does_not_fall_back_is_not_answered(
     lab: Laboratory, run: Run, client: str
 ) -> None:
     liar, honest = lab.pair(run, client=client)
-    assert "no request was answered: h2_protocol × " in reason(liar, "no_answers")
-    assert "no_answers" not in codes(honest)
+    # A connection may have been alone for long enough to get HTTP/2.
+    (code,) = codes(liar) & {"no_answers", "transport_errors"}
+    assert "h2_protocol × " in reason(liar, code)
+    assert liar.validity == "invalid"
+    assert not {"no_answers", "transport_errors"} & codes(honest)

@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.django_db]
 #: A closed load; what is answered is judged by what the checks got.
 CLOSED = "{connections: 4, duration_s: 1.5, warmup_s: 0.3}"
 #: As many requests as a server of 5 ms each cannot answer, and how long its answers have to be.
-OPEN = "{connections: 8, rate: 400, duration_s: 3, warmup_s: 0.3, response_bytes: 13}"
+OPEN = "{connections: 8, rate: 400, duration_s: 1.5, warmup_s: 0.3, response_bytes: 13}"
 #: Long enough to see a change, slow enough for any machine.
 PATIENT = "{connections: 10, rate: 60, duration_s: 11, warmup_s: 0.3}"
 

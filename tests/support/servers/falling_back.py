@@ -18,7 +18,7 @@ import h2.events
 
 BODY = b"Hello, World!"
 #: Long enough for the other connections of a load to arrive.
-_LOOK_ROUND_S = 0.1
+_LOOK_ROUND_S = 0.2
 
 
 class Server(socketserver.ThreadingTCPServer):
