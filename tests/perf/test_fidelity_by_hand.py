@@ -1,0 +1,36 @@
+"""Every load by hand: the tool ends well, and its own figures can be read."""
+
+import os
+
+import pytest
+
+from devstack.processes import descendants
+from perf.faithful.extent import SHORT
+from perf.faithful.hand import HandError, Pinned, by_hand
+from perf.faithful.loads import LOADS
+from perf.faithful.target import built_target
+from tests.support.tools import tool
+
+CPUS = tuple(os.sched_getaffinity(0))
+PINNED = Pinned(server=CPUS, tool=CPUS)
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory):
+    return built_target(tmp_path_factory.mktemp("target"))
+
+
+@pytest.mark.parametrize("load", LOADS, ids=lambda load: load.key)
+def test_it_reads_what_the_tool_prints_and_leaves_nothing_running(load, target, tmp_path):
+    before = set(descendants(os.getpid()))
+    figures = by_hand(load, tool(load.tool), target, SHORT, PINNED, tmp_path)
+    assert figures.rate > 0
+    assert 0 < figures.p50 < figures.p99
+    assert set(descendants(os.getpid())) <= before
+    assert not list(tmp_path.iterdir())
+
+
+def test_it_says_how_a_tool_failed(target, tmp_path):
+    wrk = next(load for load in LOADS if load.tool == "wrk")
+    with pytest.raises(HandError, match="wrk ended with 2"):
+        by_hand(wrk, tool("oha"), target, SHORT, PINNED, tmp_path)
