@@ -10,6 +10,7 @@ from django.urls import reverse
 from orchestrator.core.units import format_value
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import changes_of
+from orchestrator.results.doubts import Doubts, doubts_of
 from orchestrator.results.models import Calibration
 from orchestrator.results.sensitivity import (
     BLOCKS,
@@ -54,6 +55,7 @@ class HistoryRow:
     calibration: Calibration
     noise: Noise | None
     present: bool
+    doubts: Doubts
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -62,9 +64,10 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseFloor:
-    """Newest first. `now`: what each benchmark's newest calibration says of the present epoch."""
+    """Newest first. `now`: what each benchmark's newest calibration says of the present epoch, and
+    how many of its trials are in doubt."""
 
-    now: list[tuple[Calibration, list[Sight]]]
+    now: list[tuple[Calibration, list[Sight], Doubts]]
     series: list[Series]
     chosen: Series | None
     rows: list[HistoryRow]
@@ -80,18 +83,21 @@ def noise_floor(host: Host, wanted: str = "") -> NoiseFloor:
     series = _series(known)
     chosen = next((each for each in series if each.value == wanted), next(iter(series), None))
     changes = list(changes_of(host))
+    present = present_calibrations(host)
+    doubts = doubts_of({each.run_id for each in (*known, *present)})
     rows = [
         HistoryRow(
             calibration=each,
             noise=noise_in(each, chosen.sight.case, chosen.sight.metric.key) if chosen else None,
             present=each.epoch == len(changes),
+            doubts=doubts[each.run_id],
         )
         for each in known
         if chosen is None or each.benchmark_id == chosen.calibration.benchmark_id
     ]
     epochs = [", ".join(map(fact_title, change.changed)) for change in changes]
     return NoiseFloor(
-        now=[(each, sights_of(each)) for each in present_calibrations(host)],
+        now=[(each, sights_of(each), doubts[each.run_id]) for each in present],
         series=series,
         chosen=chosen,
         rows=rows,

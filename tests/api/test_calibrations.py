@@ -7,10 +7,11 @@ import pytest
 from orchestrator.fleet.models import Host, HostChange, HostSnapshot
 from orchestrator.results.calibration import tick
 from orchestrator.runs.golden import NewGolden, set_golden
-from orchestrator.runs.models import Run
+from orchestrator.runs.models import Run, Trial
 from orchestrator.stats.power import blocks_needed, smallest_change
 from tests.api.conftest import ApiClient, Lab
 from tests.support.factories import finish_run
+from tests.support.trials import ERRORS, STEAL, doubt
 
 
 @pytest.fixture
@@ -96,3 +97,14 @@ def test_viewers_and_strangers(
     assert mallory.get(address).status_code == 404
     assert mallory.post(address, {"benchmark": "hello"}).status_code == 404
     assert not Run.objects.exists()
+
+
+def test_it_counts_trials_in_doubt(lab: Lab, alice: ApiClient, address: str) -> None:
+    run = Run.objects.get(pk=alice.post(address, {"benchmark": "hello", "pairs": 6}).json()["id"])
+    first, second, *_ = Trial.objects.filter(job__run=finish_run(run, [1000])).order_by("round")
+    doubt(first, "invalid", ERRORS)
+    doubt(second, "suspect", STEAL)
+    tick()
+    (shown,) = alice.get(address).json()
+    assert (shown["suspect"], shown["left_out"]) == (1, 1)
+    assert [each["code"] for each in shown["doubts"]] == ["http_errors", "steal"]

@@ -10,7 +10,11 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.loadtools.thresholds import THRESHOLDS
+from orchestrator.results.calibration import judge_calibration
+from orchestrator.runs.calibration import NewCalibration, start_calibration
+from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Trial
+from tests.support.factories import finish_run
 from tests.support.trials import ERRORS, STEAL, doubt
 from tests.web.conftest import World
 
@@ -88,6 +92,32 @@ def test_a_latency_in_a_history_says_how_the_load_was_put(world: World, alice: C
 
     assert "Closed loop: slow answers delay the next request" in latency
     assert "Closed loop" not in rate
+
+
+def test_a_calibration_says_what_it_left_out(world: World, alice: Client) -> None:
+    new = NewCalibration(benchmark="hello", commit=world.shas[0], pairs=6)
+    run = start_calibration(member=world.alice, host_id=world.host.pk, new=new)
+    first, second, *_ = Trial.objects.filter(job__run=finish_run(run, [1000])).order_by("round")
+    doubt(first, "invalid", ERRORS)
+    doubt(second, "suspect", STEAL)
+    judge_calibration(run)
+    text = text_of(alice, reverse("host", args=[world.host.pk]))
+
+    assert "✕ invalid 1 trial left out of all numbers; ! suspect 1 trial counted" in text
+    assert "✕ 1 invalid, ! 1 suspect" in text
+    assert "5 pairs" in text
+
+
+def test_a_golden_job_says_what_is_in_doubt(world: World, alice: Client) -> None:
+    new = NewGolden(benchmark="hello", commit=world.shas[0], every_hours=1)
+    check = set_golden(member=world.alice, host_id=world.host.pk, new=new)
+    type(check).objects.filter(pk=check.pk).update(last_run=world.run)
+    assert "In doubt" not in text_of(alice, reverse("host", args=[world.host.pk]))
+    doubt(Trial.objects.filter(job__run=world.run)[0], "suspect", STEAL)
+
+    assert "In doubt ! suspect 1 trial counted, but marked. Why: CPU that the hypervisor" in (
+        text_of(alice, reverse("host", args=[world.host.pk]))
+    )
 
 
 def test_the_page_of_reasons_has_every_threshold(world: World, alice: Client) -> None:

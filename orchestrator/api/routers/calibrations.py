@@ -12,6 +12,7 @@ from orchestrator.api.schemas.calibrations import CalibrationIn, CalibrationOut,
 from orchestrator.api.schemas.runs import RunOut, run_out
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.fleet.selectors import host_for
+from orchestrator.results.doubts import doubts_of
 from orchestrator.results.sensitivity import calibrations_of, present_epoch
 from orchestrator.runs import selectors
 from orchestrator.runs.calibration import NewCalibration, start_calibration
@@ -51,4 +52,6 @@ def list_calibrations(request: CallerRequest, host_id: UUID) -> list[Calibration
     """The newest 100; those from before the host changed are not `present`."""
     host = host_for(request.auth.member, host_id)
     epoch = present_epoch(host)
-    return [calibration_out(each, epoch) for each in calibrations_of(host)[:MAX_LISTED]]
+    found = list(calibrations_of(host)[:MAX_LISTED])
+    doubts = doubts_of([each.run_id for each in found])
+    return [calibration_out(each, epoch, doubts[each.run_id]) for each in found]

@@ -8,6 +8,8 @@ from ninja import Schema
 from pydantic import Field
 
 from orchestrator.api.schemas.common import CommitOut, Text, commit_out
+from orchestrator.api.schemas.comparisons import DoubtOut, doubts_out
+from orchestrator.results.doubts import Doubts
 from orchestrator.results.models import Calibration
 from orchestrator.results.sensitivity import Sight, sights_of
 from orchestrator.runs.calibration import (
@@ -68,7 +70,11 @@ class NoiseOut(Schema):
 
 
 class CalibrationOut(Schema):
-    """`present`: the host has not changed since. Where `noise` is empty, `message` says why."""
+    """`present`: the host has not changed since. Where `noise` is empty, `message` says why.
+
+    Of the run's trials, so many are `suspect`; invalid and failed ones are `left_out`. `doubts` say
+    why.
+    """
 
     run: UUID
     benchmark: str
@@ -78,10 +84,13 @@ class CalibrationOut(Schema):
     present: bool
     message: str
     noise: list[NoiseOut]
+    suspect: int
+    left_out: int
+    doubts: list[DoubtOut]
 
 
-def calibration_out(calibration: Calibration, epoch: int) -> CalibrationOut:
-    """`epoch` is the present one of the host."""
+def calibration_out(calibration: Calibration, epoch: int, doubts: Doubts) -> CalibrationOut:
+    """`epoch` is the present one of the host; `doubts` are those of the calibration's run."""
     return CalibrationOut(
         run=calibration.run_id,
         benchmark=calibration.benchmark.slug,
@@ -91,6 +100,9 @@ def calibration_out(calibration: Calibration, epoch: int) -> CalibrationOut:
         present=calibration.epoch == epoch,
         message=calibration.message,
         noise=[_noise_out(sight) for sight in sights_of(calibration)],
+        suspect=doubts.suspect,
+        left_out=doubts.invalid + doubts.failed,
+        doubts=doubts_out(doubts.doubts),
     )
 
 

@@ -31,7 +31,9 @@ from orchestrator.fleet.services import (
     scan_again,
 )
 from orchestrator.fleet.windows import HoursNow
+from orchestrator.results.doubts import Doubts, doubts_of
 from orchestrator.results.golden import GoldenStatus, golden_statuses
+from orchestrator.runs.models import GoldenCheck
 from orchestrator.runs.selectors import jobs_on
 from orchestrator.web.access import for_member
 from orchestrator.web.calibrations import noise_floor
@@ -90,6 +92,7 @@ def host_page(
         "host": found,
         "hours": _hours(found),
         "golden": status,
+        "golden_doubts": _golden_doubts(check),
         "snapshot": snapshot,
         "groups": fact_groups(snapshot.facts) if snapshot else [],
         "clock_off": clock_off(snapshot.facts, snapshot.taken_at) if snapshot else "",
@@ -183,6 +186,13 @@ def _again(form: HostForm, made: Credential | None) -> HostForm:
     form = HostForm(form.member, data)
     form.full_clean()
     return form
+
+
+def _golden_doubts(check: GoldenCheck | None) -> Doubts | None:
+    """Of the trials that the golden job's last outcome rests on."""
+    if check is None or check.last_run_id is None:
+        return None
+    return doubts_of([check.last_run_id])[check.last_run_id]
 
 
 def _hours(found: Host) -> HoursNow:
