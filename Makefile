@@ -19,9 +19,10 @@ run: ## start Pitwall and leave it running until Ctrl-C
 	@$(PYTHON) -m devstack.bootstrap
 	@$(VENV_PYTHON) -m devstack run
 
+test: NAME ?= test
 test: ## run the tests on a PostgreSQL and a Redis of their own (ARGS="tests/stats -k change")
 	@$(PYTHON) -m devstack.bootstrap --dev
-	@$(VENV_PYTHON) -m devstack exec --name test -- $(VENV_PYTHON) -m pytest $(ARGS)
+	@$(VENV_PYTHON) -m devstack exec --name $(NAME) -- $(VENV_PYTHON) -m pytest $(ARGS)
 
 chaos: export PITWALL_CHAOS ?= full
 chaos: ## break workers, servers, links and hosts under running jobs (PITWALL_CHAOS=short: as in test)
