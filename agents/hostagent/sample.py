@@ -85,10 +85,12 @@ class Sampler:
         self.samples: list[dict[str, Any]] = []
         self.load_before = load1()
         self._before = self._server.usage()
-        self._own_s = time.process_time()
+        self._own_before_s = self._own_s = time.process_time()
 
     def __call__(self, tool: Optional[Child], seconds: float) -> None:
         """Take a sample if one is due, `seconds` after the load began; no `tool` = not here."""
+        # What we do once the tool has ended takes nothing from it.
+        self._own_s = time.process_time()
         if seconds < self._next_s:
             return
         self._next_s += PERIOD_S
@@ -114,7 +116,6 @@ class Sampler:
 
     def usage(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
         """What the whole load cost; null with a reason where the system does not tell."""
-        own_s = time.process_time() - self._own_s
         self._server.search()
         after = self._server.usage()
         stolen = system.stolen_s()
@@ -126,7 +127,7 @@ class Sampler:
             "tool_peak_rss_bytes": self._tool.peak_rss_bytes,
             **{f"server_{name}": grown(self._before, after, name) for name in _SWITCHES + _MOVED},
             "steal_s": None if stolen is None or self._stolen is None else stolen - self._stolen,
-            "sampler_cpu_s": own_s,
+            "sampler_cpu_s": self._own_s - self._own_before_s,
         }
         reasons = {key: self._why(key, after) for key, value in known.items() if value is None}
         return {**known, "reasons": reasons}
