@@ -62,7 +62,7 @@ function options(data) {
       },
     },
     scales: {
-      x: { type: "linear", grid, grace: "5%", title: { display: true, text: data.xTitle, color: text }, ticks: { color: text } },
+      x: { type: "linear", grid, beginAtZero: true, title: { display: true, text: data.xTitle, color: text }, ticks: { color: text } },
       y: {
         type: "logarithmic",
         grid,

@@ -85,6 +85,17 @@ def test_a_history_marks_points_and_leaves_the_invalid_out(doubtful: World, alic
     assert page.count('"doubtful": true') == 1
 
 
+def test_what_is_all_invalid_is_said_to_be_so(world: World, alice: Client) -> None:
+    for each in Trial.objects.filter(job__run=world.run):
+        doubt(each, "invalid", ERRORS)
+    history = text_of(alice, reverse("history"), benchmark="server/hello")
+    assert "All 18 trials with “Requests per second” are invalid, so none is shown" in history
+    query = {"benchmark": "server/hello", "baseline": world.shas[0], "contender": world.shas[1]}
+    compared = text_of(alice, reverse("compare"), **query)
+    assert "No block of both commits counts" in compared
+    assert "✕ void 6 blocks left out" in compared
+
+
 def test_a_latency_in_a_history_says_how_the_load_was_put(world: World, alice: Client) -> None:
     address = reverse("history")
     latency = text_of(alice, address, benchmark="server/hello", metric="latency.p99")
