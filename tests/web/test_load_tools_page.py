@@ -74,3 +74,10 @@ def test_the_trial_leads_to_its_tool(world: World, alice: Client) -> None:
     trial = Trial.objects.filter(job__run=world.run)[0]
     page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
     assert f'href="{reverse("load-tools")}#oha"' in page
+
+
+def test_a_new_run_leads_to_the_tools(world: World, alice: Client) -> None:
+    assert (
+        f'href="{reverse("load-tools")}"'
+        in (alice.get(reverse("run-new")).content.decode().partition("<main")[2])
+    )
