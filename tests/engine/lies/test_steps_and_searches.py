@@ -9,12 +9,13 @@ from tests.support.lies import Laboratory, codes, definition, reason
 
 pytestmark = [pytest.mark.engine, pytest.mark.django_db]
 
-#: The same server under an open and under a closed load; of 1000 requests p99 is told.
+#: The same server under an open and under a closed load. Of 1000 requests p99 is told, and of three
+#: freezes a busy machine may spoil one.
 STEPS = """
   connections: 2
   warmup_s: 0.3
   duration_s: 3.5
-  steps: [{rate: 300, warmup_s: 0.3}, {warmup_s: 0}]
+  steps: [{rate: 150, warmup_s: 0.3, duration_s: 7}, {warmup_s: 0}]
 """
 MAX_PROBES = 24
 #: Short probes, and an objective that no hiccup of a busy machine misses.
@@ -54,7 +55,7 @@ def test_each_step_is_kept_with_its_own_numbers(lab: Laboratory, stepped: Run) -
     trial = lab.trial(stepped, "honest")
     steps = steps_of(trial)
     assert [(step.number, step.rate, step.connections) for step in steps] == [
-        (0, 300, 2),
+        (0, 150, 2),
         (1, None, 2),
     ]
     assert all(step.passed is None and step.encoded for step in steps)
