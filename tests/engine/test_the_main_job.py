@@ -24,7 +24,7 @@ from tests.support.factories import (
     make_run,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.quiet]
 
 SLOWER = "hashlib.sha256(bytes(4_000_000)).digest()"
 

@@ -16,7 +16,7 @@ from orchestrator.dispatch.rounds import SERVER, TOOL
 from orchestrator.runs.models import Run
 from tests.support.lies import Laboratory, codes, definition, reason
 
-pytestmark = [pytest.mark.engine, pytest.mark.django_db]
+pytestmark = [pytest.mark.engine, pytest.mark.quiet, pytest.mark.django_db]
 
 SLOW = "{connections: 4, rate: 200, duration_s: 1.5, warmup_s: 0.2}"
 #: Three times what the load tool can send with so little CPU.

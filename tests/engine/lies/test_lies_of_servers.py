@@ -5,7 +5,7 @@ import pytest
 from orchestrator.runs.models import Run
 from tests.support.lies import Laboratory, codes, definition, reason
 
-pytestmark = [pytest.mark.engine, pytest.mark.django_db]
+pytestmark = [pytest.mark.engine, pytest.mark.quiet, pytest.mark.django_db]
 
 #: A closed load; what is answered is judged by what the checks got.
 CLOSED = "{connections: 4, duration_s: 1.5, warmup_s: 0.3}"
