@@ -18,6 +18,9 @@ from .run import Run
 from .services import Running, running
 from .tlsfiles import tls_words
 
+#: For the tool's own start and end: a look starts a program on this host, which the last requests of
+#: a load would feel.
+_SLACK_S = 0.5
 _UNMEASURED = {"primer": "priming", "warmup": "warming up"}
 
 
@@ -78,7 +81,7 @@ def run_pass(run: Run, record: Record) -> None:
 
 def _words(run: Run, parts: Running) -> dict[str, str]:
     server = parts.server
-    rate = {} if run.rate is None else {"rate": f"{run.rate:.15g}"}
+    rate = {} if run.rate is None else {"probe_rate": f"{run.rate:.15g}"}
     return {
         **parts.words,
         **tls_words(run.stage.step, run.stage.plan),
@@ -118,7 +121,7 @@ def _announce(run: Run, load: Load, done: int) -> None:
     if trial.search:
         expected_s = load.warmup_s + trial.search.duration_s
     phase = "measuring" if steps == 1 else f"measuring step {done + 1} of {steps}"
-    run.say(phase, min(expected_s, load.wall_limit_s))
+    run.say(phase, min(expected_s, load.wall_limit_s) + _SLACK_S)
 
 
 def _measure(
