@@ -18,8 +18,8 @@ from .run import Run
 from .services import Running, running
 from .tlsfiles import tls_words
 
-#: For the tool's own start and end: a look starts a program on this host, which the last requests of
-#: a load would feel.
+#: For the start and end of the tool itself: a look starts a program on this host, which the last
+#: requests of a load would feel.
 _SLACK_S = 0.5
 _UNMEASURED = {"primer": "priming", "warmup": "warming up"}
 

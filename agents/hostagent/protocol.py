@@ -111,7 +111,7 @@ SEARCH: {"objective": [{"metric": "latency.p99" | "latency.mean" | "latency.max"
          "low": 100.0, "high": 100000.0,    requests a second; the first probe is at low
          "duration_s": 5.0,                 of a probe's window: delivered = good / (rate × duration_s)
          "max_probes": 24, "confirmations": 5}
-  capacity.py decides the next rate; it stands as {rate} in the argv of each load. The server starts anew
+  capacity.py decides the next rate; it stands as {probe_rate} in the argv of each load. The server starts anew
   for each probe. latency.p<percent> is by nearest rank; success = good / (good + other + errors, as far as
   rows or report tell of those). A probe that fails for another reason than its load fails the trial, and so does
   a search in which no probe came to its end.
@@ -122,7 +122,7 @@ LIMITS (limits.py): {"cpus": [0] | null, "cpu_quota": 0.5 | null (CPUs), "memory
 "open_files": n | null}. The load tool always runs on the lead.
 
 Words that are replaced inside each argument and environment value, never through a shell:
-{python} {port} {tool} {out} {rows} {trial_dir} {tree} {rate}; {ca}, {cert} and {key} are the job's PEM files;
+{python} {port} {tool} {out} {rows} {trial_dir} {tree} {probe_rate}; {ca}, {cert} and {key} are the job's PEM files;
 {bind} is the address that a server of this host has to listen on and {address} the one where the lead finds
 the server under test (both 127.0.0.1 where the plan has one host; {address} has brackets where it is IPv6);
 for each service NAME {NAME_host}, {NAME_port} (of its first process) and {NAME_addresses}

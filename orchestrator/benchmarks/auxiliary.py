@@ -22,7 +22,7 @@ class Process(Strict):
 
     def uses(self, word: str) -> bool:
         """Whether the command or the environment names `{word}`."""
-        return any(f"{{{word}}}" in text for text in [*self.start, *self.env.values()])
+        return any(f"{{{word}}}" in text for text in [*(self.start or ()), *self.env.values()])
 
 
 class ServiceReady(Strict):

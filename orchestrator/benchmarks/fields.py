@@ -15,6 +15,8 @@ Port = Annotated[int, Field(ge=1024, le=65535)]
 HttpStatus = Annotated[int, Field(ge=100, le=599)]
 #: An axis of the matrix, or a service.
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+#: A file of the commit.
+TreePath = Annotated[str, Field(pattern=r"^[^/\\\x00-\x1f][^\\\x00-\x1f]*$", max_length=400)]
 
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)\s*\Z")
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
@@ -40,6 +42,11 @@ def bytes_of(text: object) -> object:
 
 #: Bytes, or text with a unit.
 Size = Annotated[int, BeforeValidator(bytes_of)]
+
+
+def shown_value(value: Scalar) -> str:
+    """A value of an axis as it stands in labels and in commands."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def refuse(path: str, problem: str) -> InvalidRequestError:

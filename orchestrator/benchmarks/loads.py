@@ -5,11 +5,12 @@ from dataclasses import replace
 
 from orchestrator.benchmarks.fields import refuse
 from orchestrator.benchmarks.load import Load, Range, Search, Step
-from orchestrator.benchmarks.matrix import expand, load_of
-from orchestrator.benchmarks.spec import Scalar, Spec
+from orchestrator.benchmarks.matrix import CaseSpec, expand, load_of
+from orchestrator.benchmarks.resolved import resolve, shapes_of, why_unsupported
+from orchestrator.benchmarks.spec import Scalar, Spec, check_start
 from orchestrator.benchmarks.words import words_in, words_of
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.loadtools.metrics import PRIMARY, PRIMARY_OF_SEARCH
+from orchestrator.loadtools.metrics import PRIMARY, PRIMARY_OF_CLIENT, PRIMARY_OF_SEARCH
 from orchestrator.loadtools.model import GrpcCall, LoadSpec, Problem
 from orchestrator.loadtools.registry import TOOLS, Adapter
 
@@ -31,7 +32,7 @@ def load_specs_of(spec: Spec, parameters: Mapping[str, Scalar]) -> tuple[LoadSpe
     InvalidRequestError, with the field, where the tool cannot put it.
     """
     load = load_of(spec, parameters)
-    whole = _load_spec(load, parameters)
+    whole = replace(_load_spec(load, parameters), client_measured=spec.measured == "client")
     steps = tuple(
         _of_step(whole, step, first=not place) for place, step in enumerate(load.steps or ())
     )
@@ -54,22 +55,39 @@ def tools_of(spec: Spec) -> tuple[str, ...]:
 
 def primary_of(spec: Spec) -> tuple[str, ...]:
     """The metrics that decide the verdict of a case."""
-    if spec.load.search is not None:
+    if spec.measured == "client":
+        return PRIMARY_OF_CLIENT
+    loads = [shape.load for shape in whole_shapes_of(spec)]
+    if all(load.search is not None for load in loads):
         return PRIMARY_OF_SEARCH
-    rates = [spec.load.rate, *(step.rate for step in spec.load.steps or ())]
+    rates = [rate for load in loads for rate in (load.rate, *_step_rates(load))]
     return PRIMARY["open" if any(rate is not None for rate in rates) else "closed"]
+
+
+def whole_shapes_of(spec: Spec) -> list[Spec]:
+    """The different definitions of all cases (see shapes_of)."""
+    return shapes_of(spec, [case.parameters for case in expand(spec)] if spec.options else ())
 
 
 def check_loads(spec: Spec) -> None:
     """InvalidRequestError for the first case whose load its tool cannot put."""
     for case in expand(spec):
-        for load in load_specs_of(spec, case.parameters):
-            _check_words(spec, load)
-            _check_files(spec, load)
+        resolved = resolve(spec, case.parameters)
+        if why_unsupported(spec, case.parameters):
+            continue
+        _check_start(resolved, case)
+        for load in load_specs_of(resolved, case.parameters):
+            _check_words(resolved, load)
+            _check_files(resolved, load)
 
 
 def expected_trial_s(spec: Spec, parameters: Mapping[str, Scalar]) -> float:
-    """About how long one trial of this case takes, in seconds, start to cool-down."""
+    """About how long one trial of this case takes, in seconds, start to cool-down.
+
+    0 for a case that the definition itself says cannot be measured.
+    """
+    if why_unsupported(spec, parameters):
+        return 0.0
     loads = load_specs_of(spec, parameters)
     loading = sum(each.primer_s + each.warmup_s + _loading_s(each) for each in loads)
     probes = USUAL_PROBES if loads[0].searching else 1
@@ -111,6 +129,17 @@ def _load_spec(load: Load, parameters: Mapping[str, Scalar]) -> LoadSpec:
         keepalive=bool(load.keepalive),
         response_bytes=_response_bytes(load.response_bytes),
     )
+
+
+def _check_start(resolved: Spec, case: CaseSpec) -> None:
+    try:
+        check_start(resolved)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(f"for {case.label}: {error}", field=error.field) from error
+
+
+def _step_rates(load: Load) -> list[float | None]:
+    return [step.rate for step in load.steps or ()]
 
 
 def _rate(load: Load) -> tuple[float | None, bool]:

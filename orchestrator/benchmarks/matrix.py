@@ -1,14 +1,15 @@
-"""From a definition to its cases: the product of the axes less what is excluded. No Django."""
+"""From a definition to its cases: the product of the axes, less and more. No Django."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 
 from pydantic import ValidationError
 
 from orchestrator.benchmarks.faults import first_fault
-from orchestrator.benchmarks.fields import Scalar
+from orchestrator.benchmarks.fields import Scalar, shown_value
 from orchestrator.benchmarks.load import REFERENCES, TEXTS, Load
+from orchestrator.benchmarks.resolved import resolve
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.ids import digest_of
@@ -26,30 +27,61 @@ class CaseSpec:
 
 
 def expand(spec: Spec) -> list[CaseSpec]:
-    """All cases of a definition in the order of its axes; at least one.
+    """All cases of a definition in the order of its axes, then those of `include`; at least one.
 
     Raises InvalidRequestError when nothing is left, or when there are more than MAX_CASES.
     """
-    size = 1
+    size = len(spec.include)
+    cells = 1
     for values in spec.matrix.values():
-        size *= len(values)
-    if size > MAX_CASES:
+        cells *= len(values)
+    if size + cells > MAX_CASES:
         raise InvalidRequestError(
-            f"the matrix has {size} cells; at most {MAX_CASES} are allowed", field="matrix"
+            f"the matrix has {size + cells} cells; at most {MAX_CASES} are allowed", field="matrix"
         )
-    cells = (
+    whole = (
         dict(zip(spec.matrix, values, strict=True)) for values in product(*spec.matrix.values())
     )
-    cases = [_case(cell) for cell in cells if not _excluded(cell, spec)]
+    added = ({axis: cell[axis] for axis in spec.matrix} for cell in spec.include)
+    found = [cell for cell in whole if not _excluded(cell, spec)]
+    cases = {case.key: case for case in map(_case, [*found, *added])}
     if not cases:
         raise InvalidRequestError("every cell of the matrix is excluded", field="exclude")
-    return cases
+    return list(cases.values())
+
+
+def is_baseline(spec: Spec, parameters: Mapping[str, Scalar]) -> bool:
+    """Whether reports take this case for 100 %; never where the definition names no baseline."""
+    return bool(spec.baseline) and all(
+        parameters.get(axis) == value for axis, value in spec.baseline.items()
+    )
+
+
+def pairwise(cases: Sequence[CaseSpec]) -> list[CaseSpec]:
+    """Fewer cases, in which each pair of values that occurs together still does, in their order.
+
+    Greedy: again and again the first case that adds most pairs. With fewer than two axes it is each
+    single value that still occurs.
+    """
+    pairs = [_pairs(case) for case in cases]
+    missing = set().union(*pairs)
+    chosen: set[int] = set()
+    while missing:
+        best = max(range(len(cases)), key=lambda place: len(pairs[place] & missing))
+        chosen.add(best)
+        missing -= pairs[best]
+    return [case for place, case in enumerate(cases) if place in chosen] or list(cases)
+
+
+def _pairs(case: CaseSpec) -> set[object]:
+    values = [(axis, shown_value(value)) for axis, value in case.parameters.items()]
+    return set(combinations(values, 2)) if len(values) > 1 else set(values)
 
 
 def fill(text: str, parameters: Mapping[str, Scalar]) -> str:
     """`text` with `{axis}` replaced by the case's value; the agent's own words stay."""
     for name, value in parameters.items():
-        text = text.replace(f"{{{name}}}", _shown(value))
+        text = text.replace(f"{{{name}}}", shown_value(value))
     return text
 
 
@@ -58,7 +90,7 @@ def load_of(spec: Spec, parameters: Mapping[str, Scalar]) -> Load:
 
     Raises InvalidRequestError with the axis where a value does not fit.
     """
-    data = spec.load.model_dump()
+    data = resolve(spec, parameters).load.model_dump()
     for name in REFERENCES:
         if isinstance(data.get(name), str) and data[name].startswith("{"):
             data[name] = parameters[data[name].strip("{}")]
@@ -79,15 +111,15 @@ def load_of(spec: Spec, parameters: Mapping[str, Scalar]) -> Load:
 
 
 def _case(parameters: dict[str, Scalar]) -> CaseSpec:
-    label = ", ".join(f"{name} {_shown(value)}" for name, value in parameters.items())
+    label = ", ".join(f"{name} {shown_value(value)}" for name, value in parameters.items())
     return CaseSpec(
         key=digest_of(parameters)[:16], parameters=parameters, label=(label or "default")[:200]
     )
 
 
 def _excluded(cell: dict[str, Scalar], spec: Spec) -> bool:
-    return any(all(cell[name] == value for name, value in out.items()) for out in spec.exclude)
+    return any(all(_is_of(cell[name], out[name]) for name in out) for out in spec.exclude)
 
 
-def _shown(value: Scalar) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _is_of(value: Scalar, wanted: Scalar | list[Scalar]) -> bool:
+    return value in wanted if isinstance(wanted, list) else value == wanted

@@ -5,7 +5,7 @@ names the path into the file and what was expected there, such as
 `load.duration_s: expected a number greater than 0, got 'soon'`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -20,9 +20,19 @@ from pydantic import (
 
 from orchestrator.benchmarks.auxiliary import MAX_SERVICES, Process, Role, Service
 from orchestrator.benchmarks.faults import first_fault, yaml_place
-from orchestrator.benchmarks.fields import Command, HttpStatus, Name, Scalar, Strict, refuse
+from orchestrator.benchmarks.fields import (
+    Command,
+    HttpStatus,
+    Name,
+    Scalar,
+    Strict,
+    TreePath,
+    refuse,
+    shown_value,
+)
 from orchestrator.benchmarks.limits import RoleLimits
 from orchestrator.benchmarks.load import REFERENCES, Check, Load
+from orchestrator.benchmarks.options import Options, Requires
 from orchestrator.benchmarks.words import (
     AGENT_WORDS,
     BUILD_WORDS,
@@ -49,9 +59,26 @@ class Ready(Strict):
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30
 
 
-class Subject(Process):
-    """What is measured: how it is built and started."""
+class Install(Strict):
+    """What the subject needs beside its source, in a folder of its own: `{installed}`.
 
+    The folder is kept on the host for as long as the steps, the contents of `files` (of the commit)
+    and the programs of the host stay the same.
+    """
+
+    steps: Annotated[list[Command], Field(min_length=1, max_length=20)]
+    files: Annotated[list[TreePath], Field(max_length=50)] = []
+    timeout_s: Annotated[float, Field(gt=0, le=7200)] = 1800
+
+
+class Subject(Process):
+    """What is started and asked, and how it is got and built.
+
+    Without `start` each value of some axis has to bring one (see Option).
+    """
+
+    start: Command | None = None  # type: ignore[assignment]  # a process of its own has to have one
+    install: Install | None = None
     build: Annotated[list[Command], Field(max_length=20)] = []
     build_timeout_s: Annotated[float, Field(gt=0, le=7200)] = 900
     ready: Ready = Ready()
@@ -61,7 +88,8 @@ class Spec(Strict):
     """One version of a benchmark definition. The order of `services` is that of their start.
 
     `known`: true values of metrics, where the server was made to have them: what a load tool says
-    beside them is the tool's own error.
+    beside them is the tool's own error. `measured`: the side that is of interest; the other one is
+    held constant. `baseline`: the values of axes that are the 100 % of reports.
     """
 
     version: Literal[1]
@@ -72,9 +100,14 @@ class Spec(Strict):
     load: Load
     checks: Annotated[list[Check], Field(max_length=50)] = []
     known: dict[str, Annotated[float, Field(gt=0)]] = {}
+    measured: Literal["server", "client"] = "server"
+    requires: Requires = {}
     limits: RoleLimits = RoleLimits()
     matrix: dict[Name, Annotated[list[Scalar], Field(min_length=1, max_length=100)]] = {}
-    exclude: Annotated[list[dict[Name, Scalar]], Field(max_length=200)] = []
+    options: Options = {}
+    include: Annotated[list[dict[Name, Scalar]], Field(max_length=1000)] = []
+    exclude: Annotated[list[dict[Name, Scalar | list[Scalar]]], Field(max_length=200)] = []
+    baseline: dict[Name, Scalar] = {}
     rounds: Annotated[int, Field(ge=1, le=100)] = 7
     cooldown_s: Annotated[float, Field(ge=0, le=600)] = 1
     pin_cpus: bool = True
@@ -106,10 +139,15 @@ class Spec(Strict):
         """Without what is not used, so that older definitions keep their digests."""
         data = serialize(self)
         data["services"] = [{"name": name, **each} for name, each in data["services"].items()]
-        unused = {"services": [], "limits": RoleLimits().model_dump(), "checks": [], "known": {}}
+        unused = {
+            **{"services": [], "limits": RoleLimits().model_dump(), "checks": [], "known": {}},
+            **{"measured": "server", "requires": {}, "options": {}, "include": [], "baseline": {}},
+        }
         for name, value in unused.items():
             if data[name] == value:
                 del data[name]
+        if data["subject"].get("install") is None:
+            data["subject"].pop("install", None)
         return data
 
     @model_validator(mode="after")
@@ -117,10 +155,44 @@ class Spec(Strict):
         later = (*AGENT_WORDS, *words_of(self.services))
         if problem := first_problem(_stages(self), axes=self.matrix, later=later):
             raise ValueError(problem)
-        for cell in self.exclude:
-            if missing := set(cell) - set(self.matrix):
-                raise ValueError(f"exclude: {min(missing)} is not an axis of the matrix")
         return self
+
+    @model_validator(mode="after")
+    def _axes_are_known(self) -> "Spec":
+        cells: list[tuple[str, Mapping[str, object]]] = [
+            *((f"exclude[{place}]", cell) for place, cell in enumerate(self.exclude)),
+            *((f"include[{place}]", cell) for place, cell in enumerate(self.include)),
+            ("baseline", self.baseline),
+            ("options", self.options),
+        ]
+        for where, cell in cells:
+            if unknown := set(cell) - set(self.matrix):
+                raise ValueError(f"{where}: {min(unknown)} is not an axis of the matrix")
+        for place, added in enumerate(self.include):
+            if missing := set(self.matrix) - set(added):
+                raise ValueError(f"include[{place}]: give a value of the axis {min(missing)} too")
+        return self
+
+    @model_validator(mode="after")
+    def _values_are_known(self) -> "Spec":
+        for axis, options in self.options.items():
+            shown = [shown_value(value) for value in self.values_of(axis)]
+            for value, option in options.items():
+                if value not in shown:
+                    raise ValueError(f"options.{axis}.{value}: the axis has no such value")
+                new = option.replacement
+                if new is not None and shown_value(new) not in shown:
+                    raise ValueError(
+                        f"options.{axis}.{value}.replacement: the axis has no value {new!r}"
+                    )
+        for axis, one in self.baseline.items():
+            if one not in self.values_of(axis):
+                raise ValueError(f"baseline.{axis}: the axis has no value {one!r}")
+        return self
+
+    def values_of(self, axis: str) -> list[Scalar]:
+        """All values of an axis, those of single cells among them."""
+        return list(dict.fromkeys([*self.matrix[axis], *(cell[axis] for cell in self.include)]))
 
     @model_validator(mode="after")
     def _known_metrics(self) -> "Spec":
@@ -168,7 +240,16 @@ def parse(source: str) -> Spec:
     if isinstance(data.get("services"), list):
         raise refuse("services", "expected a mapping from names to services, got a list")
     _check_axis_names(_names(data, "matrix"), _names(data, "services"))
-    return from_data(data)
+    spec = from_data(data)
+    if not spec.options:
+        check_start(spec)
+    return spec
+
+
+def check_start(spec: Spec) -> None:
+    """InvalidRequestError for a definition, whole or of one case, that starts nothing."""
+    if spec.subject.start is None:
+        raise refuse("subject.start", "this field is missing")
 
 
 def _names(data: dict[str, object], field: str) -> list[str]:
@@ -198,12 +279,15 @@ def from_data(data: dict[str, object]) -> Spec:
 
 def _stages(spec: Spec) -> Iterator[Stage]:
     """Every text of a definition in which words are filled in, in the order of time."""
-    build = [
-        (f"subject.build[{b}][{i}]", text)
-        for b, command in enumerate(spec.subject.build)
+    install = spec.subject.install
+    recipes = {"install.steps": install.steps if install else [], "build": spec.subject.build}
+    texts = tuple(
+        (f"subject.{name}[{place}][{i}]", text)
+        for name, commands in recipes.items()
+        for place, command in enumerate(commands)
         for i, text in enumerate(command)
-    ]
-    yield Stage(texts=tuple(build), words=BUILD_WORDS)
+    )
+    yield Stage(texts=texts, words=BUILD_WORDS)
     started: list[str] = []
     for name, service in spec.services.items():
         words = (*PROCESS_WORDS, *words_of(started))
@@ -223,5 +307,5 @@ def _stages(spec: Spec) -> Iterator[Stage]:
 
 
 def _started(path: str, process: Process) -> tuple[tuple[str, str], ...]:
-    start = [(f"{path}.start[{i}]", text) for i, text in enumerate(process.start)]
+    start = [(f"{path}.start[{i}]", text) for i, text in enumerate(process.start or ())]
     return (*start, *((f"{path}.env.{key}", text) for key, text in process.env.items()))

@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 #: Known before a commit is built.
-BUILD_WORDS = ("python", "port", "tool", "out", "rows", "trial_dir", "tree")
+BUILD_WORDS = ("python", "port", "tool", "out", "rows", "trial_dir", "tree", "installed")
 #: Known when a process of a trial is started, such as the address that it has to listen on.
 #: `{ca}`, `{cert}` and `{key}` are the files of the job's throw-away certificates.
 PROCESS_WORDS = (*BUILD_WORDS, "bind", "ca", "cert", "key")
-#: All; `{address}` is where the load tool finds the server under test, `{rate}` a probe's rate.
-AGENT_WORDS = (*PROCESS_WORDS, "address", "rate")
+#: All; `{address}` is where the load tool finds the server, `{probe_rate}` the rate of a probe.
+AGENT_WORDS = (*PROCESS_WORDS, "address", "probe_rate")
 #: Of each service; `{redis_host}`, `{redis_port}` (of its first process), `{redis_addresses}`.
 SERVICE_WORDS = ("host", "port", "addresses")
 

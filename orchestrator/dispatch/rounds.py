@@ -261,7 +261,7 @@ def _server(stage: Stage, cpus: Cpus, parameters: Mapping[str, Scalar]) -> dict[
     subject = stage.spec.subject
     return {
         "on": stage.crew.label_of(HostRole.TARGET),
-        "argv": [fill(word, parameters) for word in subject.start],
+        "argv": [fill(word, parameters) for word in subject.start or ()],
         "env": {key: fill(word, parameters) for key, word in subject.env.items()},
         "limits": _limits(stage.spec.limits.target, cpus.get(SERVER)),
         "port": subject.port,

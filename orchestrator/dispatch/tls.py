@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from orchestrator.benchmarks.loads import whole_shapes_of
 from orchestrator.benchmarks.spec import Scalar, Spec
 
 #: The clocks of hosts may be behind ours.
@@ -69,8 +70,12 @@ def make_certificates(addresses: Sequence[str], *, now: datetime) -> Certificate
 
 def needs_tls(spec: Spec) -> bool:
     """Whether some case of the definition speaks TLS, or some process asks for the files."""
+    return any(map(_needs_tls, whole_shapes_of(spec)))
+
+
+def _needs_tls(spec: Spec) -> bool:
     load = spec.load
-    texts = [*spec.subject.start, *spec.subject.env.values(), *(load.command or [])]
+    texts = [*(spec.subject.start or ()), *spec.subject.env.values(), *(load.command or [])]
     for service in spec.services.values():
         texts += [*service.start, *service.env.values()]
     return (
@@ -83,7 +88,7 @@ def needs_tls(spec: Spec) -> bool:
 def _may_be(spec: Spec, value: Scalar, wanted: Scalar) -> bool:
     """Whether a field that may name an axis has the value `wanted` in some case."""
     if isinstance(value, str) and value.startswith("{"):
-        return wanted in spec.matrix[value.strip("{}")]
+        return wanted in spec.values_of(value.strip("{}"))
     return value == wanted
 
 

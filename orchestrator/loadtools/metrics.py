@@ -38,6 +38,8 @@ PRIMARY: Mapping[Model, tuple[str, ...]] = {
     "closed": ("requests.rate", "latency.p50", "cpu.seconds_per_1k"),
     "open": ("latency.p99", "latency.p50", "cpu.seconds_per_1k"),
 }
+#: The same where the client is what is measured.
+PRIMARY_OF_CLIENT = ("requests.rate", "latency.p50", "cpu.tool_seconds_per_1k")
 #: The same where the load searches for the capacity.
 PRIMARY_OF_SEARCH = ("capacity.rate",)
 

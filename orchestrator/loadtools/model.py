@@ -56,7 +56,7 @@ class LoadSpec:
     TLS is prior knowledge. `compression` is what the client accepts; None asks for none.
     `response_bytes`: least and most body bytes of a good answer, as they come. `expected_rate` is
     a guess of a closed loop's rate; it only bounds the number of rows and the time. `command` and
-    `parameters` are those of the tool `script`.
+    `parameters` are those of the tool `script`. `client_measured`: the tool is what is of interest.
     """
 
     path: str
@@ -84,6 +84,7 @@ class LoadSpec:
     compression: tuple[str, ...] | None = None
     response_bytes: tuple[int, int] | None = None
     expected_rate: float | None = None
+    client_measured: bool = False
 
     @property
     def scheme(self) -> Literal["http", "https"]:
@@ -92,7 +93,7 @@ class LoadSpec:
     @property
     def rate_text(self) -> str:
         """The rate for an argument: a number, or the agent's word for that of a probe."""
-        return "{rate}" if self.searching else f"{self.rate:.15g}"
+        return "{probe_rate}" if self.searching else f"{self.rate:.15g}"
 
     @property
     def at_once(self) -> int:

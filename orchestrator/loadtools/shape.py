@@ -76,8 +76,9 @@ def _connections_missing(evidence: Evidence) -> Reason | None:
 
 
 def _tool_bound(evidence: Evidence) -> Reason | None:
+    """A client that is measured itself may be as busy as it can."""
     rule, share = THRESHOLDS["tool_bound"], evidence.tool_share
-    if share is None or not rule.is_broken_by(share):
+    if evidence.spec.client_measured or share is None or not rule.is_broken_by(share):
         return None
     quota = quota_of_tool(evidence.result)
     what = "its CPUs" if quota is None else f"its CPU quota of {quota:g}"

@@ -55,7 +55,7 @@ def test_it_measures_every_step_on_one_start_of_the_server(host: AgentHost) -> N
     assert warm == [0, 1, 0]
     phases = [event for event in step.named("phase") if "step" in event["phase"]]
     assert [event["phase"] for event in phases] == [f"measuring step {n} of 3" for n in (1, 2, 3)]
-    assert [event["quiet_s"] for event in phases] == [1.0, 1.0, 1.0]
+    assert [event["quiet_s"] for event in phases] == [1.5, 1.5, 1.5]
 
 
 def test_it_keeps_nothing_of_primers_and_warm_ups(host: AgentHost) -> None:

@@ -44,7 +44,7 @@ Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 FAKE = FAKE_TOOL.replace("out, rows = sys.argv[1:3]", "out, rows, rate = sys.argv[1:4]").replace(
     '0.25, 200, 13, 1)"', '?, 200, 13, 1)", [0.001 if float(rate) <= 1000 else 0.5]'
 )
-LOAD = a_load("{tool}", "{out}", "{rows}", "{rate}")
+LOAD = a_load("{tool}", "{out}", "{rows}", "{probe_rate}")
 FAST = ("latency.p99", "<", 0.1)
 
 
@@ -87,7 +87,7 @@ def test_it_finds_where_the_objective_fails(host: AgentHost) -> None:
 
 def test_it_warms_up_in_each_probe(host: AgentHost) -> None:
     warming = a_load(
-        "{python}", "-c", "print(open('warmed', 'a').write('x'))", "{rate}", kind="warmup"
+        "{python}", "-c", "print(open('warmed', 'a').write('x'))", "{probe_rate}", kind="warmup"
     )
     trial = a_searching_trial(
         host.send_tool(FAKE), loads=[warming, LOAD], search=a_search(FAST, max_probes=3)
@@ -106,7 +106,7 @@ def test_it_takes_the_end_of_a_server_for_too_much_load(host: AgentHost) -> None
     )
     telling = "open('pid', 'w').write(str(os.getpid()))"
     host.send_source({"server.py": SERVER.format(extra=telling)})
-    load = a_load("{tool}", "{out}", "{rows}", "{rate}", "{tree}/pid")
+    load = a_load("{tool}", "{out}", "{rows}", "{probe_rate}", "{tree}/pid")
     result = search_of(
         host.run_round(a_plan(a_searching_trial(host.send_tool(killing), loads=[load])))
     )
@@ -123,7 +123,7 @@ def test_it_fails_where_no_probe_comes_to_its_end(host: AgentHost) -> None:
     killing = FAKE + "import os; os.kill(int(open(sys.argv[4]).read()), 9)\n"
     telling = "open('pid', 'w').write(str(os.getpid()))"
     host.send_source({"server.py": SERVER.format(extra=telling)})
-    load = a_load("{tool}", "{out}", "{rows}", "{rate}", "{tree}/pid")
+    load = a_load("{tool}", "{out}", "{rows}", "{probe_rate}", "{tree}/pid")
     step = host.run_round(a_plan(a_searching_trial(host.send_tool(killing), loads=[load])))
     assert step.only("trial_failed")["code"] == "server_died"
     assert "-9" in step.only("trial_failed")["message"]
@@ -136,7 +136,7 @@ def test_it_takes_a_wrong_answer_after_a_load_for_too_much(host: AgentHost) -> N
     )
     extra = "if os.path.exists('spoilt'): os.unlink('spoilt')"
     host.send_source({"server.py": turning.format(extra=extra)})
-    load = a_load("{tool}", "{out}", "{rows}", "{rate}", "{tree}/spoilt")
+    load = a_load("{tool}", "{out}", "{rows}", "{probe_rate}", "{tree}/spoilt")
     result = search_of(
         host.run_round(a_plan(a_searching_trial(host.send_tool(spoiling), loads=[load])))
     )
@@ -176,7 +176,7 @@ def test_it_finds_what_a_slow_server_can_bear(host: AgentHost, oha: str) -> None
     host.send_source({"server.py": SLOW})
     load = a_load(
         *("{tool}", "--no-tui", "--output-format", "json", "-o", "{out}", "--db-url", "{rows}"),
-        *("-z", "1s", "-c", "20", "-w", "-q", "{rate}", "--latency-correction", "-t", "5s"),
+        *("-z", "1s", "-c", "20", "-w", "-q", "{probe_rate}", "--latency-correction", "-t", "5s"),
         "http://{address}:{port}/hello",
     )
     search = a_search(

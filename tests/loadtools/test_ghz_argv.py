@@ -60,7 +60,7 @@ def test_an_open_load_waits_for_nothing():
 
 
 def test_a_search_leaves_the_rate_to_the_agent():
-    assert value(argv_of(replace(OPEN, searching=True)), "-r") == "{rate}"
+    assert value(argv_of(replace(OPEN, searching=True)), "-r") == "{probe_rate}"
 
 
 def test_a_primer_is_gentle():

@@ -72,7 +72,7 @@ def test_an_open_count_ends_before_one_more_is_due():
 
 
 def test_a_search_leaves_the_rate_to_the_agent():
-    assert given(measure(replace(OPEN, searching=True)))["RATE"] == "{rate}"
+    assert given(measure(replace(OPEN, searching=True)))["RATE"] == "{probe_rate}"
 
 
 def test_a_primer_is_gentle_and_as_long_as_k6_wants_it():

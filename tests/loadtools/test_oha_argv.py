@@ -145,7 +145,7 @@ def test_a_good_load_has_no_problems():
         ({"protocol": "h2", "streams": 0}, "streams"),
         ({"random_path": "hello"}, "random_path"),
         ({"random_path": "/("}, "random_path"),
-        ({"random_path": "/{rate}"}, "random_path"),
+        ({"random_path": "/{probe_rate}"}, "random_path"),
         ({"protocol": "h2", "keepalive": False}, "keepalive"),
     ],
 )
@@ -196,7 +196,7 @@ def test_it_speaks_what_it_is_asked_for(changes, flags, url):
 
 def test_the_rate_of_a_search_is_the_agents_word():
     spec = replace(CLOSED, model="open", rate=1e5, searching=True)
-    assert value(argv_of(spec), "-q") == "{rate}"
+    assert value(argv_of(spec), "-q") == "{probe_rate}"
 
 
 def test_only_http3_is_asked_by_the_tool_itself():

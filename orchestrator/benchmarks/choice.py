@@ -1,0 +1,121 @@
+"""Choosing cases by an expression over their parameters and labels. No Django.
+
+`protocol == "h3" and size in ("full", "huge")`, `rate >= 1000 and not framework == "flask"`: names
+of axes and labels, texts, numbers and booleans, comparisons, `and`, `or`, `not` and parentheses.
+"""
+
+import ast
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from orchestrator.benchmarks.fields import Scalar
+from orchestrator.benchmarks.matrix import CaseSpec
+from orchestrator.benchmarks.resolved import labels_of
+from orchestrator.benchmarks.spec import Spec
+from orchestrator.core.errors import InvalidRequestError
+
+MAX_LENGTH = 2_000
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda value, values: value in values,
+    ast.NotIn: lambda value, values: value not in values,
+}
+Names = Mapping[str, Scalar]
+
+
+def choose(spec: Spec, cases: Sequence[CaseSpec], expression: str) -> list[CaseSpec]:
+    """The cases for which the expression holds, in their order; all where it is empty.
+
+    InvalidRequestError with the field `cases` where it cannot be read, or holds for none.
+    """
+    if not expression.strip():
+        return list(cases)
+    tree = _parsed(expression)
+    empty = {
+        label: ""
+        for options in spec.options.values()
+        for option in options.values()
+        for label in option.labels
+    }
+    chosen = [
+        case
+        for case in cases
+        if _truth(tree, {**empty, **labels_of(spec, case.parameters), **case.parameters})
+    ]
+    if not chosen:
+        raise _wrong("it holds for no case")
+    return chosen
+
+
+def _parsed(expression: str) -> ast.expr:
+    if len(expression) > MAX_LENGTH:
+        raise _wrong(f"an expression has at most {MAX_LENGTH} characters")
+    try:
+        return ast.parse(expression.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        where = f" at character {error.offset}" if isinstance(error, SyntaxError) else ""
+        raise _wrong(f'not readable{where}; write such as protocol == "h3"') from error
+
+
+def _value(node: ast.expr, names: Names) -> object:
+    """Of one node; what is not in the grammar is refused by its text."""
+    match node:
+        case ast.Constant(value=str() | int() | float() as value):
+            return value
+        case ast.Name(id=name):
+            return _named(name, names)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+            return -number
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return not _truth(operand, names)
+        case ast.BoolOp(op=ast.And(), values=values):
+            return all(_truth(each, names) for each in values)
+        case ast.BoolOp(op=ast.Or(), values=values):
+            return any(_truth(each, names) for each in values)
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            return [_value(each, names) for each in elements]
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            return _compared(left, ops, others, names)
+    raise _wrong(f"{ast.unparse(node)} is no comparison of an axis with a value")
+
+
+def _truth(node: ast.expr, names: Names) -> bool:
+    value = _value(node, names)
+    if not isinstance(value, bool):
+        raise _wrong(f"{ast.unparse(node)} is neither true nor false; compare it with a value")
+    return value
+
+
+def _compared(
+    left: ast.expr, ops: Sequence[ast.cmpop], others: Sequence[ast.expr], names: Names
+) -> bool:
+    values = [_value(each, names) for each in (left, *others)]
+    for op, before, after in zip(ops, values, values[1:], strict=False):
+        compare = _COMPARISONS.get(type(op))
+        if compare is None:
+            raise _wrong("write == rather than is")
+        try:
+            if not compare(before, after):
+                return False
+        except TypeError as error:
+            raise _wrong(f"{before!r} and {after!r} cannot be compared like that") from error
+    return True
+
+
+def _named(name: str, names: Names) -> Scalar:
+    if name in ("true", "false"):
+        return name == "true"
+    if name not in names:
+        known = ", ".join(sorted(names)) or "none"
+        raise _wrong(f'there is no axis or label {name} (known: {known}); texts stand in "quotes"')
+    return names[name]
+
+
+def _wrong(problem: str) -> InvalidRequestError:
+    return InvalidRequestError(f"cases: {problem}", field="cases")

@@ -1,0 +1,108 @@
+"""The definition of one case: what the values of its axes change is in place. No Django."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from orchestrator.benchmarks.fields import Scalar, shown_value
+from orchestrator.benchmarks.options import Option, merged
+from orchestrator.benchmarks.spec import Spec, from_data
+from orchestrator.core.errors import InvalidRequestError
+
+
+def options_of(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, Option]:
+    """For each axis whose value in this case changes something, what it changes."""
+    found = {
+        axis: options.get(shown_value(parameters[axis]))
+        for axis, options in spec.options.items()
+        if axis in parameters
+    }
+    return {axis: option for axis, option in found.items() if option is not None}
+
+
+def resolve(spec: Spec, parameters: Mapping[str, Scalar]) -> Spec:
+    """The definition of one case, without options; its words in braces are still to be filled in.
+
+    Later axes win over earlier ones. InvalidRequestError, with the path of the option where there
+    is one, for values that give no definition together.
+    """
+    if not spec.options:
+        return spec
+    chosen = options_of(spec, parameters)
+    data = _plain(spec)
+    for option in chosen.values():
+        data = merged(data, option.changes())
+        data["requires"] = {**data.get("requires", {}), **option.requires}
+    try:
+        return from_data(data)
+    except InvalidRequestError as error:
+        raise _located(error, chosen, parameters) from error
+
+
+def shapes_of(spec: Spec, cells: Iterable[Mapping[str, Scalar]]) -> list[Spec]:
+    """The different definitions that these cases have; one where nothing depends on the case."""
+    if not spec.options:
+        return [spec]
+    kinds = {
+        tuple(shown_value(cell[axis]) for axis in spec.options if axis in cell): cell
+        for cell in cells
+    }
+    return [resolve(spec, cell) for cell in kinds.values()]
+
+
+def labels_of(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, str]:
+    """What reports show of a case beside its values, such as the framework of a server."""
+    return {
+        name: text
+        for option in options_of(spec, parameters).values()
+        for name, text in option.labels.items()
+    }
+
+
+def why_unsupported(spec: Spec, parameters: Mapping[str, Scalar]) -> str:
+    """The reason that the definition itself gives; empty where there is none."""
+    reasons = [each.unsupported for each in options_of(spec, parameters).values()]
+    return "; ".join(reason for reason in reasons if reason)
+
+
+def _plain(spec: Spec) -> dict[str, Any]:
+    data = spec.model_dump(mode="json")
+    data.pop("options", None)
+    services = data.pop("services", [])
+    data["services"] = {
+        each["name"]: {key: value for key, value in each.items() if key != "name"}
+        for each in services
+    }
+    return data
+
+
+def _located(
+    error: InvalidRequestError, chosen: Mapping[str, Option], parameters: Mapping[str, Scalar]
+) -> InvalidRequestError:
+    """The same refusal with the path of the option that brought the fault."""
+    field = error.field or ""
+    for axis, option in chosen.items():
+        if _names(option.changes(), field):
+            where = f"options.{axis}.{shown_value(parameters[axis])}.{field}"
+            return InvalidRequestError(
+                str(error).replace(field, where, 1) if field else str(error), field=where
+            )
+    cell = ", ".join(f"{axis} {shown_value(parameters[axis])}" for axis in chosen)
+    return InvalidRequestError(f"for {cell}: {error}", field=error.field)
+
+
+def _names(changes: Mapping[str, Any], field: str) -> bool:
+    """Whether these changes say something at this path or above it."""
+    inside: Any = changes
+    steps = list(_steps(field))
+    for place, step in enumerate(steps):
+        if not isinstance(inside, Mapping):
+            return place > 0
+        if step not in inside:
+            return False
+        inside = inside[step]
+    return bool(steps)
+
+
+def _steps(field: str) -> Iterator[str]:
+    for part in field.split("."):
+        yield part.partition("[")[0]
