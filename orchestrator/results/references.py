@@ -1,0 +1,90 @@
+"""Reads of what others have published: sources, their figures, and those of one suite."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import Count, Q, QuerySet, TextField
+from django.db.models.functions import Cast
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Team
+from orchestrator.core.errors import NotFoundError
+from orchestrator.results.models import ReferenceResult, ReferenceSource
+
+Parameters = Mapping[str, str | int | float | bool]
+_SEARCHED = (
+    "suite", "environment", "profile__name", "case", "metric", "statistic", "unit", "commit",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceValue:
+    """A published figure of a case: never measured here, and always shown with its source.
+
+    `profile` is the slug of the team's hardware profile where there is one, else the machine as
+    the source names it. `value` is in the unit of the metric; None is unknown.
+    """
+
+    profile: str
+    parameters: Parameters
+    metric: str
+    statistic: str
+    value: float | None
+    unit: str
+    source: str
+
+
+def reference_values(
+    team: Team, *, suite: str | None = None, metric: str | None = None
+) -> list[ReferenceValue]:
+    """The figures that sources of the team have for a suite and a metric, in their order."""
+    found = ReferenceResult.objects.filter(source__team=team)
+    if suite is not None:
+        found = found.filter(suite=suite)
+    if metric is not None:
+        found = found.filter(metric=metric)
+    found = found.select_related("source", "profile").order_by("source__name", "position")
+    return [_value(each) for each in found]
+
+
+def _value(result: ReferenceResult) -> ReferenceValue:
+    return ReferenceValue(
+        profile=result.profile.slug if result.profile else result.environment,
+        parameters=result.parameters,
+        metric=result.metric,
+        statistic=result.statistic,
+        value=result.value,
+        unit=result.unit,
+        source=result.source.name,
+    )
+
+
+def sources_of(member: Member) -> QuerySet[ReferenceSource]:
+    """With `figures` and `unknown`, the counts of their results."""
+    return ReferenceSource.objects.filter(team=member.team).annotate(
+        figures=Count("results"), unknown=Count("results", filter=Q(results__value=None))
+    )
+
+
+def source_for(member: Member, source_id: UUID) -> ReferenceSource:
+    source = sources_of(member).filter(pk=source_id).first()
+    if source is None:
+        raise NotFoundError("there is no such source of published figures in this team")
+    return source
+
+
+def results_of(source: ReferenceSource, words: str = "") -> QuerySet[ReferenceResult]:
+    """The figures of a source in which all these words occur; get it through `source_for`."""
+    found = source.results.select_related("profile")
+    found = found.annotate(case=Cast("parameters", TextField()))
+    for word in words.split():
+        found = found.filter(_mentions(word))
+    return found
+
+
+def _mentions(word: str) -> Q:
+    anywhere = Q()
+    for field in _SEARCHED:
+        anywhere |= Q(**{f"{field}__icontains": word})
+    return anywhere
