@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from devstack.errors import DevstackError
+from devstack.git import RepositoryError, commit_all, git
 from devstack.places import CHECKOUT
 
 SOURCE = CHECKOUT / "agents" / "suites" / "hello" / "server.py"
@@ -21,10 +19,6 @@ README = "# Hello\n\nA small HTTP server, made by `make demo`.\n"
 HOW = "\nStart it with `python3 server.py --port 8080`.\n"
 USUAL_WORK = "WORK = 50\n"
 MORE_WORK = "WORK = 150\n"
-
-
-class RepositoryError(DevstackError):
-    """The demo's repository cannot be made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +69,7 @@ def make(folder: Path) -> None:
 
 
 def commit(folder: Path, subject: str) -> None:
-    git(folder, "add", "--all")
-    # Fixed dates and a fixed author: the hashes are the same on every machine.
-    git(folder, "commit", "--quiet", "--no-verify", "-m", subject, date=DATES[subject])
+    commit_all(folder, subject, date=DATES[subject])
 
 
 def known_commits(folder: Path) -> Commits | None:
@@ -102,27 +94,3 @@ def is_current(folder: Path, commits: Commits) -> bool:
 
 def served_at(folder: Path, sha: str) -> str:
     return git(folder, "show", f"{sha}:server.py")
-
-
-def git(folder: Path, *args: str, date: str = "") -> str:
-    """What git prints; the person's own settings (signing, hooks) have no say."""
-    stamp = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date} if date else {}
-    who = {
-        f"GIT_{role}_{part}": value
-        for role in ("AUTHOR", "COMMITTER")
-        for part, value in (("NAME", "Pitwall demo"), ("EMAIL", "demo@pitwall.invalid"))
-    }
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *args],
-            env={**clean, **quiet, **who, **stamp},
-            capture_output=True,
-            encoding="utf-8",
-        )
-    except OSError as error:
-        raise RepositoryError(f"The demo needs git: {error}") from error
-    if done.returncode != 0:
-        raise RepositoryError(f"git {args[0]} failed in {folder}: {done.stderr.strip()}")
-    return done.stdout

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional
 
+from . import installs
 from .asking import ask_all
 from .load import Outcome
 from .paths import tree_dir
@@ -89,6 +91,7 @@ def _words(run: Run, parts: Running) -> dict[str, str]:
         "tool": str(run.tool),
         "trial_dir": str(run.folder),
         "tree": str(tree_dir(run.stage.step.root, run.trial.tree)),
+        **installs.words(run.stage.step.root, run.trial.tree),
         "port": str(server.port),
         "bind": server.address,
         "address": in_url(server.address),
@@ -99,13 +102,13 @@ def _words(run: Run, parts: Running) -> dict[str, str]:
 def _loads(run: Run, parts: Running, words: Mapping[str, str], first: int) -> list[Loaded]:
     """All loads in turn; `first` is the number of the first measured one."""
     loads: list[Loaded] = []
+    quiet = _Quiet(run)
     for load in run.trial.loads:
+        run.say(_phase(run, load, len(loads)), quiet.left_s())
         if load.kind == "measure":
-            _announce(run, load, len(loads))
             traces = measured(run.folder, first + len(loads))
             loads.append(_measure(run, load, parts, words, traces))
         else:
-            run.say(_UNMEASURED[load.kind])
             traces = passing(run.folder, "unmeasured")
             run.put(load, words, traces, lambda _child, _seconds: run.stage.beat())
             traces.remove()
@@ -115,13 +118,26 @@ def _loads(run: Run, parts: Running, words: Mapping[str, str], first: int) -> li
     return loads
 
 
-def _announce(run: Run, load: Load, done: int) -> None:
-    trial, steps = run.trial, run.trial.measured
-    expected_s = trial.expected_s / steps
-    if trial.search:
-        expected_s = load.warmup_s + trial.search.duration_s
-    phase = "measuring" if steps == 1 else f"measuring step {done + 1} of {steps}"
-    run.say(phase, min(expected_s, load.wall_limit_s) + _SLACK_S)
+class _Quiet:
+    """For how long nobody should ask: to the end of all loads, as a look falls into one of them."""
+
+    def __init__(self, run: Run) -> None:
+        trial = run.trial
+        expected_s = trial.expected_s
+        if trial.search:
+            expected_s = sum(load.warmup_s for load in trial.loads) + trial.search.duration_s
+        limit_s = sum(load.wall_limit_s for load in trial.loads)
+        self._ends = time.monotonic() + min(expected_s, limit_s) + _SLACK_S
+
+    def left_s(self) -> float:
+        return round(max(0.0, self._ends - time.monotonic()), 3)
+
+
+def _phase(run: Run, load: Load, done: int) -> str:
+    if load.kind != "measure":
+        return _UNMEASURED[load.kind]
+    steps = run.trial.measured
+    return "measuring" if steps == 1 else f"measuring step {done + 1} of {steps}"
 
 
 def _measure(

@@ -1,0 +1,43 @@
+"""git repositories that are made here: the same hashes on every machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from devstack.errors import DevstackError
+
+
+class RepositoryError(DevstackError):
+    """A repository cannot be made."""
+
+
+def commit_all(folder: Path, subject: str, *, date: str) -> None:
+    git(folder, "add", "--all")
+    # Fixed dates and a fixed author: the hashes are the same on every machine.
+    git(folder, "commit", "--quiet", "--no-verify", "-m", subject, date=date)
+
+
+def git(folder: Path, *args: str, date: str = "") -> str:
+    """What git prints; the person's own settings (signing, hooks) have no say."""
+    stamp = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date} if date else {}
+    who = {
+        f"GIT_{role}_{part}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for part, value in (("NAME", "Pitwall demo"), ("EMAIL", "demo@pitwall.invalid"))
+    }
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *args],
+            env={**clean, **quiet, **who, **stamp},
+            capture_output=True,
+            encoding="utf-8",
+        )
+    except OSError as error:
+        raise RepositoryError(f"This needs git: {error}") from error
+    if done.returncode != 0:
+        raise RepositoryError(f"git {args[0]} failed in {folder}: {done.stderr.strip()}")
+    return done.stdout
