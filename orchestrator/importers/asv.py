@@ -1,0 +1,104 @@
+"""One result file of asv (`results/<machine>/<commit>-<environment>.json`), version 2."""
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+from orchestrator.importers.document import FileFaultError, Node, document
+from orchestrator.importers.rows import Better, Row, Scalar, row
+
+#: Begin of a benchmark's own name → (metric, unit, better).
+_KINDS: dict[str, tuple[str, str, Better]] = {
+    "time": ("time", "s", "lower"),
+    "timeraw": ("time", "s", "lower"),
+    "mem": ("memory", "B", "lower"),
+    "peakmem": ("peak memory", "B", "lower"),
+    "track": ("value", "", ""),
+}
+#: Columns with one figure for each combination of parameters → statistic.
+_COLUMNS = {
+    "result": "",
+    "stats_ci_99_a": "ci99 low",
+    "stats_ci_99_b": "ci99 high",
+    "stats_q_25": "q25",
+    "stats_q_75": "q75",
+    "stats_number": "number",
+    "stats_repeat": "repeat",
+}
+_COUNTS = frozenset({"stats_number", "stats_repeat"})
+
+
+def read(content: bytes) -> Iterator[Row]:
+    """Each benchmark's result for each combination of its parameters, and its statistics.
+
+    asv keeps names of parameters elsewhere: here they are `param1`, `param2`, … A result that is
+    null (it failed) or NaN (it was skipped) is unknown.
+    """
+    whole = document(content)
+    if whole["version"].value != 2:
+        raise whole["version"].fault("expected results of version 2; run `asv update` first")
+    machine = whole["params"].get("machine")
+    told = {
+        "environment": "" if machine is None else machine.text(),
+        "commit": whole["commit_hash"].text(),
+        "measured_at": whole["date"].from_ms(),
+    }
+    columns = [name.text() for name in whole["result_columns"].items()]
+    for benchmark, result in whole["results"].fields():
+        cells = dict(zip(columns, result.items(), strict=False))
+        yield from _rows(benchmark, cells, whole["env_name"].text(), told, result)
+
+
+def _rows(
+    benchmark: str, cells: Mapping[str, Node], env: str, told: dict[str, Any], result: Node
+) -> Iterator[Row]:
+    kind = benchmark.rpartition(".")[2].partition("_")[0]
+    metric, unit, better = _KINDS.get(kind, _KINDS["track"])
+    cases = _cases(cells.get("params"), {"benchmark": benchmark, "env": env})
+    for column, statistic in _COLUMNS.items():
+        cell = cells.get(column)
+        for parameters, figure in _beside(cases, cell, result):
+            is_count = column in _COUNTS
+            yield row(
+                metric,
+                figure.figure(),
+                "count" if is_count else unit,
+                **told,
+                parameters=parameters,
+                better="" if is_count else better,
+                statistic=statistic,
+            )
+    for parameters, samples in _beside(cases, cells.get("samples"), result):
+        for number, sample in enumerate([] if samples.value is None else samples.items(), 1):
+            yield row(
+                metric, sample.figure(), unit, **told, parameters=parameters, better=better,
+                statistic=f"run {number}",
+            )  # fmt: skip
+
+
+def _cases(params: Node | None, named: dict[str, Scalar]) -> list[dict[str, Scalar]]:
+    """The combinations in asv's order: the last parameter changes first."""
+    if params is None or params.value is None:
+        return [named]
+    axes = [[value.text() for value in axis.items()] for axis in params.items()]
+    return [
+        {**named, **{f"param{place}": value for place, value in enumerate(values, 1)}}
+        for values in product(*axes)
+    ]
+
+
+def _beside(
+    cases: list[dict[str, Scalar]], cell: Node | None, result: Node
+) -> Iterator[tuple[dict[str, Scalar], Node]]:
+    """Each case with its figure; a result of null holds for all of them."""
+    if cell is None:
+        return
+    if cell.value is None:
+        if cell.path.endswith("[0]"):
+            yield from ((case, cell) for case in cases)
+        return
+    figures = list(cell.items())
+    if len(figures) != len(cases):
+        problem = f"expected {len(cases)} figures, one for each case, got {len(figures)}"
+        raise FileFaultError(result.path, problem)
+    yield from zip(cases, figures, strict=True)

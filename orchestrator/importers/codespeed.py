@@ -1,0 +1,66 @@
+"""Results as Codespeed takes them at `/result/add/json/`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from orchestrator.importers.document import Node, document
+from orchestrator.importers.rows import Better, Row, row
+from orchestrator.importers.units import kind_of
+
+#: Field → statistic.
+_FIGURES = {
+    "result_value": "",
+    "std_dev": "sd",
+    "min": "min",
+    "max": "max",
+    "q1": "q1",
+    "q3": "q3",
+}
+
+
+def read(content: bytes) -> Iterator[Row]:
+    """Each result with its spread, minimum and maximum where they are told.
+
+    The suite is the project; executable, benchmark and branch are the case.
+    """
+    whole = document(content)
+    results = whole.items() if isinstance(whole.value, list) else iter([whole])
+    for result in results:
+        yield from _rows(result)
+
+
+def _rows(result: Node) -> Iterator[Row]:
+    unit = _text(result, "units")
+    told: dict[str, Any] = {
+        "suite": result["project"].text(),
+        "environment": result["environment"].text(),
+        "parameters": {
+            "executable": result["executable"].text(),
+            "benchmark": result["benchmark"].text(),
+            "branch": _text(result, "branch") or "default",
+        },
+        "commit": result["commitid"].text(),
+        "better": _better(result),
+    }
+    moment = result.get("result_date") or result.get("revision_date")
+    if moment is not None:
+        told["measured_at"] = moment.instant()
+    result["result_value"].number()
+    for name, statistic in _FIGURES.items():
+        figure = result.get(name)
+        if figure is not None and figure.value != "":
+            yield row(kind_of(unit), figure.figure(), unit, **told, statistic=statistic)
+
+
+def _text(result: Node, name: str) -> str:
+    found = result.get(name)
+    return "" if found is None else found.text()
+
+
+def _better(result: Node) -> Better:
+    less = result.get("lessisbetter")
+    if less is None:
+        return ""
+    if not isinstance(less.value, bool):
+        raise less.fault("expected true or false")
+    return "lower" if less.value else "higher"

@@ -1,0 +1,135 @@
+"""Walking through a JSON document such that each complaint says where."""
+
+import json
+import math
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.importers.rows import Figure
+
+#: Where the file does not give a number but one of these, the figure is unknown.
+_NOT_FINITE = {"nan": "NaN", "inf": "inf", "-inf": "-inf"}
+
+
+class FileFaultError(InvalidRequestError):
+    """The file is not what its format says; `field` and the message say where."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where}: {problem}" if where else problem, field=where or None)
+
+
+class Node:
+    """A value of a JSON document and the path to it."""
+
+    __slots__ = ("path", "value")
+
+    def __init__(self, value: Any, path: str = "") -> None:
+        self.value = value
+        self.path = path
+
+    def __getitem__(self, name: str) -> "Node":
+        found = self.get(name)
+        if found is None:
+            raise FileFaultError(self._under(name), "this field is missing")
+        return found
+
+    def get(self, name: str) -> "Node | None":
+        """The field of that name; None where it is missing or null."""
+        value = self._mapping().get(name)
+        return None if value is None else Node(value, self._under(name))
+
+    def fields(self) -> Iterator[tuple[str, "Node"]]:
+        """Name and value of each field, null ones too."""
+        for name, value in self._mapping().items():
+            yield name, Node(value, self._under(name))
+
+    def items(self) -> Iterator["Node"]:
+        """The values of a list."""
+        if not isinstance(self.value, list):
+            raise self.fault("expected a list")
+        for place, value in enumerate(self.value):
+            yield Node(value, f"{self.path}[{place}]")
+
+    def text(self) -> str:
+        """Text; a number is taken as it stands."""
+        if isinstance(self.value, bool) or not isinstance(self.value, str | int | float):
+            raise self.fault("expected a text")
+        return str(self.value)
+
+    def number(self) -> float:
+        value, _ = self.figure()
+        if value is None:
+            raise self.fault("expected a number")
+        return value
+
+    def figure(self, *sentinels: float) -> Figure:
+        """A number, or unknown where it is null, not finite or one of the sentinels."""
+        value = self.value
+        if isinstance(value, str):
+            value = _number(value)
+        if value is None and self.value is None:
+            return None, "null"
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.fault("expected a number")
+        if not math.isfinite(value):
+            return None, _NOT_FINITE[str(float(value))]
+        return (None, str(self.value)) if value in sentinels else (float(value), "")
+
+    def from_ms(self) -> datetime:
+        """An instant in milliseconds since 1970."""
+        try:
+            return datetime.fromtimestamp(self.number() / 1000, UTC)
+        except (OverflowError, OSError, ValueError) as error:
+            raise self.fault("expected milliseconds since 1970") from error
+
+    def instant(self) -> datetime:
+        """An instant as ISO 8601 writes it; without a time zone it is UTC."""
+        found = instant_of(self.text())
+        if found is None:
+            raise self.fault("expected a date and time such as 2026-01-31T12:00:00Z")
+        return found
+
+    def fault(self, problem: str) -> FileFaultError:
+        """The refusal of this value."""
+        shown = json.dumps(self.value, ensure_ascii=False, default=str)
+        shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
+        return FileFaultError(self.path, f"{problem}, got {shown}")
+
+    def _mapping(self) -> dict[str, Any]:
+        if not isinstance(self.value, dict):
+            raise self.fault("expected an object")
+        return self.value
+
+    def _under(self, name: str) -> str:
+        return f"{self.path}.{name}" if self.path else name
+
+
+def document(content: bytes) -> Node:
+    """The JSON document in a file."""
+    try:
+        return Node(json.loads(content.decode("utf-8-sig")))
+    except UnicodeDecodeError as error:
+        raise FileFaultError(f"byte {error.start}", "expected text in UTF-8") from error
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise FileFaultError(where, f"not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise FileFaultError("", "not JSON that can be read: nested too deeply") from error
+
+
+def instant_of(text: str) -> datetime | None:
+    """An aware instant; None where the text is none. What names no zone is UTC."""
+    try:
+        found = datetime.fromisoformat(text.strip().removesuffix(" UTC"))
+    except ValueError:
+        return None
+    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

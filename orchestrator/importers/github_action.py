@@ -1,0 +1,63 @@
+"""`data.js` of github-action-benchmark, and the JSON that it holds."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from orchestrator.importers.document import Node, document
+from orchestrator.importers.rows import Better, Figure, Row, row
+from orchestrator.importers.units import kind_of
+
+_PREFIX = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*(?:window\.)?BENCHMARK_DATA\s*=\s*")
+_SPREAD = re.compile(r"\A(?:±|\+/-)?\s*([0-9][0-9,]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(%?)\Z")
+#: Tools whose direction does not follow from the unit; a rate is better when it is higher.
+_HIGHER = frozenset({"customBiggerIsBetter", "benchmarkjs", "pytest"})
+_LOWER = frozenset({"customSmallerIsBetter", "googlecpp", "catch2", "benchmarkdotnet", "julia"})
+
+
+def read(content: bytes) -> Iterator[Row]:
+    """Each bench of each entry, and its range as a row of the statistic `range`.
+
+    The suite is the entry's name, the time that of the run and the commit its full id.
+    """
+    whole = document(_PREFIX.sub(b"", content).rstrip().removesuffix(b";"))
+    for suite, entries in whole["entries"].fields():
+        for entry in entries.items():
+            told = {
+                "suite": suite,
+                "measured_at": entry["date"].from_ms(),
+                "commit": entry["commit"]["id"].text(),
+            }
+            tool = entry.get("tool")
+            for bench in entry["benches"].items():
+                yield from _rows(bench, "" if tool is None else tool.text(), told)
+
+
+def _rows(bench: Node, tool: str, told: dict[str, Any]) -> Iterator[Row]:
+    said = bench.get("unit")
+    unit = "" if said is None else said.text()
+    kind = kind_of(unit)
+    more = {
+        **told,
+        "parameters": {"benchmark": bench["name"].text()},
+        "better": _better(tool, kind),
+    }
+    yield row(kind, Node(bench.value.get("value"), f"{bench.path}.value").figure(), unit, **more)
+    spread = bench.get("range")
+    if spread is not None:
+        figure, is_share = _spread(spread.text())
+        yield row(kind, figure, "%" if is_share else unit, **more, statistic="range")
+
+
+def _better(tool: str, kind: str) -> Better:
+    if tool in _HIGHER or kind == "rate":
+        return "higher"
+    return "lower" if tool in _LOWER or kind == "time" else ""
+
+
+def _spread(text: str) -> tuple[Figure, bool]:
+    """`± 41739` or `3.5%`; anything else is kept as it stands, without a value."""
+    found = _SPREAD.match(text.strip())
+    if found is None:
+        return (None, text), False
+    return (float(found[1].replace(",", "")), ""), bool(found[2])

@@ -1,0 +1,61 @@
+"""The summary of k6: of `--summary-export`, or the data that `handleSummary` is given."""
+
+import re
+from collections.abc import Iterator
+
+from orchestrator.importers.document import document
+from orchestrator.importers.rows import Better, Figure, Row, row
+from orchestrator.loadtools.metrics import metric_for
+
+_PERCENTILE = re.compile(r"p\((\d+(?:\.\d+)?)\)")
+_LATENCY = {"avg": "latency.mean", "med": "latency.p50", "min": "latency.min", "max": "latency.max"}
+_STATISTICS = {"avg": "mean", "med": "p50"}
+
+
+def read(content: bytes) -> Iterator[Row]:
+    """Each number of each metric.
+
+    Those of `http_req_duration` and the rate of `http_reqs` have metrics of ours; percentiles that
+    we have no metric for, and all else, keep k6's names.
+    """
+    for name, metric in document(content)["metrics"].fields():
+        values = metric.get("values") or metric
+        contains = metric.get("contains")
+        unit = _unit(name, "" if contains is None else contains.text())
+        for statistic, node in values.fields():
+            if isinstance(node.value, int | float) and not isinstance(node.value, bool):
+                yield _row(name, statistic, node.figure(), unit)
+
+
+def _row(name: str, statistic: str, figure: Figure, unit: str) -> Row:
+    ours = _ours(name, statistic)
+    if ours:
+        return row(ours, figure, unit if ours.startswith("latency.") else "1/s")
+    percentile = _PERCENTILE.fullmatch(statistic)
+    called = f"p{percentile[1]}" if percentile else _STATISTICS.get(statistic, statistic)
+    if statistic in ("count", "passes", "fails"):
+        unit = unit if unit == "B" else "count"
+    elif statistic == "rate" and name.endswith("s"):
+        unit = "B/s" if unit == "B" else "1/s"
+    better: Better = "lower" if unit == "ms" else ""
+    return row(name, figure, unit, statistic=called, better=better)
+
+
+def _ours(name: str, statistic: str) -> str:
+    if name == "http_reqs" and statistic == "rate":
+        return "requests.rate"
+    if name != "http_req_duration":
+        return ""
+    percentile = _PERCENTILE.fullmatch(statistic)
+    key = f"latency.p{percentile[1]}" if percentile else _LATENCY.get(statistic, "")
+    return key if key and metric_for(key) else ""
+
+
+def _unit(name: str, contains: str) -> str:
+    """`--summary-export` does not tell it: then the names of k6's own metrics do."""
+    base = name.partition("{")[0]
+    if contains == "data" or base in ("data_sent", "data_received"):
+        return "B"
+    timed = base.endswith("_duration") or base.startswith(("http_req_", "grpc_req_"))
+    is_share = base.endswith("_failed")
+    return "ms" if contains == "time" or (timed and not contains and not is_share) else ""

@@ -1,0 +1,70 @@
+"""What pytest-benchmark writes with `--benchmark-json`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from orchestrator.importers.document import Node, document
+from orchestrator.importers.rows import Better, Row, Scalar, row
+
+#: Fields of `stats` that are no time → (metric, unit, better).
+_OTHERS: dict[str, tuple[str, str, Better]] = {
+    "ops": ("ops", "1/s", "higher"),
+    "rounds": ("rounds", "count", ""),
+    "iterations": ("iterations", "count", ""),
+    "iqr_outliers": ("iqr_outliers", "count", ""),
+    "stddev_outliers": ("stddev_outliers", "count", ""),
+}
+
+
+def read(content: bytes) -> Iterator[Row]:
+    """Each number of each benchmark's statistics, times in seconds.
+
+    `outliers` is left out: it is a text of two numbers that have fields of their own.
+    """
+    whole = document(content)
+    told = _of_whole(whole)
+    for benchmark in whole["benchmarks"].items():
+        group = benchmark.get("group")
+        more = {
+            **told,
+            "suite": "" if group is None else group.text(),
+            "parameters": _parameters(benchmark),
+        }
+        for name, node in benchmark["stats"].fields():
+            if name == "data":
+                for number, sample in enumerate(node.items(), 1):
+                    yield _row("time", sample, f"run {number}", more)
+            elif name != "outliers":
+                yield _row(name, node, name, more)
+
+
+def _row(name: str, node: Node, statistic: str, told: dict[str, Any]) -> Row:
+    if name in _OTHERS:
+        metric, unit, better = _OTHERS[name]
+        return row(metric, node.figure(), unit, **told, better=better)
+    return row("time", node.figure(), "s", **told, better="lower", statistic=statistic)
+
+
+def _parameters(benchmark: Node) -> dict[str, Scalar]:
+    params = benchmark.get("params")
+    given = {} if params is None else dict(params.fields())
+    return {
+        "benchmark": benchmark["fullname"].text(),
+        **{name: _scalar(value) for name, value in given.items()},
+    }
+
+
+def _scalar(node: Node) -> Scalar:
+    return node.value if isinstance(node.value, str | int | float | bool) else str(node.value)
+
+
+def _of_whole(whole: Node) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    machine, commit, moment = (whole.get(n) for n in ("machine_info", "commit_info", "datetime"))
+    if machine is not None and (name := machine.get("node")):
+        told["environment"] = name.text()
+    if commit is not None and (sha := commit.get("id")):
+        told["commit"] = sha.text()
+    if moment is not None:
+        told["measured_at"] = moment.instant()
+    return told

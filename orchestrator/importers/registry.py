@@ -1,0 +1,61 @@
+"""The formats that can be read."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.importers import (
+    asv,
+    bencher,
+    codespeed,
+    github_action,
+    hyperfine,
+    k6,
+    own_form,
+    pytest_benchmark,
+    techempower,
+    the_benchmarker,
+)
+from orchestrator.importers.rows import Row
+
+Read = Callable[[bytes], Iterator[Row]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """`read` raises FileFaultError, which says where, for a file that is not of this format."""
+
+    name: str
+    title: str
+    read: Read
+
+
+_ALL = (
+    Format(name="csv", title="Pitwall's CSV", read=own_form.read_csv),
+    Format(name="json", title="Pitwall's JSON", read=own_form.read_json),
+    Format(name="asv", title="asv, a result file", read=asv.read),
+    Format(name="bencher", title="Bencher Metric Format", read=bencher.read),
+    Format(name="codespeed", title="Codespeed, results to add", read=codespeed.read),
+    Format(
+        name="github-action-benchmark",
+        title="github-action-benchmark, data.js",
+        read=github_action.read,
+    ),
+    Format(name="hyperfine", title="hyperfine --export-json", read=hyperfine.read),
+    Format(name="k6", title="k6, a summary", read=k6.read),
+    Format(name="pytest-benchmark", title="pytest-benchmark, JSON", read=pytest_benchmark.read),
+    Format(name="techempower", title="TechEmpower, results.json", read=techempower.read),
+    Format(name="the-benchmarker", title="the-benchmarker, data.json", read=the_benchmarker.read),
+)
+
+FORMATS: Mapping[str, Format] = MappingProxyType({each.name: each for each in _ALL})
+
+
+def format_named(name: str) -> Format:
+    """InvalidRequestError, with the names that there are, for any other."""
+    if name not in FORMATS:
+        raise InvalidRequestError(
+            f"expected one of the formats {', '.join(FORMATS)}, got {name!r}", field="format"
+        )
+    return FORMATS[name]

@@ -1,0 +1,96 @@
+"""`results.json` of the TechEmpower framework benchmarks."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from orchestrator.importers.document import FileFaultError, Node, document
+from orchestrator.importers.rows import Better, Figure, Row, row
+from orchestrator.importers.units import seconds_of
+
+SUITE = "TechEmpower"
+#: Test → (the list that its loads come from, the axis that this is); else concurrency.
+_LEVELS = {
+    "plaintext": ("pipelineConcurrencyLevels", "connections"),
+    "query": ("queryIntervals", "queries"),
+    "update": ("queryIntervals", "queries"),
+    "cached-query": ("cachedQueryIntervals", "queries"),
+}
+_CONCURRENCY = ("concurrencyLevels", "connections")
+_LATENCIES = {
+    "latencyAvg": "latency.mean",
+    "latencyMax": "latency.max",
+    "latencyStdev": "latency.sd",
+}
+_COUNTS: dict[str, Better] = {
+    "totalRequests": "higher",
+    "5xx": "lower",
+    "connect": "lower",
+    "read": "lower",
+    "write": "lower",
+    "timeout": "lower",
+}
+
+
+def read(content: bytes) -> Iterator[Row]:
+    """Each figure of each load of each framework and test.
+
+    `requests.rate` is computed as TechEmpower's own pages do: the requests of a load divided by
+    the duration that all loads have. A test without raw data has no rows.
+    """
+    whole = document(content)
+    told = _of_whole(whole)
+    seconds = whole["duration"].number()
+    if seconds <= 0:
+        raise whole["duration"].fault("expected seconds")
+    for test, frameworks in whole["rawData"].fields():
+        for framework, raw in frameworks.fields():
+            case = {"test": test, "framework": framework}
+            if isinstance(raw.value, list):
+                yield from _loads(whole, raw, {**told, "parameters": case}, seconds)
+            else:
+                more = {**told, "parameters": {"framework": framework}}
+                yield row(test, raw.figure(), "count", **more)
+
+
+def _of_whole(whole: Node) -> dict[str, Any]:
+    told: dict[str, Any] = {"suite": SUITE}
+    environment, git = whole.get("environmentDescription"), whole.get("git")
+    if environment is not None:
+        told["environment"] = environment.text()
+    if git is not None and (commit := git.get("commitId")):
+        told["commit"] = commit.text()
+    if started := whole.get("startTime"):
+        told["measured_at"] = started.from_ms()
+    return told
+
+
+def _loads(whole: Node, raw: Node, told: dict[str, Any], seconds: float) -> Iterator[Row]:
+    levels, axis = _LEVELS.get(told["parameters"]["test"], _CONCURRENCY)
+    known = [int(level.number()) for level in whole[levels].items()]
+    for place, load in enumerate(raw.items()):
+        if place >= len(known):
+            problem = f"{levels} has {len(known)} levels only, so that this load has none"
+            raise FileFaultError(load.path, problem)
+        case = {**told["parameters"], axis: known[place]}
+        yield from _figures(load, {**told, "parameters": case}, seconds)
+
+
+def _figures(load: Node, told: dict[str, Any], seconds: float) -> Iterator[Row]:
+    for name, metric in _LATENCIES.items():
+        said = load.get(name)
+        if said is not None:
+            yield row(metric, _seconds(said), "s", **told)
+    for name, better in _COUNTS.items():
+        count = load.get(name)
+        if count is not None:
+            yield row(name, count.figure(), "count", **told, better=better)
+    requests = load.get("totalRequests")
+    if requests is not None:
+        yield row("requests.rate", (requests.number() / seconds, ""), "1/s", **told)
+
+
+def _seconds(node: Node) -> Figure:
+    value = seconds_of(node.text())
+    if value is None:
+        raise node.fault("expected a time such as 1.23ms")
+    return value, ""

@@ -1,0 +1,53 @@
+"""Units as files write them, and from one to another."""
+
+from decimal import Decimal
+
+#: Unit → (what it measures, how many of the first unit of that kind it is).
+_SIZES = {
+    "ns": ("s", "1e-9"), "us": ("s", "1e-6"), "µs": ("s", "1e-6"), "μs": ("s", "1e-6"),
+    "ms": ("s", "1e-3"), "s": ("s", "1"), "sec": ("s", "1"), "min": ("s", "60"), "m": ("s", "60"),
+    "h": ("s", "3600"),
+    "B": ("B", "1"), "KB": ("B", "1e3"), "MB": ("B", "1e6"), "GB": ("B", "1e9"),
+    "KiB": ("B", "1024"), "MiB": ("B", "1048576"), "GiB": ("B", "1073741824"),
+    "B/s": ("B/s", "1"), "KB/s": ("B/s", "1e3"), "MB/s": ("B/s", "1e6"), "GB/s": ("B/s", "1e9"),
+    "KiB/s": ("B/s", "1024"), "MiB/s": ("B/s", "1048576"), "GiB/s": ("B/s", "1073741824"),
+    "1/s": ("1/s", "1"), "req/s": ("1/s", "1"), "ops/s": ("1/s", "1"), "r/s": ("1/s", "1"),
+    "ratio": ("ratio", "1"), "%": ("ratio", "0.01"),
+    "count": ("count", "1"),
+}  # fmt: skip
+_TIMES = frozenset(unit for unit, (kind, _) in _SIZES.items() if kind == "s")
+
+
+def convert(value: float, unit: str, wanted: str) -> float:
+    """`value` in the unit `wanted`, without the rounding of binary fractions; no unit is ours.
+
+    ValueError where the two do not measure the same.
+    """
+    if unit in ("", wanted):
+        return value
+    known, goal = _SIZES.get(unit), _SIZES.get(wanted)
+    if known is None or goal is None or known[0] != goal[0]:
+        raise ValueError(
+            f"expected the unit {wanted} or one that can be brought into it, got {unit!r}"
+        )
+    return float(Decimal(repr(value)) * Decimal(known[1]) / Decimal(goal[1]))
+
+
+def seconds_of(text: str) -> float | None:
+    """`1.23ms`, `456us` or `2m` in seconds; None where it is no span of time."""
+    number = text.strip().rstrip("abcdefghijklmnopqrstuvwxyzµμ")
+    unit = text.strip()[len(number) :]
+    if unit not in _TIMES:
+        return None
+    try:
+        return convert(float(number), unit, "s")
+    except ValueError:
+        return None
+
+
+def kind_of(unit: str) -> str:
+    """`time` for a time or a time an iteration, `rate` for so many a second, else `value`."""
+    head, _, per = unit.partition("/")
+    if head.strip() in _TIMES:
+        return "time"
+    return "rate" if per.strip() in ("s", "sec", "second") else "value"

@@ -1,0 +1,125 @@
+"""Imports figures that others measured, as reference results: shown beside ours, never mixed in.
+
+`import_results FILE --format … --source …`, or `import_results --published` for those
+that come with the suites of the catalogue.
+"""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, OutputWrapper
+
+from orchestrator.accounts.members import Member, member_of
+from orchestrator.accounts.models import Membership, Role
+from orchestrator.core.errors import PitwallError
+from orchestrator.importers.document import instant_of
+from orchestrator.importers.registry import FORMATS
+from orchestrator.results.importing import Imported, NewImport, Progress, import_results
+from orchestrator.results.published import import_published, suites_with_figures
+
+_WIDTH = 40
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", nargs="?", type=Path)
+        parser.add_argument("--format", choices=list(FORMATS), default="csv")
+        parser.add_argument("--source", default="", help="its name in Pitwall; default: the file's")
+        parser.add_argument("--origin", default="", help="where it is from: an address, or words")
+        parser.add_argument("--team", help="slug; needed where there are several teams")
+        parser.add_argument("--suite", default="", help="where the file names none")
+        parser.add_argument("--profile", default="", help="the machine, where the file names none")
+        parser.add_argument("--commit", default="", help="where the file names none")
+        parser.add_argument("--measured-at", default="", help="where the file says no time")
+        parser.add_argument(
+            "--unknown", type=float, action="append", default=[], metavar="NUMBER",
+            help="this number stands for what nobody knows, such as -1",
+        )  # fmt: skip
+        parser.add_argument(
+            "--published",
+            nargs="?",
+            const="all",
+            metavar="SUITE",
+            help="the figures that come with a suite, or with all: "
+            + ", ".join(suites_with_figures()),
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            member = _admin(options["team"])
+            if options["published"]:
+                self._import_published(member, options["published"])
+            else:
+                new = _new_import(options)
+                self._tell(import_results(member=member, new=new, progress=_bar(self.stdout)))
+        except PitwallError as error:
+            raise CommandError(str(error)) from error
+
+    def _import_published(self, member: Member, asked: str) -> None:
+        for suite in suites_with_figures() if asked == "all" else [asked]:
+            self._tell(import_published(member=member, suite=suite, progress=_bar(self.stdout)))
+
+    def _tell(self, done: Imported) -> None:
+        self.stdout.write(
+            f"{done.source.name}: {done.rows} figures, {done.unknown} of them unknown; "
+            f"{done.added} added, {done.changed} changed, {done.unchanged} there before"
+        )
+
+
+def _new_import(options: dict[str, Any]) -> NewImport:
+    path = options["file"]
+    if path is None:
+        raise CommandError("name a file, or --published")
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}") from error
+    moment = instant_of(options["measured_at"]) if options["measured_at"] else None
+    if options["measured_at"] and moment is None:
+        raise CommandError("--measured-at: expected a date and time such as 2026-01-31T12:00:00Z")
+    return NewImport(
+        name=options["source"] or path.name,
+        format=options["format"],
+        content=content,
+        origin=options["origin"],
+        suite=options["suite"],
+        environment=options["profile"],
+        commit=options["commit"],
+        measured_at=moment,
+        unknown=frozenset(options["unknown"]),
+    )
+
+
+def _admin(team: str | None) -> Member:
+    """Whoever may run this command may do what the team's admins may: the first of them asks."""
+    admins = Membership.objects.select_related("team", "user").filter(role=Role.ADMIN)
+    found = admins.filter(team__slug=team) if team else admins
+    teams = sorted({each.team.slug for each in found})
+    if not teams:
+        raise CommandError(f"there is no team {team}" if team else "no team has an admin yet")
+    if len(teams) > 1:
+        raise CommandError(f"there are several teams: choose one of {', '.join(teams)} with --team")
+    first = found.order_by("pk").first()
+    assert first is not None
+    return member_of(first)
+
+
+def _bar(out: OutputWrapper) -> Progress:
+    """A bar that is drawn over itself on a terminal; elsewhere a line for each tenth."""
+    told = -1
+
+    def show(done: int, total: int) -> None:
+        nonlocal told
+        if out.isatty():
+            full = _WIDTH * done // total
+            end = "\n" if done == total else ""
+            out.write(f"\r[{'#' * full}{'.' * (_WIDTH - full)}] {done}/{total}", ending=end)
+            out.flush()
+        elif (tenth := 10 * done // total) > told:
+            told = tenth
+            out.write(f"stored {done} of {total}")
+
+    return show
