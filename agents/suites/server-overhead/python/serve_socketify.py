@@ -1,0 +1,22 @@
+"""The four answers with socketify on uWebSockets: serve_socketify.py BIND PORT."""
+
+import sys
+
+import work_async
+from socketify import App, AppListenOptions
+
+
+def handler(make):
+    async def answer(response, request):
+        body = await make()
+        response.cork(lambda res: res.write_header("Content-Type", "text/plain").end(body))
+
+    return answer
+
+
+if __name__ == "__main__":
+    app = App()
+    for path, make in work_async.ANSWERS.items():
+        app.get(path, handler(make))
+    app.listen(AppListenOptions(port=int(sys.argv[2]), host=sys.argv[1]), lambda config: None)
+    app.run()

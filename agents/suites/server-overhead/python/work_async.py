@@ -1,0 +1,36 @@
+"""What a request costs, as work.py has it, for servers on an event loop; from Python 3.6 on."""
+
+import asyncio
+
+import work
+
+#: A shorter sleep is none at all with uvloop, which would then burn CPU.
+SHORTEST_S = 0.001
+
+
+async def hello():
+    return work.HELLO
+
+
+async def megabyte():
+    return work.MEGABYTE
+
+
+async def burn():
+    for _ in range(work.STEPS):
+        work.burn_step()
+        await asyncio.sleep(0)
+    return work.BURNED
+
+
+async def sleep():
+    start = work.now()
+    for step in range(1, work.STEPS + 1):
+        left = work.left(start, step)
+        if left > 0:
+            await asyncio.sleep(max(SHORTEST_S, left))
+    return work.SLEPT
+
+
+#: What makes the body for a path.
+ANSWERS = {"/hello": hello, "/burn": burn, "/sleep": sleep, "/mb": megabyte}
