@@ -34,9 +34,7 @@ def choose(spec: Spec, cases: Sequence[CaseSpec], expression: str) -> list[CaseS
 
     InvalidRequestError with the field `cases` where it cannot be read, or holds for none.
     """
-    if not expression.strip():
-        return list(cases)
-    tree = _parsed(expression)
+    holds = condition(expression)
     empty = {
         label: ""
         for options in spec.options.values()
@@ -46,11 +44,23 @@ def choose(spec: Spec, cases: Sequence[CaseSpec], expression: str) -> list[CaseS
     chosen = [
         case
         for case in cases
-        if _truth(tree, {**empty, **labels_of(spec, case.parameters), **case.parameters})
+        if holds({**empty, **labels_of(spec, case.parameters), **case.parameters})
     ]
     if not chosen:
         raise _wrong("it holds for no case")
     return chosen
+
+
+def condition(expression: str) -> Callable[[Names], bool]:
+    """Whether an expression holds for given names; an empty one always does.
+
+    InvalidRequestError with the field `cases`: here where it cannot be read, later where it names
+    what is not there or compares what cannot be compared.
+    """
+    if not expression.strip():
+        return lambda names: True
+    tree = _parsed(expression)
+    return lambda names: _truth(tree, names)
 
 
 def _parsed(expression: str) -> ast.expr:

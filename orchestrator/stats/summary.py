@@ -62,6 +62,6 @@ def summarise(values: Sequence[float | None], *, confidence: float = 0.95) -> Su
     )
 
 
-def t_quantile(confidence: float, degrees: int) -> float:
+def t_quantile(confidence: float, degrees: float) -> float:
     """How many standard errors a two-sided t interval reaches to either side."""
     return float(stdtrit(degrees, (1 + confidence) / 2))

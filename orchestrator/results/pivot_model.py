@@ -1,0 +1,139 @@
+"""What goes into a pivot and what comes out of it. Pure."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+from uuid import UUID
+
+from orchestrator.benchmarks.fields import Scalar, shown_value
+
+MEASURED = "measured"
+PUBLISHED = "published"
+
+Kind = Literal[
+    "value", "absent", "unsupported", "invalid", "failed", "skipped", "pending", "unmeasured",
+    "untold", "ambiguous",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One trial. `values`: metric key → value in the metric's own unit."""
+
+    state: str
+    validity: str
+    reasons: Sequence[str]
+    message: str
+    values: Mapping[str, float]
+
+    @property
+    def counts(self) -> bool:
+        return self.state == "measured" and self.validity in ("valid", "suspect")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One case of one commit on one host with its trials, or what somebody published of it.
+
+    `place`: its value on each axis, label and other dimension. `rest`: what it shares with the
+    baseline case that it is held against, whatever that is called. `unsupported`: why it cannot be
+    measured. `merged`: percentile → value of all trials' requests taken together. `published`: the
+    values where `source` says so. `model`: open or closed. `trials` are those that count, `version`
+    is that of the definition that they were measured with.
+    """
+
+    place: Mapping[str, Scalar]
+    rest: Hashable = ()
+    baseline: bool = False
+    unsupported: str = ""
+    samples: Sequence[Sample] = ()
+    merged: Mapping[str, float] = field(default_factory=dict)
+    published: Mapping[str, float] = field(default_factory=dict)
+    model: str | None = None
+    trials: tuple[UUID, ...] = ()
+    version: int | None = None
+
+    @property
+    def is_published(self) -> bool:
+        return self.place.get("source") == PUBLISHED
+
+    def at(self, dimension: str) -> str:
+        """Its value in a dimension as text; empty where it has none."""
+        value = self.place.get(dimension)
+        return "" if value is None else shown_value(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One number in the unit of `unit`, or why there is none.
+
+    `low` and `high` are its 95 % interval. `trials` are behind it, `suspect` of them are in doubt;
+    `left_out` are invalid. `shown` are the digits. Of what was published nothing but the number is
+    known.
+    """
+
+    kind: Kind
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+    decimals: int | None = None
+    trials: int = 0
+    suspect: int = 0
+    left_out: int = 0
+    why: str = ""
+    baseline: bool = False
+    published: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """A column of row headings."""
+
+    dimension: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableColumn:
+    """`unit` is empty where each row has its own."""
+
+    title: str
+    unit: str
+    kind: Literal["value", "change", "difference"]
+    metric: str | None
+    statistic: str
+    better: str | None
+    published: bool
+
+    @property
+    def heading(self) -> str:
+        """With the unit, where the title does not say it already."""
+        said = not self.unit or f"({self.unit})" in self.title or self.title.endswith(self.unit)
+        return self.title if said else f"{self.title} ({self.unit})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRow:
+    """`tied`: its interval and that of the row above overlap, so that their order means little.
+    `rank` is None where nothing is ranked. `first_of_group`: another ranking begins."""
+
+    heads: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    baseline: bool
+    rank: int | None = None
+    tied: bool = False
+    first_of_group: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PivotTable:
+    """`sorted_by` is the place of a column; `notes` are what to know before believing it."""
+
+    title: str
+    description: str
+    heads: tuple[Head, ...]
+    columns: tuple[TableColumn, ...]
+    rows: tuple[TableRow, ...]
+    sorted_by: int | None
+    notes: tuple[str, ...]

@@ -1,0 +1,158 @@
+"""Where the numbers of a report come from: hosts, commits, definition, tools, times, trials."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Max, Min, QuerySet
+
+from orchestrator.core.units import format_bytes
+from orchestrator.fleet.models import Host, HostSnapshot
+from orchestrator.results.pivots import Report
+from orchestrator.runs.models import Trial
+
+#: Facts of a host that a reader wants to know, and their titles.
+_FACTS: Mapping[str, str] = {
+    "cpu_model": "CPU",
+    "cores": "Cores",
+    "threads": "Threads",
+    "memory_bytes": "Memory",
+    "os_name": "Operating system",
+    "os_version": "Version",
+    "kernel": "Kernel",
+    "machine": "Architecture",
+    "virtualisation": "Virtualisation",
+    "governor": "Governor",
+    "turbo": "Turbo",
+    "smt": "SMT",
+    "power_source": "Power",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostProvenance:
+    """`facts`: (title, text); what the host could not tell is said so."""
+
+    name: str
+    facts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """`facts`: (title, text) of the whole report. `missing`: each reason with how often it is."""
+
+    facts: tuple[tuple[str, str], ...]
+    hosts: tuple[HostProvenance, ...]
+    missing: tuple[str, ...]
+
+
+def provenance_of(report: Report) -> Provenance:
+    """Of the trials behind the numbers of a report, in few queries whatever their number."""
+    counted = Trial.objects.filter(pk__in=report.trials)
+    return Provenance(
+        facts=tuple(_facts(report, counted)),
+        hosts=tuple(_host(host, counted) for host in report.hosts),
+        missing=tuple(_missing(report)),
+    )
+
+
+def _facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str, str]]:
+    benchmark = report.benchmark
+    versions = ", ".join(map(str, report.versions)) or str(report.definition.version)
+    yield "Benchmark", f"{benchmark.title} (`{benchmark.project.slug}/{benchmark.slug}`)"
+    yield "Definition", f"version {versions}; the newest one's digest {report.definition.digest}"
+    for commit in report.commits:
+        yield "Commit", f"`{commit.sha}` {commit.subject}"
+    times = counted.aggregate(first=Min("started_at"), last=Max("ended_at"))
+    if times["first"] and times["last"]:
+        yield "Measured", f"{times['first']:%Y-%m-%d %H:%M} to {times['last']:%Y-%m-%d %H:%M} UTC"
+    yield "Trials", _counts(counted)
+    for title, key in (("Load tool", "tool"), ("Protocol", "protocol")):
+        told = list(_told(counted, key))
+        if told:
+            yield title, "; ".join(told)
+    runs = counted.values_list("job__run_id", flat=True).distinct().order_by("job__run_id")
+    yield "Runs", ", ".join(f"`{run}`" for run in runs) or "none"
+
+
+def _counts(counted: QuerySet[Trial]) -> str:
+    rows = counted.values_list("validity").annotate(trials=Count("pk")).order_by("validity")
+    by_validity = dict(rows)
+    valid, suspect = by_validity.get("valid", 0), by_validity.get("suspect", 0)
+    return f"{valid} valid, {suspect} suspect; invalid ones are in no number"
+
+
+def _told(counted: QuerySet[Trial], key: str) -> Iterator[str]:
+    """What the trials say under this key of their provenance, the most frequent first."""
+    rows = counted.values_list(f"provenance__{key}").annotate(trials=Count("pk"))
+    for value, trials in sorted(rows, key=lambda row: (-row[1], str(row[0]))):
+        if value:
+            yield f"{_tool(value) if isinstance(value, Mapping) else value} ({trials} trials)"
+
+
+def _tool(tool: Mapping[str, Any]) -> str:
+    digest = str(tool.get("sha256") or "")
+    words = [str(tool.get("name") or "unknown"), str(tool.get("version") or "")]
+    return " ".join(filter(None, [*words, f"SHA-256 {digest}" if digest else ""]))
+
+
+def _host(host: Host, counted: QuerySet[Trial]) -> HostProvenance:
+    """As it described itself before the last of these trials."""
+    snapshot = (
+        HostSnapshot.objects.filter(jobs__trials__in=counted.filter(host=host))
+        .order_by("-taken_at")
+        .first()
+    )
+    facts = [("Hardware profile", host.profile.name)]
+    if snapshot is None:
+        return HostProvenance(name=host.name, facts=(*facts, ("Facts", "none were kept")))
+    facts += [(title, _shown(key, snapshot.facts)) for key, title in _FACTS.items()]
+    facts.append(("Fingerprint", snapshot.fingerprint))
+    return HostProvenance(name=host.name, facts=(*facts, *_programs(snapshot.facts)))
+
+
+def _shown(key: str, facts: Mapping[str, Any]) -> str:
+    value = facts.get(key)
+    if value is None or value == "":
+        why = (facts.get("reasons") or {}).get(key)
+        return f"unknown ({why})" if why else "unknown"
+    return format_bytes(value) if key.endswith("_bytes") else str(value)
+
+
+def _programs(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for group in ("languages", "tools"):
+        found = [f"{name} {text}" for name, text in _versions(facts.get(group))]
+        if found:
+            yield group.capitalize(), ", ".join(found)
+
+
+def _versions(programs: object) -> Iterator[tuple[str, str]]:
+    """(name, version) of the programs that the host has."""
+    for name, told in sorted(programs.items()) if isinstance(programs, Mapping) else ():
+        version = told.get("version") if isinstance(told, Mapping) else told
+        if version:
+            yield str(name), str(version).splitlines()[0]
+
+
+def _missing(report: Report) -> Iterator[str]:
+    rows: Sequence[tuple[str, str]] = [
+        (", ".join(filter(None, row.heads)), f"{cell.kind}: {cell.why}")
+        for table in report.tables
+        for row in table.rows
+        for cell in row.cells
+        if cell.value is None and cell.kind not in ("absent", "unmeasured")
+    ]
+    counted = Counter(why for _, why in rows)
+    for why, _ in counted.most_common():
+        heads = list(dict.fromkeys(head for head, other in rows if other == why))
+        more = f" and {len(heads) - 8} more" if len(heads) > 8 else ""
+        yield f"{why} – {'; '.join(heads[:8])}{more}"
+    unmeasured = sum(
+        cell.kind == "unmeasured"
+        for table in report.tables
+        for row in table.rows
+        for cell in row.cells
+    )
+    if unmeasured:
+        yield f"{unmeasured} cells were not measured, as their cases were not chosen"

@@ -1,0 +1,54 @@
+"""Units that a report can show a metric in, and numbers as text in them. Pure."""
+
+from collections.abc import Mapping
+
+#: Unit of a metric → unit shown → how many of the latter are one of the former.
+SCALES: Mapping[str, Mapping[str, float]] = {
+    "s": {"s": 1, "ms": 1e3, "µs": 1e6},
+    "B": {
+        "B": 1, "KB": 1e-3, "MB": 1e-6, "GB": 1e-9,
+        "KiB": 1 / 1024, "MiB": 1 / 1024**2, "GiB": 1 / 1024**3,
+    },
+    "B/s": {
+        "B/s": 1, "KB/s": 1e-3, "MB/s": 1e-6, "GB/s": 1e-9,
+        "KiB/s": 1 / 1024, "MiB/s": 1 / 1024**2, "GiB/s": 1 / 1024**3,
+    },
+    "1/s": {"1/s": 1, "req/s": 1, "ops/s": 1},
+    "ratio": {"": 1, "%": 100},
+    "count": {"": 1},
+    "s/1k": {"s/1k": 1, "ms/1k": 1e3},
+    "B/1k": {"B/1k": 1, "KB/1k": 1e-3},
+    "J/1k": {"J/1k": 1},
+    "money/1M": {"money/1M": 1},
+}  # fmt: skip
+#: What is taken where a report names none.
+_USUAL = {"s": "ms", "B/s": "MiB/s", "ratio": "%", "1/s": "1/s", "count": ""}
+
+
+def usual_unit(unit: str) -> str:
+    """The unit in which a metric of `unit` is shown where nobody asks for another."""
+    return _USUAL.get(unit, unit)
+
+
+def units_for(unit: str) -> tuple[str, ...]:
+    return tuple(SCALES.get(unit, {unit: 1.0}))
+
+
+def scale(unit: str, shown: str) -> float:
+    """What to multiply with; KeyError where a metric of `unit` cannot be shown so."""
+    return SCALES.get(unit, {unit: 1.0})[shown]
+
+
+def number(value: float, decimals: int | None) -> str:
+    """Plain digits with a point and no grouping; without `decimals` three significant ones."""
+    if decimals is not None:
+        return _signed_zero(f"{value:.{decimals}f}")
+    size = abs(value)
+    places = 2 if size < 10 else 1 if size < 100 else 0
+    if 0 < size < 0.01:
+        return f"{value:.2g}"
+    return _signed_zero(f"{value:.{places}f}")
+
+
+def _signed_zero(text: str) -> str:
+    return text.lstrip("-") if not text.strip("-0.") else text

@@ -1,0 +1,91 @@
+"""One number of several trials, with its interval; and how two such numbers differ."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from orchestrator.stats.summary import summarise, t_quantile
+
+Statistic = Literal["median", "mean", "min", "max"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """`low` and `high` bound it at 95 %; None where its trials cannot tell."""
+
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+def estimate(values: Sequence[float], statistic: Statistic) -> Estimate | None:
+    """The statistic of finite values; None of none.
+
+    `mean` is geometric, or arithmetic where a value is zero or less. The interval of mean and
+    median is the t interval on logs, widened where need be so that it holds the number itself;
+    extremes have none, nor has anything where a value is zero or less.
+    """
+    if not values:
+        return None
+    if statistic in ("min", "max"):
+        extreme = min(values) if statistic == "min" else max(values)
+        return Estimate(value=extreme, low=None, high=None, n=len(values))
+    summary = summarise(values)
+    mean = summary.mean if summary else float(np.mean(values))
+    centre = float(np.median(values)) if statistic == "median" else mean
+    return around(centre, values)
+
+
+def around(centre: float, values: Sequence[float]) -> Estimate:
+    """`centre` with the t interval on logs of the trials' values, widened to hold it."""
+    summary = summarise(values)
+    if summary is None or summary.low is None or summary.high is None:
+        return Estimate(value=centre, low=None, high=None, n=len(values))
+    low, high = min(summary.low, centre), max(summary.high, centre)
+    return Estimate(value=centre, low=low, high=high, n=len(values))
+
+
+def change_against(
+    value: float, values: Sequence[float], base: float, base_values: Sequence[float]
+) -> Estimate | None:
+    """value / base - 1, with Welch's t interval on the logs of both sides' trials.
+
+    None where the base is zero. `n` counts the trials of the smaller side.
+    """
+    if base == 0:
+        return None
+    n = min(len(values), len(base_values))
+    change = value / base - 1
+    if n < 2 or min(*values, *base_values) <= 0:
+        return Estimate(value=change, low=None, high=None, n=n)
+    middle, reach = _welch(np.log(values), np.log(base_values))
+    low, high = math.expm1(middle - reach), math.expm1(middle + reach)
+    return Estimate(value=change, low=min(low, change), high=max(high, change), n=n)
+
+
+def difference_to(
+    value: float, values: Sequence[float], base: float, base_values: Sequence[float]
+) -> Estimate:
+    """value - base, with Welch's t interval. `n` counts the trials of the smaller side."""
+    n = min(len(values), len(base_values))
+    difference = value - base
+    if n < 2:
+        return Estimate(value=difference, low=None, high=None, n=n)
+    _, reach = _welch(np.asarray(values, dtype=float), np.asarray(base_values, dtype=float))
+    return Estimate(value=difference, low=difference - reach, high=difference + reach, n=n)
+
+
+def _welch(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
+    """The difference of two means, and how far its 95 % interval reaches (Welch 1947)."""
+    middle = float(one.mean() - other.mean())
+    first, second = (float(side.var(ddof=1)) / side.size for side in (one, other))
+    both = first + second
+    if both == 0:
+        return middle, 0.0
+    share = first / both
+    degrees = 1 / (share**2 / (one.size - 1) + (1 - share) ** 2 / (other.size - 1))
+    return middle, t_quantile(0.95, degrees) * math.sqrt(both)

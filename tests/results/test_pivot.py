@@ -1,0 +1,254 @@
+"""Observations become a table: one case a cell, and a reason where there is no number."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.results.pivot import pivot
+from orchestrator.results.pivot_model import Observation, Sample
+from orchestrator.results.report_spec import ReportSpec, from_data
+
+ORDERS = {
+    "protocol": ["h1", "h2"],
+    "rate": ["100", "1000"],
+    "host": ["a", "b"],
+    "source": ["measured", "published"],
+}
+AXES = ("protocol", "rate")
+
+
+def sample(value: float | None, validity: str = "valid", **more) -> Sample:
+    values = {} if value is None else {"requests.rate": value, "latency.p99": 1 / value}
+    told = {"state": "measured", "reasons": [], "message": "", **more}
+    return Sample(validity=validity, values=values, **told)
+
+
+def seen(protocol: str, rate: int, *values: float, host: str = "a", **more) -> Observation:
+    place = {"protocol": protocol, "rate": rate, "host": host, "source": "measured", "commit": "c"}
+    told = {
+        "samples": [sample(value) for value in values],
+        "baseline": protocol == "h1",
+        "rest": (host, rate),
+        "model": "closed",
+        **more,
+    }
+    return Observation(place={**place, **told.pop("place", {})}, **told)
+
+
+def report(table: dict, **more) -> ReportSpec:
+    return from_data({"version": 1, "title": "T", **more, "tables": [table]})
+
+
+def laid_out(table: dict, observations: list[Observation], **more):
+    spec = report(table, **more)
+    return pivot(spec, spec.tables[0], observations, orders=ORDERS, axes=AXES)
+
+
+def grid(**more) -> list[Observation]:
+    return [
+        seen(protocol, rate, rate * factor, rate * factor * 1.02, **more)
+        for rate in (1000, 100)
+        for protocol, factor in (("h2", 2.0), ("h1", 1.0))
+    ]
+
+
+RATE = {"metric": "requests.rate"}
+
+
+def test_it_spreads_a_dimension_over_columns_in_the_order_of_the_axes():
+    table = laid_out({"rows": ["rate"], "columns": [{**RATE, "across": ["protocol"]}]}, grid())
+    assert [column.title for column in table.columns] == ["h1", "h2"]
+    assert [row.heads for row in table.rows] == [("100",), ("1000",)]
+    assert [[round(cell.value) for cell in row.cells] for row in table.rows] == [
+        [101, 202],
+        [1010, 2020],
+    ]
+
+
+def test_a_title_may_say_the_dimension_and_values_may_have_names():
+    columns = [{**RATE, "across": ["protocol"], "title": "{protocol} in req/s"}]
+    names = {"protocol": {"h1": "HTTP/1.1"}}
+    table = laid_out({"rows": ["rate"], "columns": columns}, grid(), names=names)
+    assert [column.title for column in table.columns] == ["HTTP/1.1 in req/s", "h2 in req/s"]
+
+
+def test_it_never_puts_two_cases_into_one_cell():
+    everything = [*grid(), *grid(host="b")]
+    table = laid_out({"rows": ["protocol"], "columns": [RATE]}, everything)
+    assert [head.dimension for head in table.heads] == ["host", "protocol", "rate"]
+    assert len(table.rows) == 8
+    assert {cell.kind for row in table.rows for cell in row.cells} == {"value"}
+
+
+@given(
+    st.lists(st.sampled_from([*product("ab", ("h1", "h2"), (100, 1000))]), unique=True, min_size=1),
+    st.lists(st.sampled_from(["host", "protocol", "rate"]), unique=True, min_size=1),
+    st.sampled_from([[], ["protocol"], ["rate", "host"]]),
+)
+def test_every_number_is_in_the_table_once(places, rows, across):
+    observations = [
+        seen(protocol, rate, 10.0 + number, host=host)
+        for number, (host, protocol, rate) in enumerate(places)
+    ]
+    table = laid_out({"rows": rows, "columns": [{**RATE, "across": across}]}, observations)
+    found = [cell.value for row in table.rows for cell in row.cells if cell.value is not None]
+    assert sorted(found) == [10.0 + number for number in range(len(places))]
+
+
+def test_a_column_limits_its_cases():
+    columns = [{**RATE, "where": 'rate == 100 and protocol == "h2"', "title": "X"}]
+    table = laid_out({"rows": ["host"], "columns": columns}, grid())
+    assert [row.cells[0].value for row in table.rows] == [pytest.approx(202)]
+    with pytest.raises(InvalidRequestError, match=r"columns\[0\]\.where: there is no"):
+        laid_out({"rows": ["host"], "columns": [{**RATE, "where": "x == 1"}]}, grid())
+
+
+def test_only_believable_trials_count_and_suspects_are_told():
+    trials = [sample(10.0), sample(11.0, "suspect"), sample(99.0, "invalid", reasons=["swap: x"])]
+    cell = laid_out(
+        {"rows": ["rate"], "columns": [RATE]}, [seen("h1", 100, samples=trials)]
+    ).rows[0].cells[0]  # fmt: skip
+    assert (cell.value, cell.trials, cell.suspect, cell.left_out) == (10.5, 2, 1, 1)
+    assert cell.low < 10.5 < cell.high
+
+
+@pytest.mark.parametrize(
+    ("observation", "kind", "why"),
+    [
+        (seen("h1", 100), "unmeasured", "not measured"),
+        (seen("h1", 100, unsupported="too old (see axum)"), "unsupported", "too old (see axum)"),
+        (seen("h1", 100, samples=[sample(None, "", state="failed", message="it died\nlog")]),
+         "failed", "it died"),
+        (seen("h1", 100, samples=[sample(None, "", state="unsupported", message="go is missing")]),
+         "unsupported", "go is missing"),
+        (seen("h1", 100, samples=[sample(None, "", state="planned")]), "pending", "waits"),
+        (seen("h1", 100, samples=[sample(1.0, "invalid", reasons=["saturated: 80 %"])]),
+         "invalid", ""),
+        (seen("h1", 100, samples=[sample(None)]), "untold", "tells none"),
+        (seen("h1", 100, 1.0, unsupported="it was supported before"), "value", ""),
+    ],
+)  # fmt: skip
+def test_a_cell_without_a_number_says_why(observation, kind, why):
+    cell = laid_out({"rows": ["rate"], "columns": [RATE]}, [observation]).rows[0].cells[0]
+    assert cell.kind == kind
+    assert why in cell.why
+    assert (cell.value is None) == bool(cell.why)
+
+
+def test_a_relative_column_is_held_against_the_baseline_case():
+    columns = [{**RATE, "title": "Ops"}, {**RATE, "title": "Gain", "relative": True}]
+    table = laid_out({"rows": ["rate", "protocol"], "columns": columns}, grid())
+    gains = [row.cells[1] for row in table.rows]
+    assert [round(cell.value) for cell in gains] == [0, 100, 0, 100]
+    assert [row.baseline for row in table.rows] == [True, False, True, False]
+    assert gains[1].low < 100 < gains[1].high
+    assert table.columns[1].unit == "%"
+    alone = [each for each in grid() if not each.baseline]
+    cell = laid_out({"rows": ["rate"], "columns": columns}, alone).rows[0].cells[1]
+    assert cell.why == "no baseline: there is no baseline case beside it"
+
+
+def test_it_goes_through_metrics_in_rows_and_tells_differences():
+    table = laid_out(
+        {
+            "rows": [{"dimension": "metric", "title": "What"}, "rate"],
+            "metrics": [
+                {"metric": "latency.p99", "title": "p99 (ms)", "unit": "ms"},
+                {"metric": "requests.rate"},
+            ],
+            "columns": [
+                {"title": "Old", "where": 'protocol == "h1"'},
+                {"title": "New", "where": 'protocol == "h2"'},
+                {"title": "Less", "difference": ["New", "Old"]},
+            ],
+        },
+        grid(),
+    )
+    assert [row.heads for row in table.rows] == [
+        ("p99 (ms)", "100"),
+        ("p99 (ms)", "1000"),
+        ("Requests per second", "100"),
+        ("Requests per second", "1000"),
+    ]
+    assert [cell.value for cell in table.rows[2].cells] == pytest.approx([101, 202, 101])
+    assert table.rows[0].cells[0].unit == "ms"
+    assert table.rows[0].cells[0].value == pytest.approx(9.9, rel=0.01)
+    assert "Latency: closed loop" in table.notes[0]
+
+
+def test_a_leaderboard_ranks_by_the_better_direction_and_says_ties():
+    observations = [
+        seen("h1", 100, 10.0, 10.5, 11.0),
+        seen("h2", 100, 10.2, 10.6, 11.2),
+        seen("h1", 1000, 90.0, 91.0, 92.0),
+        seen("h2", 1000),
+    ]
+    table = {"rows": ["protocol", "rate"], "columns": [RATE], "sort": "Requests per second"}
+    ranked = laid_out(table, observations)
+    assert [(row.rank, row.tied) for row in ranked.rows] == [
+        (1, False), (2, False), (3, True), (None, False),
+    ]  # fmt: skip
+    assert [row.heads[1] for row in ranked.rows] == ["1000", "100", "100", "1000"]
+    assert ranked.sorted_by == 0
+    lowest = {**table, "sort": {"column": "Requests per second", "order": "ascending"}}
+    assert laid_out(lowest, observations).rows[0].heads == ("h1", "100")
+
+
+def test_machines_are_ranked_apart():
+    table = {"rows": ["protocol", "rate"], "columns": [RATE], "sort": "Requests per second"}
+    ranked = laid_out(table, [*grid(), *grid(host="b")])
+    assert [row.rank for row in ranked.rows] == [1, 2, 3, 4] * 2
+    assert [row.first_of_group for row in ranked.rows] == [False] * 4 + [True] + [False] * 3
+
+
+def test_latencies_of_open_and_closed_loops_are_not_ranked():
+    table = {"rows": ["protocol"], "columns": [{"metric": "latency.p99", "title": "p99"}]}
+    mixed = [seen("h1", 100, 10.0), seen("h2", 100, 11.0, model="open")]
+    ranked = laid_out({**table, "sort": "p99"}, mixed)
+    assert ranked.sorted_by is None
+    assert any("Not ranked" in note for note in ranked.notes)
+
+
+def published(protocol: str, rate: int, value: float) -> Observation:
+    place = {"host": "t490s", "source": "published", "commit": ""}
+    return seen(
+        protocol, rate, place=place, published={"requests.rate": value}, rest=("p", rate)
+    )  # fmt: skip
+
+
+def test_published_figures_stand_beside_and_in_no_statistic():
+    everything = [*grid(), published("h1", 100, 77.0), published("h2", 100, 99.0)]
+    table = {"rows": ["rate", "protocol"], "columns": [RATE]}
+    beside = laid_out(table, everything, published="columns")
+    assert [(column.title, column.published) for column in beside.columns] == [
+        ("Requests per second", False),
+        ("t490s, published", True),
+    ]
+    assert [row.cells[1].value for row in beside.rows] == [77.0, 99.0, None, None]
+    assert beside.rows[0].cells[0].value == pytest.approx(101)
+    below = laid_out(table, everything, published="rows")
+    assert [row.heads[2:] for row in below.rows][:2] == [("measured", "a"), ("published", "t490s")]
+    assert len(laid_out(table, everything).rows) == 4
+
+
+def test_published_rows_take_no_rank():
+    everything = [*grid(), published("h1", 100, 1e6)]
+    table = {"rows": ["rate", "protocol"], "columns": [RATE], "sort": "Requests per second"}
+    ranked = laid_out(table, everything, published="rows")
+    assert [row.rank for row in ranked.rows] == [None, 1, 2, 3, 4]
+
+
+def test_it_refuses_a_choice_of_no_case():
+    with pytest.raises(InvalidRequestError, match="no case"):
+        laid_out({"rows": ["rate"], "columns": [RATE], "cases": "rate == 5"}, grid())
+
+
+def test_a_merged_percentile_is_read_from_all_requests():
+    columns = [{"metric": "latency.p99", "statistic": "merged", "unit": "ms"}]
+    observation = seen("h1", 100, 100.0, 110.0, merged={"latency.p99": 0.02})
+    cell = laid_out({"rows": ["rate"], "columns": columns}, [observation]).rows[0].cells[0]
+    assert cell.value == 20.0
+    assert cell.low < 10 < 20.0 == cell.high

@@ -1,0 +1,89 @@
+"""What a report's YAML may say, and what is said of one that is wrong."""
+
+import pytest
+
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.results.report_spec import known_metric, parse, parse_all, to_yaml
+
+WHOLE = """\
+version: 1
+name: protocols
+title: Protocols
+benchmark: server/hello
+commit: main
+cases: size == 1024
+names: {protocol: {h1: HTTP/1.1}}
+published: columns
+tables:
+  - title: Rates
+    rows: [system, {dimension: protocol, title: Spoken}]
+    columns:
+      - {title: Ops, metric: requests.rate, statistic: mean, unit: ops/s, decimals: 1}
+      - {title: "{host}", metric: latency.p12.5, statistic: merged, across: [host]}
+      - {title: Gain, metric: requests.rate, relative: true}
+      - {title: Less, difference: [Ops, Ops]}
+    sort: {column: Ops}
+  - rows: [metric]
+    metrics: [{metric: latency.p99, unit: ms}]
+    columns: [{title: All, where: rate >= 100}]
+"""
+
+
+def one(line: str) -> str:
+    return f"version: 1\ntitle: T\ntables:\n  - rows: [a]\n    columns: [{{{line}}}]\n"
+
+
+def test_it_reads_a_whole_report_and_writes_it_back():
+    spec = parse(WHOLE)
+    assert [row.shown for row in spec.tables[0].rows] == ["System", "Spoken"]
+    assert parse(to_yaml(spec)) == spec
+
+
+def test_it_knows_any_percentile():
+    assert known_metric("latency.p10").title == "Latency p10"
+    assert known_metric("latency.p99.95").unit == "s"
+    assert known_metric("latency.p0") is None
+    assert known_metric("latency.p100") is None
+
+
+@pytest.mark.parametrize(
+    ("source", "path", "words"),
+    [
+        ("title: T", "version", "missing"),
+        ("[", None, "not valid YAML: line 1"),
+        ("just words", None, "expected a mapping"),
+        (WHOLE.replace("mean, unit", "average, unit"), "tables[0].columns[0].statistic", "median"),
+        (one("metric: latency.p"), "tables[0].columns[0].metric", "no metric latency.p"),
+        (one("metric: requests.rate, unit: ms"), "tables[0].columns[0].unit", "req/s"),
+        (one("metric: requests.rate, statistic: merged"), "tables[0].columns[0].statistic",
+         "percentiles"),
+        (one("metric: requests.rate, where: a ="), "tables[0].columns[0].where", "not readable"),
+        (one("title: T"), "tables[0].columns[0].metric", "missing"),
+        (one("difference: [A, B], title: C"), "tables[0].columns[0].difference", "no column 'A'"),
+        (one("difference: [A, B]"), "tables[0].columns[0].title", "a difference needs one"),
+        (one("metric: requests.rate, across: [metric]"), "tables[0].columns[0].across", "rows"),
+        (WHOLE.replace("rows: [metric]", "rows: [size]"), "tables[1].columns[0].metric", "missing"),
+        (WHOLE.replace("rows: [metric]", "rows: [metric, metric]"), "tables[1].rows", "twice"),
+        (one("metric: requests.rate") + "    sort: X\n", "tables[0].sort.column", "no column 'X'"),
+        (WHOLE.replace("cases: size == 1024", "cases: size =="), "cases", "not readable"),
+        (WHOLE.replace("published: columns", "colour: red"), "colour", "no such field"),
+    ],
+)  # fmt: skip
+def test_it_names_the_path_of_what_is_wrong(source, path, words):
+    with pytest.raises(InvalidRequestError) as caught:
+        parse(source)
+    assert words in str(caught.value)
+    assert caught.value.field == path
+
+
+def test_a_file_may_hold_several():
+    several = "reports:\n" + "".join(
+        "- " + WHOLE.replace("\n", "\n  ").replace("name: protocols", f"name: {name}").rstrip()
+        + "\n"
+        for name in ("one", "two")
+    )  # fmt: skip
+    assert [spec.name for spec in parse_all(several)] == ["one", "two"]
+    assert [spec.name for spec in parse_all(WHOLE)] == ["protocols"]
+    head, tail = several.rsplit("title: Protocols", 1)
+    with pytest.raises(InvalidRequestError, match=r"reports\[1\]\.titel: there is no such field"):
+        parse_all(f"{head}titel: Protocols{tail}")

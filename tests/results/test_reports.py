@@ -1,0 +1,219 @@
+"""Reports of what was measured: read from the database, written as Markdown, CSV and JSON."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.results.models import Histogram
+from orchestrator.results.pivots import Report, report_of
+from orchestrator.results.report_exports import report_csv, report_json, report_markdown
+from orchestrator.results.report_provenance import provenance_of
+from orchestrator.results.report_spec import from_data
+from orchestrator.runs.models import Run, Trial
+from tests.support.factories import (
+    DEFINITION,
+    Personas,
+    finish_run,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+
+SOURCE = DEFINITION.replace(
+    "  connections: [4]\n",
+    """\
+  connections: [4, 8]
+  kind: [new, old, gone]
+options:
+  kind:
+    new: {labels: {words: "a | b"}}
+    gone: {unsupported: it cannot be had, replacement: new}
+baseline: {connections: 4}
+""",
+)
+TABLE: dict[str, Any] = {
+    "rows": ["kind", "connections"],
+    "columns": [
+        {"metric": "requests.rate", "title": "Rate"},
+        {"metric": "latency.p10", "title": "p10", "unit": "ms"},
+        {"metric": "latency.p99", "statistic": "merged", "title": "p99"},
+        {"metric": "requests.rate", "title": "Change", "relative": True},
+    ],
+}
+
+
+@pytest.fixture
+def run(personas: Personas, tmp_path: Path) -> Run:
+    project, shas = make_project(personas.alice, tmp_path / "origin")
+    make_definition(personas.alice, project, source=SOURCE)
+    make_local_host(personas.alice)
+    make_local_host(personas.alice, name="there")
+    return finish_run(
+        make_run(personas.alice, shas[:2], rounds=4, hosts=("here", "there")), [1000, 800]
+    )
+
+
+def made(personas: Personas, *tables: dict[str, Any], **more: Any) -> Report:
+    data = {"version": 1, "title": "T", "benchmark": "hello", "tables": [*tables] or [TABLE]}
+    return report_of(personas.alice, from_data({**data, **more}))
+
+
+def test_it_reads_what_was_measured_of_the_newest_commit(personas: Personas, run: Run) -> None:
+    report = made(personas)
+    table = report.tables[0]
+    assert [commit.subject for commit in report.commits] == ["version 2"]
+    assert [head.dimension for head in table.heads] == ["host", "kind", "connections"]
+    assert len(table.rows) == 2 * 3 * 2
+    cells = dict(zip(["rate", "p10", "p99", "change"], table.rows[0].cells, strict=True))
+    assert cells["rate"].value == pytest.approx(800, rel=0.01)
+    assert cells["rate"].trials == 4
+    assert cells["p10"].value == pytest.approx(5 * 0.78, rel=0.01)
+    assert cells["p99"].value == pytest.approx(5 * 2.56, rel=0.01)
+    assert cells["p99"].low < cells["p99"].value
+    assert cells["change"].baseline
+    assert len(report.trials) == 4 * 4 * 2 + 4 * 2 * 2
+
+
+def test_it_says_why_a_row_has_no_number(personas: Personas, run: Run) -> None:
+    Trial.objects.filter(case__parameters__kind="gone").update(
+        state="skipped", validity="", message="no"
+    )
+    Trial.objects.filter(case__parameters__kind="old").update(
+        validity="invalid", reasons=["saturated: 80 % of the rate"]
+    )
+    cells = {row.heads[1]: row.cells[0] for row in made(personas).tables[0].rows}
+    assert cells["gone"].why == "it cannot be had (see new)"
+    assert cells["old"].kind == "invalid"
+    assert cells["new"].value is not None
+
+
+def test_it_takes_the_commit_hosts_and_cases_that_are_asked_for(
+    personas: Personas, run: Run
+) -> None:
+    first = run.variants.all()[0].commit
+    report = made(personas, commit=first.short_sha, hosts=["there"], cases='kind == "new"')
+    assert report.commits == (first,)
+    assert [head.dimension for head in report.tables[0].heads] == ["kind", "connections"]
+    assert report.tables[0].rows[0].cells[0].value == pytest.approx(1000, rel=0.01)
+    assert len(report.tables[0].rows) == 2
+    both = made(personas, commit="all", hosts=["here"], cases='kind == "new"')
+    assert both.tables[0].heads[0].dimension == "commit"
+    assert (
+        made(personas, commit="main~1").commits
+        == report_of(personas.alice, made(personas).spec).commits
+    )
+    with pytest.raises(NotFoundError, match="no host nowhere"):
+        made(personas, hosts=["nowhere"])
+    with pytest.raises(NotFoundError, match="nothing of hello was measured at main"):
+        made(personas, commit="main")
+    with pytest.raises(InvalidRequestError, match="commit"):
+        made(personas, commit="no-such")
+
+
+def test_it_names_a_dimension_that_there_is_not(personas: Personas, run: Run) -> None:
+    with pytest.raises(InvalidRequestError, match=r"tables\[0\]\.rows\[0\]: there is no axis"):
+        made(personas, {"rows": ["colour"], "columns": [{"metric": "requests.rate"}]})
+
+
+def test_it_never_mixes_versions_of_the_definition(personas: Personas, run: Run) -> None:
+    benchmark = Benchmark.objects.get()
+    make_definition(personas.alice, benchmark.project, source=SOURCE.replace("_s: 0.6", "_s: 0.7"))
+    shas = [variant.commit.sha for variant in run.variants.all()]
+    finish_run(make_run(personas.alice, shas, rounds=2, hosts=("here",)), [5000, 4000])
+    report = made(personas)
+    here = report.tables[0].rows[0].cells[0]
+    assert (report.tables[0].rows[0].heads[0], here.trials) == ("here", 2)
+    assert here.value == pytest.approx(4000, rel=0.01)
+    assert report.versions == (1, 2)
+    assert "versions 1 and 2" in report.notes[0]
+
+
+def test_it_hides_from_strangers(personas: Personas, run: Run) -> None:
+    with pytest.raises(NotFoundError):
+        report_of(personas.mallory, made(personas).spec)
+
+
+def test_it_takes_one_run_alone(personas: Personas, run: Run) -> None:
+    shas = [variant.commit.sha for variant in run.variants.all()]
+    finish_run(make_run(personas.alice, shas, rounds=1, hosts=("here",)), [100, 90])
+    report = report_of(personas.alice, made(personas).spec, run=run)
+    assert {row.cells[0].trials for row in report.tables[0].rows} == {4}
+
+
+def test_it_asks_the_database_no_more_for_more_cases(personas: Personas, run: Run) -> None:
+    counts = []
+    for cases in ('kind == "new" and connections == 4', ""):
+        with CaptureQueriesContext(connection) as queries:
+            made(personas, cases=cases)
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 20
+
+
+def _parsed_csv(text: str) -> tuple[list[str], list[list[str]]]:
+    head, *rows = csv.reader(io.StringIO(text))
+    return head, rows
+
+
+def test_its_exports_say_the_same(personas: Personas, run: Run) -> None:
+    Trial.objects.filter(case__parameters__kind="old", round=1).update(validity="suspect")
+    report = made(personas)
+    table = report.tables[0]
+    head, rows = _parsed_csv(report_csv(report))
+    data = json.loads(report_json(report))["tables"][0]
+    assert head[:9] == [
+        "Host", "Kind", "Connections", "Rate (1/s)", "Rate (1/s) low", "Rate (1/s) high",
+        "Rate (1/s) trials", "Rate (1/s) suspect", "Rate (1/s) why",
+    ]  # fmt: skip
+    assert len(rows) == len(data["rows"]) == len(table.rows)
+    for told, row, line in zip(data["rows"], table.rows, rows, strict=True):
+        assert tuple(told["heads"]) == row.heads == tuple(line[:3])
+        for place, (one, cell) in enumerate(zip(told["cells"], row.cells, strict=True)):
+            part = line[3 + 6 * place : 9 + 6 * place]
+            assert [one["value"], one["low"], one["high"]] == [cell.value, cell.low, cell.high]
+            assert [float(text) if text else None for text in part[:3]] == [
+                cell.value, cell.low, cell.high,
+            ]  # fmt: skip
+            assert [int(text) for text in part[3:5]] == [cell.trials, cell.suspect]
+            assert bool(part[5]) == (cell.value is None)
+
+
+def test_its_markdown_is_a_table_with_reasons_and_provenance(personas: Personas, run: Run) -> None:
+    labelled = {**TABLE, "rows": ["words", "kind", "connections"]}
+    Trial.objects.filter(case__parameters__kind="gone").update(state="skipped", validity="")
+    text = report_markdown(made(personas, labelled))
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    cells = [re.split(r"(?<!\\)\|", line) for line in lines]
+    assert {len(line) for line in cells} == {2 + 4 + 4}
+    assert any("a \\| b" in line for line in lines)
+    assert "unsupported [1]" in text
+    assert "1. it cannot be had (see new)" in text
+    assert "## How these numbers came about" in text
+    assert run.variants.all()[1].commit.sha in text
+    assert "- CPU: Test CPU" in text
+    assert str(run.pk) in text
+    assert "How these numbers" not in report_markdown(made(personas), provenance=False)
+
+
+def test_its_provenance_counts_the_trials_behind_its_numbers(personas: Personas, run: Run) -> None:
+    Trial.objects.filter(round=1).update(validity="suspect")
+    told = dict(provenance_of(made(personas, cases="connections == 4")).facts)
+    assert told["Trials"].startswith("18 valid, 6 suspect")
+    assert told["Load tool"] == "oha (24 trials)"
+
+
+def test_it_merges_no_histograms_that_nobody_asks_for(personas: Personas, run: Run) -> None:
+    Histogram.objects.all().delete()
+    plain = {"rows": ["kind"], "columns": [{"metric": "latency.p99", "title": "p99"}]}
+    assert made(personas, plain).tables[0].rows[0].cells[0].value is not None
+    cell = made(personas).tables[0].rows[0].cells[1]
+    assert (cell.kind, cell.why) == ("untold", "too few requests for it")
