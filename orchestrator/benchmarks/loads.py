@@ -20,7 +20,7 @@ TRIAL_OVERHEAD_S = 1.0
 ASSUMED_RATE = 1_000.0
 #: What the load tool has open beside its connections, rounded up.
 OTHER_FILES = 32
-#: What a closed load over HTTP/3 waits for at its end.
+#: What a closed load of oha over HTTP/3 waits for at its end.
 QUIC_IDLE_S = 30.0
 #: Probes that a search takes as a rule, its confirmations among them.
 USUAL_PROBES = 20
@@ -95,7 +95,8 @@ def expected_trial_s(spec: Spec, parameters: Mapping[str, Scalar]) -> float:
 
 
 def _loading_s(load: LoadSpec) -> float:
-    idling = QUIC_IDLE_S if load.protocol == "h3" and load.rate is None else 0.0
+    idles = load.protocol == "h3" and load.rate is None and not load.command
+    idling = QUIC_IDLE_S if idles else 0.0
     if load.duration_s is not None:
         return load.duration_s + idling
     return (load.requests or 0) / (load.rate or ASSUMED_RATE) + idling
