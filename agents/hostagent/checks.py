@@ -115,7 +115,7 @@ def _checked_by_tool(check: Check, ask_by_tool: AskByTool) -> dict[str, Any]:
     return {
         "name": check.name,
         "problem": _tool_problem(check, status, length),
-        "protocol": None if status is None else "h3",
+        "protocol": None if status is None else told.get("protocol") or "h3",
         "status": status,
         "length": length,
         "sha256": None,

@@ -23,8 +23,8 @@ SCHEMA = 1
 #: Linux takes 128 KiB an argument.
 MAX_ARGUMENT_BYTES = 120_000
 _SLACK_S = 30.0
-#: A count of requests without a guess of the rate.
-_SLOWEST_RATE = 100.0
+#: A count of requests without a guess of the rate: of all connections, and of each stream.
+_SLOWEST_RATE, _SLOWEST_RATE_OF_ONE = 100.0, 5.0
 _PRIMER_RATE = 10.0
 _AGENT_WORD = re.compile(r"\{[a-z_][a-z0-9_]*\}")
 #: A file of the tree as one would name it where the server is started.
@@ -32,7 +32,7 @@ _RELATIVE_FILE = re.compile(r"(\./)?[\w-]+(/[\w.-]+)*\.(py|js|mjs|ts|rb|pl|sh|lu
 
 SHEET = Capabilities(
     protocols=frozenset(
-        (protocol, tls) for protocol in ("h1", "h2", "grpc") for tls in (False, True)
+        {("h3", True), *((spoken, tls) for spoken in ("h1", "h2", "grpc") for tls in (False, True))}
     ),
     streams=True,
     open_loop=True,
@@ -84,8 +84,15 @@ class Script:
     def files(self, _spec: LoadSpec) -> dict[str, str]:
         return {}
 
-    def probe(self, _spec: LoadSpec) -> None:
-        return None
+    def probe(self, spec: LoadSpec) -> tuple[str, ...] | None:
+        """Over HTTP/3 the program itself is what asks once."""
+        if spec.protocol != "h3":
+            return None
+        once = replace(
+            spec, model="closed", rate=None, searching=False, connections=1, streams=1,
+            duration_s=None, requests=1, warmup_s=0.0,
+        )  # fmt: skip
+        return (*spec.command, asked(once))
 
     def parse(
         self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
@@ -155,7 +162,8 @@ def _grpc(spec: LoadSpec) -> dict[str, Any] | None:
 def _loading_s(spec: LoadSpec) -> float:
     if spec.duration_s is not None:
         return spec.duration_s
-    rate = spec.rate or spec.expected_rate or _SLOWEST_RATE
+    slowest = min(_SLOWEST_RATE, _SLOWEST_RATE_OF_ONE * spec.at_once)
+    rate = spec.rate or spec.expected_rate or slowest
     return 3 * (spec.requests or 0) / rate
 
 

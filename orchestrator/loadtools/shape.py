@@ -108,8 +108,13 @@ def _numbers(cpus: frozenset[int]) -> str:
 
 
 def _littles_law(evidence: Evidence) -> Reason | None:
-    """Closed loops; connecting for each request is outside of what most tools call its latency."""
+    """Closed loops; connecting for each request is outside of what most tools call its latency.
+
+    Of a client that is measured itself, all that it does outside of its requests is of interest.
+    """
     mean_s = evidence.ok.mean_s()
+    if evidence.spec.client_measured:
+        return None
     if evidence.load.model != "closed" or evidence.other.n or evidence.errors:
         return None
     if mean_s is None or evidence.rate is None or not evidence.spec.keepalive:

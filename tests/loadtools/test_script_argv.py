@@ -15,7 +15,7 @@ LOAD = LoadSpec(
     warmup_s=1.5,
     command=("{python}", "{tree}/client.py", "-v"),
 )
-WORDS = {"port": "4711", "address": "[::1]", "ca": "/job/ca.pem", "rate": "123.5"}
+WORDS = {"port": "4711", "address": "[::1]", "ca": "/job/ca.pem", "probe_rate": "123.5"}
 
 
 def asked(spec):
@@ -71,7 +71,7 @@ def test_a_primer_is_gentle():
         ({"command": ()}, "command"),
         ({"command": ("{python}", "client.py")}, "command[1]"),
         ({"command": ("./load/run.sh",)}, "command[0]"),
-        ({"protocol": "h3", "tls": True}, "protocol"),
+        ({"protocol": "h3"}, "tls"),
         ({"parameters": {"size": "{port}"}}, "parameters.size"),
         ({"body": "ü" * 65_000}, "body"),
         ({"connections": 0}, "connections"),
@@ -88,3 +88,21 @@ def test_it_refuses_what_cannot_be_started(changes, field):
 )
 def test_programs_are_found_by_path_or_tree(command):
     assert SCRIPT.problems(replace(LOAD, command=command)) == []
+
+
+def test_over_http3_it_asks_once_itself():
+    assert SCRIPT.probe(LOAD) is None
+    spec = replace(LOAD, protocol="h3", tls=True, model="open", rate=9.0, primer_s=1.0)
+    argv = SCRIPT.probe(spec)
+    told = json.loads(filled(argv, WORDS)[-1])
+    assert argv[:-1] == LOAD.command
+    assert (told["protocol"], told["tls"], told["ca"]) == ("h3", True, "/job/ca.pem")
+    assert (told["requests"], told["duration_s"], told["warmup_s"]) == (1, None, 0.0)
+    assert (told["model"], told["rate"], told["connections"]) == ("closed", None, 1)
+
+
+@pytest.mark.parametrize(("at_once", "least_s"), [(1, 600.0), (10, 60.0), (100, 30.0)])
+def test_a_count_of_slow_requests_has_time_to_end(at_once, least_s):
+    spec = replace(LOAD, duration_s=None, requests=1000, connections=at_once, warmup_s=0.0)
+    (only,) = SCRIPT.invocations(spec, 1)
+    assert least_s < only.wall_limit_s < least_s + 60

@@ -155,6 +155,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("connections_missing", opened(50), opened(50, keepalive=False)),
     ("connections_missing", opened(50), opened(None)),
     ("tool_bound", {"tool_share": 0.851}, {"tool_share": 0.85}),
+    ("tool_bound", {"tool_share": 1.0}, {"tool_share": 1.0, "spec": spec(client_measured=True)}),
     ("shared_cpus", {"result": {"limits": SHARED}}, {"result": {"limits": PINNED}}),
     (
         "shared_cpus",
@@ -168,6 +169,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"spec": spec(streams=2), "rate": 2000.0},
     ),
     ("littles_law", {"rate": 500.0}, {"spec": spec(keepalive=False), "rate": 500.0}),
+    ("littles_law", {"rate": 500.0}, {"spec": spec(client_measured=True), "rate": 500.0}),
     ("no_steady_state", thirds(100, 111), thirds(100, 110)),
     (
         "no_steady_state",
