@@ -1,0 +1,42 @@
+"""A RESTful server: `GET /messages/{size}` as JSON, in the content coding that the client asks for.
+
+The message is serialized and coded anew for each answer, at the level COMPRESSION_LEVEL.
+"""
+
+import gzip
+import os
+from collections.abc import Callable
+
+import brotli
+import zstandard
+from fastapi import FastAPI, HTTPException, Request, Response
+from messages import SIZES, encoded, message
+
+LEVEL = int(os.environ.get("COMPRESSION_LEVEL", "5"))
+MESSAGES = {size: message(size) for size in SIZES}
+CODINGS: dict[str, Callable[[bytes], bytes]] = {
+    "br": lambda body: bytes(brotli.compress(body, quality=LEVEL)),
+    "gzip": lambda body: gzip.compress(body, LEVEL, mtime=0),
+    "zstd": lambda body: zstandard.ZstdCompressor(level=LEVEL).compress(body),
+}
+
+app = FastAPI(openapi_url=None)
+
+
+@app.get("/messages/{size}")
+async def read_message(size: str, request: Request) -> Response:
+    if size not in MESSAGES:
+        raise HTTPException(404, f"there are the sizes {', '.join(MESSAGES)}")
+    body = encoded(MESSAGES[size])
+    headers = {"vary": "accept-encoding"}
+    coding = coding_for(request.headers.get("accept-encoding", ""))
+    if coding is not None:
+        body = CODINGS[coding](body)
+        headers["content-encoding"] = coding
+    return Response(body, headers=headers, media_type="application/json")
+
+
+def coding_for(accepted: str) -> str | None:
+    """The first that we have of those that the client accepts; None sends the message as it is."""
+    wanted = (each.partition(";")[0].strip().lower() for each in accepted.split(","))
+    return next((each for each in wanted if each in CODINGS), None)
