@@ -21,7 +21,7 @@ Reference = Annotated[str, Field(pattern=r"^\{[a-z][a-z0-9_]*\}$")]
 #: Fields of the load that may be references.
 REFERENCES = (
     "tool", "protocol", "tls", "compression", "connections", "streams", "rate", "duration_s",
-    "requests", "keepalive",
+    "requests", "keepalive", "body_bytes",
 )  # fmt: skip
 #: Texts of the load in which axes are filled in.
 TEXTS = ("path", "random_path", "body")
@@ -30,6 +30,7 @@ HeaderName = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")]
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 Path = Annotated[str, Field(pattern=r"^/", max_length=4096)]
 Body = Annotated[str, Field(max_length=65536)]
+BodyBytes = Annotated[int, Field(ge=1, le=65536)]
 Rate = Annotated[float, Field(gt=0, le=1_000_000)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Requests = Annotated[int, Field(ge=1, le=5_000_000)]
@@ -115,6 +116,7 @@ class Load(Strict):
     method: Method = "GET"
     headers: dict[HeaderName, str] = {}
     body: Body | None = None
+    body_bytes: BodyBytes | Reference | None = None
     compression: Annotated[Compression | Reference | None, BeforeValidator(_codings)] = None
     grpc: Grpc | None = None
     command: Command | None = None
@@ -157,6 +159,12 @@ class Load(Strict):
             raise ValueError(f"a command is for the tool script, and the tool is {self.tool}")
         return self
 
+    @model_validator(mode="after")
+    def _one_body(self) -> "Load":
+        if self.body is not None and self.body_bytes is not None:
+            raise ValueError("give either body or body_bytes, and not both")
+        return self
+
     def _nothing_beside_search(self) -> None:
         for name in ("rate", "duration_s", "requests", "steps"):
             if getattr(self, name) is not None:
@@ -185,7 +193,7 @@ class Load(Strict):
 #: Fields that came after the first definitions were stored.
 _LATER = (
     "protocol", "tls", "random_path", "compression", "grpc", "command", "streams", "steps",
-    "search", "primer_s", "connect_timeout_s", "response_bytes",
+    "search", "primer_s", "connect_timeout_s", "response_bytes", "body_bytes",
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from string import ascii_lowercase
 
 from orchestrator.benchmarks.fields import refuse
 from orchestrator.benchmarks.load import Load, Range, Search, Step
@@ -111,7 +112,7 @@ def _load_spec(load: Load, parameters: Mapping[str, Scalar]) -> LoadSpec:
         random_path=load.random_path,
         method=load.method,
         headers=tuple(load.headers.items()),
-        body=load.body,
+        body=_body(load),
         compression=tuple(load.compression) if load.compression else None,
         grpc=None if load.grpc is None else _grpc(load),
         command=tuple(load.command or ()),
@@ -130,6 +131,14 @@ def _load_spec(load: Load, parameters: Mapping[str, Scalar]) -> LoadSpec:
         keepalive=bool(load.keepalive),
         response_bytes=_response_bytes(load.response_bytes),
     )
+
+
+def _body(load: Load) -> str | None:
+    """What is sent: as written, or the alphabet over and over."""
+    if load.body_bytes is None:
+        return load.body
+    size = int(load.body_bytes)
+    return (ascii_lowercase * (size // len(ascii_lowercase) + 1))[:size]
 
 
 def _check_start(resolved: Spec, case: CaseSpec) -> None:

@@ -243,6 +243,13 @@ _ALL = (
     Metric(
         key="throughput.bytes_per_s", title="Body bytes per second", unit="B/s", better="higher"
     ),
+    Metric(
+        key="throughput.sent_bytes_per_s",
+        title="Body bytes sent per second",
+        unit="B/s",
+        better="higher",
+        informational=True,
+    ),
     *_machine(),
     *_counts(),
     *_first_byte(),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from orchestrator.loadtools.capabilities import unsupported
 from orchestrator.loadtools.model import (
@@ -30,6 +30,8 @@ _PRIMER_RATE = 10.0
 _PROBE_RATE = 1_000.0
 #: Together with -n it keeps oha 1.16 from ever ending over HTTP/3.
 _CORRECTION = "--latency-correction"
+_BODY = "body.bin"
+_LONGEST_ARGUMENT = 500
 
 SHEET = Capabilities(
     protocols=frozenset({("h1", False), ("h1", True), ("h2", False), ("h2", True), ("h3", True)}),
@@ -77,8 +79,8 @@ class Oha:
         warmups = (_warmup(spec, tool_cpus),) if spec.warmup_s > 0 else ()
         return (*primers, *warmups, _measure(spec, tool_cpus, warmup_s=0.0))
 
-    def files(self, _spec: LoadSpec) -> dict[str, str]:
-        return {}
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        return {_BODY: spec.body} if _is_long(spec.body) else {}
 
     def probe(self, spec: LoadSpec) -> tuple[str, ...] | None:
         """The argv that asks once, for protocols that nobody but the tool speaks."""
@@ -131,7 +133,7 @@ def _warmup(spec: LoadSpec, tool_cpus: int) -> Invocation:
     return Invocation(
         argv=_argv(spec, tool_cpus, ("--output-format", "quiet"), amount),
         kind="warmup",
-        wall_limit_s=spec.warmup_s + spec.request_timeout_s + spec.connect_timeout_s + _SLACK_S,
+        wall_limit_s=spec.warmup_s + _waiting_s(spec) + _SLACK_S,
     )
 
 
@@ -142,7 +144,7 @@ def _primer(spec: LoadSpec, tool_cpus: int) -> Invocation:
     return Invocation(
         argv=_argv(gentle, tool_cpus, ("--output-format", "quiet"), amount),
         kind="primer",
-        wall_limit_s=spec.primer_s + spec.request_timeout_s + spec.connect_timeout_s + _SLACK_S,
+        wall_limit_s=spec.primer_s + _waiting_s(gentle) + _SLACK_S,
     )
 
 
@@ -166,7 +168,9 @@ def _argv(
     if not spec.keepalive:
         argv.append("--disable-keepalive")
     argv += ["-m", spec.method]
-    if spec.body is not None:
+    if _is_long(spec.body):
+        argv += ["-D", f"{{trial_dir}}/{_BODY}"]
+    elif spec.body is not None:
         # Glued with =, or a body that begins with a dash would be an option.
         argv.append(f"-d={spec.body}")
     for name, value in _headers(spec):
@@ -185,6 +189,11 @@ _PROTOCOLS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+def _is_long(body: str | None) -> TypeGuard[str]:
+    """Too long to be read among the arguments of a command."""
+    return body is not None and len(body) > _LONGEST_ARGUMENT
+
+
 def _headers(spec: LoadSpec) -> list[tuple[str, str]]:
     """The headers, always with accept-encoding: oha's own default asks for every coding."""
     if any(name.lower() == "accept-encoding" for name, _ in spec.headers):
@@ -201,10 +210,13 @@ def _duration(seconds: float) -> str:
 def _wall_limit_s(spec: LoadSpec, warmup_s: float) -> float:
     rows = expected_rows(spec) or 0.0
     loading = warmup_s + spec.duration_s if spec.duration_s is not None else _counted_s(spec)
-    waiting = spec.request_timeout_s + spec.connect_timeout_s
-    if spec.protocol == "h3" and spec.rate is None:
-        waiting += _QUIC_IDLE_S
-    return loading + waiting + _SLACK_S + _SECONDS_PER_ROW * rows
+    return loading + _waiting_s(spec) + _SLACK_S + _SECONDS_PER_ROW * rows
+
+
+def _waiting_s(spec: LoadSpec) -> float:
+    """How long a load may go on after its last request."""
+    idle = _QUIC_IDLE_S if spec.protocol == "h3" and spec.rate is None else 0.0
+    return spec.request_timeout_s + spec.connect_timeout_s + idle
 
 
 def _counted_s(spec: LoadSpec) -> float:

@@ -14,7 +14,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~][A-Za-z0-9!#$%&'*+.^_`|~-]*\Z")
 _METHOD = re.compile(r"[A-Z]+\Z")
 #: Words that the agent replaces inside an argument.
 _AGENT_WORDS = re.compile(
-    r"\{(python|port|tool|out|rows|trial_dir|tree|bind|address|rate|ca|cert|key)\}"
+    r"\{(python|port|tool|out|rows|trial_dir|tree|installed|bind|address|probe_rate|ca|cert|key)\}"
 )
 
 

@@ -75,6 +75,7 @@ def _reading(
     errors = report.errors if report.errors is not None else rows.get("errors")
     readings = {
         **_from_rows(ok, other, rows, load, window_end_s),
+        **_sent(spec, ok, load, window_end_s),
         **_from_counts(report.by_status, errors),
         **costs_of(rows, result, load),
         **{key: float(value) for key, value in (rows.get("told") or {}).items()},
@@ -188,6 +189,16 @@ def _from_rows(
     }
     readings.update({key: value for key, value in latencies.items() if value is not None})
     return readings
+
+
+def _sent(
+    spec: LoadSpec, ok: Distribution, load: LoadFacts, window_end_s: float | None
+) -> dict[str, float]:
+    """Of the bodies that were answered well; a script may send what it likes."""
+    span_s = None if window_end_s is None else window_end_s - load.warmup_s
+    if spec.body is None or spec.command or not span_s or not ok.n:
+        return {}
+    return {"throughput.sent_bytes_per_s": ok.n * len(spec.body.encode()) / span_s}
 
 
 def _from_counts(

@@ -19,6 +19,8 @@ WRONG = [
     ("version: 1", "version: 2", "version", "expected 1, got 2"),
     ('"{port}"]', '"{prot}"]', "subject.start[3]", "{prot}"),
     ("path: /hello\n  conn", "path: hello\n  conn", "load.path", "pattern"),
+    ("duration_s: 0.6", "duration_s: 1\n  body: a\n  body_bytes: 1", "load", "not both"),
+    ("duration_s: 0.6", "duration_s: 1\n  body_bytes: 65537", "load.body_bytes", "65536"),
     ('connections: "{connections}"', "connections: 0", "load.connections", "greater than"),
 ]
 

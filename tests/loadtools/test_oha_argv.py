@@ -225,3 +225,18 @@ def test_a_primer_is_gentle_and_leaves_nothing_behind():
 
 def test_a_slow_server_may_be_loaded_for_long():
     assert OHA.problems(replace(CLOSED, duration_s=600.0, expected_rate=100.0)) == []
+
+
+def test_a_long_body_is_read_from_a_file():
+    spec = replace(CLOSED, method="PUT", body="x" * 501)
+    assert value(argv_of(spec), "-D") == "{trial_dir}/body.bin"
+    assert OHA.files(spec) == {"body.bin": "x" * 501}
+    short = replace(spec, body="x" * 500)
+    assert f"-d={short.body}" in argv_of(short)
+    assert OHA.files(short) == {}
+
+
+def test_a_warm_up_over_http3_may_wait_until_its_connections_are_idle():
+    spec = replace(COUNTED, protocol="h3", tls=True)
+    warmup = OHA.invocations(spec, 2)[0]
+    assert warmup.wall_limit_s > spec.warmup_s + 30

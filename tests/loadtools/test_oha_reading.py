@@ -1,6 +1,7 @@
 """What is computed from the rows, and when a trial is not to be believed."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -38,6 +39,14 @@ def test_it_computes_everything_from_the_rows(calm):
     assert (readings["latency.min"], readings["latency.max"]) == (0.009, 0.011)
     assert (readings["latency.p50"], readings["latency.p99"]) == (0.010, 0.011)
     assert readings["oha.summary.requestsPerSec"] == 990
+
+
+def test_it_counts_the_bytes_of_bodies_that_were_answered_well(calm):
+    output, rows, result = calm
+    spec = replace(load_of(result, rows), method="PUT", body="ä" * 32)
+    reading = TOOLS["oha"].parse(spec, json.dumps(output).encode(), rows, result)
+    assert reading.readings["throughput.sent_bytes_per_s"] == 64_000
+    assert "throughput.sent_bytes_per_s" not in parse(*calm).readings
 
 
 def test_percentiles_are_nearest_rank(calm):

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/quic-go/quic-go/http3"
+)
+
+// Listening is where a server listens, and over what.
+type Listening struct {
+	Bind, Port, Protocol, Cert, Key string
+}
+
+// Serve begins to listen; what fails, now or later, is told to `failed`.
+//
+// HTTP/3 listens on TCP at the same port as well, where clients look for it first.
+func (at Listening) Serve(handler http.Handler, failed chan<- error) {
+	address := net.JoinHostPort(at.Bind, at.Port)
+	tcp := &http.Server{Addr: address, Handler: handler, Protocols: new(http.Protocols)}
+	switch at.Protocol {
+	case "h1":
+		tcp.Protocols.SetHTTP1(true)
+		go func() { failed <- tcp.ListenAndServe() }()
+	case "h2":
+		tcp.Protocols.SetUnencryptedHTTP2(true)
+		go func() { failed <- tcp.ListenAndServe() }()
+	case "h3":
+		quic := &http3.Server{Addr: address, Handler: handler}
+		tcp.Protocols.SetHTTP1(true)
+		go func() { failed <- tcp.ListenAndServeTLS(at.Cert, at.Key) }()
+		go func() { failed <- quic.ListenAndServeTLS(at.Cert, at.Key) }()
+	default:
+		failed <- fmt.Errorf("%q is no protocol: h1, h2 or h3", at.Protocol)
+	}
+}

@@ -1,0 +1,43 @@
+// An object server over one protocol: HTTP/1.1, HTTP/2 without TLS (h2c), or HTTP/3.
+//
+//	server --bind 127.0.0.1 --port 8080 --data objects --protocol h1
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	at := Listening{}
+	flag.StringVar(&at.Bind, "bind", "127.0.0.1", "address to listen on")
+	flag.StringVar(&at.Port, "port", "8080", "port, of TCP and of UDP")
+	flag.StringVar(&at.Protocol, "protocol", "h1", "h1, h2 (without TLS) or h3")
+	flag.StringVar(&at.Cert, "cert", "", "certificate of the server, for h3")
+	flag.StringVar(&at.Key, "key", "", "its key")
+	data := flag.String("data", "objects", "folder of the objects; it goes when the server ends")
+	flag.Parse()
+
+	if err := os.MkdirAll(*data, 0o700); err != nil {
+		log.Fatal(err)
+	}
+	asked, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	failed := make(chan error, 2)
+	at.Serve(Objects{Folder: *data}.Handler(), failed)
+
+	var problem error
+	select {
+	case <-asked.Done():
+	case problem = <-failed:
+	}
+	// A load of large objects would fill the disk of the host, trial by trial.
+	os.RemoveAll(*data)
+	if problem != nil {
+		log.Fatal(problem)
+	}
+}

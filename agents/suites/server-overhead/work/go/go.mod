@@ -1,0 +1,3 @@
+module suite.test/work
+
+go 1.24
