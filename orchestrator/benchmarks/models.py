@@ -1,5 +1,6 @@
 """What is measured: repositories, their commits, and versioned benchmark definitions."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
@@ -58,11 +59,15 @@ class Commit(models.Model):
 
 
 class Benchmark(models.Model):
-    """A named thing to measure in a project; its definitions are its versions."""
+    """A named thing to measure in a project; its definitions are its versions.
+
+    With `repository_path` they are read from this file of the commit that is measured.
+    """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="benchmarks")
     slug = models.SlugField(max_length=60)
     title = models.CharField(max_length=200)
+    repository_path = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -74,14 +79,26 @@ class Benchmark(models.Model):
 
 
 class Definition(models.Model):
-    """One immutable version of a benchmark's specification."""
+    """One immutable version of a benchmark's specification.
+
+    `commit` and `path` say where it was read, if it was read from the repository.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="definitions")
     version = models.PositiveIntegerField()
     source = models.TextField(help_text="YAML, as it was written.")
     spec = models.JSONField(help_text="The validated specification in canonical form.")
+    axes = ArrayField(
+        models.CharField(max_length=40),
+        default=list,
+        help_text="Of the matrix, in their order: PostgreSQL does not keep that of `spec`.",
+    )
     digest = models.CharField(max_length=64)
+    commit = models.ForeignKey(
+        Commit, on_delete=models.RESTRICT, null=True, blank=True, related_name="definitions"
+    )
+    path = models.CharField(max_length=200, blank=True)
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -90,6 +107,10 @@ class Definition(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["benchmark", "version"], name="definition_version_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(commit__isnull=True, path="") | (Q(commit__isnull=False) & ~Q(path="")),
+                name="definition_read_from_a_file_of_a_commit",
             ),
         ]
 

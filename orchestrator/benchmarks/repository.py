@@ -93,6 +93,20 @@ class Repository:
     def branches(self) -> list[str]:
         return self._git("for-each-ref", "--format=%(refname:short)", "refs/heads").splitlines()
 
+    def files(self, sha: str, *paths: str) -> dict[str, int]:
+        """The plain files of a commit at or below these paths, and their sizes in bytes."""
+        listed = self._git("ls-tree", "-r", "-l", "-z", self.resolve(sha), "--", *paths)
+        entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
+        return {
+            path: int(facts.split()[3])
+            for facts, _, path in entries
+            if facts.startswith("100")  # No link, no submodule.
+        }
+
+    def read(self, sha: str, path: str) -> bytes:
+        """The contents of a file that `files` told of."""
+        return self._run("cat-file", "blob", f"{sha}:{path}").stdout
+
     def archive(self, sha: str) -> bytes:
         """The commit's files as a .tar.gz, the same bytes each time."""
         tar = self._run("archive", "--format=tar", sha).stdout

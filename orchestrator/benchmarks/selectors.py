@@ -56,7 +56,16 @@ def latest_definition(benchmark: Benchmark) -> Definition:
 
 
 def spec_of(definition: Definition) -> Spec:
-    return from_data(definition.spec)
+    """The specification of a stored definition, its axes in the order of its text."""
+    data = dict(definition.spec)
+    for field in ("matrix", "options"):
+        if field in data:
+            data[field] = _in_order(data[field], definition.axes)
+    return from_data(data)
+
+
+def _in_order(axes: dict[str, Any], order: list[str]) -> dict[str, Any]:
+    return {axis: axes[axis] for axis in [*order, *axes] if axis in axes}
 
 
 def case_for(benchmark: Benchmark, key: str) -> Case:

@@ -1,5 +1,6 @@
 """Writes of projects, commits and definitions."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from django.conf import settings
@@ -9,7 +10,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.loads import check_loads
-from orchestrator.benchmarks.matrix import expand
+from orchestrator.benchmarks.matrix import CaseSpec
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
 from orchestrator.benchmarks.repository import CommitFacts, Repository, check_url
 from orchestrator.benchmarks.spec import Spec, parse
@@ -85,43 +86,70 @@ def commit_of_ref(*, project: Project, ref: str) -> Commit:
     return commit
 
 
+def check_source(source: str) -> Spec:
+    """The specification of a text; InvalidRequestError, with the path, if it could not be run."""
+    spec = parse(source)
+    check_loads(spec)
+    return spec
+
+
 def save_definition(*, member: Member, project: Project, slug: str, source: str) -> Definition:
     """A new version of the benchmark's definition, or the newest one where nothing changed.
 
-    InvalidRequestError, with the path into the file, for a definition that could not be run.
+    InvalidRequestError, with the path into the file, for a definition that could not be run;
+    ConflictError for a benchmark whose definition is kept in the repository.
     """
     member.require(Role.MEMBER, to="change a benchmark")
-    if not slug or len(slug) > 60 or not slug.replace("-", "").isalnum() or slug != slug.lower():
-        raise InvalidRequestError(
-            "expected lower-case letters, digits and dashes, such as hello-world", field="slug"
-        )
-    spec = parse(source)
-    check_loads(spec)
-    data = spec.model_dump(mode="json")
+    check_slug(slug)
+    spec = check_source(source)
     with transaction.atomic():
-        benchmark, _ = Benchmark.objects.update_or_create(
-            project=project, slug=slug, defaults={"title": spec.title}
-        )
-        # The row lock makes the next version number ours.
-        benchmark = Benchmark.objects.select_for_update().get(pk=benchmark.pk)
+        benchmark = locked_benchmark(project=project, slug=slug, title=spec.title)
+        if benchmark.repository_path:
+            raise ConflictError(
+                f"{slug} is kept in the repository: change {benchmark.repository_path} there, or "
+                "keep the definition in Pitwall from now on"
+            )
         newest = benchmark.definitions.order_by("-version").first()
         if newest is not None and newest.source == source:
             return newest
-        definition = Definition.objects.create(
-            benchmark=benchmark,
-            version=newest.version + 1 if newest else 1,
-            source=source,
-            spec=data,
-            digest=digest_of(data),
-            created_by=member.user,
-        )
+        definition = next_version(benchmark=benchmark, source=source, spec=spec)
+        definition.created_by = member.user
+        definition.save(force_insert=True)
         record_audit(member=member, action="definition.saved", subject=definition)
     return definition
 
 
-def cases_of(*, benchmark: Benchmark, spec: Spec) -> list[Case]:
-    """The rows of all cases of a specification, made where they are new, in matrix order."""
-    wanted = expand(spec)
+def check_slug(slug: str) -> None:
+    if not slug or len(slug) > 60 or not slug.replace("-", "").isalnum() or slug != slug.lower():
+        raise InvalidRequestError(
+            "expected lower-case letters, digits and dashes, such as hello-world", field="slug"
+        )
+
+
+def locked_benchmark(*, project: Project, slug: str, title: str) -> Benchmark:
+    """The benchmark, made where it is new, with its row locked: the next version is ours."""
+    benchmark, _ = Benchmark.objects.update_or_create(
+        project=project, slug=slug, defaults={"title": title}
+    )
+    return Benchmark.objects.select_for_update().get(pk=benchmark.pk)
+
+
+def next_version(*, benchmark: Benchmark, source: str, spec: Spec) -> Definition:
+    """A version that follows the newest one, not stored yet."""
+    newest = benchmark.definitions.order_by("-version").first()
+    data = spec.model_dump(mode="json")
+    return Definition(
+        benchmark=benchmark,
+        version=newest.version + 1 if newest else 1,
+        source=source,
+        spec=data,
+        axes=list(spec.matrix),
+        digest=digest_of(data),
+    )
+
+
+def cases_of(*, benchmark: Benchmark, cases: Sequence[CaseSpec]) -> list[Case]:
+    """The rows of these cases, in their order, made where they are new."""
     Case.objects.bulk_create(
         [
             Case(
@@ -130,12 +158,12 @@ def cases_of(*, benchmark: Benchmark, spec: Spec) -> list[Case]:
                 parameters=dict(case.parameters),
                 label=case.label,
             )
-            for case in wanted
+            for case in cases
         ],
         ignore_conflicts=True,
     )
-    rows = {case.key: case for case in benchmark.cases.filter(key__in=[c.key for c in wanted])}
-    return [rows[case.key] for case in wanted]
+    rows = {case.key: case for case in benchmark.cases.filter(key__in=[c.key for c in cases])}
+    return [rows[case.key] for case in cases]
 
 
 def _commit_row(project: Project, facts: CommitFacts, position: int | None) -> Commit:

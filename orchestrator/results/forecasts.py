@@ -12,7 +12,7 @@ from orchestrator.results.sensitivity import (
     sights_of,
 )
 from orchestrator.runs.models import HostRole
-from orchestrator.runs.services import RunPlan
+from orchestrator.runs.plans import RunPlan
 from orchestrator.stats.paired import FEWEST_BLOCKS
 from orchestrator.stats.power import blocks_needed, smallest_change
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from orchestrator.core.clock import utc_now
 from orchestrator.runs.placements import Roles, Wanted
-from orchestrator.runs.services import RunPlan
+from orchestrator.runs.plans import RunPlan
 
 
 def cautions_of(plan: RunPlan) -> list[str]:

@@ -34,10 +34,6 @@ class Trigger(models.TextChoices):
     CALIBRATION = "calibration", "Calibration"
 
 
-#: What is measured to learn about the host: one commit alone.
-ALONE = (Trigger.GOLDEN, Trigger.CALIBRATION)
-
-
 class Priority(models.IntegerChoices):
     LOW = -1, "Low"
     NORMAL = 0, "Normal"
@@ -53,7 +49,7 @@ class HostRole(models.TextChoices):
 
 
 class Schedule(models.Model):
-    """Starts runs by itself: the newest commit of `ref` against `baseline_ref`."""
+    """Starts runs by itself: the newest commit of a ref against a baseline, or one ref alone."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="schedules")
@@ -62,7 +58,8 @@ class Schedule(models.Model):
     name = models.CharField(max_length=100)
     cron = models.CharField(max_length=100, help_text="Five fields, in UTC.")
     baseline_ref = models.CharField(max_length=200)
-    contender_ref = models.CharField(max_length=200)
+    contender_ref = models.CharField(max_length=200, blank=True)
+    cases = models.TextField(blank=True, help_text="An expression that chooses cases.")
     rounds = models.PositiveIntegerField(null=True, blank=True)
     enabled = models.BooleanField(default=True)
     created_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
@@ -79,7 +76,10 @@ class Schedule(models.Model):
 
 
 class Run(models.Model):
-    """A request to measure one baseline and its contenders on one or more hosts."""
+    """A request to measure one baseline and its contenders on one or more hosts.
+
+    `cases` is the expression by which cases were chosen, `pairwise` whether they were made fewer.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="runs")
@@ -89,6 +89,8 @@ class Run(models.Model):
     schedule = models.ForeignKey(
         Schedule, on_delete=models.SET_NULL, null=True, blank=True, related_name="runs"
     )
+    cases = models.TextField(blank=True)
+    pairwise = models.BooleanField(default=False)
     rounds = models.PositiveIntegerField()
     priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
     seed = models.BigIntegerField()

@@ -11,6 +11,9 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks import selectors as benchmarks
+from orchestrator.benchmarks.choice import choose
+from orchestrator.benchmarks.matrix import expand
+from orchestrator.benchmarks.models import Benchmark
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.fleet import selectors as fleet
@@ -20,12 +23,15 @@ from orchestrator.runs.models import Schedule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSchedule:
+    """What a schedule measures; without a contender it is the baseline alone."""
+
     name: str
     cron: str
     benchmark: str
     baseline_ref: str
     contender_ref: str
     hosts: tuple[str, ...]
+    cases: str = ""
     rounds: int | None = None
     project: str | None = None
 
@@ -46,6 +52,7 @@ def create_schedule(*, member: Member, new: NewSchedule) -> Schedule:
     if not new.name.strip():
         raise InvalidRequestError("give the schedule a name", field="name")
     benchmark = benchmarks.benchmark_for(member, new.benchmark, new.project)
+    _check_cases(benchmark, new.cases)
     hosts = fleet.hosts_named(member, list(new.hosts))
     if not hosts:
         raise InvalidRequestError("choose at least one host", field="hosts")
@@ -58,6 +65,7 @@ def create_schedule(*, member: Member, new: NewSchedule) -> Schedule:
                 cron=new.cron,
                 baseline_ref=new.baseline_ref,
                 contender_ref=new.contender_ref,
+                cases=new.cases.strip(),
                 rounds=new.rounds,
                 created_by=member.user,
                 next_at=next_time(new.cron, utc_now()),
@@ -107,3 +115,10 @@ def claim_due(*, now: datetime) -> list[Schedule]:
 
 def note_outcome(*, schedule: Schedule, message: str) -> None:
     Schedule.objects.filter(pk=schedule.pk).update(last_message=message[:2000])
+
+
+def _check_cases(benchmark: Benchmark, expression: str) -> None:
+    if not expression.strip():
+        return
+    spec = benchmarks.spec_of(benchmarks.latest_definition(benchmark))
+    choose(spec, expand(spec), expression)

@@ -1,8 +1,6 @@
-"""Writes of runs: asking for one, looking at what it would cost, cancelling it."""
+"""Writes of runs: asking for one, cancelling it."""
 
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -10,32 +8,27 @@ from django.db import IntegrityError, transaction
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import ApiToken, Role
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks import selectors as benchmarks
-from orchestrator.benchmarks.loads import expected_trial_s
-from orchestrator.benchmarks.matrix import expand
-from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
-from orchestrator.benchmarks.services import cases_of, commit_of_ref
-from orchestrator.benchmarks.spec import Spec
+from orchestrator.benchmarks.from_repository import store_definition
+from orchestrator.benchmarks.models import Case
+from orchestrator.benchmarks.services import cases_of
 from orchestrator.core.clock import utc_now
-from orchestrator.core.errors import ConflictError, InvalidRequestError
+from orchestrator.core.errors import ConflictError
 from orchestrator.core.ids import digest_of
-from orchestrator.fleet.models import HELD, HostState
 from orchestrator.runs import selectors
 from orchestrator.runs.models import (
-    ALONE,
     HostRole,
     IdempotencyKey,
     Job,
     Placement,
-    Priority,
     Run,
     Schedule,
     Trial,
     Trigger,
     Variant,
 )
-from orchestrator.runs.order import parts_of, trial_order
-from orchestrator.runs.placements import Roles, place_job, roles_asked
+from orchestrator.runs.order import trial_order
+from orchestrator.runs.placements import place_job
+from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
 from orchestrator.runs.states import (
     JOB_ACTIVE,
     JOB_ENDED,
@@ -44,98 +37,6 @@ from orchestrator.runs.states import (
     RunState,
     TrialState,
 )
-
-MAX_TRIALS = 20_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRequest:
-    """What somebody wants measured; refs are branches, tags or hashes.
-
-    Without a baseline it is the first parent of the first contender: it is measured along with it,
-    in the same blocks. `hosts` are placements of one host that plays every role; `placements` name
-    a host for each role (see runs/placements.py).
-    """
-
-    benchmark: str
-    contenders: tuple[str, ...]
-    baseline: str = ""
-    hosts: tuple[str, ...] = ()
-    placements: tuple[Mapping[str, str], ...] = ()
-    rounds: int | None = None
-    project: str | None = None
-    priority: str = "normal"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPlan:
-    """A request that can be carried out, and what it would take.
-
-    `trial_s`: how long one trial of each case is expected to take, in matrix order. `parts`: the
-    cases (their places in that order) of each job of a placement. `job_s`: what one placement is
-    busy for in all.
-    """
-
-    definition: Definition
-    spec: Spec
-    commits: tuple[Commit, ...]
-    placements: tuple[Roles, ...]
-    rounds: int
-    priority: int
-    trial_s: tuple[float, ...]
-    parts: tuple[range, ...]
-    trial_count: int
-    job_s: float
-    warnings: tuple[str, ...]
-
-    @property
-    def case_count(self) -> int:
-        return len(self.trial_s)
-
-    @property
-    def job_count(self) -> int:
-        return len(self.parts) * len(self.placements)
-
-    @property
-    def machine_s(self) -> float:
-        """Of all hosts together."""
-        return self.job_s * sum(len(roles) for roles in self.placements)
-
-
-def plan_run(*, member: Member, request: RunRequest, alone: bool = False) -> RunPlan:
-    """What `request` means and costs; NotFoundError or InvalidRequestError where it cannot be.
-
-    `alone`: the baseline may come without contenders.
-    """
-    benchmark = benchmarks.benchmark_for(member, request.benchmark, request.project)
-    definition = benchmarks.latest_definition(benchmark)
-    spec = benchmarks.spec_of(definition)
-    rounds = request.rounds if request.rounds is not None else spec.rounds
-    if not 1 <= rounds <= 100:
-        raise InvalidRequestError("expected 1 to 100 rounds", field="rounds")
-    placements = roles_asked(member, request.hosts, request.placements, spec.roles)
-    commits = _commits(benchmark, request, alone=alone)
-    times = [expected_trial_s(spec, case.parameters) for case in expand(spec)]
-    trial_count = len(times) * len(commits) * rounds
-    if trial_count > MAX_TRIALS:
-        raise InvalidRequestError(
-            f"that would be {trial_count} trials a host; at most {MAX_TRIALS} are allowed: "
-            "take fewer cases, commits or rounds"
-        )
-    case_s = [each * len(commits) * rounds for each in times]
-    return RunPlan(
-        definition=definition,
-        spec=spec,
-        commits=commits,
-        placements=placements,
-        rounds=rounds,
-        priority=_priority(request.priority),
-        trial_s=tuple(times),
-        parts=tuple(parts_of(case_s)),
-        trial_count=trial_count * len(placements),
-        job_s=sum(case_s),
-        warnings=_warnings(rounds, placements, alone=alone),
-    )
 
 
 def create_run(
@@ -148,14 +49,16 @@ def create_run(
 ) -> Run:
     """Queues a run, its jobs of some minutes each, and all its trials."""
     member.require(Role.MEMBER, to="start a run")
-    plan = plan_run(member=member, request=request, alone=trigger in ALONE)
+    plan = plan_run(member=member, request=request)
     with transaction.atomic():
         run = Run.objects.create(
             team=member.team,
-            definition=plan.definition,
+            definition=store_definition(plan.definition, by=member.user),
             trigger=trigger,
             requested_by=member.user,
             schedule=schedule,
+            cases=request.cases.strip(),
+            pairwise=request.pairwise,
             rounds=plan.rounds,
             priority=plan.priority,
             seed=secrets.randbits(62) if seed is None else seed,
@@ -164,7 +67,7 @@ def create_run(
             Variant(run=run, commit=commit, position=place)
             for place, commit in enumerate(plan.commits)
         )
-        cases = cases_of(benchmark=plan.definition.benchmark, spec=plan.spec)
+        cases = cases_of(benchmark=plan.definition.benchmark, cases=plan.cases)
         _plan_jobs(run, plan, cases, list(variants))
         record_audit(member=member, action="run.created", subject=run.pk)
     return run
@@ -230,66 +133,6 @@ def _same_request(found: IdempotencyKey, digest: str) -> Run:
             "use a new key for a new request"
         )
     return found.run
-
-
-def _priority(name: str) -> int:
-    try:
-        return Priority[name.upper()].value
-    except KeyError as error:
-        known = ", ".join(each.name.lower() for each in Priority)
-        raise InvalidRequestError(
-            f"expected one of {known}, got {name!r}", field="priority"
-        ) from error
-
-
-def _commits(benchmark: Benchmark, request: RunRequest, *, alone: bool) -> tuple[Commit, ...]:
-    if not request.contenders and not (alone and request.baseline):
-        raise InvalidRequestError("name at least one commit to compare", field="contenders")
-    contenders = [_commit(benchmark, ref, "contenders") for ref in request.contenders]
-    if request.baseline:
-        found = [_commit(benchmark, request.baseline, "baseline")]
-    else:
-        found = [_parent(benchmark, contenders[0])]
-    for ref, commit in zip(request.contenders, contenders, strict=True):
-        if commit in found:
-            raise InvalidRequestError(
-                f"{ref} is the commit {commit.short_sha}, which is in this run already",
-                field="contenders",
-            )
-        found.append(commit)
-    return tuple(found)
-
-
-def _parent(benchmark: Benchmark, commit: Commit) -> Commit:
-    if not commit.parents:
-        raise InvalidRequestError(
-            f"{commit.short_sha} is the first commit and has no parent; name a baseline",
-            field="baseline",
-        )
-    return _commit(benchmark, commit.parents[0], "baseline")
-
-
-def _commit(benchmark: Benchmark, ref: str, field: str) -> Commit:
-    try:
-        return commit_of_ref(project=benchmark.project, ref=ref)
-    except InvalidRequestError as error:
-        raise InvalidRequestError(str(error), field=field) from error
-
-
-def _warnings(rounds: int, placements: tuple[Roles, ...], *, alone: bool) -> tuple[str, ...]:
-    found = []
-    if rounds < 5 and not alone:
-        found.append(
-            f"with {rounds} rounds no verdict can be given; 5 is the least, 7 or more is better"
-        )
-    named = [one.host for roles in placements for one in roles.values() if one.host is not None]
-    for host in dict.fromkeys(named):
-        if host.state == HostState.UNREACHABLE:
-            found.append(f"{host.name} could not be reached the last time: {host.message}")
-        elif host.state in HELD:
-            state = host.get_state_display().lower()
-            found.append(f"{host.name} is {state} ({host.message}): the run waits for its release")
-    return tuple(found)
 
 
 def _plan_jobs(run: Run, plan: RunPlan, cases: list[Case], variants: list[Variant]) -> None:

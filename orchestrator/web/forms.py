@@ -77,6 +77,19 @@ class MeasureForm(TeamForm):
         return self.fields[name]
 
 
+class CasesField(forms.CharField):
+    """An expression over the parameters and labels of cases (benchmarks/choice.py)."""
+
+    def __init__(self) -> None:
+        attrs = {"spellcheck": "false", "autocomplete": "off", "autocapitalize": "off"}
+        super().__init__(
+            required=False,
+            max_length=2000,
+            widget=forms.TextInput(attrs={**attrs, "class": "code"}),
+            help_text='Empty: all. Such as protocol == "h3" and size in ("full", "huge").',
+        )
+
+
 class RunForm(MeasureForm):
     renamed = {"contenders": "contender"}
 
@@ -85,7 +98,11 @@ class RunForm(MeasureForm):
         required=False,
         help_text="Branch, tag or commit to compare with. Empty: the parent of the contender.",
     )
-    contender = forms.CharField(max_length=200, help_text="Branch, tag or commit to be judged.")
+    contender = forms.CharField(
+        max_length=200,
+        required=False,
+        help_text="Branch, tag or commit to be judged. Empty: the baseline is measured alone.",
+    )
     second_contender = forms.CharField(
         max_length=200, required=False, help_text="Optional: measured in the same rounds."
     )
@@ -94,6 +111,11 @@ class RunForm(MeasureForm):
         initial="normal",
         required=False,
         help_text="Who goes first where several runs wait; waiting raises it.",
+    )
+    cases = CasesField()
+    pairwise = forms.BooleanField(
+        required=False,
+        label="Fewer cases: each pair of values once at least",
     )
     hosts = HostsField(required=False)
     generator = forms.ChoiceField(
@@ -162,7 +184,12 @@ class ScheduleForm(MeasureForm):
         max_length=100, initial="0 3 * * *", help_text="Five fields, in UTC: 0 3 * * * is 03:00."
     )
     baseline = forms.CharField(max_length=200, help_text="Such as a release tag.")
-    contender = forms.CharField(max_length=200, help_text="Such as the branch main.")
+    contender = forms.CharField(
+        max_length=200,
+        required=False,
+        help_text="Such as the branch main. Empty: the baseline is measured alone.",
+    )
+    cases = CasesField()
 
 
 class SecretTextarea(forms.Textarea):

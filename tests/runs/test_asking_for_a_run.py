@@ -79,7 +79,7 @@ def test_it_warns_of_too_few_rounds(personas: Personas, shas: list[str]) -> None
     [
         ({"baseline": "nowhere"}, "baseline"),
         ({"contenders": ("nowhere",)}, "contenders"),
-        ({"contenders": ()}, "contenders"),
+        ({"contenders": (), "baseline": ""}, "contenders"),
         ({"contenders": ("main~2",)}, "contenders"),
         ({"hosts": ()}, "hosts"),
         ({"hosts": ("there",)}, "hosts"),

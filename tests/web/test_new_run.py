@@ -91,7 +91,7 @@ def test_it_says_nothing_of_fields_that_are_not_filled_in_yet(world: World, alic
 
     assert _error_of(panel, "baseline") == ""
     assert _error_of(panel, "hosts") == ""
-    assert "Name the contender" in panel
+    assert "Name a contender" in panel
 
 
 def test_it_names_both_commits_that_are_the_same(world: World, alice: Client) -> None:

@@ -38,7 +38,7 @@ def test_it_makes_switches_and_deletes_a_schedule(world: World, alice: Client) -
     [
         ("cron", "every day", "expected five cron fields"),
         ("hosts", [], "Choose at least one host"),
-        ("contender", "", "This field is required"),
+        ("baseline", "", "This field is required"),
     ],
 )
 def test_it_shows_an_error_at_its_field(

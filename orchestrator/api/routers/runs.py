@@ -13,11 +13,12 @@ from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.pages import Cursor, Limit, page_of
 from orchestrator.api.schemas.common import Text
+from orchestrator.api.schemas.plans import PlanOut, plan_out
 from orchestrator.api.schemas.runs import RunIn, RunOut, RunPage, run_out, run_summary_out
 from orchestrator.api.schemas.trials import TrialPage, trial_summary_out
 from orchestrator.api.waiting import wait_for_change
 from orchestrator.dispatch.waking import wake_engine
-from orchestrator.runs import selectors, services
+from orchestrator.runs import plans, selectors, services
 from orchestrator.runs.models import Trigger
 from orchestrator.runs.states import RUN_ENDED, RunState, Validity
 
@@ -44,6 +45,12 @@ def start_run(
     answer = _run_out(request.auth.member, run_id)
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED if is_new else HTTPStatus.OK, answer)
+
+
+@router.post("/runs/plan", response=PlanOut, summary="Tell what a run would take")
+def plan_run(request: CallerRequest, payload: RunIn) -> PlanOut:
+    """The chosen cases and the expected time of a request to start a run; nothing is started."""
+    return plan_out(plans.plan_run(member=request.auth.member, request=payload.request()))
 
 
 @router.get("/runs", response=RunPage, summary="List runs, newest first")
@@ -110,9 +117,7 @@ def list_trials(
     )
 
 
-def _start(
-    request: CallerRequest, wanted: services.RunRequest, key: str | None
-) -> tuple[UUID, bool]:
+def _start(request: CallerRequest, wanted: plans.RunRequest, key: str | None) -> tuple[UUID, bool]:
     member = request.auth.member
     if key is None:
         run = services.create_run(member=member, request=wanted, trigger=Trigger.API)

@@ -11,8 +11,8 @@ from pydantic import Field
 from orchestrator.api.schemas.common import CommitOut, Text, api_url, commit_out, web_url
 from orchestrator.runs.job_details import JobDetails, details_of
 from orchestrator.runs.models import Build, Placement, Run, Trial
+from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.selectors import JobProgress, RunProgress
-from orchestrator.runs.services import RunRequest
 from orchestrator.runs.states import BuildState, JobState, RunState
 
 
@@ -41,6 +41,9 @@ class PlacementIn(Schema, extra="forbid"):
     backend: Text | None = None
 
 
+Expression = Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")]
+
+
 class RunIn(Schema, extra="forbid"):
     """Branches, tags or hashes of a benchmark's repository, and the hosts to measure them on.
 
@@ -52,7 +55,9 @@ class RunIn(Schema, extra="forbid"):
         None, description="Needed only where two projects have a benchmark of this name."
     )
     baseline: Text | None = Field(
-        None, description="Left out: the first parent of the first contender."
+        None,
+        description="Left out: the first parent of the first contender. Without contenders, this "
+        "commit is measured alone and nothing is compared.",
     )
     contenders: Annotated[list[Text], Field(max_length=50)] = []
     contender: Text | None = Field(None, description="The same as a list of one contender.")
@@ -63,6 +68,14 @@ class RunIn(Schema, extra="forbid"):
     )
     placements: Annotated[list[PlacementIn], Field(max_length=100)] = Field(
         [], description="Where several hosts play the roles of one job."
+    )
+    cases: Expression = Field(
+        "",
+        description='Chooses cases by their parameters and labels, such as `protocol == "h3" and '
+        'size in ("full", "huge")`; left out: all.',
+    )
+    pairwise: bool = Field(
+        False, description="Fewer cases, in which each pair of values still occurs."
     )
     priority: PriorityName = PriorityName.NORMAL
     rounds: Annotated[int, Field(ge=1, le=100)] | None = Field(
@@ -76,6 +89,8 @@ class RunIn(Schema, extra="forbid"):
             project=self.project,
             baseline=self.baseline or "",
             contenders=(*one, *self.contenders),
+            cases=self.cases,
+            pairwise=self.pairwise,
             hosts=tuple(self.hosts),
             placements=tuple(each.model_dump(exclude_none=True) for each in self.placements),
             priority=self.priority,
@@ -146,6 +161,8 @@ class RunSummaryOut(Schema):
     benchmark: str
     project: str
     definition_version: int
+    cases: str = Field(description="The expression by which cases were chosen; empty: all.")
+    pairwise: bool
     rounds: int
     priority: PriorityName
     seed: int
@@ -183,6 +200,8 @@ def run_summary_out(run: Run) -> RunSummaryOut:
         benchmark=benchmark.slug,
         project=benchmark.project.slug,
         definition_version=run.definition.version,
+        cases=run.cases,
+        pairwise=run.pairwise,
         rounds=run.rounds,
         priority=PriorityName(run.get_priority_display().lower()),
         seed=run.seed,

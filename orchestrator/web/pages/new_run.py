@@ -11,16 +11,18 @@ from orchestrator.accounts.members import Member
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.results.forecasts import forecasts_of
 from orchestrator.runs.cautions import cautions_of
+from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
 from orchestrator.runs.selectors import run_for
-from orchestrator.runs.services import RunPlan, RunRequest, create_run, plan_run
+from orchestrator.runs.services import create_run
 from orchestrator.web.access import for_member
+from orchestrator.web.cases import case_names, chosen_cases
 from orchestrator.web.forms import FORM_ERRORS, RunForm, benchmark_key
 from orchestrator.web.placements import form_data_of
 from orchestrator.web.refs import ref_choices
 
 PREFILLED = (
     "benchmark", "baseline", "contender", "second_contender", "rounds", "priority", "generator",
-    "backend", "placements",
+    "backend", "placements", "cases", "pairwise",
 )  # fmt: skip
 
 
@@ -76,6 +78,8 @@ def _run_request(form: RunForm) -> RunRequest:
         project=project,
         benchmark=benchmark,
         baseline=data["baseline"],
+        cases=data["cases"],
+        pairwise=data["pairwise"],
         contenders=tuple(ref for ref in contenders if ref),
         hosts=form.asked_hosts(),
         placements=form.asked_placements(),
@@ -98,9 +102,11 @@ def _again(member: Member, again: str) -> dict[str, Any]:
     return {
         "benchmark": benchmark_key(run.definition.benchmark),
         "baseline": shas[0],
-        # Golden jobs and calibrations measure one commit alone.
+        # One commit may have been measured alone.
         "contender": shas[1] if len(shas) > 1 else "",
         "second_contender": shas[2] if len(shas) > 2 else "",
+        "cases": run.cases,
+        "pairwise": run.pairwise,
         "rounds": run.rounds,
         "priority": run.get_priority_display().lower(),
         **form_data_of(run),
@@ -119,13 +125,20 @@ def _page(request: HttpRequest, form: RunForm, plan: RunPlan | None = None) -> H
 
 
 def _context(form: RunForm, plan: RunPlan | None) -> dict[str, Any]:
-    refs = ref_choices(form.member, form["benchmark"].value() or "")
+    key = form["benchmark"].value() or ""
     shown = _shown(plan) if plan else {}
-    return {"form": form, "plan": plan, "refs": refs, **shown}
+    return {
+        "form": form,
+        "plan": plan,
+        "refs": ref_choices(form.member, key),
+        "names": case_names(form.member, key, plan),
+        **shown,
+    }
 
 
 def _shown(plan: RunPlan) -> dict[str, Any]:
     return {
+        "chosen": chosen_cases(plan),
         "job_s": _job_times(plan),
         "cautions": cautions_of(plan),
         "forecasts": forecasts_of(plan),

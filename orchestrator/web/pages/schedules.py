@@ -60,6 +60,7 @@ def _new_schedule(form: ScheduleForm) -> NewSchedule:
         project=project or None,
         baseline_ref=data["baseline"],
         contender_ref=data["contender"],
+        cases=data["cases"],
         hosts=tuple(data["hosts"]),
         rounds=data["rounds"],
     )

@@ -1,0 +1,74 @@
+"""What a run would take."""
+
+from ninja import Schema
+from pydantic import Field
+
+from orchestrator.api.schemas.common import CommitOut, commit_out
+from orchestrator.benchmarks.matrix import CaseSpec, is_baseline
+from orchestrator.benchmarks.resolved import why_unsupported
+from orchestrator.benchmarks.spec import Spec
+from orchestrator.runs.cautions import cautions_of
+from orchestrator.runs.plans import RunPlan
+
+
+class PlannedCaseOut(Schema):
+    """A chosen case; `unsupported` is the reason why its definition says it cannot be measured."""
+
+    key: str
+    label: str
+    parameters: dict[str, str | int | float | bool]
+    is_baseline: bool = Field(description="Whether it is the 100 % of reports.")
+    unsupported: str
+    trial_s: float
+
+
+class PlanOut(Schema):
+    """`seconds`: how long one placement is busy; `machine_seconds`: of all hosts together.
+
+    `definition_is_new`: the repository has a definition that would become this version.
+    """
+
+    definition_version: int
+    definition_is_new: bool
+    baseline: CommitOut
+    contenders: list[CommitOut]
+    cases: list[PlannedCaseOut]
+    cases_in_all: int
+    rounds: int
+    jobs: int
+    trials: int
+    seconds: float
+    machine_seconds: float
+    warnings: list[str]
+
+
+def plan_out(plan: RunPlan) -> PlanOut:
+    baseline, *contenders = [commit_out(commit) for commit in plan.commits]
+    return PlanOut(
+        definition_version=plan.definition.version,
+        definition_is_new=plan.definition_is_new,
+        baseline=baseline,
+        contenders=contenders,
+        cases=[
+            _case_out(plan.spec, case, seconds)
+            for case, seconds in zip(plan.cases, plan.trial_s, strict=True)
+        ],
+        cases_in_all=plan.cases_in_all,
+        rounds=plan.rounds,
+        jobs=plan.job_count,
+        trials=plan.trial_count,
+        seconds=plan.job_s,
+        machine_seconds=plan.machine_s,
+        warnings=[*plan.warnings, *cautions_of(plan)],
+    )
+
+
+def _case_out(spec: Spec, case: CaseSpec, seconds: float) -> PlannedCaseOut:
+    return PlannedCaseOut(
+        key=case.key,
+        label=case.label,
+        parameters=dict(case.parameters),
+        is_baseline=is_baseline(spec, case.parameters),
+        unsupported=why_unsupported(spec, case.parameters),
+        trial_s=seconds,
+    )

@@ -1,0 +1,147 @@
+"""Definitions that are kept in the measured repository, and read from it at a commit.
+
+One file is one definition: `.pitwall.yaml`, and `.pitwall/<benchmark>.yaml` for further ones.
+"""
+
+import re
+
+from django.db import transaction
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role, User
+from orchestrator.accounts.services import record_audit
+from orchestrator.benchmarks.models import Benchmark, Commit, Definition, Project
+from orchestrator.benchmarks.selectors import latest_definition
+from orchestrator.benchmarks.services import (
+    check_slug,
+    check_source,
+    commit_of_ref,
+    locked_benchmark,
+    next_version,
+    repository_of,
+)
+from orchestrator.benchmarks.spec import MAX_SOURCE_BYTES, Spec
+from orchestrator.core.errors import InvalidRequestError
+
+ROOT_FILE = ".pitwall.yaml"
+FOLDER = ".pitwall/"
+_FILE = re.compile(r"^\.pitwall(?:/(?P<slug>[a-z0-9][a-z0-9-]{0,59}))?\.yaml$")
+
+
+def definition_files(*, project: Project, ref: str = "") -> tuple[Commit, list[str]]:
+    """The definitions that a commit of the project holds (default: that of its main branch)."""
+    commit = commit_of_ref(project=project, ref=ref or project.default_branch)
+    found = repository_of(project).files(commit.sha, ROOT_FILE, FOLDER)
+    return commit, sorted(path for path in found if _FILE.match(path))
+
+
+def slug_of(project: Project, path: str) -> str:
+    """What a benchmark of this file is called where nobody says otherwise."""
+    match = _FILE.match(path)
+    return (match and match["slug"]) or project.slug
+
+
+def import_definition(
+    *, member: Member, project: Project, path: str, slug: str = "", ref: str = ""
+) -> Definition:
+    """Makes a benchmark whose definition is kept in a file of the repository from now on.
+
+    The file is read at `ref` (default: the main branch). A benchmark of this name that was kept in
+    Pitwall goes on, with its history.
+    """
+    member.require(Role.MEMBER, to="import a benchmark")
+    if not _FILE.match(path):
+        raise InvalidRequestError(
+            f"expected {ROOT_FILE} or {FOLDER}NAME.yaml, got {path!r}", field="path"
+        )
+    slug = slug or slug_of(project, path)
+    check_slug(slug)
+    commit = commit_of_ref(project=project, ref=ref or project.default_branch)
+    source = _source_at(project, commit, path)
+    spec = _spec_of(source, commit, path)
+    with transaction.atomic():
+        benchmark = locked_benchmark(project=project, slug=slug, title=spec.title)
+        Benchmark.objects.filter(pk=benchmark.pk).update(repository_path=path)
+        benchmark.repository_path = path
+        definition = store_definition(_version(benchmark, source, commit), by=member.user)
+        record_audit(member=member, action="benchmark.imported", subject=benchmark)
+    return definition
+
+
+def keep_in_pitwall(*, member: Member, benchmark: Benchmark) -> None:
+    """From now on the definition is changed in Pitwall; the repository's file is read no more."""
+    member.require(Role.MEMBER, to="change a benchmark")
+    with transaction.atomic():
+        Benchmark.objects.filter(pk=benchmark.pk).update(repository_path="")
+        record_audit(member=member, action="benchmark.kept_in_pitwall", subject=benchmark)
+
+
+def definition_at(benchmark: Benchmark, commit: Commit) -> Definition:
+    """The definition by which a commit is measured; not stored yet where the file is new.
+
+    That of a benchmark that is kept in Pitwall is the newest version, whatever the commit.
+    """
+    path = benchmark.repository_path
+    if not path:
+        return latest_definition(benchmark)
+    return _version(benchmark, _source_at(benchmark.project, commit, path), commit)
+
+
+def store_definition(definition: Definition, *, by: User) -> Definition:
+    """Stores what `definition_at` gave, once; what is stored already is given back."""
+    if not definition._state.adding:
+        return definition
+    with transaction.atomic():
+        benchmark = Benchmark.objects.select_for_update().get(pk=definition.benchmark_id)
+        known = _known(benchmark, definition.source)
+        if known is not None:
+            return known
+        newest = benchmark.definitions.order_by("-version").first()
+        definition.version = newest.version + 1 if newest else 1
+        definition.created_by = by
+        definition.save(force_insert=True)
+        Benchmark.objects.filter(pk=benchmark.pk).update(title=definition.spec["title"])
+    return definition
+
+
+def _version(benchmark: Benchmark, source: str, commit: Commit) -> Definition:
+    known = _known(benchmark, source)
+    if known is not None:
+        return known
+    path = benchmark.repository_path
+    definition = next_version(
+        benchmark=benchmark, source=source, spec=_spec_of(source, commit, path)
+    )
+    definition.commit, definition.path = commit, path
+    return definition
+
+
+def _known(benchmark: Benchmark, source: str) -> Definition | None:
+    return benchmark.definitions.filter(source=source).order_by("-version").first()
+
+
+def _source_at(project: Project, commit: Commit, path: str) -> str:
+    repository = repository_of(project)
+    size = repository.files(commit.sha, path).get(path)
+    if size is None:
+        raise InvalidRequestError(
+            f"there is no file {path} at {commit.short_sha}: add it there, choose a commit that "
+            "has it, or keep the definition in Pitwall"
+        )
+    if size > MAX_SOURCE_BYTES:
+        raise InvalidRequestError(
+            f"{path} at {commit.short_sha}: a definition has at most {MAX_SOURCE_BYTES // 1024} KiB"
+        )
+    try:
+        return repository.read(commit.sha, path).decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise InvalidRequestError(
+            f"{path} at {commit.short_sha}: byte {error.start} is not UTF-8"
+        ) from error
+
+
+def _spec_of(source: str, commit: Commit, path: str) -> Spec:
+    try:
+        return check_source(source)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(f"{path} at {commit.short_sha}: {error}") from error

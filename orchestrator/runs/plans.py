@@ -1,0 +1,220 @@
+"""What a request for a run means and costs, before anything is queued."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks import selectors as benchmarks
+from orchestrator.benchmarks.choice import choose
+from orchestrator.benchmarks.from_repository import definition_at
+from orchestrator.benchmarks.loads import expected_trial_s
+from orchestrator.benchmarks.matrix import CaseSpec, expand, pairwise
+from orchestrator.benchmarks.models import Benchmark, Commit, Definition
+from orchestrator.benchmarks.resolved import why_unsupported
+from orchestrator.benchmarks.services import commit_of_ref
+from orchestrator.benchmarks.spec import Spec
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.fleet.models import HELD, HostState
+from orchestrator.runs.models import Priority
+from orchestrator.runs.order import parts_of
+from orchestrator.runs.placements import Roles, roles_asked
+
+MAX_TRIALS = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """What somebody wants measured; refs are branches, tags or hashes.
+
+    Without a baseline it is the first parent of the first contender: it is measured along with it,
+    in the same blocks. A baseline without contenders is one commit measured alone, with nothing to
+    compare it with. `cases` is an expression that chooses cases (benchmarks/choice.py; empty: all);
+    `pairwise` takes fewer of them, in which each pair of values still occurs. `hosts` are
+    placements of one host that plays every role; `placements` name a host for each role (see
+    runs/placements.py).
+    """
+
+    benchmark: str
+    contenders: tuple[str, ...]
+    baseline: str = ""
+    cases: str = ""
+    pairwise: bool = False
+    hosts: tuple[str, ...] = ()
+    placements: tuple[Mapping[str, str], ...] = ()
+    rounds: int | None = None
+    project: str | None = None
+    priority: str = "normal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlan:
+    """A request that can be carried out, and what it would take.
+
+    `definition` is not stored yet where the repository has a new one. `cases` are the chosen ones
+    of `cases_in_all`, in matrix order, and `trial_s` how long one trial of each is expected to
+    take. `parts`: the cases (their places in that order) of each job of a placement. `job_s`: what
+    one placement is busy for in all.
+    """
+
+    definition: Definition
+    spec: Spec
+    commits: tuple[Commit, ...]
+    placements: tuple[Roles, ...]
+    rounds: int
+    priority: int
+    cases: tuple[CaseSpec, ...]
+    cases_in_all: int
+    trial_s: tuple[float, ...]
+    parts: tuple[range, ...]
+    trial_count: int
+    job_s: float
+    warnings: tuple[str, ...]
+
+    @property
+    def case_count(self) -> int:
+        return len(self.cases)
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is one commit only, so that nothing is compared."""
+        return len(self.commits) == 1
+
+    @property
+    def definition_is_new(self) -> bool:
+        """Whether it is not stored yet: the repository has one that Pitwall has not seen."""
+        return self.definition._state.adding
+
+    @property
+    def newest(self) -> Commit:
+        """The commit whose definition it is, where that is kept in the repository."""
+        return _newest(self.commits)
+
+    @property
+    def job_count(self) -> int:
+        return len(self.parts) * len(self.placements)
+
+    @property
+    def machine_s(self) -> float:
+        """Of all hosts together."""
+        return self.job_s * sum(len(roles) for roles in self.placements)
+
+
+def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
+    """What `request` means and costs; NotFoundError or InvalidRequestError where it cannot be."""
+    benchmark = benchmarks.benchmark_for(member, request.benchmark, request.project)
+    commits = _commits(benchmark, request)
+    definition = definition_at(benchmark, _newest(commits))
+    spec = benchmarks.spec_of(definition)
+    rounds = request.rounds if request.rounds is not None else spec.rounds
+    if not 1 <= rounds <= 100:
+        raise InvalidRequestError("expected 1 to 100 rounds", field="rounds")
+    placements = roles_asked(member, request.hosts, request.placements, spec.roles)
+    every = expand(spec)
+    cases = _chosen(spec, every, request)
+    times = [expected_trial_s(spec, case.parameters) for case in cases]
+    trial_count = len(times) * len(commits) * rounds
+    if trial_count > MAX_TRIALS:
+        raise InvalidRequestError(
+            f"that would be {trial_count} trials a host; at most {MAX_TRIALS} are allowed: "
+            "take fewer cases, commits or rounds"
+        )
+    case_s = [each * len(commits) * rounds for each in times]
+    return RunPlan(
+        definition=definition,
+        spec=spec,
+        commits=commits,
+        placements=placements,
+        rounds=rounds,
+        priority=_priority(request.priority),
+        cases=tuple(cases),
+        cases_in_all=len(every),
+        trial_s=tuple(times),
+        parts=tuple(parts_of(case_s)),
+        trial_count=trial_count * len(placements),
+        job_s=sum(case_s),
+        warnings=_warnings(rounds, placements, alone=len(commits) == 1),
+    )
+
+
+def _chosen(spec: Spec, every: Sequence[CaseSpec], request: RunRequest) -> list[CaseSpec]:
+    """The cases that are asked for; those that cannot be measured stand for no pair of values."""
+    cases = choose(spec, every, request.cases)
+    if not request.pairwise:
+        return cases
+    lost = {case.key for case in cases if why_unsupported(spec, case.parameters)}
+    kept = {
+        case.key
+        for group in (
+            [case for case in cases if case.key not in lost],
+            [case for case in cases if case.key in lost],
+        )
+        for case in pairwise(group)
+    }
+    return [case for case in cases if case.key in kept]
+
+
+def _newest(commits: Sequence[Commit]) -> Commit:
+    """The newest contender; its definition is that of all commits of the run."""
+    return max(commits[1:] or commits, key=lambda commit: commit.committed_at)
+
+
+def _priority(name: str) -> int:
+    try:
+        return Priority[name.upper()].value
+    except KeyError as error:
+        known = ", ".join(each.name.lower() for each in Priority)
+        raise InvalidRequestError(
+            f"expected one of {known}, got {name!r}", field="priority"
+        ) from error
+
+
+def _commits(benchmark: Benchmark, request: RunRequest) -> tuple[Commit, ...]:
+    if not request.contenders and not request.baseline:
+        raise InvalidRequestError(
+            "name a contender, or a baseline alone to measure just that", field="contenders"
+        )
+    contenders = [_commit(benchmark, ref, "contenders") for ref in request.contenders]
+    if request.baseline:
+        found = [_commit(benchmark, request.baseline, "baseline")]
+    else:
+        found = [_parent(benchmark, contenders[0])]
+    for ref, commit in zip(request.contenders, contenders, strict=True):
+        if commit in found:
+            raise InvalidRequestError(
+                f"{ref} is the commit {commit.short_sha}, which is in this run already",
+                field="contenders",
+            )
+        found.append(commit)
+    return tuple(found)
+
+
+def _parent(benchmark: Benchmark, commit: Commit) -> Commit:
+    if not commit.parents:
+        raise InvalidRequestError(
+            f"{commit.short_sha} is the first commit and has no parent; name a baseline",
+            field="baseline",
+        )
+    return _commit(benchmark, commit.parents[0], "baseline")
+
+
+def _commit(benchmark: Benchmark, ref: str, field: str) -> Commit:
+    try:
+        return commit_of_ref(project=benchmark.project, ref=ref)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(str(error), field=field) from error
+
+
+def _warnings(rounds: int, placements: tuple[Roles, ...], *, alone: bool) -> tuple[str, ...]:
+    found = []
+    if rounds < 5 and not alone:
+        found.append(
+            f"with {rounds} rounds no verdict can be given; 5 is the least, 7 or more is better"
+        )
+    named = [one.host for roles in placements for one in roles.values() if one.host is not None]
+    for host in dict.fromkeys(named):
+        if host.state == HostState.UNREACHABLE:
+            found.append(f"{host.name} could not be reached the last time: {host.message}")
+        elif host.state in HELD:
+            state = host.get_state_display().lower()
+            found.append(f"{host.name} is {state} ({host.message}): the run waits for its release")
+    return tuple(found)
