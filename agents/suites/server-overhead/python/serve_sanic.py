@@ -19,11 +19,5 @@ for path, make in work_async.ANSWERS.items():
     app.add_route(handler(make), path, name=path.strip("/"))
 
 if __name__ == "__main__":
-    app.run(
-        sys.argv[1],
-        int(sys.argv[2]),
-        single_process=True,
-        access_log=False,
-        motd=False,
-        debug=False,
-    )
+    address, port = sys.argv[1], int(sys.argv[2])
+    app.run(address, port, single_process=True, access_log=False, motd=False, debug=False)

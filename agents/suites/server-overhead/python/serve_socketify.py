@@ -2,6 +2,7 @@
 
 import sys
 
+import work
 import work_async
 from socketify import App, AppListenOptions
 
@@ -14,9 +15,14 @@ def handler(make):
     return answer
 
 
+def nowhere(response, request):
+    response.write_status(404).end(work.NOT_HERE)
+
+
 if __name__ == "__main__":
     app = App()
     for path, make in work_async.ANSWERS.items():
         app.get(path, handler(make))
+    app.any("/*", nowhere)
     app.listen(AppListenOptions(port=int(sys.argv[2]), host=sys.argv[1]), lambda config: None)
     app.run()

@@ -45,7 +45,7 @@ def burn_step():
 
 
 def left(start, step):
-    """How long until the end of this step, of a request that began at `start`; negative when late."""
+    """How long until the end of this step of a request begun at `start`; negative when late."""
     return start + step * STEP_S - now()
 
 
