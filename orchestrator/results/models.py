@@ -6,7 +6,7 @@ Rows of what was measured are only ever inserted; a trigger of the database refu
 from django.db import models
 from django.db.models import Q
 
-from orchestrator.accounts.models import Team
+from orchestrator.accounts.models import Team, User
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.core.ids import new_id
 from orchestrator.fleet.models import HardwareProfile, Host
@@ -237,3 +237,25 @@ class ReferenceResult(models.Model):
 
     def __str__(self) -> str:
         return f"{self.metric} {self.value}"
+
+
+class SavedReport(models.Model):
+    """A report that a team keeps under a name; `source` is its YAML."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="saved_reports")
+    slug = models.SlugField(max_length=60)
+    title = models.CharField(max_length=200)
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="reports")
+    source = models.TextField()
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["title"]
+        constraints = [
+            models.UniqueConstraint(fields=["team", "slug"], name="saved_report_slug_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.title

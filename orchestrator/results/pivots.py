@@ -357,3 +357,16 @@ def _notes(versions: Sequence[int]) -> tuple[str, ...]:
         f"The cases were measured with versions {words} and {versions[-1]} of the definition: in "
         "each cell only the newest one counts.",
     )
+
+
+def dimensions_of(benchmark: Benchmark) -> list[str]:
+    """What rows and columns of a report can be: axes, labels, and what every trial has."""
+    spec = spec_of(latest_definition(benchmark))
+    labels = {
+        name: None
+        for options in spec.options.values()
+        for option in options.values()
+        for name in option.labels
+    }
+    axes = list(spec.matrix)
+    return [*axes, *(name for name in labels if name not in axes), "host", "profile", "commit"]

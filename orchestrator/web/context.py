@@ -24,6 +24,7 @@ _ITEMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("runs", "Runs", ("run", "trial", "validity")),
     ("compare", "Compare", ("compare",)),
     ("history", "History", ("history",)),
+    ("reports", "Reports", ("report",)),
     ("benchmarks", "Benchmarks", ("benchmark", "project")),
     ("hosts", "Hosts", ("host", "profile")),
     ("load-tools", "Load tools", ("load-tools",)),

@@ -77,9 +77,9 @@ def test_it_reads_what_was_measured_of_the_newest_commit(personas: Personas, run
     cells = dict(zip(["rate", "p10", "p99", "change"], table.rows[0].cells, strict=True))
     assert cells["rate"].value == pytest.approx(800, rel=0.01)
     assert cells["rate"].trials == 4
-    assert cells["p10"].value == pytest.approx(5 * 0.78, rel=0.01)
-    assert cells["p99"].value == pytest.approx(5 * 2.56, rel=0.01)
-    assert cells["p99"].low < cells["p99"].value
+    assert cells["p10"].value == pytest.approx(5 * 0.78, rel=0.03)
+    assert cells["p99"].value == pytest.approx(5 * 2.56, rel=0.03)
+    assert cells["p99"].low <= cells["p99"].value < cells["p99"].high
     assert cells["change"].baseline
     assert len(report.trials) == 4 * 4 * 2 + 4 * 2 * 2
 

@@ -1,0 +1,146 @@
+"""The form that makes a report of one table, and the one that edits a report's text."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.results.histories import history_choices
+from orchestrator.results.pivots import dimensions_of
+from orchestrator.results.report_spec import ReportSpec, from_data
+from orchestrator.web.forms import TeamForm, benchmark_choices, benchmark_key
+
+ROWS = 4
+ACROSS = 2
+METRICS = 3
+STATISTICS = (
+    ("median", "median of the trials"),
+    ("mean", "geometric mean of the trials"),
+    ("min", "lowest trial"),
+    ("max", "highest trial"),
+    ("merged", "of all requests of the trials together (percentiles)"),
+)
+PUBLISHED = (
+    ("none", "not shown"),
+    ("columns", "in columns beside"),
+    ("rows", "in rows of their own"),
+)
+
+
+class ReportForm(TeamForm):
+    """Chooses dimensions and metrics; what is left out gets what is usual for the benchmark."""
+
+    benchmark = forms.ChoiceField()
+    row = forms.MultipleChoiceField(required=False, label="Rows")
+    across = forms.MultipleChoiceField(required=False, label="Columns for each")
+    metric = forms.CharField(
+        required=False,
+        max_length=200,
+        label="Metrics",
+        help_text="One or several with commas; any percentile is such as latency.p99.5.",
+        widget=forms.TextInput(attrs={"list": "metrics", "spellcheck": "false"}),
+    )
+    statistic = forms.ChoiceField(choices=STATISTICS, required=False)
+    cases = forms.CharField(
+        required=False,
+        max_length=2000,
+        label="Only cases where",
+        help_text='Such as: protocol == "h2" and size in ("full", "huge")',
+        widget=forms.TextInput(attrs={"spellcheck": "false"}),
+    )
+    commit = forms.CharField(
+        required=False,
+        max_length=200,
+        help_text="Commit, branch or tag; newest or all of those that were measured.",
+        widget=forms.TextInput(attrs={"placeholder": "newest", "spellcheck": "false"}),
+    )
+    host = forms.MultipleChoiceField(
+        required=False, label="Hosts", widget=forms.CheckboxSelectMultiple
+    )
+    published = forms.ChoiceField(choices=PUBLISHED, required=False, label="Published figures")
+    best = forms.BooleanField(required=False, label="Best first, with ranks")
+    relative = forms.BooleanField(required=False, label="Change against the baseline case")
+
+    def __init__(self, member: Member, benchmark: Benchmark, *args: Any, **kwargs: Any) -> None:
+        super().__init__(member, *args, **kwargs)
+        self.chosen = benchmark
+        choices = history_choices(member, benchmark)
+        self.metrics = [(each.key, each.title) for each in choices.metrics]
+        self.dimensions = dimensions_of(benchmark)
+        named = [(name, name.replace("_", " ")) for name in self.dimensions]
+        fields: dict[str, Any] = self.fields
+        fields["benchmark"].choices = benchmark_choices(member)
+        fields["row"].choices = named
+        fields["across"].choices = named
+        fields["host"].choices = [(host.name, host.name) for host in choices.hosts]
+
+    def slots(self, name: str, count: int) -> list[tuple[int, str]]:
+        """The values chosen for a field that is shown as several lists."""
+        chosen: Sequence[str] = [each for each in (self[name].value() or []) if each]
+        return [(place + 1, chosen[place] if place < len(chosen) else "") for place in range(count)]
+
+    def row_slots(self) -> list[tuple[int, str]]:
+        return self.slots("row", ROWS)
+
+    def across_slots(self) -> list[tuple[int, str]]:
+        return self.slots("across", ACROSS)
+
+    def spec(self) -> ReportSpec:
+        """The report that the form describes; InvalidRequestError as for one that was written."""
+        data = self.cleaned_data
+        columns = [self._column(key, data) for key in self._metrics(data)]
+        if data.get("relative"):
+            columns += [
+                {**column, "relative": True, "title": f"{column['title']}, change"}
+                for column in columns
+            ]
+        across = data["across"]
+        rows = [name for name in dict.fromkeys(data["row"]) if name not in across]
+        table: dict[str, Any] = {"rows": rows or self._usual_rows(across), "columns": columns}
+        if data.get("best") and not across:
+            table["sort"] = columns[0]["title"]
+        asked = {
+            "commit": data["commit"].strip() or "newest",
+            "hosts": data["host"],
+            "cases": data["cases"],
+            "published": data["published"] or "none",
+        }
+        return from_data(
+            {
+                "version": 1,
+                "title": self.chosen.title,
+                "benchmark": benchmark_key(self.chosen),
+                **asked,
+                "tables": [table],
+            }
+        )
+
+    def _metrics(self, data: dict[str, Any]) -> list[str]:
+        asked = [key.strip() for key in data["metric"].split(",")]
+        found = list(dict.fromkeys(key for key in asked if key))
+        return found or [next((key for key, _ in self.metrics), "requests.rate")]
+
+    def _column(self, key: str, data: dict[str, Any]) -> dict[str, Any]:
+        titles = dict(self.metrics)
+        statistic = data["statistic"] or "median"
+        column: dict[str, Any] = {"metric": key, "statistic": statistic, "across": data["across"]}
+        return {**column, "title": titles.get(key, key)}
+
+    def _usual_rows(self, across: Sequence[str]) -> list[str]:
+        axes = [name for name in self.dimensions if name not in across]
+        return axes[:1] or ["host"]
+
+
+class ReportTextForm(TeamForm):
+    name = forms.CharField(
+        required=False,
+        max_length=60,
+        help_text="In its address: lower-case letters, digits and dashes.",
+    )
+    source = forms.CharField(
+        strip=False,
+        label="Report (YAML)",
+        widget=forms.Textarea(attrs={"rows": 24, "spellcheck": "false", "class": "code"}),
+    )

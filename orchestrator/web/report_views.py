@@ -1,0 +1,100 @@
+"""Reports as their pages show them: cells in words, and charts in drawing shape."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.results.pivot_model import Cell, PivotTable, TableColumn, TableRow
+from orchestrator.results.pivots import Report
+from orchestrator.results.report_exports import interval, shown
+
+#: More bars than these are no picture any more; the table has them all.
+MAX_BARS = 60
+MAX_SERIES = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownCell:
+    cell: Cell
+    text: str
+    interval: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownRow:
+    row: TableRow
+    cells: tuple[ShownCell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownTable:
+    """`number` counts the tables of the page from 1."""
+
+    number: int
+    table: PivotTable
+    columns: tuple[tuple[TableColumn, bool], ...]
+    rows: tuple[ShownRow, ...]
+    chart_id: str
+    chart: dict[str, Any] | None
+    chart_rows: int
+
+
+def shown_tables(report: Report) -> list[ShownTable]:
+    return [_table(table, number) for number, table in enumerate(report.tables, start=1)]
+
+
+def _table(table: PivotTable, number: int) -> ShownTable:
+    return ShownTable(
+        number=number,
+        table=table,
+        columns=tuple(
+            (column, place == table.sorted_by) for place, column in enumerate(table.columns)
+        ),
+        rows=tuple(_row(row, table.columns) for row in table.rows),
+        chart_id=f"report-chart-{number}",
+        chart=bar_chart(table),
+        chart_rows=min(MAX_BARS, len(table.rows)),
+    )
+
+
+def _row(row: TableRow, columns: Sequence[TableColumn]) -> ShownRow:
+    cells = (
+        ShownCell(cell=cell, text=shown(cell, column), interval=interval(cell))
+        for cell, column in zip(row.cells, columns, strict=True)
+    )
+    return ShownRow(row=row, cells=tuple(cells))
+
+
+def bar_chart(table: PivotTable) -> dict[str, Any] | None:
+    """Bars with intervals of the column that the table is sorted by, or of the first, and of the
+    others that share its metric and unit; None where there are not two numbers to compare."""
+    if any(head.dimension == "metric" for head in table.heads):
+        return None
+    first = table.columns[table.sorted_by or 0]
+    alike = [
+        place
+        for place, column in enumerate(table.columns)
+        if (column.metric, column.unit, column.kind) == (first.metric, first.unit, first.kind)
+    ][:MAX_SERIES]
+    rows = [row for row in table.rows if any(row.cells[n].value is not None for n in alike)]
+    numbers = sum(row.cells[place].value is not None for row in rows for place in alike)
+    if numbers < 2 or len(rows) > MAX_BARS:
+        return None
+    return {
+        "unit": first.unit,
+        "labels": [" · ".join(filter(None, row.heads)) for row in rows],
+        "series": [
+            _series(table.columns[place], [row.cells[place] for row in rows]) for place in alike
+        ],
+    }
+
+
+def _series(column: TableColumn, cells: Sequence[Cell]) -> dict[str, Any]:
+    return {
+        "label": column.title,
+        "published": column.published,
+        "points": [
+            {"value": cell.value, "low": cell.low, "high": cell.high, "shown": shown(cell, column)}
+            for cell in cells
+        ],
+    }

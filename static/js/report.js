@@ -1,0 +1,129 @@
+// A table of a report as horizontal bars with their intervals; published figures are hollow.
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+const charts = new Map();
+const DASHES = [[], [], [6, 3], [2, 2], [8, 2, 2, 2], [1, 3]];
+
+function colour(name) {
+  // Canvas does not know light-dark(): let the style sheet engine resolve it.
+  const probe = document.createElement("span");
+  probe.hidden = true;
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const resolved = getComputedStyle(probe).color;
+  probe.remove();
+  return resolved;
+}
+
+function faint(ink, share) {
+  return ink.replace(/^rgb\((.*)\)$/, `rgba($1, ${share})`);
+}
+
+function dataset(series, place) {
+  const ink = colour(place % 2 === 0 ? "--series-1" : "--series-2");
+  return {
+    label: series.label,
+    data: series.points.map((point) => point.value),
+    points: series.points,
+    backgroundColor: series.published ? "transparent" : faint(ink, Math.max(0.25, 0.85 - 0.2 * Math.floor(place / 2))),
+    borderColor: ink,
+    borderWidth: 1.5,
+    borderDash: DASHES[place % DASHES.length],
+    maxBarThickness: 22,
+  };
+}
+
+// The interval of each bar: a line with ends across it.
+const whiskers = {
+  id: "whiskers",
+  afterDatasetsDraw(chart) {
+    const { ctx, data, scales: { x }, chartArea } = chart;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(chartArea.left, chartArea.top, chartArea.width, chartArea.height);
+    ctx.clip();
+    ctx.strokeStyle = colour("--text");
+    ctx.lineWidth = 1.5;
+    data.datasets.forEach((set, place) => {
+      const bars = chart.getDatasetMeta(place);
+      if (bars.hidden) return;
+      set.points.forEach(({ low, high }, index) => {
+        if (low === null || high === null) return;
+        const { y } = bars.data[index];
+        const [from, to] = [x.getPixelForValue(low), x.getPixelForValue(high)];
+        ctx.beginPath();
+        ctx.moveTo(from, y);
+        ctx.lineTo(to, y);
+        for (const end of [from, to]) {
+          ctx.moveTo(end, y - 4);
+          ctx.lineTo(end, y + 4);
+        }
+        ctx.stroke();
+      });
+    });
+    ctx.restore();
+  },
+};
+
+function largest(data) {
+  return Math.max(...data.series.flatMap(({ points }) => points.map(({ value, high }) => Math.max(value ?? 0, high ?? 0))));
+}
+
+function options(data) {
+  const text = colour("--muted");
+  const grid = { color: colour("--grid") };
+  return {
+    indexAxis: "y",
+    animation: still ? false : { duration: 300 },
+    maintainAspectRatio: false,
+    plugins: {
+      legend: { display: data.series.length > 1, labels: { color: colour("--text") } },
+      tooltip: {
+        callbacks: {
+          label: ({ dataset, dataIndex }) => {
+            const { shown, low, high } = dataset.points[dataIndex];
+            const bounds = low === null ? "" : ` (${low.toPrecision(3)} to ${high.toPrecision(3)})`;
+            return `${dataset.label}: ${shown} ${data.unit}${bounds}`;
+          },
+        },
+      },
+    },
+    scales: {
+      x: {
+        beginAtZero: true,
+        suggestedMax: largest(data),
+        grid,
+        title: { display: Boolean(data.unit), text: data.unit, color: text },
+        ticks: { color: text },
+      },
+      y: { grid: { display: false }, ticks: { color: colour("--text"), autoSkip: false, font: { size: 12 } } },
+    },
+  };
+}
+
+function draw(canvas) {
+  const data = JSON.parse(document.getElementById(canvas.dataset.source).textContent);
+  charts.get(canvas)?.destroy();
+  const bars = data.labels.length * Math.max(1, data.series.length);
+  canvas.parentElement.style.height = `${Math.max(160, 90 + data.labels.length * 10 + bars * 16)}px`;
+  charts.set(canvas, new Chart(canvas, {
+    type: "bar",
+    data: { labels: data.labels, datasets: data.series.map(dataset) },
+    options: options(data),
+    plugins: [whiskers],
+  }));
+  canvas.dataset.drawn = "true";
+}
+
+function drawAll() {
+  for (const [canvas, chart] of charts) {
+    if (canvas.isConnected) continue;
+    chart.destroy();
+    charts.delete(canvas);
+  }
+  document.querySelectorAll("canvas[data-chart=report]").forEach(draw);
+}
+
+dark.addEventListener("change", drawAll);
+document.addEventListener("htmx:after:swap", drawAll);
+drawAll();

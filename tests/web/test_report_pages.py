@@ -1,0 +1,150 @@
+"""Reports: made by choosing dimensions, saved under a name, changed, exported, deleted."""
+
+import csv
+import io
+import json
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.accounts.models import AuditEntry
+from orchestrator.results.models import SavedReport
+from orchestrator.results.saved_reports import save_report
+from tests.web.conftest import World
+
+TEXT = """\
+version: 1
+title: How fast
+benchmark: server/hello
+tables:
+  - title: Rates
+    rows: [connections, commit]
+    columns: [{metric: requests.rate, title: Rate}]
+    sort: Rate
+"""
+
+
+@pytest.fixture
+def saved(world: World) -> SavedReport:
+    return save_report(member=world.alice, source=TEXT, slug="fast")
+
+
+def text_of(client: Client, address: str, status: int = 200) -> str:
+    answer = client.get(address)
+    assert answer.status_code == status
+    return answer.content.decode()
+
+
+def test_it_lists_reports_and_shows_one(saved: SavedReport, bob: Client) -> None:
+    assert "How fast" in text_of(bob, reverse("reports"))
+    page = text_of(bob, reverse("report", args=["fast"]))
+    assert "Rate (1/s)" in page
+    assert "How these numbers came about" in page
+    assert "Delete" not in page
+    assert "×6" in page
+
+
+def test_a_stranger_sees_nothing_of_it(saved: SavedReport, mallory: Client) -> None:
+    assert "How fast" not in text_of(mallory, reverse("reports"))
+    for name in ("report", "report-edit", "report-delete"):
+        answer = mallory.post(reverse(name, args=["fast"]))
+        assert answer.status_code == 404
+    assert text_of(mallory, "/reports/fast.csv", 404)
+    assert SavedReport.objects.get().slug == "fast"
+
+
+def test_a_viewer_may_not_write(saved: SavedReport, bob: Client) -> None:
+    assert bob.post(reverse("report-save"), {"name": "x", "source": TEXT}).status_code == 403
+    assert bob.post(reverse("report-edit", args=["fast"]), {"source": TEXT}).status_code == 403
+    assert bob.post(reverse("report-delete", args=["fast"])).status_code == 403
+
+
+@pytest.mark.parametrize("address", ["/reports/fast.csv", "/reports/fast/?format=csv"])
+def test_it_is_exported_by_its_address(saved: SavedReport, alice: Client, address: str) -> None:
+    rows = list(csv.reader(io.StringIO(text_of(alice, address))))
+    assert rows[0][:4] == ["rank", "Connections", "Commit", "Rate (1/s)"]
+    assert float(rows[1][3]) == pytest.approx(850, rel=0.01)
+    told = json.loads(text_of(alice, "/reports/fast.json?commit=all"))
+    assert len(told["tables"][0]["rows"]) == 3
+    assert text_of(alice, "/reports/fast.md").startswith("# How fast")
+    text_of(alice, "/reports/fast.pdf", 404)
+
+
+def test_its_address_asks_for_another_commit(
+    saved: SavedReport, world: World, alice: Client
+) -> None:
+    page = text_of(alice, f"/reports/fast/?commit={world.shas[0][:10]}")
+    assert "1000" in page
+    assert world.shas[0][:10] in page
+    wrong = text_of(alice, "/reports/fast/?cases=nothing+%3D%3D+1", 400)
+    assert "there is no axis or label nothing" in wrong
+    assert text_of(alice, "/reports/fast/?host=nowhere", 404)
+
+
+def test_dimensions_are_chosen_by_a_form(world: World, alice: Client) -> None:
+    page = text_of(
+        alice,
+        "/reports/new?benchmark=server/hello&row=connections&across=commit"
+        "&metric=latency.p12,requests.rate&commit=all&statistic=mean",
+    )
+    assert "latency.p12 (ms)" in page or "Latency p12 (ms)" in page
+    assert page.count("data-source") == 1
+    assert "Save report" in page
+    usual = text_of(alice, "/reports/new")
+    assert "Requests per second" in usual
+    wrong = text_of(alice, "/reports/new?metric=nonsense", 422)
+    assert "there is no metric nonsense" in wrong
+    told = json.loads(text_of(alice, "/reports/new?row=commit&commit=all&format=json"))
+    assert len(told["tables"][0]["rows"]) == 3
+
+
+def test_it_answers_htmx_with_the_form_and_the_table_alone(world: World, alice: Client) -> None:
+    answer = alice.get("/reports/new?row=connections", headers={"HX-Request": "true"})
+    assert b"<form" in answer.content
+    assert b"<html" not in answer.content
+
+
+def test_what_was_chosen_is_saved(world: World, alice: Client) -> None:
+    page = alice.get("/reports/new?row=connections&best=on&relative=on")
+    source = page.context["yaml"]
+    answer = alice.post(reverse("report-save"), {"name": "mine", "source": source})
+    assert answer.headers["Location"] == reverse("report", args=["mine"])
+    assert "Requests per second" in text_of(alice, "/reports/mine/")
+    assert AuditEntry.objects.filter(action="report.created", subject="mine").exists()
+
+
+def test_its_text_is_changed_and_what_is_wrong_is_said(saved: SavedReport, alice: Client) -> None:
+    address = reverse("report-edit", args=["fast"])
+    assert "How fast" in text_of(alice, address)
+    wrong = alice.post(address, {"name": "fast", "source": TEXT.replace("Rate}", "R8}")})
+    assert wrong.status_code == 422
+    assert "tables[0].sort.column: there is no column" in wrong.content.decode()
+    right = alice.post(
+        address,
+        {"name": "faster", "source": TEXT.replace("How fast", "Faster").replace("\n", "\r\n")},
+    )
+    assert right.headers["Location"] == reverse("report", args=["faster"])
+    report = SavedReport.objects.get()
+    assert (report.slug, report.title) == ("faster", "Faster")
+    assert "\r" not in report.source
+
+
+def test_a_name_is_taken_once_and_is_a_name(saved: SavedReport, alice: Client) -> None:
+    for name, words in (("fast", "already"), ("Not A Name", "short name"), ("new", "short name")):
+        answer = alice.post(reverse("report-save"), {"name": name, "source": TEXT})
+        assert answer.status_code == 422
+        assert words in answer.content.decode()
+    assert SavedReport.objects.count() == 1
+
+
+def test_it_is_deleted(saved: SavedReport, alice: Client) -> None:
+    assert alice.get(reverse("report-delete", args=["fast"])).status_code == 405
+    assert alice.post(reverse("report-delete", args=["fast"])).status_code == 302
+    assert not SavedReport.objects.exists()
+    assert AuditEntry.objects.filter(action="report.deleted", subject="fast").exists()
+
+
+def test_a_visitor_logs_in_first(saved: SavedReport, client: Client) -> None:
+    for address in ("/reports/", "/reports/new", "/reports/fast/", "/reports/fast.csv"):
+        assert client.get(address).status_code == 302
