@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test chaos tools bench-dispatch bench-fidelity check lock openapi clean clean-all
+.PHONY: help demo run test chaos tools bench-dispatch bench-fidelity check lock openapi schemas clean clean-all
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -52,6 +52,10 @@ check: ## style, import rules, missing migrations, types
 lock: ## resolve requirements*.in into requirements*.txt (ARGS=--upgrade)
 	@$(PYTHON) -m devstack.bootstrap
 	$(VENV_PYTHON) -m devstack.lock $(ARGS)
+
+schemas: ## write the JSON Schema of definitions anew, after a change of their models
+	@$(PYTHON) -m devstack.bootstrap
+	$(VENV_PYTHON) manage.py definition_schema > docs/schemas/definition.json
 
 openapi: ## write the API's schema anew, after a change of the API
 	@$(PYTHON) -m devstack.bootstrap

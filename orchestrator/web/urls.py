@@ -18,6 +18,7 @@ from orchestrator.web.pages import (
     reports,
     runs,
     schedules,
+    schemas,
     team,
     trials,
     validity,
@@ -73,6 +74,7 @@ urlpatterns = [
     path("schedules/", schedules.schedules, name="schedules"),
     path("schedules/<uuid:schedule_id>/enable", schedules.enable, name="schedule-enable"),
     path("schedules/<uuid:schedule_id>/delete", schedules.delete, name="schedule-delete"),
+    path("schemas/definition.json", schemas.definition_schema, name="definition-schema"),
     path("settings/", team.settings, name="settings"),
     path("settings/tokens/<uuid:token_id>/revoke", team.revoke, name="token-revoke"),
 ]

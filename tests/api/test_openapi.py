@@ -12,7 +12,7 @@ SNAPSHOT = Path(__file__).parents[2] / "docs" / "api" / "openapi.json"
 
 
 def test_the_committed_schema_is_the_schema():
-    assert schema_text(api) == SNAPSHOT.read_text(), "see docs/contributing.md: the API's schema"
+    assert schema_text(api) == SNAPSHOT.read_text(), "see docs/contributing.md: the schemas"
 
 
 def test_it_is_served_without_a_login(db):

@@ -1,0 +1,113 @@
+"""The JSON Schema of definitions, from which editors complete and check them. No Django.
+
+It is made from the models. What those leave to validators in code is written here: sizes with a
+unit, the names of load tools, and the parts of a definition that an option may change.
+"""
+
+import json
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+from orchestrator.benchmarks.field_texts import TEXTS
+from orchestrator.benchmarks.spec import Spec
+from orchestrator.loadtools.registry import TOOLS
+
+Schema = dict[str, Any]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_DEFS = "#/$defs/"
+_REFERENCE = {"type": "string", "pattern": r"^\{[a-z][a-z0-9_]*\}$"}
+_SIZE = {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*([KMGT]i?)?B\s*$"}
+_CODINGS = {"type": "string", "description": "Codings with commas between, or none."}
+#: Parts that an option changes: what it does not say stays as the definition has it.
+_PARTS = ("Subject", "Service", "Load")
+
+
+def definition_schema() -> Schema:
+    """A schema that takes each definition that `parse` takes; what depends on more than one place,
+    such as a word in braces without an axis, it cannot see."""
+    found = Spec.model_json_schema()
+    root = {key: value for key, value in found.items() if key != "$defs"}
+    models: dict[str, Schema] = {"Spec": root, **found["$defs"]}
+    for each in _inside(models):
+        _tidy(each)
+    for name, model in models.items():
+        _describe(name, model)
+    _complete(models)
+    return {
+        "$schema": DIALECT,
+        **models.pop("Spec"),
+        "title": "Pitwall benchmark definition",
+        "$defs": dict(sorted(models.items())),
+    }
+
+
+def schema_text() -> str:
+    """The document as it is committed and served."""
+    return json.dumps(definition_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _inside(value: object) -> Iterator[Schema]:
+    """Every mapping in a schema, the outermost first."""
+    if isinstance(value, dict):
+        yield value
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in parts:
+        yield from _inside(part)
+
+
+def _tidy(schema: Schema) -> None:
+    """Without titles made of field names, and with names of maps checked."""
+    if isinstance(schema.get("title"), str):
+        del schema["title"]
+    if schema.get("default", ...) is None:
+        del schema["default"]
+    if "patternProperties" in schema:
+        schema["additionalProperties"] = False
+    for ours, theirs in (("ge", "minimum"), ("le", "maximum")):
+        if isinstance(schema.get(ours), int):
+            schema[theirs] = schema.pop(ours)
+
+
+def _describe(name: str, model: Schema) -> None:
+    model["description"] = " ".join(model.get("description", "").split())
+    for field, text in TEXTS.get(name, {}).items():
+        if field in model.get("properties", {}):
+            model["properties"][field]["description"] = text
+
+
+def _complete(models: dict[str, Schema]) -> None:
+    load = models["Load"]["properties"]
+    del load["tool"]["type"]
+    load["tool"]["anyOf"] = [{"enum": list(TOOLS)}, dict(_REFERENCE)]
+    load["compression"]["anyOf"].insert(1, dict(_CODINGS))
+    models["Limits"]["properties"]["memory"]["anyOf"].insert(1, dict(_SIZE))
+    option = models["Option"]["properties"]
+    for name in _PARTS:
+        _add_part(models, name)
+    _refer(option["subject"], _DEFS + "SubjectPart")
+    _refer(option["load"], _DEFS + "LoadPart")
+    _refer(option["limits"], _DEFS + "RoleLimits")
+    option["services"]["additionalProperties"] = {"$ref": _DEFS + "ServicePart"}
+    option["checks"]["anyOf"][0]["items"] = {"$ref": _DEFS + "Check"}
+
+
+def _refer(field: Schema, target: str) -> None:
+    description = field["description"]
+    field.clear()
+    field.update({"$ref": target, "description": description})
+
+
+def _add_part(models: dict[str, Schema], name: str) -> None:
+    """The model with nothing required, down through the mappings in it, which are merged."""
+    if f"{name}Part" in models:
+        return
+    part = models[f"{name}Part"] = deepcopy(models[name])
+    part.pop("required", None)
+    for field in part.get("properties", {}).values():
+        for each in (field, *field.get("anyOf", ())):
+            if (target := each.get("$ref", "")).startswith(_DEFS):
+                inner = target.removeprefix(_DEFS)
+                _add_part(models, inner)
+                each["$ref"] = f"{target}Part"

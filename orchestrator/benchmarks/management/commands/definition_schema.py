@@ -1,0 +1,15 @@
+"""`manage.py definition_schema`: prints the JSON Schema of definitions, as it is committed."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from orchestrator.benchmarks.json_schema import schema_text
+
+
+class Command(BaseCommand):
+    help = "Prints the JSON Schema of benchmark definitions."
+    requires_system_checks = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.stdout.write(schema_text(), ending="")
