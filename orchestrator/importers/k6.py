@@ -3,12 +3,16 @@
 import re
 from collections.abc import Iterator
 
-from orchestrator.importers.document import document
+from orchestrator.importers.document import Node, document
 from orchestrator.importers.rows import Better, Figure, Row, row
 from orchestrator.loadtools.metrics import metric_for
 
 _PERCENTILE = re.compile(r"p\((\d+(?:\.\d+)?)\)")
 _LATENCY = {"avg": "latency.mean", "med": "latency.p50", "min": "latency.min", "max": "latency.max"}
+_HTTP_TIMES = frozenset(
+    f"http_req_{part}"
+    for part in ("blocked", "connecting", "tls_handshaking", "sending", "waiting", "receiving")
+)
 _STATISTICS = {"avg": "mean", "med": "p50"}
 
 
@@ -24,21 +28,27 @@ def read(content: bytes) -> Iterator[Row]:
         unit = _unit(name, "" if contains is None else contains.text())
         for statistic, node in values.fields():
             if isinstance(node.value, int | float) and not isinstance(node.value, bool):
-                yield _row(name, statistic, node.figure(), unit)
+                yield _row(name, statistic, node.figure(), _unit_of(statistic, unit, values))
 
 
 def _row(name: str, statistic: str, figure: Figure, unit: str) -> Row:
-    ours = _ours(name, statistic)
-    if ours:
-        return row(ours, figure, unit if ours.startswith("latency.") else "1/s")
+    if ours := _ours(name, statistic):
+        return row(ours, figure, unit)
     percentile = _PERCENTILE.fullmatch(statistic)
     called = f"p{percentile[1]}" if percentile else _STATISTICS.get(statistic, statistic)
-    if statistic in ("count", "passes", "fails"):
-        unit = unit if unit == "B" else "count"
-    elif statistic == "rate" and name.endswith("s"):
-        unit = "B/s" if unit == "B" else "1/s"
     better: Better = "lower" if unit == "ms" else ""
     return row(name, figure, unit, statistic=called, better=better)
+
+
+def _unit_of(statistic: str, unit: str, values: Node) -> str:
+    """A counter has a count and a rate, a share has passes and fails beside it."""
+    if statistic in ("passes", "fails"):
+        return "count"
+    if statistic in ("rate", "value") and values.get("passes") is not None:
+        return "ratio"
+    if values.get("count") is None:
+        return unit
+    return (unit or "count") if statistic == "count" else f"{unit or 1}/s"
 
 
 def _ours(name: str, statistic: str) -> str:
@@ -56,6 +66,5 @@ def _unit(name: str, contains: str) -> str:
     base = name.partition("{")[0]
     if contains == "data" or base in ("data_sent", "data_received"):
         return "B"
-    timed = base.endswith("_duration") or base.startswith(("http_req_", "grpc_req_"))
-    is_share = base.endswith("_failed")
-    return "ms" if contains == "time" or (timed and not contains and not is_share) else ""
+    timed = base.endswith("_duration") or base in _HTTP_TIMES
+    return "ms" if contains == "time" or (timed and not contains) else ""

@@ -148,12 +148,15 @@ def _instant(text: str, where: str) -> Any:
 
 
 def scalar_of(text: str) -> Scalar:
-    """A cell as the value of an axis: numbers and booleans as YAML would read them."""
+    """A cell as the value of an axis: `true`, `12` and `0.5` are no texts, `3.10` is one.
+
+    A number is one only where it is written as such, so that no version loses its end.
+    """
     if text in ("true", "false"):
         return text == "true"
     if _WHOLE.fullmatch(text):
         return int(text)
-    return float(text) if _DECIMAL.fullmatch(text) else text
+    return float(text) if _DECIMAL.fullmatch(text) and repr(float(text)) == text else text
 
 
 def _scalar(node: Node) -> Scalar:

@@ -134,13 +134,15 @@ def _store(source: ReferenceSource, rows: list[Row], progress: Progress) -> tupl
     old, new = (
         ", ".join(f'{place}."{name}"' for name in _CHANGEABLE) for place in ("stored", "EXCLUDED")
     )
+    # Looked up first: while a COPY is under way the connection can do nothing else.
+    profiles = _profiles(source.team)
     with connection.cursor() as cursor:
         cursor.execute(
             f"CREATE TEMPORARY TABLE incoming ON COMMIT DROP AS "
             f"SELECT {columns} FROM {_TABLE} WITH NO DATA"
         )
         with cursor.copy(f"COPY incoming ({columns}) FROM STDIN") as copy:
-            for done, record in enumerate(_records(source, rows), 1):
+            for done, record in enumerate(_records(source, rows, profiles), 1):
                 copy.write_row(record)
                 if done % STEP == 0 or done == len(rows):
                     progress(done, len(rows))
@@ -156,8 +158,9 @@ def _store(source: ReferenceSource, rows: list[Row], progress: Progress) -> tupl
     return added, changed
 
 
-def _records(source: ReferenceSource, rows: Iterable[Row]) -> Iterator[tuple[object, ...]]:
-    profiles = _profiles(source.team)
+def _records(
+    source: ReferenceSource, rows: Iterable[Row], profiles: Mapping[str, int]
+) -> Iterator[tuple[object, ...]]:
     seen: Counter[str] = Counter()
     for position, row in enumerate(rows):
         told = _told_apart(row)

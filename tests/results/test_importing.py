@@ -1,0 +1,194 @@
+"""Imported figures: whole or not at all, again without doubling, in their own team only."""
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
+from orchestrator.fleet.services import save_profile
+from orchestrator.results.importing import Imported, NewImport, import_results
+from orchestrator.results.models import ReferenceResult, ReferenceSource
+from orchestrator.results.references import (
+    reference_values,
+    results_of,
+    source_for,
+    sources_of,
+)
+from tests.support.factories import Personas
+
+CSV = (
+    "suite,profile,case.system,metric,unit,value\n"
+    "overhead,small-box,flask,latency.p99,ms,4.5\n"
+    "overhead,Big Box,axum,latency.p99,ms,0.5\n"
+    "overhead,elsewhere,axum,latency.p99,ms,-1\n"
+    "overhead,elsewhere,axum,stars,,-1\n"
+)
+
+
+def new(content: str = CSV, **changes: object) -> NewImport:
+    told = {"name": "A report", "format": "csv", "content": content.encode(), **changes}
+    return NewImport(**told)  # type: ignore[arg-type]
+
+
+def counts(done: Imported) -> tuple[int, int, int, int]:
+    return done.rows, done.added, done.changed, done.unchanged
+
+
+def test_it_accounts_for_every_figure(personas: Personas) -> None:
+    done = import_results(member=personas.alice, new=new())
+    assert counts(done) == (4, 4, 0, 0)
+    assert done.unknown == 1
+    unknown = ReferenceResult.objects.get(value=None)
+    assert (unknown.metric, unknown.sentinel, unknown.unit) == ("latency.p99", "-1", "s")
+    assert ReferenceResult.objects.get(metric="stars").value == -1
+
+
+def test_a_number_can_be_said_to_be_unknown(personas: Personas) -> None:
+    done = import_results(member=personas.alice, new=new(unknown=frozenset({-1.0})))
+    assert done.unknown == 2
+    assert ReferenceResult.objects.get(metric="stars").sentinel == "-1"
+
+
+def test_again_it_doubles_nothing(personas: Personas) -> None:
+    import_results(member=personas.alice, new=new())
+    assert counts(import_results(member=personas.alice, new=new())) == (4, 0, 0, 4)
+    corrected = new(CSV.replace("4.5", "4.75") + "overhead,elsewhere,axum,stars,,12\n")
+    assert counts(import_results(member=personas.alice, new=corrected)) == (5, 1, 1, 3)
+    values = ReferenceResult.objects.filter(profile=None, parameters={"system": "flask"})
+    assert [each.value for each in values] == [0.00475]
+    assert ReferenceSource.objects.count() == 1
+
+
+def test_figures_that_nothing_tells_apart_are_all_kept(personas: Personas) -> None:
+    twice = new("metric,value\nx,1\nx,2\nx,2\n")
+    assert counts(import_results(member=personas.alice, new=twice)) == (3, 3, 0, 0)
+    assert counts(import_results(member=personas.alice, new=twice)) == (3, 0, 0, 3)
+
+
+def test_a_wrong_line_leaves_nothing_behind(personas: Personas) -> None:
+    with pytest.raises(InvalidRequestError, match="line 6, value"):
+        import_results(member=personas.alice, new=new(CSV + "a,b,c,d,,soon\n"))
+    assert not ReferenceSource.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("metric,value\n", "there is no figure"),
+        ("metric,value\n" + "x" * 301 + ",1\n", "at most 300 characters"),
+        ("metric,value,commit\nx,1,a\0b\n", "cannot be stored"),
+    ],
+)
+def test_it_refuses_what_cannot_be_kept(personas: Personas, content: str, complaint: str) -> None:
+    with pytest.raises(InvalidRequestError, match=complaint):
+        import_results(member=personas.alice, new=new(content))
+
+
+def test_it_finds_the_profile_by_slug_or_name(personas: Personas) -> None:
+    save_profile(member=personas.alice, slug="small-box", name="Small box")
+    save_profile(member=personas.alice, slug="big", name="Big Box")
+    import_results(member=personas.alice, new=new())
+    found = reference_values(personas.alice.team, suite="overhead", metric="latency.p99")
+    assert [(each.profile, each.parameters["system"], each.value) for each in found] == [
+        ("small-box", "flask", 0.0045),
+        ("big", "axum", 0.0005),
+        ("elsewhere", "axum", None),
+    ]
+    assert {each.source for each in found} == {"A report"}
+
+
+def test_it_fills_in_what_the_file_leaves_open(personas: Personas) -> None:
+    asked = new("metric,value\nx,1\n", suite="s", environment="e", commit="c")
+    import_results(member=personas.alice, new=asked)
+    result = ReferenceResult.objects.get()
+    assert (result.suite, result.environment, result.commit) == ("s", "e", "c")
+
+
+def test_a_viewer_may_look_and_not_import(personas: Personas) -> None:
+    with pytest.raises(PermissionRefusedError):
+        import_results(member=personas.bob, new=new())
+    done = import_results(member=personas.alice, new=new())
+    assert source_for(personas.bob, done.source.pk).figures == 4
+
+
+def test_another_team_sees_nothing(personas: Personas) -> None:
+    done = import_results(member=personas.alice, new=new())
+    assert not sources_of(personas.mallory).exists()
+    assert reference_values(personas.mallory.team) == []
+    with pytest.raises(NotFoundError):
+        source_for(personas.mallory, done.source.pk)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"), [("flask", 1), ("AXUM p99", 2), ("system elsewhere", 2), ("none", 0)]
+)
+def test_it_searches_all_words(personas: Personas, words: str, found: int) -> None:
+    done = import_results(member=personas.alice, new=new())
+    assert results_of(done.source, words).count() == found
+
+
+def test_it_tells_how_far_it_is(personas: Personas) -> None:
+    seen: list[tuple[int, int]] = []
+    lines = "".join(f"x{place},1\n" for place in range(1200))
+    import_results(
+        member=personas.alice,
+        new=new("metric,value\n" + lines),
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert seen == [(500, 1200), (1000, 1200), (1200, 1200)]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_command_draws_a_bar_on_a_terminal(personas: Personas, tmp_path: Path) -> None:
+    (tmp_path / "figures.csv").write_text(CSV)
+    out = Terminal()
+    call_command("import_results", tmp_path / "figures.csv", source="Ours", team="red", stdout=out)
+    assert f"\r[{'#' * 40}] 4/4\n" in out.getvalue()
+    assert "Ours: 4 figures, 1 of them unknown; 4 added" in out.getvalue()
+
+
+def test_the_command_writes_lines_elsewhere(personas: Personas, tmp_path: Path) -> None:
+    (tmp_path / "figures.csv").write_text(CSV)
+    out = io.StringIO()
+    call_command("import_results", tmp_path / "figures.csv", team="red", stdout=out)
+    assert "\r" not in out.getvalue()
+    assert "stored 4 of 4\n" in out.getvalue()
+    assert ReferenceSource.objects.get().name == "figures.csv"
+
+
+def test_the_command_says_what_is_wrong(personas: Personas, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="several teams: choose one of blue, red"):
+        call_command("import_results", tmp_path / "none.csv")
+    with pytest.raises(CommandError, match="cannot be read"):
+        call_command("import_results", tmp_path / "none.csv", team="red")
+    with pytest.raises(CommandError, match="name a file"):
+        call_command("import_results", team="red")
+
+
+@pytest.mark.skipif(
+    "PITWALL_SHARED_DATA" not in os.environ, reason="PITWALL_SHARED_DATA names no folder"
+)
+@pytest.mark.parametrize(
+    ("name", "format_name", "rows", "unknown"),
+    [
+        ("github-action-benchmark-hyper-data.js", "github-action-benchmark", 2 * 7603, 0),
+        ("the-benchmarker-data.json", "the-benchmarker", 16983, 9990 + 8),
+    ],
+)
+def test_the_real_files_are_imported_whole(
+    personas: Personas, name: str, format_name: str, rows: int, unknown: int
+) -> None:
+    content = (Path(os.environ["PITWALL_SHARED_DATA"]) / "import" / name).read_bytes()
+    asked = NewImport(name=name, format=format_name, content=content)
+    first = import_results(member=personas.alice, new=asked)
+    assert counts(first) == (rows, rows, 0, 0)
+    assert first.unknown == unknown
+    assert counts(import_results(member=personas.alice, new=asked)) == (rows, 0, 0, rows)
+    assert ReferenceResult.objects.count() == rows
