@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.results.pivot_cells import Found, difference, found_in, relative
+from orchestrator.results.pivot_cells import Found, difference, found_in, relative, shared_by
 from orchestrator.results.pivot_columns import Orders, Spread, by_title, chosen, spread
 from orchestrator.results.pivot_model import (
     Cell,
@@ -135,7 +135,7 @@ def _crowded(
 ) -> list[Observation]:
     """The observations of the first cell that holds more than one; none where no cell does."""
     for column, belongs in columns:
-        if column.spec.difference:
+        if column.spec.difference or column.spec.shared:
             continue
         cells: dict[tuple[str, ...], list[Observation]] = defaultdict(list)
         for each in filter(belongs, seen):
@@ -217,7 +217,7 @@ def _found(
     frame: _Frame, column: Spread, mine: Sequence[Observation], measure: Measure | None
 ) -> Found:
     assert measure is not None
-    told = found_in(mine, measure)
+    told = shared_by(mine, measure) if column.spec.shared else found_in(mine, measure)
     if not column.spec.relative or len(mine) != 1:
         return told
     base = frame.bases.get(mine[0].rest)

@@ -39,6 +39,18 @@ def found_in(observations: Sequence[Observation], measure: Measure) -> Found:
     return _published(only, measure) if only.is_published else _measured(only, measure)
 
 
+def shared_by(observations: Sequence[Observation], measure: Measure) -> Found:
+    """What all of them say of a metric, as far as they say anything; not their mean."""
+    found = [found_in([each], measure) for each in observations]
+    told = [each for each in found if each.value is not None]
+    if not told:
+        return found[0] if found else found_in([], measure)
+    values = {each.value for each in told}
+    if len(values) > 1:
+        return _without("ambiguous", f"{len(values)} cases differ: add a dimension")
+    return told[0]
+
+
 def relative(found: Found, base: Found | None, decimals: int | None) -> Found:
     """The change of one cell against another, in per cent."""
     if found.value is None:

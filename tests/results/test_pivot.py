@@ -252,3 +252,15 @@ def test_a_merged_percentile_is_read_from_all_requests():
     cell = laid_out({"rows": ["rate"], "columns": columns}, [observation]).rows[0].cells[0]
     assert cell.value == 20.0
     assert cell.low < 10 < 20.0 == cell.high
+
+
+def test_what_cases_have_in_common_needs_no_dimension():
+    columns = [{**RATE, "shared": True, "title": "Size"}, {**RATE, "across": ["protocol", "host"]}]
+    same = [seen(protocol, 100, 5.0, host=host) for protocol in ("h1", "h2") for host in "ab"]
+    (row,) = laid_out(
+        {"rows": ["rate"], "columns": columns}, [*same[:3], seen("h2", 100, host="b")]
+    ).rows
+    assert (row.cells[0].value, len(row.cells)) == (5.0, 5)
+    other = [*same, seen("h3", 100, 6.0)]
+    (row,) = laid_out({"rows": ["rate"], "columns": columns}, other).rows
+    assert row.cells[0].why == "2 cases differ: add a dimension"

@@ -1,0 +1,121 @@
+"""The reports of the catalogue have the rows and columns of the original reports."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.results.models import SavedReport
+from orchestrator.results.pivot_model import PivotTable
+from orchestrator.results.pivots import report_of
+from orchestrator.results.report_exports import report_markdown
+from orchestrator.results.report_spec import parse_all
+from orchestrator.results.saved_reports import save_suite_reports, spec_of_report
+from orchestrator.runs.models import Run
+from tests.support.factories import (
+    Personas,
+    finish_run,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+
+SUITES = Path(__file__).parents[2] / "agents" / "suites"
+REPORTS = sorted(path.parent.name for path in SUITES.glob("*/report.yaml"))
+
+
+def _tables(personas: Personas, suite: str, folder: Path) -> Sequence[PivotTable]:
+    project, _ = make_project(personas.alice, folder / "origin")
+    source = (SUITES / suite / "benchmark.yaml").read_text()
+    make_definition(personas.alice, project, slug=suite, source=source)
+    make_local_host(personas.alice)
+    (saved,) = save_suite_reports(
+        member=personas.alice,
+        benchmark=Benchmark.objects.get(),
+        source=(SUITES / suite / "report.yaml").read_text(),
+    )
+    report = report_of(personas.alice, spec_of_report(saved))
+    assert report_markdown(report).startswith("# ")
+    return report.tables
+
+
+def _rows(table: PivotTable) -> set[str]:
+    return {" ".join(filter(None, row.heads)) for row in table.rows}
+
+
+def _titles(table: PivotTable) -> list[str]:
+    return [column.title for column in table.columns]
+
+
+@pytest.mark.parametrize("suite", REPORTS)
+def test_they_can_be_read(suite: str) -> None:
+    for spec in parse_all((SUITES / suite / "report.yaml").read_text()):
+        assert spec.name
+        assert spec.name.startswith(suite)
+
+
+def test_compression(personas: Personas, tmp_path: Path) -> None:
+    (table,) = _tables(personas, "restful-compression", tmp_path)
+    assert [head.title for head in table.heads] == ["Lvl", "Size", "Compression"]
+    assert _titles(table)[:3] == ["Msg Size", "Tfr Size", "Ratio"]
+    sizes = ["full", "small", "medium", "large", "huge"]
+    wanted = {
+        f"{level} {size} {coding}"
+        for level in (3, 4, 5, 7, 9)
+        for size in sizes
+        for coding in ("br", "gzip", "zstd")
+    }
+    assert wanted | set(sizes) <= _rows(table)
+
+
+def test_http_clients(personas: Personas, tmp_path: Path) -> None:
+    high, simple = _tables(personas, "http-clients", tmp_path)
+    assert [row.heads[0] for row in high.rows] == ["requests", "httpx", "niquests"]
+    assert [row.heads[0] for row in simple.rows] == [
+        "requests core", "httpx core", "aiohttp", "niquests core",
+    ]  # fmt: skip
+    assert _titles(high) == ["Average Delay to Complete", "Estimated Throughput"]
+
+
+def test_protocols(personas: Personas, tmp_path: Path) -> None:
+    tables = _tables(personas, "protocols", tmp_path)
+    assert len(tables) == 3
+    for table in tables:
+        assert [row.heads[0] for row in table.rows] == [
+            "HTTP/1.1", "HTTP/2 (h2c)", "HTTP/3 (minimal TLS)",
+        ]  # fmt: skip
+        assert _titles(table) == ["Ops/sec", "Throughput (MB/s)", "Improvement"]
+
+
+def test_server_overhead(personas: Personas, tmp_path: Path) -> None:
+    tables = _tables(personas, "server-overhead", tmp_path)
+    assert [len(table.columns) for table in tables] == [3, 1, 1, 1]
+    for table in tables:
+        assert [head.title for head in table.heads] == ["Language", "Framework", "Server", "Status"]
+        assert {"python3 falcon meinheld", "pypy2 falcon meinheld"} <= _rows(table)
+    gone = next(row for row in tables[0].rows if row.heads[0] == "pypy2")
+    assert gone.cells[0].kind == "unsupported"
+    assert gone.cells[0].why
+
+
+def test_a_suite_is_saved_again_in_the_place_of_before(personas: Personas, tmp_path: Path) -> None:
+    _tables(personas, "protocols", tmp_path)
+    source = (SUITES / "protocols" / "report.yaml").read_text()
+    save_suite_reports(member=personas.alice, benchmark=Benchmark.objects.get(), source=source)
+    assert SavedReport.objects.count() == 1
+
+
+@pytest.fixture
+def measured(personas: Personas, tmp_path: Path) -> Run:
+    _tables(personas, "protocols", tmp_path)
+    shas = [commit.sha for commit in Benchmark.objects.get().project.commits.all()[:1]]
+    return finish_run(make_run(personas.alice, shas, benchmark="protocols", rounds=3), [1000])
+
+
+def test_a_measured_suite_fills_its_report(personas: Personas, measured: Run) -> None:
+    saved = SavedReport.objects.get()
+    table = report_of(personas.alice, spec_of_report(saved)).tables[0]
+    assert [row.cells[0].trials for row in table.rows] == [3, 3, 3]
+    assert table.rows[0].cells[2].baseline
