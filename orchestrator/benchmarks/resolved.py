@@ -1,6 +1,6 @@
 """The definition of one case: what the values of its axes change is in place. No Django."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from orchestrator.benchmarks.fields import Scalar, shown_value
@@ -12,9 +12,9 @@ from orchestrator.core.errors import InvalidRequestError
 def options_of(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, Option]:
     """For each axis whose value in this case changes something, what it changes."""
     found = {
-        axis: options.get(shown_value(parameters[axis]))
-        for axis, options in spec.options.items()
-        if axis in parameters
+        axis: spec.options[axis].get(shown_value(parameters[axis]))
+        for axis in spec.matrix
+        if axis in spec.options and axis in parameters
     }
     return {axis: option for axis, option in found.items() if option is not None}
 
@@ -36,6 +36,19 @@ def resolve(spec: Spec, parameters: Mapping[str, Scalar]) -> Spec:
         return from_data(data)
     except InvalidRequestError as error:
         raise _located(error, chosen, parameters) from error
+
+
+def resolver(spec: Spec) -> Callable[[Mapping[str, Scalar]], Spec]:
+    """`resolve` for many cases: those with the same values of options share what is resolved."""
+    known: dict[tuple[str, ...], Spec] = {}
+
+    def shape(parameters: Mapping[str, Scalar]) -> Spec:
+        key = tuple(shown_value(parameters[axis]) for axis in spec.options if axis in parameters)
+        if key not in known:
+            known[key] = resolve(spec, parameters)
+        return known[key]
+
+    return shape
 
 
 def shapes_of(spec: Spec, cells: Iterable[Mapping[str, Scalar]]) -> list[Spec]:
