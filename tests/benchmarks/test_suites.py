@@ -100,3 +100,16 @@ def test_it_gives_each_connection_to_the_next_replica(start: Start) -> None:
         connection.close()
     # The third is not there. Whose turn comes first depends on the looks whether the proxy listens.
     assert sorted(answers) == [(0, b""), (200, b"Hello, World!"), (200, b"Hello, World!")]
+
+
+def test_a_framework_gives_the_four_answers_of_server_overhead(start: Start) -> None:
+    folder = str(SUITES / "server-overhead" / "python")
+    gunicorn = (sys.executable, "-m", "gunicorn", "--log-level", "warning", "-k", "gthread")
+    port = start(*gunicorn, "app_django:app", "--chdir", folder, "--bind", "127.0.0.1:{port}")
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    assert _get(connection, "/hello") == (200, b"Hello, World!")
+    assert _get(connection, "/burn") == (200, b"burned")
+    assert _get(connection, "/sleep") == (200, b"slept")
+    assert _get(connection, "/mb") == (200, b"x" * 1_000_000)
+    assert _get(connection, "/nowhere")[0] == 404
+    connection.close()
