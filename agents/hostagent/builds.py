@@ -2,54 +2,66 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
-import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple, Optional
 
+from . import installs
 from .archive import unpack
+from .commands import Beat, Commands
 from .errors import AgentError, BuildFailed
-from .files import tail_text, write_bytes
-from .paths import StepDir, below, build_dir, tree_dir
-from .plan import Build
-from .processes import Child, environment
+from .files import append_file, write_bytes
+from .paths import DONE, StepDir, below, build_dir, tree_dir
+from .plan import Build, Install
 from .repositories import add_worktree
-from .words import replace
 
-#: Lies beside a tree that is complete.
-DONE = ".done"
 LOG = "build.log"
-Beat = Callable[[], None]
 
 
-def ensure(step: StepDir, build: Build, beat: Beat) -> bool:
-    """Make the tree unless it is there; True if it was. BuildFailed says what went wrong.
+class Made(NamedTuple):
+    """`cached`: all of it was there. `installed`: the name of what is installed for it."""
 
-    A build that was cut short has no `.done` beside its tree and is made anew. `beat` is called
-    often while a build step runs, and may raise to end everything. What the build wrote is kept
-    beside the tree and, also of a build that was there, in the step.
+    cached: bool
+    installed: Optional[str]
+
+
+def ensure(step: StepDir, build: Build, beat: Beat) -> Made:
+    """Make the tree, and what it needs, unless it is there. BuildFailed says what went wrong.
+
+    A build that was cut short has no mark beside its tree and is made anew. `beat` is called
+    often while something runs, and may raise to end everything. What install and build wrote is
+    kept, and is in the step's log also where nothing had to be done.
     """
-    folder = build_dir(step.root, build.tree)
-    log = step.build_log(build.commit)
-    if (folder / DONE).exists():
+    folder, tree = build_dir(step.root, build.tree), tree_dir(step.root, build.tree)
+    log = step.build_log(build.id)
+    log.write_bytes(b"")
+    built = (folder / DONE).exists()
+    if not built:
+        shutil.rmtree(folder, ignore_errors=True)
+        _check_out(step, build, tree)
+    name = None if build.install is None else _name_of(build.install, step, build)
+    words = {"tree": tree, **installs.words(step.root, build.tree)}
+    commands = Commands(step, build, tree, words, beat)
+    installed = name is None or installs.ensure(commands, name)
+    if built:
         (folder / DONE).touch()  # prune goes by the last use
-        _copy(folder / LOG, log)
-        return True
-    shutil.rmtree(folder, ignore_errors=True)
-    tree = tree_dir(step.root, build.tree)
-    _check_out(step, build, tree)
-    deadline = time.monotonic() + build.timeout_s
-    for argv in build.steps:
-        _run(step, build, replace(argv, {"tree": tree}), tree, deadline, beat)
-    _copy(log, folder / LOG)
+        append_file(folder / LOG, log)
+        return Made(installed, name)
+    began = log.stat().st_size
+    commands.run("build", build.steps, build.timeout_s)
+    (folder / LOG).write_bytes(log.read_bytes()[began:])
     write_bytes(folder / DONE, b"")
-    return False
+    return Made(False, name)
 
 
-def _copy(source: Path, target: Path) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        shutil.copyfile(source, target)
+def _name_of(install: Install, step: StepDir, build: Build) -> str:
+    """As noted, since the build may have changed the files that the name is made of."""
+    noted = installs.note(step.root, build.tree)
+    if noted is not None:
+        return noted
+    name = installs.name_of(install, tree_dir(step.root, build.tree))
+    write_bytes(build_dir(step.root, build.tree) / installs.NOTE, name.encode())
+    return name
 
 
 def _check_out(step: StepDir, build: Build, tree: Path) -> None:
@@ -60,43 +72,3 @@ def _check_out(step: StepDir, build: Build, tree: Path) -> None:
             add_worktree(step.root, build.repository, build.commit, tree)
         except AgentError as error:
             raise BuildFailed(error.message) from error
-
-
-def _run(
-    step: StepDir,
-    build: Build,
-    argv: list[str],
-    tree: Path,
-    deadline: float,
-    beat: Beat,
-) -> None:
-    log = step.build_log(build.commit)
-    shown = " ".join(argv)
-    with open(log, "ab") as output:
-        output.write(f"$ {shown}\n".encode())
-        output.flush()
-        try:
-            child = Child(
-                argv,
-                cwd=tree,
-                env=environment(step.path, build.env),
-                stdout=output,
-                stderr=output,
-            )
-        except OSError as error:
-            raise BuildFailed(f"the build step {shown!r} cannot be started: {error}") from error
-        try:
-            _wait(child, deadline, beat)
-            code = child.exit_code
-        finally:
-            child.kill()
-    if code is None:
-        raise BuildFailed(f"{shown!r} took longer than {build.timeout_s:g} s", tail_text(log))
-    if code:
-        raise BuildFailed(f"the build step {shown!r} ended with {code}", tail_text(log))
-
-
-def _wait(child: Child, deadline: float, beat: Beat) -> None:
-    while child.exit_code is None and time.monotonic() < deadline:
-        beat()
-        time.sleep(0.02)

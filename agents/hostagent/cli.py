@@ -25,7 +25,7 @@ VERBS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
     "start": ("start.start", _STEP, "leave a supervisor behind that carries out a step"),
     "supervise": ("start.supervise", _STEP, "carry out a step in the foreground"),
     "status": ("status.status", (*_STEP, _OFFSET), "print a step's events from an offset"),
-    "log": ("status.log", (*_STEP, ("commit", {}), _OFFSET), "print a step's build log"),
+    "log": ("status.log", (*_STEP, ("build", {}), _OFFSET), "print a step's build log"),
     "stop": ("stop.stop", _STEP, "end a step and all that it started"),
     "stop-all": ("stop.stop_all", (), "end every step below the work directory"),
     "prune": (
@@ -44,6 +44,7 @@ VERBS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
             ("--project", {"default": "none"}),
             ("--commits", {"nargs": "*", "default": []}),
             ("--paths", {"nargs": "*", "default": []}),
+            ("--programs", {"nargs": "*", "default": []}),
         ),
         "end leftovers, prune, and tell the facts and what is there",
     ),

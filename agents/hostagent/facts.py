@@ -9,7 +9,7 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional
 
@@ -57,10 +57,11 @@ READ = {
 }
 
 
-def gather(root: Optional[Path] = None) -> dict[str, Any]:
+def gather(root: Optional[Path] = None, wanted: Sequence[str] = ()) -> dict[str, Any]:
     """All facts as one JSON-able object; never fails for a fact that cannot be read.
 
     `root` is the work directory: whose disk is told, and which keeps what programs said before.
+    `wanted`: programs that are looked for beside those that always are.
     """
     read = system.facts()
     mechanism, available = limits.available()
@@ -79,7 +80,7 @@ def gather(root: Optional[Path] = None) -> dict[str, Any]:
         "limits_mechanism": mechanism,
         "limits_available": available,
         "tuning_available": tuning.available(),
-        **programs.survey(root),
+        **programs.survey(root, wanted),
     }
     facts["os_name"] = facts["os_name"] or facts["system"]
     unknown = [name for name, value in facts.items() if value is None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -35,6 +36,16 @@ def write_bytes(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(part, path)
+
+
+def append_file(source: Path, target: Path) -> None:
+    """Write what is in `source` to the end of `target`; nothing where there is no such file."""
+    with (
+        contextlib.suppress(FileNotFoundError),
+        open(source, "rb") as read,
+        open(target, "ab") as to,
+    ):
+        shutil.copyfileobj(read, to)
 
 
 def tail_bytes(path: Path, limit: int) -> bytes:

@@ -7,7 +7,7 @@ import hashlib
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Optional
@@ -70,11 +70,13 @@ def put_load(
     trial: Trial,
     load: Load,
     words: Mapping[str, str],
+    path: Sequence[str],
     while_running: Callable[[Child, float], None],
 ) -> Outcome:
     """Run the tool to its end; `while_running(child, seconds)` is called while it works.
 
-    `words` has at least "out": what the tool says on stdout goes beside it.
+    `words` has at least "out": what the tool says on stdout goes beside it. `path`: the folders
+    that come first on its PATH.
 
     At the wall limit it gets SIGINT, on which oha writes what it has, and SIGKILL 10 s later.
     """
@@ -83,7 +85,7 @@ def put_load(
     stderr = step.trial(trial.id) / "tool.stderr"
     with open(stderr, "ab") as errors, open(stdout_of(Path(words["out"])), "wb") as out:
         started_at, start = time.time(), time.monotonic()
-        child = _spawn(step, trial, argv, env, out, errors)
+        child = _spawn(step, trial, argv, env, path, out, errors)
         try:
             hung = not _watch(child, start, load.wall_limit_s, while_running)
         finally:
@@ -107,6 +109,7 @@ def _spawn(
     trial: Trial,
     argv: list[str],
     env: Mapping[str, str],
+    path: Sequence[str],
     out: IO[bytes],
     errors: IO[bytes],
 ) -> Child:
@@ -114,7 +117,7 @@ def _spawn(
         return Child(
             argv,
             cwd=step.trial(trial.id),
-            env=environment(step.path, {"NO_COLOR": "1", **env}),
+            env=environment(step.path, {"NO_COLOR": "1", **env}, path),
             stdout=out,
             stderr=errors,
             limits=trial.tool.limits,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, Union
 
-from . import ambient
+from . import ambient, installs
 from .errors import AgentError, BuildFailed, TrialFailed
 from .files import tail_bytes, tail_text, write_bytes
 from .paths import StepDir, tree_dir
@@ -126,13 +126,15 @@ class Here:
             "bind": self._address,
             "trial_dir": str(folder),
             "tree": str(tree),
+            **installs.words(self._step.root, trial.tree),
         }
         argv = replace(program.argv, words)
         env = {key: replace([value], words)[0] for key, value in program.env.items()}
         log = folder / log_name(name)
         # A service may well run on a host that has nothing built.
         cwd = tree if name == SERVER or tree.is_dir() else folder
-        child = _spawn(self._step, argv, env, cwd, log, program, name)
+        own = environment(self._step.path, env, trial.path.get(self._plan.me, ()))
+        child = _spawn(argv, own, cwd, log, program, name)
         part = Part(name, child, self._address, port, log)
         part.argv = argv
         return part
@@ -155,7 +157,6 @@ def _check_words(trial: Trial, words: Mapping[str, str]) -> None:
 
 
 def _spawn(
-    step: StepDir,
     argv: list[str],
     env: Mapping[str, str],
     cwd: Path,
@@ -168,7 +169,7 @@ def _spawn(
             return Child(
                 argv,
                 cwd=cwd,
-                env=environment(step.path, env),
+                env=env,
                 stdout=output,
                 stderr=output,
                 limits=program.limits,

@@ -10,6 +10,8 @@ from .errors import BadArgument
 
 #: The folder of a job's certificates, among those of its steps.
 TLS = "tls"
+#: Lies beside a tree, or an installed folder, that is complete; touched at each use.
+DONE = ".done"
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\Z")
 
 
@@ -72,8 +74,8 @@ class StepDir:
         """The job's certificates."""
         return self.path.parent / TLS
 
-    def build_log(self, commit: str) -> Path:
-        return self.path / f"build-{checked_id(commit)}.log"
+    def build_log(self, build: str) -> Path:
+        return self.path / f"build-{checked_id(build)}.log"
 
     def trial(self, trial: str) -> Path:
         return self.path / "trials" / checked_id(trial)
@@ -98,6 +100,10 @@ def build_dir(root: Path, tree: str) -> Path:
 def tree_dir(root: Path, tree: str) -> Path:
     """The unpacked commit inside the build folder: where servers and build steps run."""
     return build_dir(root, tree) / "tree"
+
+
+def install_dir(root: Path, name: str) -> Path:
+    return root / "installs" / checked_id(name)
 
 
 def stdout_of(out: Path) -> Path:

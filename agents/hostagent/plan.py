@@ -22,14 +22,30 @@ class Limits(NamedTuple):
     open_files: Optional[int] = None
 
 
-class Build(NamedTuple):
-    """`archive` or `repository` is set: where the commit's source comes from."""
+class Install(NamedTuple):
+    """`key` and the contents of `files`, paths in the tree, name what the steps make."""
 
+    key: str
+    files: tuple[str, ...]
+    steps: tuple[tuple[str, ...], ...]
+    timeout_s: float
+
+
+class Build(NamedTuple):
+    """A commit by one recipe. `archive` or `repository` is set: where its source comes from.
+
+    `label`: what people call the recipe; it is only told.
+    """
+
+    id: str
+    label: str
     commit: str
     archive: Optional[str]
     repository: Optional[str]
     tree: str
     on: tuple[str, ...]
+    path: tuple[str, ...]
+    install: Optional[Install]
     steps: tuple[tuple[str, ...], ...]
     env: Mapping[str, str]
     timeout_s: float
@@ -141,11 +157,15 @@ class Tool(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """`files`: by name, what is written into the trial's folder before anything starts."""
+    """`files`: by name, what is written into the trial's folder before anything starts.
+
+    `path`: by host, folders that come first on the PATH of what it starts there.
+    """
 
     id: str
     tree: str
     commit: str
+    path: Mapping[str, tuple[str, ...]]
     server: Server
     ready: Ready
     checks: tuple[Check, ...]

@@ -9,9 +9,9 @@ from pathlib import Path
 from .errors import AgentError, BadPlan
 from .node import Node
 from .paths import below, build_dir, checked_id, repository
-from .plan import Build, Host, Plan, Tls, Trial
+from .plan import Build, Host, Install, Plan, Tls, Trial
 from .protocol import SCHEMA
-from .trialfile import label_of, trial_of
+from .trialfile import folders_of, label_of, trial_of
 
 _SECRET = re.compile(r"[0-9a-f]{64}\Z")
 #: What agent and load tool write into a trial's folder.
@@ -65,13 +65,26 @@ def _build(node: Node, labels: tuple[str, ...]) -> Build:
     if (archive is None) == (repository is None):
         raise source.wrong("'archive' or 'repository'")
     return Build(
+        id=node["id"].text(),
+        label=node["label"].text(),
         commit=node["commit"].text(),
         archive=archive,
         repository=repository,
         tree=node["tree"].text(),
         on=tuple(label_of(item, labels) for item in node["on"].items()),
+        path=folders_of(node["path"]),
+        install=node["install"].optional(_install),
         steps=tuple(item.texts() for item in node["steps"].items()),
         env=node["env"].mapping(),
+        timeout_s=node["timeout_s"].number(),
+    )
+
+
+def _install(node: Node) -> Install:
+    return Install(
+        key=node["key"].text(),
+        files=node["files"].texts(),
+        steps=tuple(item.texts() for item in node["steps"].items()),
         timeout_s=node["timeout_s"].number(),
     )
 
@@ -98,13 +111,29 @@ def _check_hosts(plan: Plan) -> None:
 def _check_names(plan: Plan, root: Path) -> None:
     try:
         for build in plan.builds:
-            checked_id(build.commit)
-            build_dir(root, build.tree)
-            _check_source(build, root)
+            _check_build(build, root)
+        _check_ids(plan)
         for trial in plan.trials:
             _check_trial(trial, root)
     except AgentError as error:
         raise BadPlan(f"plan: {error.message}") from error
+
+
+def _check_build(build: Build, root: Path) -> None:
+    checked_id(build.id)
+    checked_id(build.commit)
+    build_dir(root, build.tree)
+    _check_source(build, root)
+    for name in build.install.files if build.install else ():
+        below(root, name)
+
+
+def _check_ids(plan: Plan) -> None:
+    for label in plan.hosts:
+        ids = [build.id for build in plan.builds if label in build.on]
+        for name in ids:
+            if ids.count(name) > 1:
+                raise BadPlan(f"plan.builds: host {label} has two builds that are called {name}")
 
 
 def _check_source(build: Build, root: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 if sys.platform == "win32":
@@ -27,10 +27,15 @@ _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 _KEPT_ON_WINDOWS = ("SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE")
 
 
-def environment(step: Path, extra: Mapping[str, str]) -> dict[str, str]:
-    """The scrubbed environment of a child: nothing of ours but what every program needs."""
+def environment(step: Path, extra: Mapping[str, str], path: Sequence[str] = ()) -> dict[str, str]:
+    """The scrubbed environment of a child: nothing of ours but what every program needs.
+
+    The folders `path` come first on its PATH, unless `extra` has a PATH of its own.
+    """
     kept = _KEPT + (_KEPT_ON_WINDOWS if os.name == "nt" else ())
     own = {name: os.environ[name] for name in kept if name in os.environ}
+    if path:
+        own["PATH"] = os.pathsep.join([*path, own.get("PATH", os.defpath)])
     return {**own, **extra, MARK: str(step)}
 
 

@@ -8,7 +8,11 @@ Layout below the host's work directory (all paths relative to it, all names are 
     bundles/<name>.bundle                 a git bundle on its way in; removed once it was taken in
     sources/<commit>.tar.gz               `git archive` of a commit, for hosts without git
     builds/<commit>-<inputs hash>/tree/   the checked-out and built commit; `.done` beside it = complete,
-                                          `build.log` beside it = what the build wrote
+                                          `build.log` beside it = what the build wrote,
+                                          `installed` beside it = the name of its folder below installs/
+    installs/<name>/installed/            what the recipe of a build installs (installs.py); `.done` beside it
+                                          = complete, `install.log` beside it = what the steps wrote; <name> is
+                                          a hash of the recipe's key and of the contents of its files
     programs.json                         versions of the host's programs, kept for a day (programs.py)
     tuning.json                           what host tuning changed and has not undone yet (tuning.py)
     host.lock                             held by the one supervisor that may work below this directory
@@ -26,9 +30,10 @@ tuning that a supervisor which is no more left behind.
 
     facts                           {"facts": {...}}: what the host says of itself (facts.py)
     ready --keep-days N --limit-bytes B [--project ID --commits SHA...] [--paths PATH...]
-                                    what a new job begins with, in one call: stop-all, prune (at most each
+          [--programs NAME...]      what a new job begins with, in one call: stop-all, prune (at most each
                                     10 min), facts, commits, has: {"stopped": [...], "facts": {...},
-                                    "commits": {sha: bool}, "present": {path: bool}}
+                                    "commits": {sha: bool}, "present": {path: bool}}; facts tell of the
+                                    programs named beside those that are always looked for
     start JOB STEP                  leaves a detached supervisor behind: {"pid": 123}; starting a step
                                     that was started before changes nothing: {"pid":…, "already": true};
                                     {"error": {"code": "busy"}} where another step holds host.lock
@@ -36,8 +41,8 @@ tuning that a supervisor which is no more left behind.
                                     "now": unix seconds by the host's clock}
                                     events appended at or after byte N; partial last line is left for later;
                                     "started" is false where no supervisor ever ran for this step
-    log JOB STEP COMMIT --offset N  {"offset": M, "text": "..."}: that step's build log from byte N,
-                                    at most 64 KiB, UTF-8 with replacement
+    log JOB STEP BUILD --offset N   {"offset": M, "text": "..."}: the log of the build of this id in that
+                                    step from byte N, at most 64 KiB, UTF-8 with replacement
     stop JOB STEP                   ends the supervisor and all that it started: {"stopped": bool}
     stop-all                        the same for every supervisor below the work directory, living or
                                     killed, that left anything behind: {"stopped": ["job/step", ...]}
@@ -51,7 +56,7 @@ tuning that a supervisor which is no more left behind.
 
 Plan (plan.json), the same for every host of the job but for `self`:
 
-    {"schema": 3, "job": "...", "step": "a1-r1",
+    {"schema": 4, "job": "...", "step": "a1-r1",
      "silence_s": 600,                     stop everything when `contact` is older than this
      "self": "a", "lead": "a",             labels of hosts; the lead's supervisor works through the trials
      "secret": "<64 hex digits>" | null,   the job's own; needed where there are several hosts
@@ -63,11 +68,16 @@ Plan (plan.json), the same for every host of the job but for `self`:
      "tls": {"ca": PEM, "cert": PEM, "key": PEM} | null,   the job's throw-away certificates, written to
                                            jobs/<job>/tls/{ca,cert,key}.pem, the key for its owner only;
                                            "cert" and "key" are null for hosts that run no server
-     "builds": [{"commit": "<sha>",
+     "builds": [{"id": "<sha>-<inputs hash>",              names a commit and a recipe; no two on one host
+                 "label": "system axum",                   what people call the recipe; told again
+                 "commit": "<sha>",
                  "source": {"archive": "sources/<sha>.tar.gz"} | {"repository": "<project id>"},
                  "tree": "builds/<…>", "on": ["a"],        labels of the hosts that need it
+                 "path": ["/usr/local/go/bin"],            folders that come first on PATH
+                 "install": INSTALL | null,
                  "steps": [["{python}", "-m", "compileall", "."]], "env": {}, "timeout_s": 600}],
      "trials": [{"id": "...", "tree": "builds/<…>", "commit": "<sha>",
+                 "path": {"a": ["/usr/local/go/bin"]},     the same for all that the trial starts, by host
                  "server": {"on": "a", "argv": ["{python}", "server.py", "--port", "{port}"], "env": {},
                             "limits": LIMITS, "port": 8080 | null},        null = kernel chooses
                  "ready": {"path": "/hello" | null, "status": 200, "body": "Hello, World!" | null,
@@ -89,6 +99,11 @@ Plan (plan.json), the same for every host of the job but for `self`:
                           "reader": "oha",             who reduces what the tool left (readers.py)
                           "cpus": 2},                  how many threads it was told to use
                  "cooldown_s": 0.2, "expected_s": 5.0}]}   the loads' own time, as far as it is known
+
+INSTALL: {"key": "…", "files": ["requirements.txt"],     of the tree; their contents belong to the recipe
+          "steps": [["python3.11", "-m", "venv", "{installed}"]], "timeout_s": 1800}
+  Done before the build's own steps, in the tree and with its env, unless a folder of the same key and contents
+  is there and complete. What the steps wrote is in the build's log. A failed step is a failed build.
 
 LOAD: {"argv": ["{tool}", "...", "http://{address}:{port}/hello"], "env": {},
        "kind": "primer" | "warmup" | "measure", "wall_limit_s": 30.0,
@@ -122,14 +137,15 @@ LIMITS (limits.py): {"cpus": [0] | null, "cpu_quota": 0.5 | null (CPUs), "memory
 "open_files": n | null}. The load tool always runs on the lead.
 
 Words that are replaced inside each argument and environment value, never through a shell:
-{python} {port} {tool} {out} {rows} {trial_dir} {tree} {probe_rate}; {ca}, {cert} and {key} are the job's PEM files;
+{python} {port} {tool} {out} {rows} {trial_dir} {tree} {installed} {probe_rate}; {ca}, {cert} and {key} are the job's PEM files;
 {bind} is the address that a server of this host has to listen on and {address} the one where the lead finds
 the server under test (both 127.0.0.1 where the plan has one host; {address} has brackets where it is IPv6);
 for each service NAME {NAME_host}, {NAME_port} (of its first process) and {NAME_addresses}
 ("host:port,host:port,…", as the server's host reaches them).
 {out} is where the tool's report goes and {rows} where its rows go, anew for each load; what the tool itself
 writes to stdout lies beside {out} ({trial_dir}/tool.stdout, of the second load tool-2.stdout). Loads know all
-words; server and services know {python} {port} {bind} {trial_dir} {tree} {ca} {cert} {key} and those of services.
+words; server and services know {python} {port} {bind} {trial_dir} {tree} {installed} {ca} {cert} {key} and those
+of services; install and build know {python} {tree} {installed}. {installed} is left as it is where nothing is.
 
 A trial: every host looked at, its folder made anew with `files`; services in their order, each ready before
 the next; the server, ready as the lead sees it; checks; the loads in their order; the checks again; everything
@@ -142,7 +158,8 @@ Events (journal.jsonl), each with "t" (unix seconds, float) and "event":
 
     supervisor_started {pid}
     tuned {applied: {knob: value}, refused: {knob: why}} · untuned {}
-    build_started {commit} · build_done {commit, cached, seconds} · build_failed {commit, message, output}
+    build_started {build, commit, label} · build_failed {build, commit, message, output}
+    build_done {build, commit, cached, seconds, installed}   installed: the name of its folder, or null
     listening {port}                           a follower is ready for its lead (peers.py)
     trial_started {trial} · phase {trial, phase, quiet_s}   nobody asks again for quiet_s seconds
     trial_done {trial}                         its files are complete
@@ -157,7 +174,7 @@ TRIAL_FILES (on the lead): result.json (below), tool.stderr, server.log (tail, 6
 load tool.json (its report as the reader left it) and rows.json (reduced rows, below); of the k-th, from the
 second on, tool-k.json and rows-k.json.
 
-result.json: {"schema": 3, "trial": "...", "tool": {"name","version","sha256"}, "tool_cpus": n,
+result.json: {"schema": 4, "trial": "...", "tree": "builds/<…>", "tool": {"name","version","sha256"}, "tool_cpus": n,
   "started_at": unix, "ended_at": unix, "wall_s": ..., "port": 12345,
   "server_argv": [...], "server_exit": null | code (it died before we stopped it),
   "checks": [CHECKED, …], "loads": [LOADED, …],
@@ -200,7 +217,7 @@ APPLIED: {"mechanism": "cgroup2" | "cgroup1" | "job" (Windows) | "affinity" (non
   "throttled": periods of 100 ms in which the quota was used up,      only with a quota that holds
   "oom_kills": processes that the memory limit ended}                 only with one that holds
 
-rows.json: {"schema": 3,
+rows.json: {"schema": 4,
   "all": {"n": rows of the whole load, "percentiles": {"p10": s, …}},  as the tool defines them, so that
                                             its own figures can be compared bit for bit; {} without any
   "window": {"start_s": warmup_s, "end_s": last end of a counted row | null},
@@ -220,7 +237,7 @@ wide, by end time, t counted from the start of the window (warm-up: below 0, but
 in the window). A second in which nothing ended has none. null is unknown, here too.
 """
 
-SCHEMA = 3
+SCHEMA = 4
 
 #: Codes of `trial_failed`: what went wrong with one trial.
 FAILURES = (

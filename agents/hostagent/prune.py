@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import NamedTuple, Optional
 
 from . import lock
-from .builds import DONE
-from .paths import StepDir, all_steps
+from .paths import DONE, StepDir, all_steps
 
 #: What the next step can have again by being sent or built; of these the longest unused goes first.
-RENEWABLE = ("builds", "tools", "sources", "bundles", "agents")
+RENEWABLE = ("builds", "installs", "tools", "sources", "bundles", "agents")
 #: A job looked at within this time may have results that were not fetched yet.
 FETCHED_S = 3600.0
 _DAY_S = 86_400
@@ -98,7 +97,7 @@ def _last_look(job: Path) -> float:
 
 
 def _last_use(path: Path) -> float:
-    """A build is used when its mark is touched; the rest when a file is written or read.
+    """The rest is used when a file is written or read, builds and installs when their mark is.
 
     The time at which a folder was read says nothing: we read it ourselves.
     """

@@ -26,7 +26,7 @@ def ready(root: Path, options: Namespace) -> dict[str, Any]:
         there = _module("repositories").commits(root, options)["present"]
     return {
         "stopped": stopped,
-        "facts": facts.gather(root),
+        "facts": facts.gather(root, options.programs),
         **status.has(root, options),
         "commits": there,
     }

@@ -9,7 +9,8 @@ import traceback
 from collections.abc import Iterator
 from typing import Optional
 
-from . import builds
+from .builds import ensure
+from .commands import Beat
 from .contact import Contact
 from .errors import Aborted, AgentError, BuildFailed, TrialFailed
 from .files import no_space
@@ -17,7 +18,7 @@ from .follower import follow
 from .journal import Journal
 from .leftovers import end_leftovers
 from .paths import StepDir
-from .plan import Build, Plan, Trial
+from .plan import Plan, Trial
 from .processes import adopt_orphans, kill_descendants
 from .stage import Stage
 from .tlsfiles import write_tls
@@ -81,26 +82,30 @@ class Builder:
         self._journal = journal
         self._broken = broken
 
-    def run(self, beat: builds.Beat) -> None:
+    def run(self, beat: Beat) -> None:
         for build in self._builds:
             beat()
-            self._journal.append("build_started", commit=build.commit)
+            who = {"build": build.id, "commit": build.commit}
+            self._journal.append("build_started", **who, label=build.label)
+            began = time.monotonic()
             try:
-                self._build(build, beat)
+                made = ensure(self._step, build, beat)
             except BuildFailed as failed:
                 self._broken[build.tree] = failed
                 self._journal.append(
                     "build_failed",
-                    commit=build.commit,
+                    **who,
                     message=failed.message,
                     output=failed.output,
                 )
-
-    def _build(self, build: Build, beat: builds.Beat) -> None:
-        began = time.monotonic()
-        cached = builds.ensure(self._step, build, beat)
-        seconds = round(time.monotonic() - began, 3)
-        self._journal.append("build_done", commit=build.commit, cached=cached, seconds=seconds)
+                continue
+            self._journal.append(
+                "build_done",
+                **who,
+                cached=made.cached,
+                seconds=round(time.monotonic() - began, 3),
+                installed=made.installed,
+            )
 
 
 class Turn:

@@ -40,4 +40,5 @@ class Run(NamedTuple):
         while_running: Callable[[Child, float], None],
     ) -> Outcome:
         words = {**words, **traces.words}
-        return put_load(self.stage.step, self.trial, load, words, while_running)
+        path = self.trial.path.get(self.stage.plan.me, ())
+        return put_load(self.stage.step, self.trial, load, words, path, while_running)

@@ -31,7 +31,7 @@ def status(root: Path, options: Namespace) -> dict[str, Any]:
 
 
 def log(root: Path, options: Namespace) -> dict[str, Any]:
-    path = StepDir(root, options.job, options.step).build_log(options.commit)
+    path = StepDir(root, options.job, options.step).build_log(options.build)
     try:
         with open(path, "rb") as file:
             file.seek(options.offset)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import os
 
 from .errors import BadPlan
 from .node import Node
@@ -32,12 +33,21 @@ def label_of(node: Node, labels: tuple[str, ...]) -> str:
     return _one_of(node, labels, "plan.hosts")
 
 
+def folders_of(node: Node) -> tuple[str, ...]:
+    """Folders of a host's PATH."""
+    folders = node.texts()
+    if not all(os.path.isabs(folder) and os.pathsep not in folder for folder in folders):
+        raise node.wrong("absolute paths of folders")
+    return folders
+
+
 def trial_of(node: Node, labels: tuple[str, ...]) -> Trial:
     """BadPlan names the place in the plan and what was expected there."""
     trial = Trial(
         id=node["id"].text(),
         tree=node["tree"].text(),
         commit=node["commit"].text(),
+        path=_path(node["path"], labels),
         server=_server(node["server"], labels),
         ready=_ready(node["ready"], ("h1", "h2", "grpc")),
         checks=tuple(map(_check, node["checks"].items())),
@@ -61,6 +71,13 @@ def _one_of(node: Node, known: tuple[str, ...], name: str = "") -> str:
     if text not in known:
         raise node.wrong(f"one of {name} ({', '.join(known)})" if name else " or ".join(known))
     return text
+
+
+def _path(node: Node, labels: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    path = {label: folders_of(item) for label, item in node.fields().items()}
+    if not set(path) <= set(labels):
+        raise node.wrong(f"labels of plan.hosts ({', '.join(labels)})")
+    return path
 
 
 def _server(node: Node, labels: tuple[str, ...]) -> Server:

@@ -44,6 +44,7 @@ def _result(run: Run, record: Record, started_at: float) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "trial": trial.id,
+        "tree": trial.tree,
         "tool": identify(trial.tool, run.tool),
         "tool_cpus": trial.tool.cpus,
         "started_at": started_at,

@@ -54,10 +54,15 @@ class Agent:
         repository: str,
         commits: Sequence[str],
         paths: Sequence[str],
+        programs: Sequence[str] = (),
     ) -> Readiness:
-        """Makes the host ready for a new job: the agent is there, and nothing else is at work."""
+        """Makes the host ready for a new job: the agent is there, and nothing else is at work.
+
+        `programs`: what the facts have to tell of beside the programs that they always do.
+        """
         words = ["--keep-days", str(keep_days), "--limit-bytes", str(limit_bytes)]
         words += ["--project", repository, "--commits", *commits, "--paths", *paths]
+        words += ["--programs", *programs]
         answer = self._call("ready", *words)
         if not isinstance(answer.get("facts"), dict):
             raise AgentError("the agent's facts are not a JSON object")
@@ -80,9 +85,9 @@ class Agent:
     def stop_all(self) -> None:
         self._call("stop-all")
 
-    def log(self, job: str, step: str, commit: str, offset: int) -> tuple[str, int]:
-        """The build log of a commit from byte `offset` on, and where it ends now."""
-        answer = self._call("log", job, step, commit, "--offset", str(offset))
+    def log(self, job: str, step: str, build: str, offset: int) -> tuple[str, int]:
+        """The log of a build from byte `offset` on, and where it ends now."""
+        answer = self._call("log", job, step, build, "--offset", str(offset))
         return str(answer["text"]), int(answer["offset"])
 
     def commits(self, repository: str, *shas: str) -> dict[str, bool]:

@@ -1,4 +1,4 @@
-"""What is kept of builds: one row a commit, host and job, with the log as far as it was read."""
+"""What is kept of builds: one row a commit, recipe, host and job, with the log as far as read."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -26,6 +26,8 @@ def note_started(job: Job, site: Site, event: Mapping[str, Any], at: datetime) -
         job=job,
         host=site.host,
         commit=_commit(job, event),
+        recipe=_recipe(event),
+        label=str(event.get("label") or "")[:200],
         started_at=at,
     )
 
@@ -38,6 +40,7 @@ def note_done(job: Job, site: Site, event: Mapping[str, Any]) -> None:
         state=BuildState.DONE,
         cached=bool(event.get("cached")),
         seconds=event.get("seconds"),
+        installed=str(event.get("installed") or "")[:64],
     )
 
 
@@ -63,7 +66,7 @@ def _end(job: Job, site: Site, event: Mapping[str, Any], **changes: Any) -> None
 def _read_log(job: Job, site: Site, build: Build) -> None:
     """To its end; the guarded UPDATE keeps two readers from adding the same text."""
     while True:
-        text, offset = site.agent.log(str(job.pk), step_id(job), build.commit.sha, build.log_offset)
+        text, offset = site.agent.log(str(job.pk), step_id(job), build.agent_id, build.log_offset)
         if offset <= build.log_offset:
             return
         kept = text if build.log_offset < LOG_LIMIT else ""
@@ -76,8 +79,13 @@ def _read_log(job: Job, site: Site, build: Build) -> None:
 
 def _row(job: Job, site: Site, event: Mapping[str, Any]) -> Any:
     return Build.objects.filter(
-        job=job, host=site.host, commit__sha=str(event["commit"])
+        job=job, host=site.host, commit__sha=str(event["commit"]), recipe=_recipe(event)
     ).select_related("commit")
+
+
+def _recipe(event: Mapping[str, Any]) -> str:
+    """The part of a build's id that is not the commit's."""
+    return str(event["build"]).rpartition("-")[2][:64]
 
 
 def _commit(job: Job, event: Mapping[str, Any]) -> Commit:

@@ -2,7 +2,8 @@
 
 `advance` takes the job's turn, does what the pure `plan` names, and gives the turn back:
 
-1. PREPARE          each host: copy the agent, end leftovers, note the facts, send tool and commits
+1. PREPARE          each host: copy the agent, end leftovers, note the facts; then mark what these
+                    hosts cannot measure, and send tools and commits for the rest
 2. START_FOLLOWERS  where several hosts play: their supervisors build, and wait for their lead
 3. START            write the round's plan and leave the lead's supervisor behind
 4. LOOK             read the lead's journal from where we were; take in finished trials
@@ -19,7 +20,7 @@ from uuid import UUID
 from django.db import DatabaseError
 
 from orchestrator.core.errors import HostError, PitwallError
-from orchestrator.dispatch import builds, intake
+from orchestrator.dispatch import builds, intake, outcomes, support
 from orchestrator.dispatch.crew import Crew, Site
 from orchestrator.dispatch.plan import (
     MAX_ATTEMPTS,
@@ -29,10 +30,9 @@ from orchestrator.dispatch.plan import (
     Step,
     backoff_s,
     next_action,
-    reason_to_stop,
     retry_s,
 )
-from orchestrator.dispatch.provision import provision
+from orchestrator.dispatch.provision import supply, survey
 from orchestrator.dispatch.rounds import plans_of_round, step_id
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import note_host_error, note_host_seen
@@ -99,26 +99,38 @@ def _step(job: Job) -> float | None:
 
 
 def _prepare(job: Job, crew: Crew) -> float | None:
+    there = {}
     for host in crew.hosts:
         with crew.at(host) as site:
-            provision(job, crew, site)
+            there[host.pk] = survey(job, crew, site)
             if host == crew.lead and job.attempt > 1 and job.round:
                 _take_in_late(job, site)
+    if not support.decide(job, crew) and (other := _replaceable(job, crew)):
+        _, why = outcomes.outcome_of(job)
+        return _try_again(job, crew, why, avoid=[other])
     left = job.trials.filter(state="planned").order_by("position").first()
-    if left is None and job.attempt > 1:
+    if left is None:
         turns.move(job, JobState.MEASURING)
-        return _end(job, crew, JobState.FINISHED, "")
+        return _end(job, crew, *outcomes.outcome_of(job))
+    for host in crew.hosts:
+        with crew.at(host) as site:
+            supply(job, crew, site, there[host.pk])
     turns.move(
         job,
         JobState.MEASURING,
         phase="starting",
-        round=left.round if left else 1,
+        round=left.round,
         failures=0,
         step_started=False,
         followers_started=False,
         message="",
     )
     return AT_ONCE
+
+
+def _replaceable(job: Job, crew: Crew) -> Host | None:
+    """A host whose place another one could take."""
+    return next((host for host in crew.hosts if turns.has_other_hosts(job, host)), None)
 
 
 def _take_in_late(job: Job, site: Site) -> None:
@@ -188,12 +200,10 @@ def _why_dead(status: dict[str, object]) -> str:
 
 
 def _after_round(job: Job, crew: Crew, lost: list[str]) -> float | None:
-    reason = reason_to_stop(intake.failed_trials(job))
-    if reason:
-        return _end(job, crew, JobState.FAILED, reason)
+    outcomes.give_up_cases(job)
     following = job.trials.filter(state="planned").order_by("position").first()
     if following is None:
-        return _end(job, crew, JobState.FINISHED, "")
+        return _end(job, crew, *outcomes.outcome_of(job))
     if following.round == job.round:
         why = lost[0] if lost else "it left trials of its round out"
         return _try_again(job, crew, f"{crew.lead.name}: {why}", avoid=[crew.lead])

@@ -84,6 +84,7 @@ def failed_trials(job: Job) -> list[FailedTrial]:
     failed = job.trials.filter(state=TrialState.FAILED).select_related("variant__commit")
     return [
         FailedTrial(
+            case=trial.case_id,
             commit=trial.variant.commit.short_sha,
             code=str((trial.reasons or [""])[0]).partition(":")[0],
             message=trial.message,
@@ -111,8 +112,13 @@ def _phase(_job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> N
 
 
 def _build_started(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
-    seen.changes["phase"] = f"building {str(event['commit'])[:10]}"
+    seen.changes["phase"] = _building(event)[:60]
     builds.note_started(job, source.site, event, source.instant(event))
+
+
+def _building(event: Mapping[str, Any]) -> str:
+    label = str(event.get("label") or "")
+    return f"building {str(event['commit'])[:10]}" + (label and f" for {label}")
 
 
 def _build_done(job: Job, source: Source, event: Mapping[str, Any], _: Seen) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-#: Failures that the next round would only repeat: they end the job once the round is over.
+#: Failures that the next round would only repeat: their case is given up once the round is over.
 HOPELESS = frozenset(
     {
         "build_failed",
@@ -17,7 +17,7 @@ HOPELESS = frozenset(
         "port_in_use",
     }
 )
-#: So many failed trials of one commit, of whatever kind, end the job.
+#: So many failed trials of one case and commit, of whatever kind, are the end of the case.
 MAX_FAILED_TRIALS = 3
 #: A job is started so often at most when it is its hosts that fail.
 MAX_ATTEMPTS = 4
@@ -46,8 +46,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedTrial:
-    """A trial that failed: of which commit, with which code of the agent, and its message."""
+    """A trial that failed: of which case and commit, with which code of the agent, and its message.
 
+    `case`: the key of the case; any value that no other case has.
+    """
+
+    case: int
     commit: str
     code: str
     message: str
@@ -66,8 +70,17 @@ def next_action(step: Step) -> Action:
     return Action.START
 
 
-def reason_to_stop(failed: Sequence[FailedTrial]) -> str | None:
-    """Why a job with these failures must not go on; None if it may."""
+def reasons_to_give_up(failed: Sequence[FailedTrial]) -> dict[int, str]:
+    """The cases that must not go on, and why: a block without one of its commits is void."""
+    by_case: dict[int, list[FailedTrial]] = {}
+    for trial in failed:
+        by_case.setdefault(trial.case, []).append(trial)
+    found = {case: _reason(trials) for case, trials in by_case.items()}
+    return {case: reason for case, reason in found.items() if reason}
+
+
+def _reason(failed: Sequence[FailedTrial]) -> str:
+    """Why a case with these failures must not go on; empty if it may."""
     for trial in failed:
         if trial.code in HOPELESS:
             return f"commit {trial.commit}: {trial.message}"
@@ -75,7 +88,7 @@ def reason_to_stop(failed: Sequence[FailedTrial]) -> str | None:
         own = [trial for trial in failed if trial.commit == commit]
         if len(own) >= MAX_FAILED_TRIALS:
             return f"commit {commit}: {len(own)} trials failed; the last: {own[-1].message}"
-    return None
+    return ""
 
 
 def retry_s(attempt: int) -> float:

@@ -3,19 +3,21 @@
 from datetime import timedelta
 from pathlib import Path
 
+from orchestrator.benchmarks.models import Case
 from orchestrator.benchmarks.repository import Repository
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.agent import Readiness
 from orchestrator.dispatch.crew import Crew, Site
-from orchestrator.dispatch.rounds import (
-    has_git,
+from orchestrator.dispatch.recipes import has_git, repository_id, source_path
+from orchestrator.dispatch.stage import (
+    cases_of_job,
     hosts_that_build,
-    repository_id,
-    source_path,
+    resolved_cases,
+    supported_cases,
 )
-from orchestrator.dispatch.tools import Needs, needs_of_job, own_tool, tool_path
+from orchestrator.dispatch.tools import Needs, needs_of, own_tool, tool_path
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.runs import turns
 from orchestrator.runs.models import Job
@@ -27,32 +29,50 @@ ANCESTORS = 50
 SENDING_TURN_S = 400.0
 
 
-def provision(job: Job, crew: Crew, site: Site) -> None:
-    """Leaves on the host all that the job's rounds need of it; what is there already stays.
+def survey(job: Job, crew: Crew, site: Site) -> Readiness:
+    """What the host says of itself, kept as its snapshot, and what it has of what the job needs.
 
-    The lease is ours, so whatever still works there is a leftover, and ends. The turn is renewed
-    between the parts, since an upload may take long on a slow line.
+    The lease is ours, so whatever still works there is a leftover, and ends.
     """
     spec = spec_of(job.run.definition)
-    builds_here = site.host in hosts_that_build(spec, crew)
-    needs = needs_of_job(job, spec) if site.host == crew.lead else {}
-    tools = [tool for tool in map(own_tool, needs) if tool is not None]
+    cases = cases_of_job(job)
+    specs = list({id(each): each for each in resolved_cases(spec, cases).values()}.values())
+    builds_here = site.host in hosts_that_build(specs, crew)
+    tools = map(own_tool, _needs(cases, job, crew, site))
     shas = _shas(job) if builds_here else []
     there = site.agent.ready(
         keep_days=KEEP_DAYS,
         limit_bytes=site.host.disk_limit_bytes,
         repository=repository_id(job.run.definition.benchmark.project),
         commits=shas,
-        paths=[*map(source_path, shas), *(tool.remote_path for tool in tools)],
+        paths=[*map(source_path, shas), *(tool.remote_path for tool in tools if tool is not None)],
+        programs=sorted({name for each in specs for name in each.requires}) if builds_here else [],
     )
     snapshot = record_snapshot(host=site.host, facts=there.facts)
     if site.host == job.host:
         turns.change(job, snapshot=snapshot, phase="sending what is needed")
-    _send_tools(job, needs, site, there)
+    return there
+
+
+def supply(job: Job, crew: Crew, site: Site, there: Readiness) -> None:
+    """Leaves on the host all that the job's rounds need of it; what is there already stays.
+
+    The turn is renewed between the parts, since an upload may take long on a slow line.
+    """
+    _send_tools(job, _needs(supported_cases(job), job, crew, site), site, there)
     if has_git(there.facts):
-        _send_bundles(job, site, [sha for sha in shas if not there.commits[sha]])
+        _send_bundles(job, site, [sha for sha, known in there.commits.items() if not known])
     else:
-        _send_archives(job, site, [sha for sha in shas if not there.present[source_path(sha)]])
+        shas = [sha for sha in there.commits if not there.present[source_path(sha)]]
+        _send_archives(job, site, shas)
+
+
+def _needs(cases: list[Case], job: Job, crew: Crew, site: Site) -> Needs:
+    """The load tools that this host has to have for these cases."""
+    if site.host != crew.lead:
+        return {}
+    spec = spec_of(job.run.definition)
+    return needs_of(spec, [case.parameters for case in cases])
 
 
 def _shas(job: Job) -> list[str]:

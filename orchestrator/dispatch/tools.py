@@ -11,12 +11,10 @@ from django.conf import settings
 
 from agents.hostagent.versions import features_of, version_of
 from orchestrator.benchmarks.matrix import load_of
-from orchestrator.benchmarks.models import Case
 from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.core.errors import HostSetupError
 from orchestrator.core.ids import sha256_hex
 from orchestrator.loadtools.registry import TOOLS
-from orchestrator.runs.models import Job
 
 #: A load that a definition brings along; it needs no binary of ours.
 SCRIPT = "script"
@@ -49,12 +47,6 @@ def needs_of(spec: Spec, cases: Iterable[Mapping[str, Scalar]]) -> Needs:
         wanted = frozenset({"http3"}) if load.protocol == "h3" else frozenset()
         needs[load.tool] = needs.get(load.tool, frozenset()) | wanted
     return needs
-
-
-def needs_of_job(job: Job, spec: Spec) -> Needs:
-    """Of all cases of the job, so that every round finds the same tools."""
-    cases = Case.objects.filter(trials__job=job).distinct()
-    return needs_of(spec, cases.values_list("parameters", flat=True))
 
 
 def own_tool(name: str) -> OwnTool | None:

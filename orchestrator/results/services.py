@@ -11,6 +11,7 @@ from django.db import transaction
 from orchestrator.core.ids import sha256_hex
 from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialReading, Validity
 from orchestrator.results.loads import LoadReading, read_trial
+from orchestrator.results.making import made_with
 from orchestrator.results.models import (
     Artifact,
     Histogram,
@@ -59,6 +60,7 @@ def store_trial(
             ended_at=_instant(result.get("ended_at"), clock_ahead_s),
             provenance={
                 **_provenance(job, trial, result, reading),
+                **made_with(job, trial, result),
                 "late": late,
                 "clock_ahead_s": clock_ahead_s,
             },

@@ -283,7 +283,7 @@ class Trial(models.Model):
         related_name="trials",
         help_text="Where the server ran; null until the trial is stored.",
     )
-    state = models.CharField(max_length=10, default=TrialState.PLANNED)
+    state = models.CharField(max_length=12, default=TrialState.PLANNED)
     validity = models.CharField(max_length=8, blank=True)
     reasons = models.JSONField(default=list)
     message = models.TextField(blank=True)
@@ -315,11 +315,18 @@ class Trial(models.Model):
 
 
 class Build(models.Model):
-    """A commit built on a host for a job, with what the build wrote; shown while it goes on."""
+    """A commit built on a host for a job, with what the build wrote; shown while it goes on.
+
+    `recipe` is the hash of how; `label` says for which cases, where others build in another way.
+    `installed` names the folder that was installed for it on the host.
+    """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="builds")
     host = models.ForeignKey(Host, on_delete=models.PROTECT, related_name="+")
     commit = models.ForeignKey(Commit, on_delete=models.PROTECT, related_name="+")
+    recipe = models.CharField(max_length=64, blank=True)
+    label = models.CharField(max_length=200, blank=True)
+    installed = models.CharField(max_length=64, blank=True)
     state = models.CharField(max_length=8, default=BuildState.BUILDING)
     cached = models.BooleanField(default=False)
     seconds = models.FloatField(null=True, blank=True)
@@ -332,11 +339,16 @@ class Build(models.Model):
         ordering = ["started_at"]
         constraints = [
             _known("state", BuildState, "build_state_known"),
-            models.UniqueConstraint(fields=["job", "host", "commit"], name="build_once"),
+            models.UniqueConstraint(fields=["job", "host", "commit", "recipe"], name="build_once"),
         ]
 
     def __str__(self) -> str:
         return f"{self.commit.short_sha} on {self.host}"
+
+    @property
+    def agent_id(self) -> str:
+        """As the agent on the host calls it."""
+        return f"{self.commit.sha}-{self.recipe}"
 
 
 class GoldenCheck(models.Model):

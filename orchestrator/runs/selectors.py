@@ -23,6 +23,7 @@ class JobProgress:
     trials_total: int
     trials_done: int
     trials_failed: int
+    trials_unsupported: int
     seconds_left: float | None
     current: Trial | None
 
@@ -96,6 +97,7 @@ def progress_of(run: Run) -> RunProgress:
             total=Count("trials"),
             left=Count("trials", filter=planned),
             failed=Count("trials", filter=Q(trials__state=TrialState.FAILED)),
+            unsupported=Count("trials", filter=Q(trials__state=TrialState.UNSUPPORTED)),
             left_s=Sum("trials__expected_s", filter=planned),
         )
         .order_by("created_at", "pk")
@@ -146,6 +148,7 @@ def _job_progress(job: Job, current: Trial | None) -> JobProgress:
         trials_total=total,
         trials_done=total - left,
         trials_failed=job.failed,  # type: ignore[attr-defined]
+        trials_unsupported=job.unsupported,  # type: ignore[attr-defined]
         seconds_left=None if job.state in JOB_ENDED else _left_s(job, current),
         current=current,
     )

@@ -6,7 +6,7 @@ the work without a trace.
 """
 
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -104,6 +104,32 @@ def end_job(job: Job, state: JobState, message: str) -> None:
             look_at=None,
             ended_at=utc_now(),
         )
+
+
+def mark_unsupported(job: Job, reasons: Mapping[int, str]) -> None:
+    """Marks what its hosts cannot measure, by case with the reason, and nothing else.
+
+    Other hosts of an earlier attempt may have lacked something else.
+    """
+    with transaction.atomic():
+        change(job)
+        trials = Trial.objects.filter(job=job)
+        marked = trials.filter(state=TrialState.UNSUPPORTED).exclude(case__in=list(reasons))
+        marked.update(state=TrialState.PLANNED, message="")
+        open_ = trials.filter(state__in=[TrialState.PLANNED, TrialState.UNSUPPORTED])
+        for reason in set(reasons.values()):
+            cases = [case for case, why in reasons.items() if why == reason]
+            open_.filter(case__in=cases).update(
+                state=TrialState.UNSUPPORTED, message=reason[:20_000]
+            )
+
+
+def give_up_case(job: Job, case: int, reason: str) -> None:
+    """Skips what is left of a case."""
+    with transaction.atomic():
+        change(job)
+        left = Trial.objects.filter(job=job, case=case, state=TrialState.PLANNED)
+        left.update(state=TrialState.SKIPPED, message=f"given up: {reason}"[:20_000])
 
 
 def put_back(job: Job, message: str, *, wait_s: float, avoid: Collection[uuid.UUID] = ()) -> None:

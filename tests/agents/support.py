@@ -169,15 +169,25 @@ def write_tar(path: Path, files: Mapping[str, str]) -> None:
 
 def a_build(**changes: Any) -> dict[str, Any]:
     plain = {
+        "id": f"{COMMIT}-r",
+        "label": "",
         "commit": COMMIT,
         "source": {"archive": f"sources/{COMMIT}.tar.gz"},
         "tree": f"builds/{COMMIT}-r",
         "on": ["a"],
+        "path": [],
+        "install": None,
         "steps": [],
         "env": {},
         "timeout_s": 20,
     }
     return {**plain, **changes}
+
+
+def an_install(**changes: Any) -> dict[str, Any]:
+    """A build that installs something."""
+    plain = {"key": "k", "files": [], "steps": [], "timeout_s": 20}
+    return a_build(install={**plain, **changes})
 
 
 def a_trial(tool_path: str, **changes: Any) -> dict[str, Any]:
@@ -186,6 +196,7 @@ def a_trial(tool_path: str, **changes: Any) -> dict[str, Any]:
         "id": "t1",
         "tree": f"builds/{COMMIT}-r",
         "commit": COMMIT,
+        "path": {},
         "server": a_server(),
         "ready": a_ready(),
         "checks": [a_check()],

@@ -265,7 +265,7 @@ def test_it_shows_the_output_of_a_build_that_failed(host: AgentHost) -> None:
     make = ["{python}", "-c", "import sys; print('cc -O2'); sys.exit('undefined symbol')"]
     step = failed_build(host, steps=[make])
     assert "undefined symbol" in step.only("build_failed")["output"]
-    assert "cc -O2" in (step.folder / "build-c0ffee.log").read_text()
+    assert "cc -O2" in (step.folder / "build-c0ffee-r.log").read_text()
 
 
 def test_it_ends_a_build_that_takes_too_long(host: AgentHost) -> None:
@@ -289,7 +289,7 @@ def test_it_measures_the_other_commit_when_one_does_not_build(host: AgentHost) -
     write_tar(host.root / "sources/bad.tar.gz", {"README": "no server here"})
     good, path = a_build(), host.send_tool()
     source = {"archive": "sources/bad.tar.gz"}
-    bad = a_build(commit="bad", source=source, tree="builds/bad-r", steps=[["false"]])
+    bad = a_build(id="bad-r", commit="bad", source=source, tree="builds/bad-r", steps=[["false"]])
     trials = [a_trial(path, commit="bad", tree="builds/bad-r"), a_trial(path, id="t2")]
     step = host.run_round(a_plan(*trials, builds=[bad, good]))
     assert step.only("trial_failed")["trial"] == "t1"

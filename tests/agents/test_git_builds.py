@@ -63,7 +63,8 @@ def origin(tmp_path: Path) -> Origin:
 
 def git_build(commit: str, **changes: Any) -> dict[str, Any]:
     source = {"repository": PROJECT}
-    plain = {"commit": commit, "source": source, "tree": f"builds/{commit}-x"}
+    name = f"{commit}-x"
+    plain = {"id": name, "commit": commit, "source": source, "tree": f"builds/{name}"}
     return a_build(**{**plain, **changes})
 
 
@@ -138,7 +139,7 @@ def test_it_builds_a_commit_once(host: AgentHost, origin: Origin) -> None:
     assert again.only("build_done")["cached"] is True
     assert again.only("trial_done")
     logs = [
-        host.verb("log", step.job, name, commit, "--offset", "0")["text"]
+        host.verb("log", step.job, name, build["id"], "--offset", "0")["text"]
         for name in ("a1-r1", "a1-r2")
     ]
     assert "compiling" in logs[0]
@@ -152,7 +153,7 @@ def test_it_lets_a_build_step_ask_git_where_it_is(host: AgentHost, origin: Origi
     build = git_build(commit, steps=[["git", "rev-parse", "HEAD"]])
     step = host.run_round(a_plan(builds=[build]))
     assert step.only("build_done"), step.events
-    assert commit in host.verb("log", step.job, step.name, commit)["text"]
+    assert commit in host.verb("log", step.job, step.name, build["id"])["text"]
 
 
 def test_it_runs_no_hooks_and_no_filters_of_anybody(

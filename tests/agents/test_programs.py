@@ -18,10 +18,12 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="programs are shell s
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A PATH with nothing on it but what a test puts there."""
+    """A PATH with nothing on it but what a test puts there, and a home without anything."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(programs, "GO", tmp_path / "go/bin")
     return folder
 
 
@@ -63,8 +65,15 @@ def test_it_tells_what_a_build_of_a_load_tool_can_do(path: Path, work: Path) -> 
     assert survey(work)["tools"]["oha"]["features"] == []
 
 
-def test_it_finds_the_version_of_a_tool_that_calls_itself_dev(path: Path, work: Path) -> None:
-    (path / "ghz").symlink_to(tool("ghz"))
+@pytest.fixture
+def ghz() -> Path:
+    return tool("ghz")
+
+
+def test_it_finds_the_version_of_a_tool_that_calls_itself_dev(
+    ghz: Path, path: Path, work: Path
+) -> None:
+    (path / "ghz").symlink_to(ghz)
     assert survey(work)["tools"]["ghz"]["version"] == "0.93.0"
 
 
@@ -135,3 +144,58 @@ def test_it_asks_anew_where_the_answers_are_spoiled(path: Path, work: Path) -> N
     install(path, "oha", "echo oha 1.14.0")
     (work / CACHE).write_text("{")
     assert survey(work)["tools"]["oha"]["version"] == "1.14.0"
+
+
+@pytest.fixture
+def versions(tmp_path: Path) -> Path:
+    """Where pyenv keeps them."""
+    return tmp_path / "home/.pyenv/versions"
+
+
+def in_folder(folder: Path, name: str, script: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return install(folder, name, script)
+
+
+def test_it_looks_where_managers_of_versions_keep_theirs(
+    path: Path, work: Path, versions: Path, tmp_path: Path
+) -> None:
+    in_folder(versions / "3.7.16/bin", "python3.7", "echo Python 3.7.16")
+    in_folder(versions / "3.9.2/bin", "python3", "echo Python 3.9.2")
+    newest = in_folder(versions / "3.13.0/bin", "python3", "echo Python 3.13.0")
+    cargo = in_folder(tmp_path / "home/.cargo/bin", "cargo", "echo cargo 1.95.0")
+    in_folder(tmp_path / "go/bin", "go", "echo go version go1.26.1 linux/amd64")
+    install(path, "node", "echo v20.11.1")
+    languages = survey(work)["languages"]
+    assert languages["python3"]["path"] == str(newest)
+    assert languages["python3.7"]["version"] == "3.7.16"
+    assert languages["cargo"]["path"] == str(cargo)
+    assert languages["go"]["version"] == "1.26.1"
+    assert languages["go"]["beyond_path"] is True
+    assert "beyond_path" not in languages["node"]
+
+
+def test_a_shim_without_a_version_behind_it_is_no_program(
+    path: Path, work: Path, versions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shims = path.parent / "shims"
+    for name in ("python3.6", "python3.8"):
+        in_folder(shims, name, f"echo pyenv: {name}: command not found; exit 127")
+    real = in_folder(versions / "3.8.18/bin", "python3.8", "echo Python 3.8.18")
+    in_folder(shims, "python3.10", "echo Python 3.10.13")
+    monkeypatch.setenv("PATH", f"{shims}{os.pathsep}{path}")
+    languages = survey(work)["languages"]
+    assert "python3.6" not in languages
+    assert languages["python3.8"]["path"] == str(real)
+    assert languages["python3.10"]["path"] == str(shims / "python3.10")
+
+
+def test_it_looks_for_what_a_job_wants(path: Path, work: Path) -> None:
+    install(path, "stack", f"{ONLY_VERSION}; echo Version 3.1.1")
+    install(path, "gcc", f"{ONLY_VERSION}; echo 'gcc (Debian 12.2.0-14) 12.2.0'")
+    found = survey(work, ["stack", "npm", "python3", "../bad"])["programs"]
+    assert found["stack"]["version"] == "3.1.1"
+    assert found["npm"] is None
+    assert found["gcc"]["version"] == "12.2.0"
+    assert "../bad" not in found
+    assert set(survey(work)["programs"]) == {"gcc"}

@@ -43,7 +43,7 @@ def put(root: Path, name: str, days: float) -> None:
         inside = path / ("a1-r1" if path.parent.name == "jobs" else "tree")
         inside.mkdir(parents=True)
         (inside / "content").write_bytes(bytes(64 * KB))
-    if path.parent.name == "builds":
+    if path.parent.name in ("builds", "installs"):
         (path / ".done").touch()
     if path.parent.name == "jobs":
         (path / "a1-r1/contact").touch()
@@ -144,3 +144,10 @@ def test_it_takes_a_link_for_itself(root: Path, tmp_path_factory: pytest.TempPat
 
 def test_it_has_nothing_to_do_in_a_new_directory(tmp_path: Path) -> None:
     assert prune(tmp_path, keep_days=0, limit_bytes=0) == ([], size(tmp_path))
+
+
+def test_it_knows_what_was_installed_by_its_mark(tmp_path: Path) -> None:
+    for name in ("installs/old", "installs/used"):
+        put(tmp_path, name, days=40)
+    used(tmp_path / "installs/used/.done", days=1)
+    assert prune(tmp_path, keep_days=30)[0] == ["installs/old"]

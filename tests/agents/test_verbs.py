@@ -18,6 +18,7 @@ from tests.agents.support import (
     a_search,
     a_server,
     a_trial,
+    an_install,
     limits,
     write_tar,
 )
@@ -46,14 +47,14 @@ def test_it_tells_which_files_are_there(host: AgentHost) -> None:
 
 def test_it_tells_a_build_log_from_an_offset(host: AgentHost) -> None:
     folder = host.send_plan(a_plan()).folder
-    assert host.verb("log", "j1", "a1-r1", "c0ffee") == {"offset": 0, "text": ""}
-    (folder / "build-c0ffee.log").write_bytes("größer".encode()[:3])
-    assert host.verb("log", "j1", "a1-r1", "c0ffee") == {"offset": 2, "text": "gr"}
-    (folder / "build-c0ffee.log").write_bytes("größer".encode() + b"\xff" + b"x" * 100_000)
-    first = host.verb("log", "j1", "a1-r1", "c0ffee", "--offset", "2")
+    assert host.verb("log", "j1", "a1-r1", "c0ffee-r") == {"offset": 0, "text": ""}
+    (folder / "build-c0ffee-r.log").write_bytes("größer".encode()[:3])
+    assert host.verb("log", "j1", "a1-r1", "c0ffee-r") == {"offset": 2, "text": "gr"}
+    (folder / "build-c0ffee-r.log").write_bytes("größer".encode() + b"\xff" + b"x" * 100_000)
+    first = host.verb("log", "j1", "a1-r1", "c0ffee-r", "--offset", "2")
     assert first["text"].startswith("ößer\ufffdx")
     assert first["offset"] == 2 + 64 * 1024
-    second = host.verb("log", "j1", "a1-r1", "c0ffee", "--offset", str(first["offset"]))
+    second = host.verb("log", "j1", "a1-r1", "c0ffee-r", "--offset", str(first["offset"]))
     assert first["text"] + second["text"] == "ößer\ufffd" + "x" * 100_000
 
 
@@ -76,6 +77,13 @@ BAD_PLANS: dict[str, tuple[dict[str, Any], str]] = {
         "builds[0].source",
     ),
     "commit": (a_plan(builds=[a_build(source={"repository": "p"}, commit="main")]), "main"),
+    "build": (a_plan(builds=[a_build(id="../b")]), "../b"),
+    "two builds of a name": (a_plan(builds=[a_build(), a_build()]), "c0ffee-r"),
+    "file of an install": (a_plan(builds=[an_install(files=["../x"])]), "../x"),
+    "key of an install": (a_plan(builds=[an_install(key=1)]), "builds[0].install.key"),
+    "path": (a_plan(builds=[a_build(path=["bin"])]), "builds[0].path"),
+    "path of a trial": (a_plan(a_trial("t", path={"a": ["/a:/b"]})), "trials[0].path.a"),
+    "host of a path": (a_plan(a_trial("t", path={"z": []})), "trials[0].path"),
     "label": (a_plan(a_trial("t", server=a_server(on="z"))), "trials[0].server.on"),
     "self": (a_plan(self="z"), "plan.self"),
     "secret": (a_plan(hosts=TWO_HOSTS), "secret"),

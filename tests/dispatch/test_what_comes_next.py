@@ -10,7 +10,7 @@ from orchestrator.dispatch.plan import (
     Step,
     backoff_s,
     next_action,
-    reason_to_stop,
+    reasons_to_give_up,
     retry_s,
 )
 
@@ -30,12 +30,14 @@ def test_it_names_the_next_step(state: str, started: bool, cancelled: bool, acti
     assert next_action(step) is action
 
 
-def failures(*codes: str) -> list[FailedTrial]:
-    return [FailedTrial(commit="c0ffee", code=code, message=f"{code}!") for code in codes]
+def failures(*codes: str, case: int = 1) -> list[FailedTrial]:
+    return [
+        FailedTrial(case=case, commit="c0ffee", code=code, message=f"{code}!") for code in codes
+    ]
 
 
 @pytest.mark.parametrize(
-    ("codes", "stops"),
+    ("codes", "gives_up"),
     [
         ([], False),
         (["tool_failed", "server_died"], False),
@@ -45,12 +47,23 @@ def failures(*codes: str) -> list[FailedTrial]:
         (["port_in_use"], True),
     ],
 )
-def test_it_stops_what_the_next_round_would_only_repeat(codes: list[str], stops: bool) -> None:
-    reason = reason_to_stop(failures(*codes))
-    assert (reason is not None) is stops
-    if reason:
+def test_it_gives_up_what_the_next_round_would_only_repeat(
+    codes: list[str], gives_up: bool
+) -> None:
+    reasons = reasons_to_give_up(failures(*codes))
+    assert set(reasons) == ({1} if gives_up else set())
+    for reason in reasons.values():
         assert codes[-1] in reason
         assert "c0ffee" in reason
+
+
+def test_it_gives_up_each_case_for_itself() -> None:
+    failed = [
+        *failures("tool_failed", "tool_failed", case=1),
+        *failures("build_failed", case=2),
+        *failures("tool_failed", case=3),
+    ]
+    assert set(reasons_to_give_up(failed)) == {2}
 
 
 def test_it_starts_the_followers_before_their_lead() -> None:

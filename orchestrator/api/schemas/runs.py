@@ -107,11 +107,15 @@ class PlacementOut(Schema):
 
 
 class BuildOut(Schema):
-    """A commit built on a host; `cached` where the host had it from before."""
+    """A commit built on a host; `cached` where the host had it from before.
+
+    `label` says for which cases, where others of the job are built in another way.
+    """
 
     id: int
     host: str
     commit: str
+    label: str
     state: BuildState
     cached: bool
     seconds: float | None
@@ -148,6 +152,7 @@ class JobOut(Schema):
     trials_total: int
     trials_done: int
     trials_failed: int
+    trials_unsupported: int
     current_trial: CurrentTrialOut | None
 
 
@@ -241,6 +246,7 @@ def _job_out(progress: JobProgress, details: JobDetails) -> JobOut:
         trials_total=progress.trials_total,
         trials_done=progress.trials_done,
         trials_failed=progress.trials_failed,
+        trials_unsupported=progress.trials_unsupported,
         current_trial=_current_trial_out(progress.current),
     )
 
@@ -258,6 +264,7 @@ def _build_out(build: Build) -> BuildOut:
         id=build.pk,
         host=build.host.name,
         commit=build.commit.sha,
+        label=build.label,
         state=BuildState(build.state),
         cached=build.cached,
         seconds=build.seconds,

@@ -117,7 +117,7 @@ def _details(now: RunProgress) -> Details:
 
 
 def _live(member: Member, found: Run, now: RunProgress, details: Details) -> dict[str, Any]:
-    done = trials_of(found).exclude(state__in=[TrialState.PLANNED, TrialState.SKIPPED])
+    done = trials_of(found).filter(state__in=[TrialState.MEASURED, TrialState.FAILED])
     return {
         "run": found,
         "progress": now,

@@ -43,6 +43,7 @@ STATE_SYMBOLS = {
     "unreachable": "✕",
     "cancelled": "–",
     "skipped": "–",
+    "unsupported": "⊘",
     "disabled": "–",
     "unconfirmed": "!",
     "maintenance": "‖",

@@ -1,0 +1,54 @@
+"""How a job ended: which cases were measured, given up, or could not be measured at all."""
+
+from orchestrator.benchmarks.models import Case
+from orchestrator.dispatch import intake
+from orchestrator.dispatch.plan import reasons_to_give_up
+from orchestrator.runs import turns
+from orchestrator.runs.models import Job
+from orchestrator.runs.states import JobState, TrialState
+
+#: Of a case's reason, in the message of a job with several.
+MAX_REASON = 400
+
+
+def give_up_cases(job: Job) -> None:
+    """Skips what is left of the cases that would only fail again."""
+    for case, reason in reasons_to_give_up(intake.failed_trials(job)).items():
+        turns.give_up_case(job, case, reason)
+
+
+def outcome_of(job: Job) -> tuple[JobState, str]:
+    """The state and the message of a job that has nothing left to do.
+
+    It failed where every case that its hosts could measure was given up.
+    """
+    given_up = reasons_to_give_up(intake.failed_trials(job))
+    unsupported = _unsupported(job)
+    cases = Case.objects.filter(trials__job=job).distinct().in_bulk()
+    supported = set(cases) - set(unsupported)
+    parts = [*_named("given up", given_up, cases), *_named("unsupported", unsupported, cases)]
+    if supported and supported <= set(given_up):
+        alone = len(cases) == 1
+        return JobState.FAILED, next(iter(given_up.values())) if alone else "\n".join(parts)
+    return JobState.FINISHED, "\n".join(parts)
+
+
+def _unsupported(job: Job) -> dict[int, str]:
+    found = job.trials.filter(state=TrialState.UNSUPPORTED).order_by("position")
+    return dict(found.values_list("case", "message"))
+
+
+def _named(kind: str, reasons: dict[int, str], cases: dict[int, Case]) -> list[str]:
+    """One line for all cases with the same reason."""
+    by_reason: dict[str, list[str]] = {}
+    for case, reason in reasons.items():
+        by_reason.setdefault(reason, []).append(cases[case].label)
+    return [
+        f"{kind}: {_listed(labels)}: {reason[:MAX_REASON]}" for reason, labels in by_reason.items()
+    ]
+
+
+def _listed(labels: list[str]) -> str:
+    if len(labels) <= 3:
+        return " · ".join(labels)
+    return f"{labels[0]} and {len(labels) - 1} more cases"

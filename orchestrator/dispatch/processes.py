@@ -1,0 +1,86 @@
+"""The processes of a trial as a plan has them: the server, its services, their limits and CPUs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.benchmarks.limits import Limits
+from orchestrator.benchmarks.matrix import fill
+from orchestrator.benchmarks.spec import Scalar, Spec
+from orchestrator.dispatch.cpus import Share, allot
+from orchestrator.dispatch.stage import Stage
+from orchestrator.runs.models import HostRole
+
+SERVER, TOOL = "server", "tool"
+Cpus = Mapping[str, list[int] | None]
+Parameters = Mapping[str, Scalar]
+
+
+def cpus_of(stage: Stage, spec: Spec) -> Cpus:
+    """By name the CPUs of each process of a case; names of services do not clash with ours."""
+    crew = stage.crew
+    places = [
+        (HostRole.TARGET.value, Share(name=SERVER, cpus=spec.limits.target.cpus)),
+        (HostRole.GENERATOR.value, Share(name=TOOL, cpus=spec.limits.generator.cpus)),
+        *(
+            (service.role, Share(name=f"service:{name}", cpus=service.limits.cpus))
+            for name, service in spec.services.items()
+            if service.limits.cpus is not None
+        ),
+    ]
+    found: dict[str, list[int] | None] = {}
+    for host in crew.hosts:
+        shares = [share for role, share in places if crew.roles[role] == host]
+        logical = stage.facts[crew.label(host)].get("threads")
+        found.update(allot(logical, shares, pin=spec.pin_cpus))
+    return found
+
+
+def server_of(stage: Stage, spec: Spec, cpus: Cpus, parameters: Parameters) -> dict[str, Any]:
+    subject = spec.subject
+    return {
+        "on": stage.crew.label_of(HostRole.TARGET),
+        "argv": [fill(word, parameters) for word in subject.start or ()],
+        "env": {key: fill(word, parameters) for key, word in subject.env.items()},
+        "limits": limits_of(spec.limits.target, cpus.get(SERVER)),
+        "port": subject.port,
+    }
+
+
+def services_of(
+    stage: Stage, spec: Spec, cpus: Cpus, parameters: Parameters
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "on": stage.crew.label_of(service.role),
+            "count": service.count,
+            "argv": [fill(word, parameters) for word in service.start],
+            "env": {key: fill(word, parameters) for key, word in service.env.items()},
+            "limits": limits_of(service.limits, _cpus_of_service(stage, spec, cpus, name)),
+            "port": service.port,
+            "ready": {
+                "path": service.ready.path,
+                "status": service.ready.status,
+                "timeout_s": service.ready.timeout_s,
+            },
+        }
+        for name, service in spec.services.items()
+    ]
+
+
+def limits_of(limits: Limits, cpus: list[int] | None) -> dict[str, Any]:
+    return {
+        "cpus": cpus,
+        "cpu_quota": limits.cpu_quota,
+        "memory_bytes": limits.memory,
+        "open_files": limits.open_files,
+    }
+
+
+def _cpus_of_service(stage: Stage, spec: Spec, cpus: Cpus, name: str) -> list[int] | None:
+    """A service without CPUs of its own shares the server's, and never takes the load tool's."""
+    own = cpus.get(f"service:{name}")
+    if own is not None:
+        return own
+    beside = stage.crew.roles[spec.services[name].role] == stage.crew.roles[HostRole.TARGET]
+    return cpus.get(SERVER) if beside else None

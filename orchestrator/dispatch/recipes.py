@@ -1,0 +1,170 @@
+"""How commits are built: one recipe for all cases that want the same."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.benchmarks.fields import Scalar, shown_value
+from orchestrator.benchmarks.matrix import fill
+from orchestrator.benchmarks.models import Case, Project
+from orchestrator.benchmarks.spec import Install, Spec
+from orchestrator.benchmarks.words import words_in
+from orchestrator.core.ids import digest_of
+from orchestrator.dispatch.requirements import path_of
+from orchestrator.dispatch.stage import Facts, Stage, hosts_that_build
+from orchestrator.fleet.programs import versions_in
+from orchestrator.runs.models import HostRole, Job, Trial
+
+MAX_LABEL = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What is installed and built for a commit, with the values of a case in place."""
+
+    steps: list[list[str]]
+    timeout_s: float
+    env: dict[str, str]
+    install: dict[str, Any] | None
+    requires: dict[str, str]
+    inputs: str
+
+    def name(self, sha: str) -> str:
+        """Of the build of a commit by this recipe."""
+        return f"{sha}-{self.inputs}"
+
+    def tree(self, sha: str) -> str:
+        return f"builds/{self.name(sha)}"
+
+
+def source_path(sha: str) -> str:
+    return f"sources/{sha}.tar.gz"
+
+
+def repository_id(project: Project) -> str:
+    """The name of a project's repository on hosts."""
+    return digest_of(project.repository_url)[:16]
+
+
+def has_git(facts: Facts) -> bool:
+    return bool((facts.get("tools") or {}).get("git"))
+
+
+def recipe_of(spec: Spec, parameters: Mapping[str, Scalar], facts: Facts) -> Recipe:
+    """The recipe of a case; `spec` is its own definition, `facts` are those of the target.
+
+    A build is shared by all that build the commit by the same recipe with the same programs. An
+    environment variable that names an axis is the server's alone, or each case had a build.
+    """
+    subject = spec.subject
+    steps = [_filled(command, parameters) for command in subject.build]
+    env = {key: text for key, text in subject.env.items() if not words_in(text) & set(spec.matrix)}
+    machine = [facts.get(name) for name in ("system", "machine", "python")]
+    programs = versions_in(facts, spec.requires)
+    install = _install(subject.install, parameters, [env, machine, programs or _others(facts)])
+    inputs = digest_of([steps, env, install, machine, programs, facts.get("languages")])
+    return Recipe(
+        steps=steps,
+        timeout_s=subject.build_timeout_s,
+        env=env,
+        install=install,
+        requires=dict(spec.requires),
+        inputs=inputs[:16],
+    )
+
+
+def builds_of(job: Job, stage: Stage, trials: Iterable[Trial]) -> list[dict[str, Any]]:
+    """The builds of a plan that these trials need: one a commit, recipe and kind of host.
+
+    Hosts differ in how they get the commit, by git or from an archive, and in where they have
+    their programs.
+    """
+    wanted: dict[tuple[str, str], Recipe] = {}
+    users: dict[str, dict[int, Case]] = {}
+    hosts: dict[tuple[str, str], dict[str, None]] = {}
+    for trial in trials:
+        spec, sha = stage.specs[trial.case_id], trial.variant.commit.sha
+        recipe = recipe_of(spec, trial.case.parameters, stage.facts_of(HostRole.TARGET))
+        wanted.setdefault((sha, recipe.inputs), recipe)
+        users.setdefault(recipe.inputs, {})[trial.case_id] = trial.case
+        labels = [stage.crew.label(host) for host in hosts_that_build([spec], stage.crew)]
+        hosts.setdefault((sha, recipe.inputs), {}).update(dict.fromkeys(labels))
+    repository = repository_id(job.run.definition.benchmark.project)
+    named = _labels(stage.spec, {inputs: list(cases.values()) for inputs, cases in users.items()})
+    return [
+        _entry(recipe, sha, on, path, source, named[inputs])
+        for (sha, inputs), recipe in wanted.items()
+        for source, path, on in _kinds(recipe, sha, list(hosts[sha, inputs]), stage, repository)
+    ]
+
+
+def _kinds(
+    recipe: Recipe, sha: str, labels: list[str], stage: Stage, repository: str
+) -> list[tuple[dict[str, str], list[str], list[str]]]:
+    """Source and path of the kinds of hosts, and which hosts are of that kind."""
+    kinds: dict[str, tuple[dict[str, str], list[str], list[str]]] = {}
+    for label in labels:
+        facts = stage.facts[label]
+        own = {"repository": repository} if has_git(facts) else {"archive": source_path(sha)}
+        path = path_of(facts, recipe.requires)
+        kinds.setdefault(digest_of([own, path]), (own, path, []))[2].append(label)
+    return list(kinds.values())
+
+
+def _entry(
+    recipe: Recipe, sha: str, on: list[str], path: list[str], source: dict[str, str], label: str
+) -> dict[str, Any]:
+    return {
+        "id": recipe.name(sha),
+        "label": label,
+        "commit": sha,
+        "source": source,
+        "tree": recipe.tree(sha),
+        "on": on,
+        "path": path,
+        "install": recipe.install,
+        "steps": recipe.steps,
+        "env": recipe.env,
+        "timeout_s": recipe.timeout_s,
+    }
+
+
+def _install(
+    install: Install | None, parameters: Mapping[str, Scalar], around: list[Any]
+) -> dict[str, Any] | None:
+    if install is None:
+        return None
+    steps = [_filled(command, parameters) for command in install.steps]
+    return {
+        "key": digest_of([steps, *around]),
+        "files": [fill(file, parameters) for file in install.files],
+        "steps": steps,
+        "timeout_s": install.timeout_s,
+    }
+
+
+def _others(facts: Facts) -> dict[str, Any]:
+    """Of a definition that does not say what it needs, anything may be used."""
+    return versions_in(facts, facts.get("languages") or {})
+
+
+def _filled(command: Iterable[str], parameters: Mapping[str, Scalar]) -> list[str]:
+    return [fill(word, parameters) for word in command]
+
+
+def _labels(spec: Spec, users: Mapping[str, list[Case]]) -> dict[str, str]:
+    """What people call each recipe: the values of its cases, of the axes in which it is special."""
+    every = [case for cases in users.values() for case in cases]
+    return {inputs: _label(spec, cases, every) for inputs, cases in users.items()}
+
+
+def _label(spec: Spec, cases: list[Case], every: list[Case]) -> str:
+    parts = []
+    for axis in spec.matrix:
+        own, all_ = (
+            list(dict.fromkeys(shown_value(case.parameters.get(axis, "")) for case in some))
+            for some in (cases, every)
+        )
+        if set(own) != set(all_):
+            parts.append(f"{axis} {', '.join(own)}")
+    return "; ".join(parts)[:MAX_LABEL]

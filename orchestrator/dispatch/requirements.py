@@ -1,0 +1,47 @@
+"""What a definition requires of the programs of a host, held against its facts. No Django."""
+
+import posixpath
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.benchmarks.options import why_unfit
+from orchestrator.fleet.programs import program_in
+
+#: Programs in such a folder start a version that is chosen elsewhere.
+SHIMS = "shims"
+Facts = Mapping[str, Any]
+Required = Mapping[str, str]
+
+
+def why_lacking(facts: Facts, requires: Required) -> str:
+    """What the host lacks; empty where it has all of it."""
+    return "; ".join(
+        text for name, wanted in requires.items() if (text := _why(facts, name, wanted))
+    )
+
+
+def path_of(facts: Facts, requires: Required) -> list[str]:
+    """The folders that have to come first on PATH, so that these programs are found by their names.
+
+    None are needed where a shell finds all of them by itself.
+    """
+    found = [each for name in requires if (each := program_in(facts, name)) is not None]
+    beyond = [_folder(each) for each in found if each.get("beyond_path")]
+    if not beyond:
+        return []
+    usual = [_folder(each) for each in found if not each.get("beyond_path")]
+    # A manager of versions may hide what is on the PATH by itself.
+    kept = [folder for folder in usual if posixpath.basename(folder) != SHIMS]
+    return list(dict.fromkeys([*kept, *beyond]))
+
+
+def _why(facts: Facts, name: str, wanted: str) -> str:
+    found = program_in(facts, name)
+    if found is None:
+        return f"it has no {name}" + ("" if wanted == "*" else f" ({wanted} is needed)")
+    unfit = why_unfit(found.get("version"), wanted)
+    return unfit and f"its {name} {unfit}"
+
+
+def _folder(program: Mapping[str, Any]) -> str:
+    return str(program["path"]).replace("\\", "/").rpartition("/")[0] or "/"

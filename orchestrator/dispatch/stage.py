@@ -1,0 +1,96 @@
+"""What all trials of a job share: its definition, case by case, its hosts, and what these said."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.benchmarks.models import Case
+from orchestrator.benchmarks.resolved import resolve, why_unsupported
+from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.spec import Spec
+from orchestrator.core.ids import digest_of
+from orchestrator.dispatch.crew import Crew
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.selectors import latest_snapshot
+from orchestrator.runs.models import HostRole, Job
+from orchestrator.runs.states import TrialState
+
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """`specs`: the definition of each case, by its key in the database; `facts`: by host's label.
+
+    `tools`: where the load's host has each load tool. `warmups`: by how much the cases' warm-ups
+    are longer than the definition says.
+    """
+
+    spec: Spec
+    specs: Mapping[int, Spec]
+    crew: Crew
+    facts: Mapping[str, Facts]
+    tools: Mapping[str, str]
+    warmups: Mapping[int, int]
+
+    def facts_of(self, role: str) -> Facts:
+        return self.facts[self.crew.label_of(role)]
+
+
+def cases_of_job(job: Job) -> list[Case]:
+    """Those that some host might measure: the definition does not say that nobody can."""
+    spec = spec_of(job.run.definition)
+    cases = Case.objects.filter(pk__in=job.trials.values("case"))
+    return [each for each in cases if not why_unsupported(spec, each.parameters)]
+
+
+def supported_cases(job: Job) -> list[Case]:
+    """Those that the job's hosts can measure, as far as is known by now."""
+    cases = Case.objects.filter(pk__in=job.trials.values("case"))
+    lost = job.trials.filter(state=TrialState.UNSUPPORTED)
+    return list(cases.exclude(pk__in=lost.values("case")))
+
+
+def resolved_cases(spec: Spec, cases: Iterable[Case]) -> dict[int, Spec]:
+    """The definition of each case by its key; cases that differ in no option share one."""
+    known: dict[str, Spec] = {}
+    found = {}
+    for case in cases:
+        chosen = {axis: case.parameters[axis] for axis in spec.options if axis in case.parameters}
+        key = digest_of(chosen)
+        if key not in known:
+            known[key] = resolve(spec, case.parameters)
+        found[case.pk] = known[key]
+    return found
+
+
+def facts_of(job: Job, crew: Crew) -> dict[str, Facts]:
+    """What each host of a job said of itself, by its label."""
+    return {crew.label(host): _facts(job, host) for host in crew.hosts}
+
+
+def hosts_that_serve(specs: Iterable[Spec], crew: Crew) -> list[Host]:
+    """The hosts that run a server or a service of one of these definitions."""
+    roles = {HostRole.TARGET.value}
+    for spec in specs:
+        roles |= {service.role for service in spec.services.values()}
+    return [host for host in crew.hosts if any(crew.roles[role] == host for role in roles)]
+
+
+def hosts_that_build(specs: Iterable[Spec], crew: Crew) -> list[Host]:
+    """The hosts that use something of a commit: those that serve, and the load's own files."""
+    every = list(specs)
+    using = hosts_that_serve(every, crew)
+    if any(_load_is_of_commit(spec) for spec in every):
+        using = [*using, crew.lead]
+    return [host for host in crew.hosts if host in using]
+
+
+def _load_is_of_commit(spec: Spec) -> bool:
+    load = spec.load
+    return load.command is not None or (load.grpc is not None and load.grpc.proto is not None)
+
+
+def _facts(job: Job, host: Host) -> Facts:
+    snapshot = job.snapshot if host == job.host else latest_snapshot(host)
+    return snapshot.facts if snapshot else {}

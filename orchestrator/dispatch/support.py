@@ -1,0 +1,61 @@
+"""Which cases of a job its hosts cannot measure, and why."""
+
+from collections.abc import Mapping
+
+from orchestrator.benchmarks.models import Case
+from orchestrator.benchmarks.resolved import why_unsupported
+from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.spec import Spec
+from orchestrator.core.errors import HostSetupError
+from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.requirements import why_lacking
+from orchestrator.dispatch.stage import Facts, facts_of, hosts_that_build, resolved_cases
+from orchestrator.dispatch.tools import needs_of, tool_path
+from orchestrator.runs import turns
+from orchestrator.runs.models import Job
+from orchestrator.runs.states import TrialState
+
+
+def decide(job: Job, crew: Crew) -> bool:
+    """Marks the trials that cannot be measured, by what the hosts have said of themselves.
+
+    False where nothing is left to be measured, and other hosts might be able to.
+    """
+    spec = spec_of(job.run.definition)
+    open_ = job.trials.filter(state__in=[TrialState.PLANNED, TrialState.UNSUPPORTED])
+    cases = list(Case.objects.filter(pk__in=open_.values("case")))
+    own = {case.pk: why_unsupported(spec, case.parameters) for case in cases}
+    asked = [case for case in cases if not own[case.pk]]
+    lacking = _lacking(spec, asked, facts_of(job, crew), crew)
+    turns.mark_unsupported(job, {pk: why for pk, why in {**own, **lacking}.items() if why})
+    return not asked or not all(lacking[case.pk] for case in asked)
+
+
+def _lacking(
+    spec: Spec, cases: list[Case], facts: Mapping[str, Facts], crew: Crew
+) -> dict[int, str]:
+    """What the hosts lack for each case; empty where nothing."""
+    specs = resolved_cases(spec, cases)
+    return {
+        case.pk: _of_programs(specs[case.pk], facts, crew)
+        or _of_tool(specs[case.pk], case, facts[crew.label(crew.lead)])
+        for case in cases
+    }
+
+
+def _of_programs(spec: Spec, facts: Mapping[str, Facts], crew: Crew) -> str:
+    """The first host that builds and has not all that the case requires."""
+    for host in hosts_that_build([spec], crew) if spec.requires else ():
+        why = why_lacking(facts[crew.label(host)], spec.requires)
+        if why:
+            return f"{host.name}: {why}"
+    return ""
+
+
+def _of_tool(spec: Spec, case: Case, facts: Facts) -> str:
+    for name, features in needs_of(spec, [case.parameters]).items():
+        try:
+            tool_path(name, facts, features)
+        except HostSetupError as error:
+            return str(error)
+    return ""

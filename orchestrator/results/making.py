@@ -1,0 +1,33 @@
+"""What the subject of a trial was made with: programs of its host, and what is installed for it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models.functions import Right
+
+from orchestrator.benchmarks.resolved import resolve
+from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.fleet.programs import versions_in
+from orchestrator.runs.models import Build, Job, Trial
+
+#: Of the log of install and build, so much of its end stays with a trial.
+LOG_CHARS = 2_000
+
+
+def made_with(job: Job, trial: Trial, result: Mapping[str, Any]) -> dict[str, Any]:
+    """`programs`: the versions of those that the definition requires, as the target has them.
+
+    `install`: the name of what is installed on the target, and the end of the log; None without.
+    """
+    spec = resolve(spec_of(job.run.definition), trial.case.parameters)
+    facts = job.snapshot.facts if job.snapshot else {}
+    return {"programs": versions_in(facts, spec.requires), "install": _install(job, trial, result)}
+
+
+def _install(job: Job, trial: Trial, result: Mapping[str, Any]) -> dict[str, str] | None:
+    recipe = str(result.get("tree") or "").rpartition("-")[2]
+    builds = Build.objects.filter(
+        job=job, host=job.host, commit=trial.variant.commit_id, recipe=recipe
+    ).exclude(installed="")
+    build = builds.values_list("installed", Right("log", LOG_CHARS)).first()
+    return None if build is None else {"name": build[0], "log": build[1]}
