@@ -29,7 +29,7 @@ class Metric:
     from_whole_load: bool = False
 
 
-PERCENTILES: tuple[float, ...] = (50, 75, 90, 95, 99, 99.9, 99.99)
+PERCENTILES: tuple[float, ...] = (10, 25, 50, 75, 90, 95, 99, 99.9, 99.99)
 FIRST_BYTE_PERCENTILES: tuple[float, ...] = (10, 25, 50, 75, 90, 95, 99, 99.9, 99.99)
 _MARGINS: Mapping[float, float] = {90: 0.05, 95: 0.05, 99: 0.05, 99.9: 0.10, 99.99: 0.10}
 
@@ -88,6 +88,7 @@ def _latency() -> list[Metric]:
             unit="s",
             better="lower",
             margin=_MARGINS.get(percentile, 0.03),
+            informational=percentile < 50,
         )
         for percentile in PERCENTILES
     ]
