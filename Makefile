@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test chaos tools bench-dispatch bench-fidelity check lock openapi schemas clean clean-all
+.PHONY: help demo seeds run test chaos tools bench-dispatch bench-fidelity check lock openapi schemas clean clean-all
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -14,6 +14,10 @@ help: ## what there is
 demo: ## start Pitwall, measure three commits and compare them (ONCE=1: end after that)
 	@$(PYTHON) -m devstack.bootstrap
 	@$(VENV_PYTHON) -m devstack demo $(if $(ONCE),--once)
+
+seeds: ## reproduce the five reports in miniature (ARGS="--only 002", ARGS="--full": for hours)
+	@$(PYTHON) -m devstack.bootstrap
+	@$(VENV_PYTHON) -m devstack seeds -- $(ARGS)
 
 run: ## start Pitwall and leave it running until Ctrl-C
 	@$(PYTHON) -m devstack.bootstrap

@@ -1,4 +1,4 @@
-"""`python -m devstack demo|run|exec`: see `make help`."""
+"""`python -m devstack demo|seeds|run|exec`: see `make help`."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ def parse() -> argparse.Namespace:
     commands = parser.add_subparsers(dest="what", required=True)
     demo = commands.add_parser("demo", help="start Pitwall and show it at work")
     demo.add_argument("--once", action="store_true", help="end after the first comparison")
+    seeds = commands.add_parser("seeds", help="start Pitwall and reproduce the five reports")
+    seeds.add_argument("argv", nargs="*", metavar="ARG", help="of devstack.seeds; -- before them")
     commands.add_parser("run", help="start Pitwall and leave it running")
     execute = commands.add_parser("exec", help="run a command with PostgreSQL and Redis")
     execute.add_argument("--name", default="test", help="the instance, under .pitwall")
@@ -52,14 +54,18 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Run the whole of Pitwall until somebody stops it, or to the end of the demo with --once."""
-    with stack_of(hold_instance("demo"), careless=False) as stack:
+    """Run the whole of Pitwall until somebody stops it; seeds and --once end by themselves."""
+    name = "seeds" if options.what == "seeds" else "demo"
+    with stack_of(hold_instance(name), careless=False) as stack:
         try:
             stack.provide_tools()
             stack.start_servers()
             url = stack.start_application()
             if options.what == "run":
                 return stay(stack, url)
+            if options.what == "seeds":
+                root = str(stack.instance.root)
+                return run(stack, sys.executable, "-m", "devstack.seeds", root, *options.argv)
             status = run(stack, sys.executable, "-m", "devstack.demo", str(stack.instance.root))
             return status if options.once else stay(stack, url, status)
         except StopRequested as request:

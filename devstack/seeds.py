@@ -1,0 +1,150 @@
+"""The five public reports, reproduced in miniature on this machine through the REST API.
+
+The stack runs already, and its settings are in the environment. For each report one run of its
+suite, and a page in Markdown. Exit status 0 means that each run came to its end; rows without a
+number have their reason in the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from devstack.demo_client import Client
+from devstack.demo_progress import ProgressLine
+from devstack.errors import DevstackError
+from devstack.places import CHECKOUT
+from devstack.suite_repository import suite_repository
+
+#: The number of each report, and the suite that reproduces it.
+SUITES = {
+    "000": "restful-compression",
+    "001": "api-vs-grpc",
+    "002": "http-clients",
+    "003": "protocols",
+    "004": "server-overhead",
+}
+POLL_S = 2.0
+ENDED = ("finished", "failed", "cancelled")
+
+
+class SeedsError(DevstackError):
+    """A report could not be reproduced."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproduction:
+    """What of a report has a number here: `missing` are the other systems with their reasons."""
+
+    seed: str
+    suite: str
+    cases: int
+    measured: int
+    systems: int
+    working: int
+    missing: dict[str, str]
+
+
+def main() -> int:
+    options = _options()
+    try:
+        found = [
+            _reproduce(options.folder, seed, options.out, full=options.full)
+            for seed, suite in SUITES.items()
+            if not options.only or seed in options.only or suite in options.only
+        ]
+    except DevstackError as error:
+        print(f"\nIt failed: {error}", flush=True)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    print(_summary(found), flush=True)
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m devstack.seeds", description=__doc__)
+    parser.add_argument("folder", type=Path, help="the instance's folder")
+    parser.add_argument(
+        "--full", action="store_true", help="loads as long as the reports', for hours"
+    )
+    parser.add_argument("--only", nargs="+", default=[], help="numbers of reports, or suites")
+    parser.add_argument("--out", type=Path, default=CHECKOUT / "docs" / "reproducing")
+    return parser.parse_args()
+
+
+def _reproduce(folder: Path, seed: str, out: Path, *, full: bool) -> Reproduction:
+    suite = SUITES[seed]
+    repository = folder / "suites" / suite
+    sha = suite_repository(suite, repository)
+    added = _manage("add_suite", suite, "--repository", str(repository), *_size(full))
+    client = Client(os.environ["PITWALL_BASE_URL"], added["token"])
+    run = _measure(client, added, sha)
+    told = _manage(
+        *("write_reproduction", run["id"], "--reports", *added["reports"]),
+        *("--full", f'make seeds ARGS="--full --only {suite}"'),
+        *("--out", str(out / f"{seed}.md")),
+    )
+    return Reproduction(seed=seed, suite=suite, **told)
+
+
+def _size(full: bool) -> list[str]:
+    return [] if full else ["--miniature"]
+
+
+def _measure(client: Client, added: dict[str, Any], sha: str) -> dict[str, Any]:
+    wanted = {
+        "benchmark": added["benchmark"],
+        "baseline": sha,
+        "contenders": [],
+        "cases": added["cases"],
+        "hosts": [added["host"]],
+    }
+    run = client.get(f"/api/v1/runs/{client.post('/api/v1/runs', wanted)['id']}")
+    print(f"\n  {added['benchmark']}: {run['trials_total']} trials. {run['web_url']}", flush=True)
+    line = ProgressLine()
+    try:
+        while run["state"] not in ENDED:
+            line.show(run)
+            time.sleep(POLL_S)
+            run = client.get(f"/api/v1/runs/{run['id']}")
+        line.show(run)
+    finally:
+        line.end()
+    if run["state"] != "finished":
+        print(f"  the run is {run['state']}: {run['message']}", flush=True)
+    return dict(run)
+
+
+def _manage(*argv: str) -> dict[str, Any]:
+    """What a management command prints."""
+    done = subprocess.run(
+        [sys.executable, str(CHECKOUT / "manage.py"), *argv], capture_output=True, text=True
+    )
+    if done.returncode != 0:
+        raise SeedsError(f"manage.py {argv[0]} failed.\n{done.stderr.strip()}")
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def _summary(found: list[Reproduction]) -> str:
+    lines = [""]
+    for one in found:
+        lines.append(
+            f"  {one.seed} {one.suite}: {one.working} of {one.systems} systems work, "
+            f"{one.measured} of {one.cases} cases have numbers"
+        )
+        lines += [f"      {name}: {why}" for name, why in one.missing.items()]
+    working, systems = sum(one.working for one in found), sum(one.systems for one in found)
+    return "\n".join([*lines, "", f"  {working} of {systems} systems work here."])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

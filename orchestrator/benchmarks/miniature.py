@@ -1,0 +1,48 @@
+"""A suite in miniature: its definition with short loads and few rounds. No Django.
+
+`miniature.yaml` of a suite has `changes`, which are merged into the definition, and `cases`, an
+expression that chooses some of its cases. What it gives shows that a suite works on a machine; its
+figures are not those of the whole.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import yaml
+from pydantic import Field, ValidationError
+
+from orchestrator.benchmarks.faults import first_fault, yaml_place
+from orchestrator.benchmarks.fields import Strict, refuse
+from orchestrator.benchmarks.options import merged
+from orchestrator.core.errors import InvalidRequestError
+
+
+class _Miniature(Strict):
+    changes: dict[str, Any]
+    cases: Annotated[str, Field(max_length=2000)] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Miniature:
+    """`source`: the definition, as YAML; `cases`: those of its cases that are measured."""
+
+    source: str
+    cases: str
+
+
+def miniature_of(source: str, changes: str) -> Miniature:
+    """The definition `source` in miniature, as `changes` (a `miniature.yaml`) says.
+
+    InvalidRequestError where that cannot be read; whether a definition comes out is for `parse`.
+    """
+    try:
+        whole, data = yaml.safe_load(source), yaml.safe_load(changes)
+        wanted = _Miniature.model_validate(data)
+    except yaml.YAMLError as error:
+        raise InvalidRequestError(f"not valid YAML: {yaml_place(error)}") from error
+    except ValidationError as error:
+        path, problem = first_fault(error, data)
+        raise refuse(path or "miniature", problem) from error
+    small = merged(whole, wanted.changes)
+    text = yaml.safe_dump(small, sort_keys=False, allow_unicode=True, width=100)
+    return Miniature(source=f"# In miniature: short loads, few rounds.\n{text}", cases=wanted.cases)

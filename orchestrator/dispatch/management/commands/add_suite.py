@@ -1,0 +1,77 @@
+"""Puts a suite of the catalogue into the demo's team: definition, reports, published figures.
+
+The suite's files have to lie in a git repository, which is what is measured. May be run again.
+"""
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.services import create_token
+from orchestrator.benchmarks.miniature import Miniature, miniature_of
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.services import save_definition
+from orchestrator.core.errors import PitwallError
+from orchestrator.dispatch.demo_team import USER, demo_owner, project_at, this_machine
+from orchestrator.results.published import import_published
+from orchestrator.results.saved_reports import save_suite_reports
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("suite", help="its name below agents/suites")
+        parser.add_argument("--repository", required=True, help="path of its git repository")
+        parser.add_argument("--miniature", action="store_true", help="short loads, few rounds")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        folder = Path(settings.BASE_DIR) / "agents" / "suites" / options["suite"]
+        if not (folder / "benchmark.yaml").is_file():
+            raise CommandError(f"the catalogue has no suite {options['suite']}")
+        try:
+            answer = _add(folder, options["repository"], miniature=options["miniature"])
+        except PitwallError as error:
+            raise CommandError(f"{options['suite']}: {error}") from error
+        self.stdout.write(json.dumps(answer))
+
+
+def _add(folder: Path, repository: str, *, miniature: bool) -> dict[str, Any]:
+    member, password = demo_owner()
+    host = this_machine(member)
+    suite = folder.name
+    project = project_at(member, slug=suite, name=suite, path=repository)
+    chosen = _definition(folder, miniature=miniature)
+    definition = save_definition(member=member, project=project, slug=suite, source=chosen.source)
+    return {
+        "user": USER,
+        "password": password,
+        "token": create_token(member=member, name=f"{suite} in the terminal").secret,
+        "host": host.name,
+        "benchmark": suite,
+        "cases": chosen.cases,
+        "reports": _add_reports(member, definition.benchmark, folder),
+    }
+
+
+def _definition(folder: Path, *, miniature: bool) -> Miniature:
+    source = (folder / "benchmark.yaml").read_text()
+    if not miniature:
+        return Miniature(source=source, cases="")
+    return miniature_of(source, (folder / "miniature.yaml").read_text())
+
+
+def _add_reports(member: Member, benchmark: Benchmark, folder: Path) -> list[str]:
+    """The names of the suite's reports, now saved; and its published figures beside them."""
+    if (folder / "published.yaml").is_file():
+        import_published(member=member, suite=folder.name)
+    if not (folder / "report.yaml").is_file():
+        return []
+    source = (folder / "report.yaml").read_text()
+    saved = save_suite_reports(member=member, benchmark=benchmark, source=source)
+    return [report.slug for report in saved]
