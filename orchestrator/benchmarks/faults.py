@@ -11,14 +11,14 @@ def first_fault(error: ValidationError, data: object) -> tuple[str, str]:
     """The path into `data` and what was expected there, of the fault that explains most."""
     # A misspelt name explains the field that is then missing, so it comes first.
     first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-    path = _path(first["loc"], data)
+    path = _path(first["loc"], data, missing=first["type"] == "missing")
     text = _expectation(first)
     if first["type"] == "value_error" and not path:
         path, _, text = text.partition(": ")
     return path, text
 
 
-def _path(location: tuple[str | int, ...], data: object) -> str:
+def _path(location: tuple[str | int, ...], data: object, *, missing: bool) -> str:
     """`('matrix', 'size', 2)` as `matrix.size[2]`.
 
     The members of a union, which pydantic names in between, are no places in the data.
@@ -30,7 +30,7 @@ def _path(location: tuple[str | int, ...], data: object) -> str:
         if isinstance(part, int) and isinstance(data, list):
             text += f"[{part}]"
             data = data[part]
-        elif inside or (isinstance(data, dict) and place == len(location) - 1):
+        elif inside or (missing and isinstance(data, dict) and place == len(location) - 1):
             text += f".{part}" if text else str(part)
             data = data[part] if isinstance(data, dict) and inside else None
     return text

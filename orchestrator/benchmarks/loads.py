@@ -1,13 +1,13 @@
 """From a case of a definition to what the load tool is asked to do."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from string import ascii_lowercase
 
 from orchestrator.benchmarks.fields import refuse
 from orchestrator.benchmarks.load import Load, Range, Search, Step
 from orchestrator.benchmarks.matrix import CaseSpec, expand, load_of
-from orchestrator.benchmarks.resolved import resolve, shapes_of, why_unsupported
+from orchestrator.benchmarks.resolved import resolver, shapes_of, why_unsupported
 from orchestrator.benchmarks.spec import Scalar, Spec, check_start
 from orchestrator.benchmarks.words import words_in, words_of
 from orchestrator.core.errors import InvalidRequestError
@@ -72,14 +72,26 @@ def whole_shapes_of(spec: Spec) -> list[Spec]:
 
 def check_loads(spec: Spec) -> None:
     """InvalidRequestError for the first case whose load its tool cannot put."""
+    shape = resolver(spec)
     for case in expand(spec):
-        resolved = resolve(spec, case.parameters)
+        resolved = shape(case.parameters)
         if why_unsupported(spec, case.parameters):
             continue
         _check_start(resolved, case)
         for load in load_specs_of(resolved, case.parameters):
             _check_words(resolved, load)
             _check_files(resolved, load)
+
+
+def expected_trials_s(spec: Spec, cases: Iterable[CaseSpec]) -> list[float]:
+    """`expected_trial_s` of each of these cases."""
+    shape = resolver(spec)
+    return [
+        0.0
+        if why_unsupported(spec, case.parameters)
+        else expected_trial_s(shape(case.parameters), case.parameters)
+        for case in cases
+    ]
 
 
 def expected_trial_s(spec: Spec, parameters: Mapping[str, Scalar]) -> float:

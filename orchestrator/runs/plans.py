@@ -7,7 +7,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks import selectors as benchmarks
 from orchestrator.benchmarks.choice import choose
 from orchestrator.benchmarks.from_repository import definition_at
-from orchestrator.benchmarks.loads import expected_trial_s
+from orchestrator.benchmarks.loads import expected_trials_s
 from orchestrator.benchmarks.matrix import CaseSpec, expand, pairwise
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.resolved import why_unsupported
@@ -111,7 +111,7 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     placements = roles_asked(member, request.hosts, request.placements, spec.roles)
     every = expand(spec)
     cases = _chosen(spec, every, request)
-    times = [expected_trial_s(spec, case.parameters) for case in cases]
+    times = expected_trials_s(spec, cases)
     trial_count = len(times) * len(commits) * rounds
     if trial_count > MAX_TRIALS:
         raise InvalidRequestError(

@@ -1,0 +1,60 @@
+"""From a path into a definition to the line of its text where that stands. No Django."""
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+
+def line_of(source: str, path: str) -> int | None:
+    """The line (from 1) of `load.duration_s` or `matrix.size[2]`, or of what is nearest above it.
+
+    Of a text that is no YAML it is the line where reading stopped; None where nothing can be said.
+    """
+    try:
+        root = yaml.compose(source, Loader=yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        return None if mark is None else mark.line + 1
+    except (RecursionError, ValueError):
+        return None
+    if root is None or not path:
+        return None
+    return _deepest(root, path)
+
+
+def _deepest(node: Node, path: str) -> int | None:
+    """The line of the last step of `path` that is there; None if not even its first is."""
+    line = None
+    while path:
+        found = _step(node, path)
+        if found is None:
+            break
+        line, node, path = found
+    return line
+
+
+def _step(node: Node, path: str) -> tuple[int, Node, str] | None:
+    """The line, the node and the rest of the path behind its first step."""
+    if isinstance(node, SequenceNode) and path.startswith("["):
+        index, _, rest = path[1:].partition("]")
+        if index.isdigit() and int(index) < len(node.value):
+            item = node.value[int(index)]
+            return item.start_mark.line + 1, item, rest.lstrip(".")
+    if isinstance(node, MappingNode):
+        return _key(node, path)
+    return None
+
+
+def _key(node: MappingNode, path: str) -> tuple[int, Node, str] | None:
+    """Keys may hold dots, such as the values of an axis: the longest that fits is meant."""
+    fitting = [
+        (key, value)
+        for key, value in node.value
+        if isinstance(key, ScalarNode)
+        and path.startswith(key.value)
+        and path[len(key.value) : len(key.value) + 1] in ("", ".", "[")
+    ]
+    if not fitting:
+        return None
+    key, value = max(fitting, key=lambda pair: len(pair[0].value))
+    rest = path[len(key.value) :]
+    return key.start_mark.line + 1, value, rest.removeprefix(".")

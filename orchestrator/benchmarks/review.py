@@ -1,0 +1,111 @@
+"""What the text of a definition comes to, or what is wrong with it and where. No Django."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.benchmarks.loads import check_loads, expected_trials_s, tool_of
+from orchestrator.benchmarks.matrix import CaseSpec, expand
+from orchestrator.benchmarks.places import line_of
+from orchestrator.benchmarks.resolved import resolver, why_unsupported
+from orchestrator.benchmarks.spec import Spec, parse
+from orchestrator.core.errors import InvalidRequestError
+
+#: Lines shown before and after the one that is wrong.
+AROUND = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    number: int
+    text: str
+    wrong: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """`path` leads into the definition, `line` (from 1) into its text; either may be unknown."""
+
+    path: str
+    expectation: str
+    line: int | None
+    excerpt: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """A definition that can be saved.
+
+    `round_s`: how long one round of all cases takes for one commit. `tools`: the load tools, with
+    how many cases each measures. `requires`: program → versions → the values of axes that want it
+    (none: every case does). `unsupported`: cases that it says cannot be measured, and why.
+    """
+
+    spec: Spec
+    cases: tuple[CaseSpec, ...]
+    unsupported: tuple[tuple[CaseSpec, str], ...]
+    round_s: float
+    tools: Mapping[str, int]
+    requires: Mapping[str, Mapping[str, Sequence[str]]]
+
+
+def review(source: str) -> Review | Fault:
+    """What a person should know of a definition before it is saved."""
+    try:
+        spec = parse(source)
+        check_loads(spec)
+        return review_of(spec)
+    except InvalidRequestError as error:
+        return _fault(source, error)
+
+
+def review_of(spec: Spec) -> Review:
+    """Of a definition that was checked before."""
+    cases = expand(spec)
+    reasons = [why_unsupported(spec, case.parameters) for case in cases]
+    possible = [case for case, reason in zip(cases, reasons, strict=True) if not reason]
+    shape = resolver(spec)
+    tools: dict[str, int] = {}
+    for case in possible:
+        name = tool_of(shape(case.parameters), case.parameters).name
+        tools[name] = tools.get(name, 0) + 1
+    return Review(
+        spec=spec,
+        cases=tuple(cases),
+        unsupported=tuple(pair for pair in zip(cases, reasons, strict=True) if pair[1]),
+        round_s=sum(expected_trials_s(spec, possible)),
+        tools=tools,
+        requires=_requires(spec),
+    )
+
+
+def _requires(spec: Spec) -> dict[str, dict[str, list[str]]]:
+    found: dict[str, dict[str, list[str]]] = {}
+    for program, versions in spec.requires.items():
+        found.setdefault(program, {})[versions] = []
+    for options in spec.options.values():
+        for value, option in options.items():
+            for program, versions in option.requires.items() if not option.unsupported else ():
+                found.setdefault(program, {}).setdefault(versions, []).append(value)
+    return dict(sorted(found.items()))
+
+
+def _fault(source: str, error: InvalidRequestError) -> Fault:
+    path = error.field or ""
+    line = line_of(source, path)
+    return Fault(
+        path=path,
+        expectation=str(error).removeprefix(f"{path}: "),
+        line=line,
+        excerpt=_excerpt(source, line),
+    )
+
+
+def _excerpt(source: str, line: int | None) -> tuple[Line, ...]:
+    if line is None:
+        return ()
+    lines = source.splitlines()
+    first = max(1, line - AROUND)
+    return tuple(
+        Line(number=number, text=lines[number - 1], wrong=number == line)
+        for number in range(first, min(len(lines), line + AROUND) + 1)
+    )

@@ -1,0 +1,70 @@
+"""What changed between two texts of a definition. No Django."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from orchestrator.benchmarks.matrix import expand
+from orchestrator.benchmarks.spec import Spec
+
+#: Unchanged lines around a change.
+CONTEXT = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffLine:
+    """`sign`: `+`, `-`, a space, or `@` where unchanged lines were left out."""
+
+    sign: str
+    old: int | None
+    new: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseChanges:
+    """Labels of cases that came and that went, and how many go on with their history."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    kept: int
+
+
+def diff_lines(before: str, after: str) -> list[DiffLine]:
+    """A unified diff, line by line; empty where the texts are the same."""
+    old, new = before.splitlines(), after.splitlines()
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    groups = list(matcher.get_grouped_opcodes(CONTEXT)) if old != new else []
+    found: list[DiffLine] = []
+    for group in groups:
+        found.append(DiffLine(sign="@", old=group[0][1] + 1, new=group[0][3] + 1, text=""))
+        for tag, *place in group:
+            found += _changed(tag, (place[0], place[1], place[2], place[3]), old, new)
+    return found
+
+
+def case_changes(before: Spec, after: Spec) -> CaseChanges:
+    """Cases are the same where their parameters are."""
+    old = {case.key: case.label for case in expand(before)}
+    new = {case.key: case.label for case in expand(after)}
+    return CaseChanges(
+        added=tuple(label for key, label in new.items() if key not in old),
+        removed=tuple(label for key, label in old.items() if key not in new),
+        kept=len(old.keys() & new.keys()),
+    )
+
+
+def _changed(
+    tag: str, place: tuple[int, int, int, int], old: list[str], new: list[str]
+) -> Iterator[DiffLine]:
+    begin, end, new_begin, new_end = place
+    if tag == "equal":
+        for step in range(end - begin):
+            yield DiffLine(
+                sign=" ", old=begin + step + 1, new=new_begin + step + 1, text=old[begin + step]
+            )
+        return
+    for number in range(begin, end):
+        yield DiffLine(sign="-", old=number + 1, new=None, text=old[number])
+    for number in range(new_begin, new_end):
+        yield DiffLine(sign="+", old=None, new=number + 1, text=new[number])

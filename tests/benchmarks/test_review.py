@@ -1,0 +1,101 @@
+"""A definition's text is judged whole: what it comes to, or where it is wrong."""
+
+import pytest
+
+from orchestrator.benchmarks.places import line_of
+from orchestrator.benchmarks.review import Fault, Review, review
+from orchestrator.benchmarks.spec import parse
+from orchestrator.benchmarks.versions import case_changes, diff_lines
+from tests.runs.test_choosing_cases import MATRIX
+from tests.support.factories import DEFINITION
+
+YAML = """\
+a:
+  b: [1, 2,
+      3]
+  c.d:
+    - x: 1
+    - y: 2
+  c: {d: 5}
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("a", 1),
+        ("a.b", 2),
+        ("a.b[0]", 2),
+        ("a.b[2]", 3),
+        ("a.b[9]", 2),
+        ("a.c.d[1].y", 6),
+        ("a.c.d[1].z", 6),
+        ("a.c", 7),
+        ("z", None),
+        ("", None),
+    ],
+)
+def test_it_finds_the_line_of_a_path_or_of_what_is_nearest(path: str, line: int | None) -> None:
+    assert line_of(YAML, path) == line
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path", "line", "words"),
+    [
+        ("duration_s: 0.6", "duration_s: soon", "load.duration_s", 9, "expected a valid number"),
+        ("connections: [4]", "connections: [{}]", "matrix.connections[0]", 12, "expected"),
+        ("rounds: 5", "rounds: [", "", 15, "not valid YAML"),
+        ("path: /hello\n  conn", "rat: 5\n  conn", "load.rat", 7, "there is no such field"),
+        ("title: Hello\n", "", "title", None, "missing"),
+    ],
+)
+def test_it_names_path_line_and_expectation(
+    old: str, new: str, path: str, line: int | None, words: str
+) -> None:
+    assert old in DEFINITION
+    found = review(DEFINITION.replace(old, new))
+
+    assert isinstance(found, Fault)
+    assert (found.path, found.line) == (path, line)
+    assert words in found.expectation
+    marked = [each.number for each in found.excerpt if each.wrong]
+    assert set(marked) <= {line}
+    assert len(found.excerpt) <= 5
+
+
+def test_it_tells_cases_time_tools_and_needs() -> None:
+    source = MATRIX.replace(
+        "labels: {language: rust}", "labels: {language: rust}, requires: {cargo: '>=1.70'}"
+    )
+    found = review(source + "requires: {git: '*'}\n")
+
+    assert isinstance(found, Review)
+    assert (len(found.cases), len(found.unsupported)) == (12, 6)
+    assert found.unsupported[0][1] == "nobody has it any more"
+    # Six cases of 2 s and 1 s for start and stop.
+    assert found.round_s == pytest.approx(18)
+    assert found.tools == {"oha": 6}
+    assert found.requires == {"cargo": {">=1.70": ["quick"]}, "git": {"*": []}}
+
+
+def test_it_shows_what_changed_line_by_line() -> None:
+    after = DEFINITION.replace("rounds: 5", "rounds: 7").replace("[4]", "[4, 8]")
+    lines = diff_lines(DEFINITION, after)
+    changed = [(each.sign, each.old, each.new, each.text) for each in lines if each.sign in "+-"]
+
+    assert changed == [
+        ("-", 12, None, "  connections: [4]"),
+        ("-", 13, None, "rounds: 5"),
+        ("+", None, 12, "  connections: [4, 8]"),
+        ("+", None, 13, "rounds: 7"),
+    ]
+    assert (lines[0].sign, lines[0].old, lines[0].new) == ("@", 9, 9)
+    assert diff_lines(DEFINITION, DEFINITION) == []
+
+
+def test_it_says_which_cases_keep_their_history() -> None:
+    after = DEFINITION.replace("[4]", "[4, 8]")
+    changes = case_changes(parse(DEFINITION), parse(after))
+
+    assert (changes.added, changes.removed, changes.kept) == (("connections 8",), (), 1)
+    assert case_changes(parse(after), parse(DEFINITION)).removed == ("connections 8",)
