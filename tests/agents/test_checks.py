@@ -203,6 +203,12 @@ def test_it_raises_where_nobody_answers(protocol: str) -> None:
         checked(port, a_check(protocol=protocol, timeout_s=0.3))
 
 
+def test_it_believes_a_load_tool_that_spoke_another_protocol() -> None:
+    check = expecting("length", 13, protocol="h3", tls=True, argv=("tool", "url"), status=200)
+    told = {"status": 200, "length": 13, "protocol": "h2"}
+    assert run_check(LOOPBACK, 9, check, None, lambda _argv: told)["protocol"] == "h2"
+
+
 @pytest.mark.parametrize(
     ("told", "said"),
     [

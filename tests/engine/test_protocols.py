@@ -12,7 +12,9 @@ from tests.support.factories import make_run as run_of
 
 pytestmark = pytest.mark.engine
 
-SERVER = (Path(__file__).parents[1] / "support" / "servers" / "any_protocol.py").read_text()
+SUPPORT = Path(__file__).parents[1] / "support"
+SERVER = (SUPPORT / "servers" / "any_protocol.py").read_text()
+CLIENT = (SUPPORT / "clients" / "over_http3.py").read_text()
 DEFINITION = """
 version: 1
 title: One answer over every protocol
@@ -39,7 +41,7 @@ cooldown_s: 0
 
 
 def measure(engine: Engine, team: Personas, folder: Path, source: str) -> Run:
-    files = {"server.py": SERVER}
+    files = {"server.py": SERVER, "client.py": CLIENT}
     project, shas = make_project(team.alice, folder, [files, {**files, "NOTES": "the same\n"}])
     make_definition(team.alice, project, source=source % sys.executable)
     make_local_host(team.alice)
@@ -65,6 +67,26 @@ def test_it_measures_over_the_protocol_that_was_asked_for(
         assert not any("protocol" in reason for reason in trial.reasons)
         assert trial.measurements.get(metric__key="requests.ok").value > 0
         assert trial.measurements.get(metric__key="requests.errors").value == 0
+
+
+def test_a_program_of_the_definition_speaks_http3(
+    engine: Engine, team: Personas, tmp_path: Path
+) -> None:
+    script = f'  tool: script\n  command: [{sys.executable}, "{{tree}}/client.py"]\n'
+    source = DEFINITION.replace("load:\n", f"load:\n{script}").replace("  rate: 100\n", "")
+    source = source.replace("[h1, h2, h3]", "[h3]").replace("duration_s: 0.6", "requests: 50")
+    source = source.replace("warmup_s: 0.2", "warmup_s: 0")
+    run = measure(engine, team, tmp_path / "origin", source)
+    assert (run.state, run.message) == ("finished", "")
+    for trial in Trial.objects.filter(job__run=run):
+        assert trial.state == "measured"
+        assert trial.provenance["protocol"] == "h3"
+        # Before and after the load the program itself asks once.
+        own = [each for each in trial.provenance["checks"] if each["name"] == "load"]
+        told = [(each["protocol"], each["status"], each["length"]) for each in own]
+        assert told == [("h3", 200, 13)] * 2
+        assert not {"protocol", "response_changed"} & set(trial.reasons)
+        assert trial.measurements.get(metric__key="requests.ok").value == 50
 
 
 def test_a_server_that_falls_back_gets_no_numbers(
