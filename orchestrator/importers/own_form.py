@@ -12,7 +12,8 @@ from orchestrator.loadtools.metrics import metric_for
 
 #: Columns of the CSV beside `case.<axis>`, and fields of a result in the JSON beside `parameters`.
 COLUMNS = (
-    "suite", "profile", "metric", "unit", "better", "statistic", "value", "measured_at", "commit",
+    "suite", "profile", "metric", "unit", "better", "statistic", "value", "sentinel", "measured_at",
+    "commit",
 )  # fmt: skip
 CASE = "case."
 #: Words that stand for a figure that nobody knows.
@@ -109,10 +110,18 @@ def _row(told: Mapping[str, str], parameters: dict[str, Scalar], figure: Figure,
         "better": _better(told.get("better", ""), where),
         "measured_at": _instant(told.get("measured_at", ""), where),
     }
+    known = _possible(metric, _with_sentinel(figure, told.get("sentinel", ""), where))
     try:
-        return row(metric, _possible(metric, figure), told.get("unit", ""), **more)
+        return row(metric, known, told.get("unit", ""), **more)
     except ValueError as error:
         raise FileFaultError(_at(where, "unit"), f"{metric}: {error}") from error
+
+
+def _with_sentinel(figure: Figure, sentinel: str, where: str) -> Figure:
+    if sentinel and figure[0] is not None:
+        problem = "it stands in the place of a value: leave one of the two out"
+        raise FileFaultError(_at(where, "sentinel"), problem)
+    return (None, sentinel) if sentinel else figure
 
 
 def _possible(metric: str, figure: Figure) -> Figure:

@@ -1,0 +1,122 @@
+"""The figures of the five reports come with their suites: all of them, on their machines."""
+
+import csv
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from orchestrator.benchmarks.fields import shown_value
+from orchestrator.benchmarks.matrix import expand
+from orchestrator.benchmarks.spec import parse
+from orchestrator.core.errors import NotFoundError
+from orchestrator.fleet.services import save_profile
+from orchestrator.importers.registry import FORMATS
+from orchestrator.importers.rows import Row
+from orchestrator.results.importing import Imported
+from orchestrator.results.published import (
+    SUITES,
+    import_published,
+    published_of,
+    suites_with_figures,
+)
+from orchestrator.results.references import reference_values
+from tests.support.factories import Personas
+
+#: Suite → figures of its report's tables, and how many of them are blank or stand for none.
+FIGURES = {
+    # 80 different rows of sizes (the 5 without compression stand in each of 5 blocks) with three
+    # figures each; two times for each, two more of another machine for level 3 and without.
+    "restful-compression": (80 * 3 + 80 * 2 + 20 * 2, 5),
+    # 7 percentiles, two sides and their difference; 12 metrics of four systems.
+    "api-vs-grpc": (7 * 3 + 12 * 4, 0),
+    "http-clients": (7 * 2, 0),
+    # Three scenarios of three protocols; what HTTP/1.1 is compared with is itself.
+    "protocols": (3 * 3 * 2 + 3 * 2, 0),
+    # 24 rows at three rates, and 22, 22 and 20 at one.
+    "server-overhead": (24 * 3 + 22 + 22 + 20, 15),
+}
+
+
+def rows_of(suite: str) -> list[Row]:
+    return list(FORMATS["csv"].read((SUITES / suite / "published.csv").read_bytes()))
+
+
+def test_each_report_has_its_figures() -> None:
+    assert suites_with_figures() == sorted(FIGURES)
+
+
+@pytest.mark.parametrize("suite", FIGURES)
+def test_no_figure_is_missing_and_none_stands_twice(suite: str) -> None:
+    rows = rows_of(suite)
+    unknown = [row for row in rows if row.value is None]
+    assert (len(rows), len(unknown)) == FIGURES[suite]
+    told = Counter(
+        (row.environment, tuple(row.parameters.items()), row.metric, row.statistic, row.commit)
+        for row in rows
+    )
+    assert told.most_common(1)[0][1] == 1
+
+
+@pytest.mark.parametrize("suite", FIGURES)
+def test_their_cases_are_cases_of_the_suite(suite: str) -> None:
+    """A figure that several cases share, such as the size of a message, names fewer axes."""
+    spec = parse((SUITES / suite / "benchmark.yaml").read_text())
+    cells = [
+        {axis: shown_value(value) for axis, value in case.parameters.items()}
+        for case in expand(spec)
+    ]
+    for row in rows_of(suite):
+        told = {axis: shown_value(value) for axis, value in row.parameters.items()}
+        assert any(told.items() <= cell.items() for cell in cells), told
+
+
+@pytest.mark.parametrize("suite", FIGURES)
+def test_they_are_imported_on_the_machines_of_the_report(personas: Personas, suite: str) -> None:
+    done = import_published(member=personas.alice, suite=suite)
+    assert (done.rows, done.unknown) == FIGURES[suite]
+    assert done.source.origin == published_of(suite).source.origin
+    profiles = set(published_of(suite).profiles)
+    assert {each.profile for each in reference_values(personas.alice.team, suite=suite)} == profiles
+    assert added(import_published(member=personas.alice, suite=suite)) == (0, 0)
+
+
+def added(done: Imported) -> tuple[int, int]:
+    return done.added, done.changed
+
+
+def test_a_profile_that_is_there_stays_as_it_is(personas: Personas) -> None:
+    save_profile(member=personas.alice, slug="apple-m4-pro", name="Our own", cores=12)
+    import_published(member=personas.alice, suite="protocols")
+    assert personas.alice.team.profiles.get().name == "Our own"
+
+
+@pytest.mark.parametrize("suite", ["hello", "nosuch", "../suites/protocols"])
+def test_a_suite_without_figures_is_not_found(personas: Personas, suite: str) -> None:
+    with pytest.raises(NotFoundError, match="there are of api-vs-grpc"):
+        import_published(member=personas.alice, suite=suite)
+
+
+def test_figures_are_those_of_the_report() -> None:
+    """One of each report, typed here once more."""
+    expected = {
+        "restful-compression": ("latency.mean", {"size": "huge", "level": 9}, 0.20522),
+        "api-vs-grpc": ("latency.max", {"system": "hypercorn"}, 1.1527),
+        "http-clients": ("script.delay_s", {"client": "niquests-core"}, 0.17),
+        "protocols": ("requests.rate", {"protocol": "h3", "concurrent": 50}, 1817.18),
+        "server-overhead": ("latency.p99", {"system": "falcon-meinheld", "rate": 10000}, 0.88115),
+    }
+    for suite, (metric, case, value) in expected.items():
+        found = [
+            row.value
+            for row in rows_of(suite)
+            if row.metric == metric and case.items() <= row.parameters.items()
+        ]
+        assert value in found, suite
+
+
+def test_the_files_have_no_empty_lines() -> None:
+    for suite in FIGURES:
+        path: Path = SUITES / suite / "published.csv"
+        with path.open(newline="") as lines:
+            assert all(any(cells) for cells in csv.reader(lines))
