@@ -12,6 +12,7 @@ from orchestrator.api.routers import (
     hosts,
     latencies,
     load_tools,
+    reports,
     runs,
     trials,
     unknown,
@@ -34,8 +35,8 @@ api = DescribedAPI(
 )
 add_handlers(api)
 PARTS = (
-    runs, builds, comparisons, histories, latencies, catalogue, load_tools, hosts, calibrations,
-    trials, unknown,
+    runs, builds, comparisons, histories, latencies, reports, catalogue, load_tools, hosts,
+    calibrations, trials, unknown,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

@@ -108,8 +108,9 @@ class TableColumn:
 
     @property
     def heading(self) -> str:
-        """With the unit, where the title does not say it already."""
-        said = not self.unit or f"({self.unit})" in self.title or self.title.endswith(self.unit)
+        """With the unit, where the title does not say one: (MB/s) at its end, or Ops/sec."""
+        rate = self.unit.endswith("/s") and "/s" in self.title
+        said = not self.unit or rate or self.title.endswith(")")
         return self.title if said else f"{self.title} ({self.unit})"
 
 

@@ -1,0 +1,111 @@
+"""What was measured, laid out in rows and columns."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from django.http import HttpResponse
+from ninja import Query, Router, Status
+
+from orchestrator.accounts.members import Member
+from orchestrator.api.auth import CallerRequest
+from orchestrator.api.schemas.reports import (
+    ReportIn,
+    ReportOut,
+    ReportQuery,
+    ReportSourceIn,
+    ReportSummaryOut,
+    SavedReportOut,
+    report_out,
+    saved_out,
+    summary_out,
+)
+from orchestrator.results import saved_reports
+from orchestrator.results.pivots import Report, report_of
+from orchestrator.results.report_exports import report_csv, report_markdown
+from orchestrator.results.report_spec import parse
+
+router = Router(tags=["results"])
+
+
+def _file(media: str, what: str) -> dict[str, Any]:
+    return {"responses": {200: {"description": what, "content": {media: {}}}}}
+
+
+@router.get("/reports", response=list[ReportSummaryOut], summary="List saved reports")
+def list_reports(request: CallerRequest) -> list[ReportSummaryOut]:
+    return [summary_out(each) for each in saved_reports.saved_reports(request.auth.member)]
+
+
+@router.post("/reports", response={201: SavedReportOut}, summary="Save a report")
+def save_report(request: CallerRequest, payload: ReportIn) -> Status[SavedReportOut]:
+    """409 where another report has the name already."""
+    report = saved_reports.save_report(
+        member=request.auth.member, source=payload.source, slug=payload.name
+    )
+    return Status(HTTPStatus.CREATED, saved_out(report))
+
+
+@router.post("/reports/preview", response=ReportOut, summary="Lay out a report without saving it")
+def preview_report(request: CallerRequest, payload: ReportSourceIn) -> ReportOut:
+    return report_out(report_of(request.auth.member, parse(payload.source)))
+
+
+@router.get("/reports/{slug:name}", response=ReportOut, summary="Show a report")
+def show_report(request: CallerRequest, name: str, asked: Query[ReportQuery]) -> ReportOut:
+    return report_out(_report(request.auth.member, name, asked))
+
+
+@router.get(
+    "/reports/{slug:name}/markdown",
+    summary="Show a report as Markdown",
+    openapi_extra=_file("text/markdown", "The tables, and how their numbers came about"),
+)
+def show_report_markdown(
+    request: CallerRequest, name: str, asked: Query[ReportQuery]
+) -> HttpResponse:
+    return _text(_report(request.auth.member, name, asked), report_markdown, "text/markdown")
+
+
+@router.get(
+    "/reports/{slug:name}/csv",
+    summary="Show a report as CSV",
+    openapi_extra=_file("text/csv", "One table below the other; numbers with their intervals"),
+)
+def show_report_csv(request: CallerRequest, name: str, asked: Query[ReportQuery]) -> HttpResponse:
+    return _text(_report(request.auth.member, name, asked), report_csv, "text/csv")
+
+
+@router.get(
+    "/reports/{slug:name}/source", response=SavedReportOut, summary="Show the text of a report"
+)
+def show_report_source(request: CallerRequest, name: str) -> SavedReportOut:
+    return saved_out(saved_reports.saved_report_for(request.auth.member, name))
+
+
+@router.put("/reports/{slug:name}", response=SavedReportOut, summary="Change a report")
+def change_report(request: CallerRequest, name: str, payload: ReportIn) -> SavedReportOut:
+    """Its name stays where none is given."""
+    report = saved_reports.save_report(
+        member=request.auth.member,
+        source=payload.source,
+        slug=payload.name or name,
+        replace=name,
+    )
+    return saved_out(report)
+
+
+@router.delete("/reports/{slug:name}", response={204: None}, summary="Delete a report")
+def delete_report(request: CallerRequest, name: str) -> Status[None]:
+    """What was measured stays."""
+    saved_reports.delete_report(member=request.auth.member, slug=name)
+    return Status(HTTPStatus.NO_CONTENT, None)
+
+
+def _report(member: Member, name: str, asked: ReportQuery) -> Report:
+    saved = saved_reports.saved_report_for(member, name)
+    return report_of(member, asked.changed(saved_reports.spec_of_report(saved)))
+
+
+def _text(report: Report, write: Callable[[Report], str], media: str) -> HttpResponse:
+    return HttpResponse(write(report), content_type=f"{media}; charset=utf-8")

@@ -1,0 +1,145 @@
+"""Reports: what is asked for, and the tables that come of it."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from ninja import Schema
+from pydantic import Field
+
+from orchestrator.api.schemas.common import Text, web_url
+from orchestrator.results.models import SavedReport
+from orchestrator.results.pivots import Report
+from orchestrator.results.report_exports import report_data
+from orchestrator.results.report_spec import ReportSpec, from_data
+
+
+class ReportSummaryOut(Schema):
+    """A report that the team keeps."""
+
+    name: str
+    title: str
+    benchmark: str
+    changed_at: datetime
+    web_url: str
+
+
+class SavedReportOut(ReportSummaryOut):
+    """`source` is its text."""
+
+    source: str
+
+
+class ReportIn(Schema):
+    """`source`: the report as YAML (docs/reports.md). `name` goes before the name in it."""
+
+    name: Text | None = None
+    source: Annotated[str, Field(min_length=1, max_length=65536, pattern=r"^[^\x00]*$")]
+
+
+class ReportSourceIn(Schema):
+    source: Annotated[str, Field(min_length=1, max_length=65536, pattern=r"^[^\x00]*$")]
+
+
+class ReportHeadOut(Schema):
+    dimension: str
+    title: str
+
+
+class ReportColumnOut(Schema):
+    """`unit` is empty where each cell has its own. `better`: higher or lower."""
+
+    title: str
+    kind: Literal["value", "change", "difference"]
+    metric: str | None
+    statistic: str
+    unit: str
+    better: str | None
+    published: bool
+
+
+class ReportCellOut(Schema):
+    """`value` with its 95 % interval, in `unit`; null with the reason in `why`. `trials` are behind
+    it, `suspect` of them are in doubt; `left_out` are invalid."""
+
+    kind: str
+    value: float | None
+    low: float | None
+    high: float | None
+    unit: str
+    trials: int
+    suspect: int
+    left_out: int
+    why: str
+    baseline: bool
+    published: bool
+
+
+class ReportRowOut(Schema):
+    """`tied`: its interval overlaps that of the row above."""
+
+    heads: list[str]
+    baseline: bool
+    rank: int | None
+    tied: bool
+    cells: list[ReportCellOut]
+
+
+class ReportTableOut(Schema):
+    """`sorted_by` is the place of a column."""
+
+    title: str
+    heads: list[ReportHeadOut]
+    columns: list[ReportColumnOut]
+    sorted_by: int | None
+    rows: list[ReportRowOut]
+    notes: list[str]
+
+
+class ReportOut(Schema):
+    """What was measured, laid out; the same as the page and its files say."""
+
+    title: str
+    benchmark: str
+    commits: list[str]
+    hosts: list[str]
+    definition_versions: list[int]
+    notes: list[str]
+    tables: list[ReportTableOut]
+
+
+class ReportQuery(Schema):
+    """What to show otherwise than the report says."""
+
+    commit: Text | None = None
+    host: list[Text] = []
+    cases: Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")] | None = None
+    published: Literal["none", "columns", "rows"] | None = None
+
+    def changed(self, spec: ReportSpec) -> ReportSpec:
+        data: dict[str, Any] = spec.model_dump(mode="json", exclude_defaults=True)
+        asked = self.model_dump(exclude_none=True)
+        if hosts := asked.pop("host"):
+            data["hosts"] = hosts
+        return from_data({**data, **asked, "version": 1})
+
+
+def summary_out(report: SavedReport) -> ReportSummaryOut:
+    return ReportSummaryOut(**_summary(report))
+
+
+def saved_out(report: SavedReport) -> SavedReportOut:
+    return SavedReportOut(**_summary(report), source=report.source)
+
+
+def report_out(report: Report) -> ReportOut:
+    return ReportOut.model_validate(report_data(report))
+
+
+def _summary(report: SavedReport) -> dict[str, Any]:
+    return {
+        "name": report.slug,
+        "title": report.title,
+        "benchmark": f"{report.benchmark.project.slug}/{report.benchmark.slug}",
+        "changed_at": report.changed_at,
+        "web_url": web_url("report", report.slug),
+    }

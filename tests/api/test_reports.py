@@ -1,0 +1,101 @@
+"""Reports through the API: saved, shown in each form, changed and deleted."""
+
+import csv
+import io
+
+import pytest
+
+SOURCE = """\
+version: 1
+title: How fast
+benchmark: hello
+tables:
+  - rows: [connections, commit]
+    columns: [{metric: requests.rate, title: Rate}, {metric: latency.p12, unit: ms}]
+    sort: Rate
+"""
+
+
+@pytest.fixture
+def run(lab):
+    return lab.measured_run(1000, 800)
+
+
+@pytest.fixture
+def saved(alice, run):
+    answer = alice.post("reports", {"name": "fast", "source": SOURCE})
+    assert answer.status_code == 201
+    return answer.json()
+
+
+def test_it_is_saved_and_listed(alice, saved):
+    assert saved["source"] == SOURCE
+    assert saved["web_url"].endswith("/reports/fast/")
+    assert [each["name"] for each in alice.get("reports").json()] == ["fast"]
+    assert alice.get("reports/fast/source").json() == saved
+    again = alice.post("reports", {"name": "fast", "source": SOURCE})
+    assert again.status_code == 409
+
+
+def test_it_tells_numbers_with_intervals(alice, lab, saved):
+    (table,) = alice.get("reports/fast").json()["tables"]
+    (row,) = table["rows"]
+    assert row["heads"] == ["4", lab.shas[1][:10]]
+    assert row["rank"] == 1
+    rate, p12 = row["cells"]
+    assert rate["low"] < rate["value"] < rate["high"]
+    assert rate["value"] == pytest.approx(800, rel=0.01)
+    assert (rate["trials"], rate["unit"], p12["unit"]) == (5, "1/s", "ms")
+    assert table["columns"][1]["title"] == "Latency p12"
+
+
+def test_it_shows_what_is_asked_for(alice, lab, saved):
+    both = alice.get("reports/fast", commit="all").json()
+    assert len(both["tables"][0]["rows"]) == 2
+    assert alice.get("reports/fast", commit=lab.shas[0][:10]).json()["commits"] == [lab.shas[0]]
+    assert alice.get("reports/fast", host="nowhere").status_code == 404
+    wrong = alice.get("reports/fast", cases="colour == 1")
+    assert (wrong.status_code, wrong.json()["field"]) == (422, "cases")
+
+
+def test_it_is_written_as_markdown_and_csv(alice, saved):
+    text = alice.get("reports/fast/markdown")
+    assert text.headers["Content-Type"].startswith("text/markdown")
+    assert text.content.decode().startswith("# How fast")
+    rows = list(csv.reader(io.StringIO(alice.get("reports/fast/csv").content.decode())))
+    (table,) = alice.get("reports/fast").json()["tables"]
+    assert float(rows[1][3]) == table["rows"][0]["cells"][0]["value"]
+
+
+def test_it_is_laid_out_without_being_saved(alice, run):
+    shown = alice.post("reports/preview", {"source": SOURCE}).json()
+    assert shown["title"] == "How fast"
+    wrong = alice.post("reports/preview", {"source": SOURCE.replace("latency.p12", "latency.q")})
+    assert (wrong.status_code, wrong.json()["field"]) == (422, "tables[0].columns[1].metric")
+    assert alice.get("reports").json() == []
+
+
+def test_it_is_changed_and_deleted(alice, saved):
+    changed = alice.put("reports/fast", {"source": SOURCE.replace("How", "So")})
+    assert (changed.json()["name"], changed.json()["title"]) == ("fast", "So fast")
+    renamed = alice.put("reports/fast", {"name": "faster", "source": SOURCE})
+    assert renamed.json()["name"] == "faster"
+    assert alice.get("reports/fast").status_code == 404
+    assert alice.delete("reports/faster").status_code == 204
+    assert alice.get("reports").json() == []
+
+
+def test_a_viewer_reads_and_a_stranger_sees_nothing(bob, mallory, saved):
+    assert bob.get("reports/fast").status_code == 200
+    assert bob.post("reports", {"name": "x", "source": SOURCE}).status_code == 403
+    assert bob.put("reports/fast", {"source": SOURCE}).status_code == 403
+    assert bob.delete("reports/fast").status_code == 403
+    assert mallory.get("reports").json() == []
+    for answer in (
+        mallory.get("reports/fast"),
+        mallory.get("reports/fast/csv"),
+        mallory.put("reports/fast", {"source": SOURCE}),
+        mallory.delete("reports/fast"),
+        mallory.post("reports/preview", {"source": SOURCE}),
+    ):
+        assert answer.status_code == 404
