@@ -38,7 +38,7 @@ def definition_files(*, project: Project, ref: str = "") -> tuple[Commit, list[s
 def slug_of(project: Project, path: str) -> str:
     """What a benchmark of this file is called where nobody says otherwise."""
     match = _FILE.match(path)
-    return (match and match["slug"]) or project.slug
+    return (match["slug"] if match else None) or project.slug
 
 
 def import_definition(

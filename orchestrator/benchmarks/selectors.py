@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import Max, QuerySet
+from django.db.models import Count, Max, QuerySet
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
@@ -93,6 +93,7 @@ def recent_commits(project: Project, limit: int = 100) -> QuerySet[Commit]:
     return project.commits.order_by("-committed_at", "-position")[:limit]
 
 
-def versions_of(benchmark: Benchmark) -> QuerySet[Definition]:
-    """All definitions of a benchmark, newest first."""
-    return benchmark.definitions.select_related("created_by").order_by("-version")
+def versions_of(benchmark: Benchmark) -> QuerySet[Any]:
+    """All definitions of a benchmark, newest first, with the number of their runs (`run_count`)."""
+    definitions = benchmark.definitions.select_related("created_by", "commit")
+    return definitions.annotate(run_count=Count("runs")).order_by("-version")

@@ -21,6 +21,7 @@ SHOWN = 100
 class ShownCase:
     """`unsupported` is the reason why the definition itself says that it cannot be measured."""
 
+    key: str
     label: str
     baseline: bool
     unsupported: str
@@ -40,6 +41,7 @@ def shown_cases(spec: Spec, cases: Sequence[CaseSpec]) -> ShownCases:
     return ShownCases(
         shown=tuple(
             ShownCase(
+                key=case.key,
                 label=case.label,
                 baseline=is_baseline(spec, case.parameters),
                 unsupported=reason,

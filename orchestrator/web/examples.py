@@ -2,6 +2,9 @@
 
 from textwrap import dedent
 
+from django.conf import settings
+from django.urls import reverse
+
 DEFINITION = dedent(
     """\
     version: 1
@@ -21,3 +24,9 @@ DEFINITION = dedent(
     rounds: 7
     """
 )
+
+
+def example() -> str:
+    """A definition, with the line that makes editors check it against our schema."""
+    schema = settings.BASE_URL + reverse("definition-schema")
+    return f"# yaml-language-server: $schema={schema}\n{DEFINITION}"

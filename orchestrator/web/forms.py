@@ -289,7 +289,15 @@ class DefinitionForm(TeamForm):
     source = forms.CharField(
         strip=False,
         label="Definition (YAML)",
-        widget=forms.Textarea(attrs={"rows": 24, "spellcheck": "false", "class": "code"}),
+        widget=forms.Textarea(
+            attrs={
+                "rows": 28,
+                "class": "code",
+                "spellcheck": "false",
+                "autocapitalize": "off",
+                "aria-describedby": "id_source_error",
+            }
+        ),
     )
 
 
@@ -302,6 +310,14 @@ class BenchmarkForm(DefinitionForm):
         super().__init__(*args, **kwargs)
         choices = [(project.slug, project.name) for project in projects_of(self.member)]
         self.fields["project"].choices = choices  # type: ignore[attr-defined]
+
+
+class ImportForm(TeamForm):
+    """A file of the repository that becomes a benchmark."""
+
+    path = forms.CharField(max_length=200)
+    slug = forms.CharField(max_length=60, required=False)
+    ref = forms.CharField(max_length=200, required=False)
 
 
 class TokenForm(TeamForm):

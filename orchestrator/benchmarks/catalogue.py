@@ -1,0 +1,65 @@
+"""The catalogue: the suites that come with Pitwall, below agents/suites."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from django.conf import settings
+
+from orchestrator.benchmarks.review import Fault, Review, review
+from orchestrator.core.errors import NotFoundError
+
+FILE = "benchmark.yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """One of the catalogue; `found` is a Fault for a definition that somebody broke."""
+
+    slug: str
+    source: str
+    readme: str
+    found: Review | Fault
+
+    @property
+    def title(self) -> str:
+        return self.found.spec.title if isinstance(self.found, Review) else self.slug
+
+    @property
+    def review(self) -> Review | None:
+        return self.found if isinstance(self.found, Review) else None
+
+
+def suites() -> list[Suite]:
+    """All suites, by title."""
+    found = [_suite(path) for path in _folder().glob(f"*/{FILE}")]
+    return sorted(found, key=lambda suite: suite.title.lower())
+
+
+def suite_named(slug: str) -> Suite:
+    path = next((each for each in _folder().glob(f"*/{FILE}") if each.parent.name == slug), None)
+    if path is None:
+        raise NotFoundError(f"the catalogue has no suite {slug}")
+    return _suite(path)
+
+
+def _folder() -> Path:
+    return Path(settings.BASE_DIR) / "agents" / "suites"
+
+
+def _suite(path: Path) -> Suite:
+    facts = path.stat()
+    return _read(path, facts.st_mtime_ns, facts.st_size)
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, _changed: int, _size: int) -> Suite:
+    """Judging a large matrix takes a while, so that it is done once for each text."""
+    source = path.read_text()
+    readme = path.with_name("README.md")
+    return Suite(
+        slug=path.parent.name,
+        source=source,
+        readme=readme.read_text() if readme.exists() else "",
+        found=review(source),
+    )
