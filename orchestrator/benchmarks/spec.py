@@ -39,6 +39,7 @@ from orchestrator.benchmarks.words import (
     PROCESS_WORDS,
     Stage,
     first_problem,
+    words_in,
     words_of,
 )
 from orchestrator.core.errors import InvalidRequestError
@@ -71,6 +72,14 @@ class Install(Strict):
     steps: Annotated[list[Command], Field(min_length=1, max_length=20)]
     files: Annotated[list[TreePath], Field(max_length=50)] = []
     timeout_s: Annotated[float, Field(gt=0, le=7200)] = 1800
+
+    @field_validator("files")
+    @classmethod
+    def _inside(cls, files: list[str]) -> list[str]:
+        for file in files:
+            if {"", ".", ".."} & set(file.split("/")):
+                raise ValueError(f"expected plain paths of files of the commit, got {file!r}")
+        return files
 
 
 class Subject(Process):
@@ -262,9 +271,17 @@ def parse(source: str) -> Spec:
 
 
 def check_start(spec: Spec) -> None:
-    """InvalidRequestError for a definition, whole or of one case, that starts nothing."""
+    """InvalidRequestError for a definition, whole or of one case, that starts nothing.
+
+    Or that looks for what nothing installs.
+    """
     if spec.subject.start is None:
         raise refuse("subject.start", "this field is missing")
+    if spec.subject.install is None:
+        for stage in _stages(spec):
+            for where, text in stage.texts:
+                if "installed" in words_in(text):
+                    raise refuse(where, "{installed} is known only where subject.install says it")
 
 
 def _names(data: dict[str, object], field: str) -> list[str]:

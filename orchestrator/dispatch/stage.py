@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.benchmarks.models import Case
-from orchestrator.benchmarks.resolved import resolve, why_unsupported
+from orchestrator.benchmarks.resolved import resolver, why_unsupported
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.spec import Spec
-from orchestrator.core.ids import digest_of
 from orchestrator.dispatch.crew import Crew
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import latest_snapshot
@@ -53,15 +52,8 @@ def supported_cases(job: Job) -> list[Case]:
 
 def resolved_cases(spec: Spec, cases: Iterable[Case]) -> dict[int, Spec]:
     """The definition of each case by its key; cases that differ in no option share one."""
-    known: dict[str, Spec] = {}
-    found = {}
-    for case in cases:
-        chosen = {axis: case.parameters[axis] for axis in spec.options if axis in case.parameters}
-        key = digest_of(chosen)
-        if key not in known:
-            known[key] = resolve(spec, case.parameters)
-        found[case.pk] = known[key]
-    return found
+    shape = resolver(spec)
+    return {case.pk: shape(case.parameters) for case in cases}
 
 
 def facts_of(job: Job, crew: Crew) -> dict[str, Facts]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from orchestrator.benchmarks.roles import unbound_of
 from orchestrator.core.clock import utc_now
 from orchestrator.runs.placements import Roles, Wanted
 from orchestrator.runs.plans import RunPlan
@@ -14,7 +15,7 @@ def cautions_of(plan: RunPlan) -> list[str]:
         found += [
             f"{name} does not use {{bind}}: from another host it is reached only if it listens on "
             "all addresses by itself"
-            for name in plan.spec.unbound
+            for name in unbound_of(plan.spec)
         ]
     return list(dict.fromkeys(found))
 

@@ -12,6 +12,7 @@ from orchestrator.benchmarks.matrix import CaseSpec, expand, pairwise
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.resolved import why_unsupported
 from orchestrator.benchmarks.services import commit_of_ref
+from orchestrator.benchmarks.roles import roles_of
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HELD, HostState
@@ -108,7 +109,7 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     rounds = request.rounds if request.rounds is not None else spec.rounds
     if not 1 <= rounds <= 100:
         raise InvalidRequestError("expected 1 to 100 rounds", field="rounds")
-    placements = roles_asked(member, request.hosts, request.placements, spec.roles)
+    placements = roles_asked(member, request.hosts, request.placements, roles_of(spec))
     every = expand(spec)
     cases = _chosen(spec, every, request)
     times = expected_trials_s(spec, cases)

@@ -1,0 +1,209 @@
+"""What values of an axis change in a definition, and what a definition of one case is then."""
+
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from orchestrator.benchmarks.loads import check_loads, tools_of
+from orchestrator.benchmarks.matrix import expand, is_baseline, load_of
+from orchestrator.benchmarks.options import merged, why_unfit
+from orchestrator.benchmarks.resolved import labels_of, resolve, shapes_of, why_unsupported
+from orchestrator.benchmarks.roles import roles_of, unbound_of
+from orchestrator.benchmarks.spec import Spec, from_data, parse
+from orchestrator.core.errors import InvalidRequestError
+from tests.support.factories import DEFINITION
+
+SOURCE = dedent(
+    """\
+    version: 1
+    title: Systems
+    requires: {python3: "*"}
+    subject:
+      env: {MODE: plain, LEVEL: "{rate}"}
+      ready: {path: /hello}
+    load: {path: /hello, connections: 4, rate: "{rate}", duration_s: 9, warmup_s: 1,
+      headers: {accept: text/plain}}
+    matrix: {system: [axum, gthread, old], rate: [10, 100], tls: [false, true]}
+    options:
+      system:
+        axum:
+          labels: {language: rust, framework: axum}
+          requires: {cargo: ">=1.70", python3: ">=3.9"}
+          subject:
+            build: [[cargo, build, --release]]
+            start: ["{tree}/target/release/axum", --port, "{port}"]
+            env: {MODE: fast}
+        gthread:
+          labels: {language: python, framework: falcon}
+          subject:
+            install: {steps: [[python3, -m, venv, "{installed}"]], files: [requirements.txt]}
+            start: ["{installed}/bin/gunicorn", --bind, "{bind}:{port}"]
+          services:
+            store: {start: [redis-server, --port, "{port}"], role: backend}
+          limits: {target: {cpus: 1}}
+          load: {tool: wrk, rate: null, headers: {x-wrk: "1"}}
+        old:
+          unsupported: its compiler is gone
+          replacement: axum
+          subject: {start: [old]}
+      tls:
+        "true": {load: {tls: true, tool: oha}}
+    include: [{system: axum, rate: 5, tls: false}]
+    exclude: [{system: old, rate: [100, 1000]}, {system: gthread, tls: true}]
+    baseline: {system: axum, tls: false}
+    """
+)
+
+
+@pytest.fixture
+def spec() -> Spec:
+    return parse(SOURCE)
+
+
+def cell(system: str, rate: int = 10, tls: bool = False) -> dict[str, Any]:
+    return {"system": system, "rate": rate, "tls": tls}
+
+
+def test_it_merges_mappings_and_replaces_the_rest(spec: Spec) -> None:
+    axum, gthread = resolve(spec, cell("axum")), resolve(spec, cell("gthread"))
+    assert axum.subject.env == {"MODE": "fast", "LEVEL": "{rate}"}
+    assert axum.subject.build == [["cargo", "build", "--release"]]
+    assert gthread.subject.env["MODE"] == "plain"
+    assert gthread.load.headers == {"accept": "text/plain", "x-wrk": "1"}
+    assert gthread.load.rate is None
+    assert (gthread.limits.target.cpus, axum.limits.target.cpus) == (1, None)
+    assert list(gthread.services) == ["store"]
+    assert not axum.services
+    assert axum.requires == {"python3": ">=3.9", "cargo": ">=1.70"}
+    assert not axum.options
+
+
+def test_it_changes_nothing_without_options() -> None:
+    spec = parse(DEFINITION)
+    assert resolve(spec, {"connections": 4}) is spec
+    assert shapes_of(spec, [{"connections": 4}, {"connections": 8}]) == [spec]
+
+
+def test_it_tells_the_different_definitions_once(spec: Spec) -> None:
+    cases = [case.parameters for case in expand(spec)]
+    # axum and the old one, each with TLS and without, and gthread.
+    assert len(shapes_of(spec, cases)) == 5
+
+
+def test_later_axes_win(spec: Spec) -> None:
+    cells = {**cell("gthread"), "tls": True}
+    load = load_of(spec, cells)
+    assert (load.tls, load.tool) == (True, "oha")
+
+
+def test_it_knows_what_any_case_needs(spec: Spec) -> None:
+    assert roles_of(spec) == {"target", "generator", "backend"}
+    assert set(unbound_of(spec)) == {"subject", "store"}
+    assert set(tools_of(spec)) == {"oha", "wrk"}
+
+
+def test_it_tells_the_labels_of_a_case(spec: Spec) -> None:
+    assert labels_of(spec, cell("axum")) == {"language": "rust", "framework": "axum"}
+    assert labels_of(spec, cell("old")) == {}
+
+
+def test_it_keeps_what_cannot_be_had_with_its_reason(spec: Spec) -> None:
+    check_loads(spec)
+    assert why_unsupported(spec, cell("old")) == "its compiler is gone"
+    assert why_unsupported(spec, cell("axum")) == ""
+    assert any(case.parameters["system"] == "old" for case in expand(spec))
+
+
+def test_it_adds_cells_and_leaves_out_lists_of_values(spec: Spec) -> None:
+    labels = [case.label for case in expand(spec)]
+    assert labels[-1] == "system axum, rate 5, tls false"
+    assert "system old, rate 10, tls false" in labels
+    assert not [label for label in labels if label.startswith("system old, rate 100")]
+    assert not [label for label in labels if "gthread" in label and "tls true" in label]
+    assert len(labels) == 4 + 2 + 2 + 1
+
+
+def test_a_cell_that_is_there_is_not_added_again() -> None:
+    source = SOURCE.replace("rate: 5, tls", "rate: 10, tls")
+    assert len(expand(parse(source))) == 8
+
+
+def test_the_baseline_is_named_by_some_axes(spec: Spec) -> None:
+    assert is_baseline(spec, cell("axum", 100))
+    assert not is_baseline(spec, cell("axum", tls=True))
+    assert not is_baseline(parse(DEFINITION), {"connections": 4})
+
+
+def test_it_survives_being_stored(spec: Spec) -> None:
+    assert from_data(spec.model_dump(mode="json")) == spec
+
+
+def test_definitions_without_the_new_fields_are_stored_as_before() -> None:
+    stored = parse(DEFINITION).model_dump(mode="json")
+    new = {"measured", "requires", "options", "include", "baseline"}
+    assert not new & set(stored)
+    assert "install" not in stored["subject"]
+
+
+WRONG = [
+    ("    axum:\n", "    atom:\n", "options.system.atom", "no such value"),
+    ("  tls:\n", "  tsl:\n", "options", "tsl is not an axis"),
+    ("rate: 5, tls: false", "rate: 5", "include[0]", "tls"),
+    ("baseline: {system: axum", "baseline: {system: atom", "baseline.system", "'atom'"),
+    ("replacement: axum", "replacement: atom", "options.system.old.replacement", "'atom'"),
+    ('cargo: ">=1.70"', 'cargo: "new"', "options.system.axum.requires.cargo", ">=3.11,<4"),
+    ("[false, true]}", "[false, true], installed: [1]}", "matrix.installed", "taken"),
+    ("files: [requirements.txt]", "files: [../x]", "options.system.gthread.subject.install", ".."),
+    ("old:\n", "old:\n      load: {tool: curl}\n", "options.system.old.load.tool", "oha"),
+    ("old:\n", "old:\n      title: Old\n", "options.system.old.title", "no such field"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "path", "words"), WRONG)
+def test_it_names_the_path_of_what_is_wrong(old: str, new: str, path: str, words: str) -> None:
+    assert old in SOURCE
+    with pytest.raises(InvalidRequestError) as caught:
+        check_loads(parse(SOURCE.replace(old, new, 1)))
+    assert str(caught.value).startswith(path) or (caught.value.field or "").startswith(path)
+    assert words in str(caught.value)
+
+
+def test_each_case_has_to_start_something() -> None:
+    source = SOURCE.replace('start: ["{installed}/bin/gunicorn", --bind, "{bind}:{port}"]', "")
+    with pytest.raises(InvalidRequestError, match=r"system gthread.*subject.start"):
+        check_loads(parse(source))
+    with pytest.raises(InvalidRequestError, match=r"subject.start"):
+        parse(DEFINITION.replace('start: ["{python}", "server.py", "--port", "{port}"]', ""))
+
+
+def test_what_nothing_installs_has_no_folder() -> None:
+    source = DEFINITION.replace('"{python}", "server.py"', '"{installed}/bin/python", "server.py"')
+    with pytest.raises(InvalidRequestError, match=r"subject.start\[0\].*subject.install"):
+        parse(source)
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted", "fits"),
+    [
+        ("3.11.2", "*", True),
+        (None, "*", True),
+        ("3.11.2", ">=3.11,<4", True),
+        ("3.9.18", ">=3.11", False),
+        ("1.1.1w", ">=1.1.1", True),
+        (None, ">=1", False),
+        ("unknown", ">=1", False),
+    ],
+)
+def test_it_holds_versions_against_what_is_required(
+    version: str | None, wanted: str, fits: bool
+) -> None:
+    why = why_unfit(version, wanted)
+    assert (why == "") is fits
+    assert fits or wanted in why
+
+
+def test_merging_leaves_both_sides_as_they_were() -> None:
+    data, changes = {"a": {"b": 1, "c": [1]}}, {"a": {"c": [2], "d": 3}}
+    assert merged(data, changes) == {"a": {"b": 1, "c": [2], "d": 3}}
+    assert data == {"a": {"b": 1, "c": [1]}}
