@@ -6,7 +6,7 @@ varies inside a cell becomes a further heading of the rows.
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.results.pivot_cells import Found, difference, found_in, relative, shared_by
@@ -18,6 +18,7 @@ from orchestrator.results.pivot_model import (
     PivotTable,
     TableColumn,
     TableRow,
+    says_unit,
 )
 from orchestrator.results.pivot_order import ranked, sorting_notes
 from orchestrator.results.report_spec import Dimension, Measure, ReportSpec, TableSpec
@@ -210,7 +211,17 @@ def _cells(frame: _Frame, inside: Sequence[Observation], measure: Measure | None
     for place, (column, _) in enumerate(frame.columns):
         if column.spec.difference:
             found[place] = _less(frame, column, found, measure)
-    return [found[place].cell for place in range(len(frame.columns))]
+    cells = [found[place].cell for place in range(len(frame.columns))]
+    if measure is None:
+        return cells
+    return [
+        replace(cell, unit_said=_said(cell, measure.shown, column.title))
+        for cell, column in zip(cells, frame.spreads, strict=True)
+    ]
+
+
+def _said(cell: Cell, row: str, column: str) -> bool:
+    return says_unit(row, cell.unit) or f"({cell.unit})" in column
 
 
 def _found(

@@ -135,7 +135,7 @@ def _spread_one(
     apart = report.published == "columns"
     measured = [each for each in inside if not (apart and each.is_published)]
     found = _combinations(report, column, column.across, measured, orders, published=False)
-    if apart and not column.relative:
+    if apart:
         published = [each for each in inside if each.is_published and _tells(each, column)]
         dimensions = list(dict.fromkeys(["host", *column.across]))
         found += _combinations(report, column, dimensions, published, orders, published=True)

@@ -68,8 +68,8 @@ class Cell:
     """One number in the unit of `unit`, or why there is none.
 
     `low` and `high` are its 95 % interval. `trials` are behind it, `suspect` of them are in doubt;
-    `left_out` are invalid. `shown` are the digits. Of what was published nothing but the number is
-    known.
+    `left_out` are invalid. Of what was published nothing but the number is known. `unit_said`: a
+    heading says the unit already.
     """
 
     kind: Kind
@@ -77,6 +77,7 @@ class Cell:
     low: float | None = None
     high: float | None = None
     unit: str = ""
+    unit_said: bool = False
     decimals: int | None = None
     trials: int = 0
     suspect: int = 0
@@ -108,9 +109,8 @@ class TableColumn:
 
     @property
     def heading(self) -> str:
-        """With the unit, where the title does not say one: (MB/s) at its end, or Ops/sec."""
-        rate = self.unit.endswith("/s") and "/s" in self.title
-        said = not self.unit or rate or self.title.endswith(")")
+        """With the unit, where the title does not say one."""
+        said = not self.unit or says_unit(self.title, self.unit)
         return self.title if said else f"{self.title} ({self.unit})"
 
 
@@ -138,3 +138,8 @@ class PivotTable:
     rows: tuple[TableRow, ...]
     sorted_by: int | None
     notes: tuple[str, ...]
+
+
+def says_unit(title: str, unit: str) -> bool:
+    """Whether a heading says the unit, or its own word for it: (MB/s) at its end, or Ops/sec."""
+    return title.endswith(")") or (unit.endswith("/s") and "/s" in title)

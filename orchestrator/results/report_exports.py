@@ -81,7 +81,7 @@ def shown(cell: Cell, column: TableColumn) -> str:
         return "baseline"
     text = number(cell.value, cell.decimals)
     sign = "+" if column.kind == "change" and cell.value > 0 else ""
-    return f"{sign}{text}{'' if column.unit else _unit_of(cell)}"
+    return f"{sign}{text}{'' if column.unit or cell.unit_said else _unit_of(cell)}"
 
 
 def interval(cell: Cell) -> str:

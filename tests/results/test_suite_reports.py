@@ -9,6 +9,7 @@ from orchestrator.benchmarks.models import Benchmark
 from orchestrator.results.models import SavedReport
 from orchestrator.results.pivot_model import PivotTable
 from orchestrator.results.pivots import report_of
+from orchestrator.results.published import import_published
 from orchestrator.results.report_exports import report_markdown
 from orchestrator.results.report_spec import parse_all
 from orchestrator.results.saved_reports import save_suite_reports, spec_of_report
@@ -70,6 +71,21 @@ def test_compression(personas: Personas, tmp_path: Path) -> None:
     assert wanted | set(sizes) <= _rows(table)
 
 
+def test_api_vs_grpc(personas: Personas, tmp_path: Path) -> None:
+    first, second = _tables(personas, "api-vs-grpc", tmp_path)
+    assert [row.heads[0] for row in first.rows] == [
+        "10th", "25th", "50th (Median)", "75th", "90th", "95th", "99th",
+    ]  # fmt: skip
+    assert _titles(first)[:3] == ["gRPC (ms)", "HTTP (FastAPI) (ms)", "Difference (ms)"]
+    assert [row.heads[0] for row in second.rows][:3] == [
+        "Requests/sec", "Success Rate", "Average Latency (ms)",
+    ]  # fmt: skip
+    assert len(second.rows) == 12
+    assert _titles(second)[:4] == [
+        "Hypercorn (HTTP)", "Hypercorn (HTTP/2 + SSL)", "gRPC", "Uvicorn (HTTP)",
+    ]  # fmt: skip
+
+
 def test_http_clients(personas: Personas, tmp_path: Path) -> None:
     high, simple = _tables(personas, "http-clients", tmp_path)
     assert [row.heads[0] for row in high.rows] == ["requests", "httpx", "niquests"]
@@ -119,3 +135,33 @@ def test_a_measured_suite_fills_its_report(personas: Personas, measured: Run) ->
     table = report_of(personas.alice, spec_of_report(saved)).tables[0]
     assert [row.cells[0].trials for row in table.rows] == [3, 3, 3]
     assert table.rows[0].cells[2].baseline
+
+
+@pytest.mark.parametrize(
+    ("suite", "table", "heads", "column", "value"),
+    [
+        ("server-overhead", 0, ("rust", "hyper", "", ""), "1000 r/s, published", 2.18),
+        ("server-overhead", 1, ("pypy2", "falcon", "meinheld", ""), "100 r/s, published", 33.34),
+        ("protocols", 0, ("HTTP/2 (h2c)",), "Improvement, published", -6.47),
+        ("protocols", 2, ("HTTP/1.1",), "Throughput (MB/s), published", 89.80),
+        ("http-clients", 1, ("niquests core",), "Average Delay to Complete, published", 170.0),
+        ("api-vs-grpc", 0, ("95th",), "gRPC (ms), published", 7.77),
+        ("restful-compression", 0, ("9", "huge", "zstd"), "H2, published", 65.14),
+    ],
+)
+def test_published_figures_stand_beside(
+    personas: Personas,
+    tmp_path: Path,
+    suite: str,
+    table: int,
+    heads: tuple[str, ...],
+    column: str,
+    value: float,
+) -> None:
+    import_published(member=personas.alice, suite=suite)
+    found = _tables(personas, suite, tmp_path)[table]
+    (row,) = (row for row in found.rows if row.heads == heads)
+    places = [n for n, each in enumerate(found.columns) if each.title.endswith(column)]
+    assert [row.cells[place].value for place in places if row.cells[place].published] == [
+        pytest.approx(value, rel=0.002)
+    ]
