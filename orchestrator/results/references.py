@@ -62,9 +62,9 @@ def _value(result: ReferenceResult) -> ReferenceValue:
 
 def sources_of(member: Member) -> QuerySet[ReferenceSource]:
     """With `figures` and `unknown`, the counts of their results."""
-    return ReferenceSource.objects.filter(team=member.team).annotate(
-        figures=Count("results"), unknown=Count("results", filter=Q(results__value=None))
-    )
+    figures, unknown = Count("results"), Count("results", filter=Q(results__value=None))
+    sources = ReferenceSource.objects.filter(team=member.team).order_by("name")
+    return sources.annotate(figures=figures, unknown=unknown)
 
 
 def source_for(member: Member, source_id: UUID) -> ReferenceSource:

@@ -15,7 +15,7 @@ Address = Callable[[World], str]
 
 LISTS = (
     "overview", "runs", "compare", "history", "benchmarks", "hosts", "profiles",
-    "schedules", "settings",
+    "schedules", "settings", "references",
 )  # fmt: skip
 FORMS = ("run-new", "benchmark-new", "project-new")
 
