@@ -11,8 +11,8 @@ from orchestrator.benchmarks.loads import expected_trials_s
 from orchestrator.benchmarks.matrix import CaseSpec, expand, pairwise
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.resolved import why_unsupported
-from orchestrator.benchmarks.services import commit_of_ref
 from orchestrator.benchmarks.roles import roles_of
+from orchestrator.benchmarks.services import commit_of_ref
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HELD, HostState

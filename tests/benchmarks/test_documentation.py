@@ -4,13 +4,15 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from pydantic import BaseModel
 
 from orchestrator.benchmarks.auxiliary import Service, ServiceReady
 from orchestrator.benchmarks.limits import Limits, RoleLimits
 from orchestrator.benchmarks.load import Check, Grpc, Load, Search, Step
 from orchestrator.benchmarks.loads import check_loads
-from orchestrator.benchmarks.spec import Ready, Spec, Subject, parse
+from orchestrator.benchmarks.options import Option, merged
+from orchestrator.benchmarks.spec import Install, Ready, Spec, Subject, parse
 from orchestrator.benchmarks.words import AGENT_WORDS, SERVICE_WORDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
@@ -21,6 +23,8 @@ PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
     [
         Spec,
         Subject,
+        Install,
+        Option,
         Ready,
         Service,
         ServiceReady,
@@ -42,7 +46,11 @@ def test_it_names_every_word() -> None:
     assert [word for word in words if f"`{{{word}}}`" not in PAGE] == []
 
 
-def test_its_example_is_a_definition() -> None:
-    examples = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
-    assert len(examples) == 1
-    check_loads(parse(examples[0]))
+def test_its_examples_are_definitions() -> None:
+    """The first as it is; the others say what is added to it."""
+    first, *more = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    check_loads(parse(first))
+    assert len(more) == 2
+    for example in more:
+        whole = merged(yaml.safe_load(first), yaml.safe_load(example))
+        check_loads(parse(yaml.safe_dump(whole, sort_keys=False)))

@@ -1,0 +1,164 @@
+"""One build for all cases that want the same, and another for each that does not."""
+
+import json
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from orchestrator.benchmarks.resolved import resolve
+from orchestrator.benchmarks.spec import parse
+from orchestrator.dispatch import support
+from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.recipes import Recipe, recipe_of
+from orchestrator.dispatch.rounds import plans_of_round
+from orchestrator.fleet.services import record_snapshot
+from orchestrator.runs.models import Job, Trial
+from tests.dispatch.support import THEIR_OHA, facts, leased
+from tests.support.factories import Personas
+
+SOURCE = dedent(
+    """\
+    version: 1
+    title: Systems
+    subject:
+      env: {LEVEL: "{level}", MODE: release}
+      ready: {path: /hello}
+    load: {path: /hello, connections: 4, duration_s: 0.6, warmup_s: 0.2}
+    matrix: {system: [axum, hyper, flask], level: [1, 2]}
+    options:
+      system:
+        axum: {subject: {build: [[cargo, build]], start: [axum, "{level}"]}, requires: {cargo: "*"}}
+        hyper: {subject: {build: [[cargo, build]], start: [hyper]}, requires: {cargo: "*"}}
+        flask:
+          requires: {python3.11: "*"}
+          subject:
+            install: {files: [requirements.txt], steps: [[python3.11, -m, venv, "{installed}"]]}
+            start: ["{installed}/bin/flask"]
+          services: {store: {start: [redis-server, --port, "{port}"], role: generator}}
+          limits: {target: {cpus: 1}}
+    """
+)
+CARGO = {"path": "/home/a/.cargo/bin/cargo", "version": "1.95.0", "beyond_path": True}
+PYTHON = {"path": "/usr/bin/python3.11", "version": "3.11.2"}
+FACTS = {**facts(oha=THEIR_OHA), "languages": {"cargo": CARGO, "python3.11": PYTHON}}
+
+
+@pytest.fixture
+def job(personas: Personas, tmp_path: Path) -> Job:
+    """On two hosts that have all that it requires; of two commits."""
+    job = leased(personas, tmp_path, SOURCE)
+    for host in Crew(job).hosts:
+        snapshot = record_snapshot(host=host, facts=FACTS)
+        if host == job.host:
+            job.snapshot = snapshot
+    job.save(update_fields=["snapshot"])
+    return job
+
+
+def plan_of(job: Job) -> dict[str, Any]:
+    plan: dict[str, Any] = json.loads(plans_of_round(job, Crew(job), ports={})["b"])
+    return plan
+
+
+def case_of(trial: dict[str, Any]) -> str:
+    return str(Trial.objects.get(pk=trial["id"]).case.parameters["system"])
+
+
+def test_cases_share_a_build_where_nothing_in_it_differs(job: Job) -> None:
+    plan = plan_of(job)
+    trees = {(case_of(trial), trial["commit"]): trial["tree"] for trial in plan["trials"]}
+    assert len(plan["trials"]) == 12
+    assert len(set(trees.values())) == 4
+    for sha in {sha for _, sha in trees}:
+        assert trees["axum", sha] == trees["hyper", sha] != trees["flask", sha]
+    assert {f"builds/{build['id']}" for build in plan["builds"]} == set(trees.values())
+    labels = {build["label"] for build in plan["builds"]}
+    assert labels == {"system axum, hyper", "system flask"}
+
+
+def test_each_build_is_on_the_hosts_that_use_it(job: Job) -> None:
+    on = {build["label"]: build["on"] for build in plan_of(job)["builds"]}
+    assert on == {"system axum, hyper": ["a"], "system flask": ["a", "b"]}
+
+
+def test_each_trial_has_the_services_and_limits_of_its_case(job: Job) -> None:
+    for trial in plan_of(job)["trials"]:
+        is_flask = case_of(trial) == "flask"
+        assert len(trial["services"]) == is_flask
+        assert (trial["path"] == {}) is is_flask
+        assert trial["server"]["argv"][0] == {"flask": "{installed}/bin/flask"}.get(
+            case_of(trial), case_of(trial)
+        )
+        assert trial["server"]["env"]["LEVEL"] in ("1", "2")
+
+
+def test_its_programs_come_first_on_the_path(job: Job) -> None:
+    plan = plan_of(job)
+    paths = {build["label"]: build["path"] for build in plan["builds"]}
+    assert paths == {"system axum, hyper": ["/home/a/.cargo/bin"], "system flask": []}
+    of_axum = next(trial for trial in plan["trials"] if case_of(trial) == "axum")
+    assert of_axum["path"] == {label: ["/home/a/.cargo/bin"] for label in "ab"}
+
+
+def recipe(system: str = "flask", said: dict[str, Any] = FACTS, **changes: str) -> Recipe:
+    source = SOURCE
+    for old, new in changes.items():
+        source = source.replace(old, new)
+    parameters = {"system": system, "level": 1}
+    return recipe_of(resolve(parse(source), parameters), parameters, said)
+
+
+def key(recipe: Recipe) -> str:
+    assert recipe.install is not None
+    return str(recipe.install["key"])
+
+
+def test_the_name_of_an_install_follows_its_recipe_and_programs() -> None:
+    newer = {**FACTS, "languages": {"python3.11": {**PYTHON, "version": "3.11.9"}}}
+    keys = [key(recipe()), key(recipe(release="debug")), key(recipe(said=newer))]
+    assert len({*keys}) == 3
+    other = {**FACTS, "languages": {**FACTS["languages"], "cargo": None}}
+    assert key(recipe(said=other)) == key(recipe())
+
+
+def test_a_variable_that_names_an_axis_is_for_the_server_only() -> None:
+    assert recipe().env == {"MODE": "release"}
+
+
+def lacking(job: Job, name: str) -> None:
+    """The target says that it does not have the program."""
+    assert job.host is not None
+    said = {**FACTS, "languages": {**FACTS["languages"], name: None}}
+    job.snapshot = record_snapshot(host=job.host, facts=said)
+
+
+def unsupported(job: Job) -> dict[str, str]:
+    found = job.trials.filter(state="unsupported").select_related("case")
+    return {str(trial.case.parameters["system"]): trial.message for trial in found}
+
+
+def test_it_marks_the_cases_that_its_hosts_cannot_measure(job: Job) -> None:
+    lacking(job, "cargo")
+    assert support.decide(job, Crew(job))
+    assert set(unsupported(job)) == {"axum", "hyper"}
+    assert unsupported(job)["axum"] == "one: it has no cargo"
+    assert {case_of(trial) for trial in plan_of(job)["trials"]} == {"flask"}
+
+
+def test_another_attempt_judges_anew(job: Job) -> None:
+    lacking(job, "cargo")
+    support.decide(job, Crew(job))
+    lacking(job, "python3.11")
+    assert support.decide(job, Crew(job))
+    assert set(unsupported(job)) == {"flask"}
+    assert job.trials.filter(state="planned").count() == 8
+    assert not job.trials.filter(state="planned").exclude(message="").exists()
+
+
+def test_it_says_that_other_hosts_might_do_where_these_lack_everything(job: Job) -> None:
+    assert job.host is not None
+    job.snapshot = record_snapshot(host=job.host, facts={**FACTS, "languages": {}})
+    assert not support.decide(job, Crew(job))
+    assert set(unsupported(job)) == {"axum", "hyper", "flask"}

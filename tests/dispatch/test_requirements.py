@@ -1,0 +1,62 @@
+"""What a definition requires, held against what a host said it has."""
+
+from typing import Any
+
+import pytest
+
+from orchestrator.dispatch.requirements import path_of, why_lacking
+
+
+def program(path: str, version: str | None = None, **more: Any) -> dict[str, Any]:
+    return {"path": path, "version": version, "sha256": None, **more}
+
+
+OLD = "/home/a/.pyenv/versions/3.7.16/bin"
+FACTS = {
+    "tools": {"nginx": program("/usr/sbin/nginx", "1.22.1"), "redis-server": None},
+    "languages": {
+        "python3": program("/usr/bin/python3", "3.11.2"),
+        "python3.10": program("/home/a/.pyenv/shims/python3.10", "3.10.13"),
+        "python3.7": program(f"{OLD}/python3.7", "3.7.16", beyond_path=True),
+        "go": program("/usr/local/go/bin/go", "1.26.1", beyond_path=True),
+        "cargo": None,
+    },
+    "programs": {"npm": None, "ghc": program("/usr/bin/ghc")},
+}
+
+
+@pytest.mark.parametrize(
+    ("requires", "why"),
+    [
+        ({}, ""),
+        ({"python3": ">=3.9", "nginx": "*", "go": ">=1.22"}, ""),
+        ({"ghc": "*"}, ""),
+        ({"cargo": "*"}, "it has no cargo"),
+        ({"npm": ">=9"}, "it has no npm (>=9 is needed)"),
+        ({"stack": "*"}, "it has no stack"),
+        ({"python3": ">=3.12"}, "its python3 is 3.11.2, and >=3.12 is needed"),
+        ({"ghc": ">=9"}, "its ghc tells no version, and >=9 is needed"),
+        ({"go": ">=2", "bun": "*"}, "its go is 1.26.1, and >=2 is needed; it has no bun"),
+    ],
+)
+def test_it_says_what_a_host_lacks(requires: dict[str, str], why: str) -> None:
+    assert why_lacking(FACTS, requires) == why
+
+
+@pytest.mark.parametrize(
+    ("names", "folders"),
+    [
+        ([], []),
+        (["python3", "nginx"], []),
+        (["go"], ["/usr/local/go/bin"]),
+        (["go", "nginx"], ["/usr/sbin", "/usr/local/go/bin"]),
+        # What a shell finds by the shortest name stays what it finds.
+        (["python3.7", "python3"], ["/usr/bin", OLD]),
+        (["python3.7", "python3.10"], [OLD]),
+        (["missing"], []),
+    ],
+)
+def test_its_folders_come_first_where_a_shell_would_not_find_it(
+    names: list[str], folders: list[str]
+) -> None:
+    assert path_of(FACTS, dict.fromkeys(names, "*")) == folders
