@@ -14,10 +14,10 @@ from tests.web.conftest import World
 Address = Callable[[World], str]
 
 LISTS = (
-    "overview", "runs", "compare", "history", "benchmarks", "hosts", "profiles",
+    "overview", "runs", "compare", "history", "reports", "benchmarks", "hosts", "profiles",
     "schedules", "settings", "references",
 )  # fmt: skip
-FORMS = ("run-new", "benchmark-new", "project-new")
+FORMS = ("run-new", "report-new", "benchmark-new", "project-new")
 
 
 def _trial(world: World) -> Any:

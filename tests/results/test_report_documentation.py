@@ -1,0 +1,39 @@
+"""docs/reports.md knows every field of a report, and its example is one."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from orchestrator.results.pivot_model import PUBLISHED
+from orchestrator.results.report_exports import WORDS
+from orchestrator.results.report_spec import (
+    OWN_DIMENSIONS,
+    Column,
+    Dimension,
+    Measure,
+    ReportSpec,
+    Sort,
+    TableSpec,
+    parse,
+)
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reports.md").read_text()
+EXAMPLE = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[0]
+
+
+@pytest.mark.parametrize("model", [ReportSpec, TableSpec, Column, Measure, Dimension, Sort])
+def test_it_names_every_field(model: type[BaseModel]) -> None:
+    assert [name for name in model.model_fields if not re.search(rf"\b{name}\b", PAGE)] == []
+
+
+def test_its_example_is_a_report() -> None:
+    assert len(parse(EXAMPLE).tables) == 2
+
+
+def test_it_names_every_dimension_and_every_word_of_a_cell() -> None:
+    assert [name for name in OWN_DIMENSIONS if f"`{name}`" not in PAGE] == []
+    words = [word for word in WORDS.values() if word not in ("–", "several cases")]
+    assert [word for word in words if word not in PAGE] == []
+    assert PUBLISHED in PAGE
