@@ -41,7 +41,7 @@ def _unsupported(job: Job) -> dict[int, str]:
 def _named(kind: str, reasons: dict[int, str], cases: dict[int, Case]) -> list[str]:
     """One line for all cases with the same reason."""
     by_reason: dict[str, list[str]] = {}
-    for case, reason in reasons.items():
+    for case, reason in sorted(reasons.items()):
         by_reason.setdefault(reason, []).append(cases[case].label)
     return [
         f"{kind}: {_listed(labels)}: {reason[:MAX_REASON]}" for reason, labels in by_reason.items()

@@ -12,7 +12,7 @@ import pytest
 from agents.hostagent.limits import available
 from devstack.processes import die_with_parent
 from orchestrator.dispatch.cpus import Share, allot
-from orchestrator.dispatch.rounds import SERVER, TOOL
+from orchestrator.dispatch.processes import SERVER, TOOL
 from orchestrator.runs.models import Run
 from tests.support.lies import Laboratory, codes, definition, reason
 

@@ -1,0 +1,94 @@
+"""What becomes of a job of which some cases fail, or cannot be measured."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.dispatch.outcomes import give_up_cases, outcome_of
+from orchestrator.runs.models import Job
+from tests.dispatch.support import leased
+from tests.support.factories import DEFINITION, Personas
+
+SOURCE = DEFINITION.replace("connections: [4]", "connections: [1, 2, 3, 4, 5]")
+
+
+@pytest.fixture
+def job(personas: Personas, tmp_path: Path) -> Job:
+    """Of five cases and two commits, in two rounds."""
+    return leased(personas, tmp_path, SOURCE, rounds=2)
+
+
+@pytest.fixture
+def small(personas: Personas, tmp_path: Path) -> Job:
+    return leased(personas, tmp_path, DEFINITION, rounds=2)
+
+
+def set_trials(job: Job, *connections: int, state: str, code: str = "", message: str = "") -> None:
+    """The trials of the first round of these cases, of the contender only where they fail."""
+    for trial in job.trials.filter(round=1).select_related("case", "variant"):
+        if trial.case.parameters["connections"] not in connections:
+            continue
+        if state == "failed" and not trial.variant.position:
+            job.trials.filter(pk=trial.pk).update(state="measured", validity="valid")
+            continue
+        job.trials.filter(pk=trial.pk).update(
+            state=state,
+            reasons=[code] if code else [],
+            message=message,
+            validity="valid" if state == "measured" else "",
+        )
+
+
+def left(job: Job) -> set[int]:
+    found = job.trials.filter(state="planned").select_related("case")
+    return {trial.case.parameters["connections"] for trial in found}
+
+
+def test_a_case_that_would_only_fail_again_is_given_up_and_the_rest_goes_on(job: Job) -> None:
+    set_trials(job, 1, 2, state="failed", code="build_failed", message="undefined symbol")
+    set_trials(job, 3, state="failed", code="tool_failed", message="timeout")
+    set_trials(job, 4, 5, state="measured")
+    give_up_cases(job)
+    assert left(job) == {3, 4, 5}
+    skipped = job.trials.filter(state="skipped")
+    assert skipped.count() == 4
+    assert all("undefined symbol" in trial.message for trial in skipped)
+    state, message = outcome_of(job)
+    assert state == "finished"
+    assert "given up: connections 1 · connections 2: commit" in message
+    assert "timeout" not in message
+
+
+def test_it_fails_where_no_case_could_be_measured(job: Job) -> None:
+    set_trials(job, 1, 2, 3, 4, 5, state="failed", code="wrong_answer", message="Goodbye")
+    give_up_cases(job)
+    assert left(job) == set()
+    state, message = outcome_of(job)
+    assert state == "failed"
+    assert "connections 1 and 4 more cases" in message
+    assert "Goodbye" in message
+
+
+def test_a_job_of_one_case_says_it_as_it_is(small: Job) -> None:
+    set_trials(small, 4, state="failed", code="server_not_ready", message="no configuration")
+    give_up_cases(small)
+    sha = small.run.variants.get(position=1).commit.short_sha
+    assert outcome_of(small) == ("failed", f"commit {sha}: no configuration")
+
+
+def test_what_is_unsupported_is_no_failure(job: Job) -> None:
+    job.trials.update(state="unsupported", message="it has no cargo")
+    state, message = outcome_of(job)
+    assert state == "finished"
+    assert message == "unsupported: connections 1 and 4 more cases: it has no cargo"
+
+
+def test_it_fails_where_all_that_is_supported_was_given_up(job: Job) -> None:
+    for trial in job.trials.select_related("case"):
+        if trial.case.parameters["connections"] != 1:
+            job.trials.filter(pk=trial.pk).update(state="unsupported", message="no k6")
+    set_trials(job, 1, state="failed", code="build_failed", message="undefined symbol")
+    state, message = outcome_of(job)
+    assert state == "failed"
+    assert "undefined symbol" in message
+    assert "no k6" in message
