@@ -55,6 +55,13 @@ def latest_definition(benchmark: Benchmark) -> Definition:
     return definition
 
 
+def version_of(benchmark: Benchmark, version: int) -> Definition:
+    definition = benchmark.definitions.filter(version=version).first()
+    if definition is None:
+        raise NotFoundError(f"the benchmark {benchmark.slug} has no version {version}")
+    return definition
+
+
 def spec_of(definition: Definition) -> Spec:
     """The specification of a stored definition, its axes in the order of its text."""
     data = dict(definition.spec)

@@ -315,3 +315,27 @@ def test_it_asks_again_for_placements_that_differ(
 
     assert "target=left generator=right\ntarget=tag:load</textarea>" in page
     assert not re.search(r'name="hosts" value="[^"]+" checked', page)
+
+
+def test_it_measures_one_commit_alone(world: World, alice: Client) -> None:
+    data = _data(world, contender="", cases="connections == 4")
+    panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
+    assert "One commit is measured alone: nothing will be compared." in panel
+    assert "baseline</span>" not in panel
+
+    answer = alice.post(reverse("run-new"), data)
+    page = alice.get(answer.headers["Location"]).content.decode()
+    assert "cases where <code>connections == 4</code>" in page
+    assert "measured alone: nothing is compared" in page
+    again = alice.get(reverse("run-new"), {"again": answer.headers["Location"].split("/")[-2]})
+    assert again.context["form"]["cases"].value() == "connections == 4"
+    assert again.context["form"]["contender"].value() == ""
+    assert "alone</span>" in alice.get(reverse("runs")).content.decode()
+
+
+def test_it_shows_a_wrong_expression_at_its_field(world: World, alice: Client) -> None:
+    data = _data(world, cases="speed == 1")
+    preview = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
+
+    assert "there is no axis or label speed" in _error_of(preview, "cases")
+    assert alice.post(reverse("run-new"), data).status_code == 422

@@ -1,19 +1,102 @@
-"""What can be measured: benchmarks and their cases."""
+"""What can be measured: benchmarks, their cases and their definitions, and the catalogue."""
+
+from datetime import datetime
+from typing import Annotated
 
 from ninja import Schema
+from pydantic import Field
 
-from orchestrator.api.schemas.common import CaseOut, case_out
-from orchestrator.benchmarks.models import Benchmark
+from orchestrator.api.schemas.common import CaseOut, Text, case_out
+from orchestrator.benchmarks.catalogue import Suite
+from orchestrator.benchmarks.models import Benchmark, Commit, Definition
+from orchestrator.benchmarks.review import Fault, Review
+
+Source = Annotated[str, Field(max_length=262_144, pattern=r"^[^\x00]*$", description="YAML.")]
 
 
 class BenchmarkOut(Schema):
-    """`cases` are those that a run was ever asked for; `definition_version` is the newest."""
+    """`cases` are those that a run was ever asked for; `definition_version` is the newest.
+
+    `repository_path` is the file of the repository that keeps the definition, if one does.
+    """
 
     benchmark: str
     project: str
     title: str
     definition_version: int | None
+    repository_path: str
     cases: list[CaseOut]
+
+
+class DefinitionIn(Schema, extra="forbid"):
+    source: Source
+
+
+class DefinitionSummaryOut(Schema):
+    """One version; `commit` and `path` say where it was read, if it was read from a repository."""
+
+    benchmark: str
+    project: str
+    version: int
+    digest: str
+    created_at: datetime
+    created_by: str | None
+    commit: str | None
+    path: str
+
+
+class DefinitionOut(DefinitionSummaryOut):
+    source: str
+
+
+class UnsupportedOut(Schema):
+    case: str
+    reason: str
+
+
+class ReviewOut(Schema):
+    """What a definition comes to, or what is wrong with it: `field` leads into the definition,
+    `line` (from 1) into its text.
+
+    `round_s`: how long one round of all cases takes for one commit. `tools`: cases by load tool.
+    """
+
+    valid: bool
+    field: str | None = None
+    line: int | None = None
+    expectation: str | None = None
+    cases: int = 0
+    unsupported: list[UnsupportedOut] = []
+    round_s: float = 0
+    tools: dict[str, int] = {}
+
+
+class SuiteOut(Schema):
+    """A suite of the catalogue."""
+
+    suite: str
+    title: str
+    description: str
+    source: str
+    review: ReviewOut
+
+
+class DefinitionFilesOut(Schema):
+    """The files of a commit that hold definitions."""
+
+    commit: str
+    paths: list[str]
+
+
+class ImportIn(Schema, extra="forbid"):
+    """`path` is `.pitwall.yaml` or `.pitwall/NAME.yaml`, read at `ref` (default: main branch).
+
+    `benchmark` is its name; left out it is NAME, or that of the project.
+    """
+
+    path: Text
+    benchmark: Text | None = None
+    ref: Text | None = None
 
 
 def benchmark_out(benchmark: Benchmark, version: int | None) -> BenchmarkOut:
@@ -22,5 +105,54 @@ def benchmark_out(benchmark: Benchmark, version: int | None) -> BenchmarkOut:
         project=benchmark.project.slug,
         title=benchmark.title,
         definition_version=version,
+        repository_path=benchmark.repository_path,
         cases=[case_out(case) for case in benchmark.cases.all()],
     )
+
+
+def definition_summary_out(definition: Definition) -> DefinitionSummaryOut:
+    return DefinitionSummaryOut(
+        benchmark=definition.benchmark.slug,
+        project=definition.benchmark.project.slug,
+        version=definition.version,
+        digest=definition.digest,
+        created_at=definition.created_at,
+        created_by=definition.created_by.get_username() if definition.created_by else None,
+        commit=definition.commit.sha if definition.commit else None,
+        path=definition.path,
+    )
+
+
+def definition_out(definition: Definition) -> DefinitionOut:
+    summary = definition_summary_out(definition).model_dump()
+    return DefinitionOut(**summary, source=definition.source)
+
+
+def review_out(found: Review | Fault) -> ReviewOut:
+    if isinstance(found, Fault):
+        return ReviewOut(
+            valid=False, field=found.path or None, line=found.line, expectation=found.expectation
+        )
+    return ReviewOut(
+        valid=True,
+        cases=len(found.cases),
+        unsupported=[
+            UnsupportedOut(case=case.label, reason=reason) for case, reason in found.unsupported
+        ],
+        round_s=found.round_s,
+        tools=dict(found.tools),
+    )
+
+
+def suite_out(suite: Suite) -> SuiteOut:
+    return SuiteOut(
+        suite=suite.slug,
+        title=suite.title,
+        description=suite.review.spec.description if suite.review else "",
+        source=suite.source,
+        review=review_out(suite.found),
+    )
+
+
+def files_out(commit: Commit, paths: list[str]) -> DefinitionFilesOut:
+    return DefinitionFilesOut(commit=commit.sha, paths=paths)

@@ -1,0 +1,150 @@
+"""Definitions on the pages: judged, compared, read from the repository, begun with a suite."""
+
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.benchmarks.catalogue import suites
+from orchestrator.benchmarks.models import Benchmark, Definition
+from orchestrator.runs.models import Run
+from tests.support.factories import DEFINITION, commit_files
+from tests.web.conftest import World
+
+HELLO = ("server", "hello")
+CHANGED = DEFINITION.replace("rounds: 5", "rounds: 9").replace("[4]", "[4, 8]")
+
+
+@pytest.fixture
+def repository(world: World, tmp_path: Path) -> Path:
+    commit_files(tmp_path / "repository", {".pitwall.yaml": DEFINITION}, 4)
+    return tmp_path / "repository"
+
+
+def _import(browser: Client) -> None:
+    browser.post(reverse("project-import", args=["server"]), {"path": ".pitwall.yaml"})
+
+
+def test_it_judges_a_text_without_saving_it(world: World, bob: Client) -> None:
+    good = bob.post(reverse("benchmark-check"), {"source": CHANGED}).content.decode()
+    bad = bob.post(reverse("benchmark-check"), {"source": CHANGED.replace(": 9", ": many")})
+
+    assert "This can be saved" in good
+    assert "<dt>Cases</dt><dd>2</dd>" in good
+    assert "Line 13" in bad.content.decode()
+    assert '<code class="break">rounds</code>' in bad.content.decode()
+    assert Definition.objects.count() == 1
+
+
+def test_it_checks_in_the_page_without_scripts(world: World, alice: Client) -> None:
+    for address in (reverse("benchmark", args=HELLO), reverse("benchmark-new")):
+        data = {"source": CHANGED, "check": "1", "project": "server", "slug": "x"}
+        answer = alice.post(address, data)
+        assert answer.status_code == 200
+        assert "This can be saved" in answer.content.decode()
+    assert Definition.objects.count() == 1
+
+
+def test_it_compares_any_two_versions(world: World, alice: Client, bob: Client) -> None:
+    alice.post(reverse("benchmark", args=HELLO), {"source": CHANGED})
+    alice.post(reverse("benchmark", args=HELLO), {"source": DEFINITION})
+    address = reverse("benchmark-diff", args=HELLO)
+    newest = bob.get(address)
+    whole = bob.get(address, {"from": "1", "to": "3"}).content.decode()
+
+    signs = [line.sign for line in newest.context["lines"]]
+    assert signs.count("-") == 2
+    assert signs.count("+") == 2
+    assert "0 cases came, 1 went; 1 case keeps its history." in newest.content.decode()
+    assert "The two texts are the same." in whole
+    assert bob.get(address, {"from": "9"}).status_code == 404
+
+
+def test_it_tells_which_versions_are_in_use(world: World, alice: Client) -> None:
+    page = alice.get(reverse("benchmark", args=HELLO)).content.decode()
+    assert "1 run" in page
+    assert "alice" in page
+
+
+def test_it_keeps_a_definition_in_the_repository(
+    world: World, repository: Path, alice: Client
+) -> None:
+    listed = alice.get(reverse("project-import", args=["server"])).content.decode()
+    assert ".pitwall.yaml" in listed
+    _import(alice)
+    page = alice.get(reverse("benchmark", args=["server", "server"])).content.decode()
+
+    assert "Kept in the repository" in page
+    assert "<textarea" not in page
+    assert "<code>.pitwall.yaml</code> at <code>" in page
+    refused = alice.post(reverse("benchmark", args=["server", "server"]), {"source": CHANGED})
+    assert refused.status_code == 422
+
+    alice.post(reverse("benchmark-keep", args=["server", "server"]))
+    assert (
+        "<textarea" in alice.get(reverse("benchmark", args=["server", "server"])).content.decode()
+    )
+
+
+def test_a_new_run_says_whose_definition_it_takes(
+    world: World, repository: Path, alice: Client
+) -> None:
+    _import(alice)
+    commit_files(repository, {".pitwall.yaml": CHANGED}, 5)
+    data = {"benchmark": "server/server", "baseline": "main~1", "contender": "main",
+            "hosts": ["here"], "rounds": ""}  # fmt: skip
+    panel = alice.post(reverse("run-preview"), data, HTTP_HX_REQUEST="true").content.decode()
+    assert "A new version, 2, of the definition, for all commits as" in panel
+    assert Definition.objects.filter(benchmark__slug="server").count() == 1
+
+    alice.post(reverse("run-new"), data)
+    run = Run.objects.order_by("-created_at").first()
+    assert run is not None
+    assert (run.definition.version, run.rounds) == (2, 9)
+
+    broken = CHANGED.replace("rounds: 9", "rounds: many")
+    sha = commit_files(repository, {".pitwall.yaml": broken}, 6)
+    panel = alice.post(reverse("run-preview"), data, HTTP_HX_REQUEST="true").content.decode()
+    assert f".pitwall.yaml at {sha[:10]}: rounds: expected a valid integer" in panel
+
+
+def test_it_says_that_there_is_nothing_to_import(world: World, alice: Client) -> None:
+    address = reverse("project-import", args=["server"])
+    assert "No definition at" in alice.get(address).content.decode()
+    assert "there is no commit" in alice.get(address, {"ref": "nowhere"}).content.decode()
+    refused = alice.post(address, {"path": ".pitwall/other.yaml"})
+    assert refused.status_code == 422
+    assert "there is no file .pitwall/other.yaml" in refused.content.decode()
+
+
+@pytest.mark.parametrize("suite", suites(), ids=lambda suite: suite.slug)
+def test_it_shows_each_suite_and_begins_with_it(suite, world: World, alice: Client) -> None:
+    page = alice.get(reverse("catalogue-suite", args=[suite.slug]))
+    form = alice.get(reverse("benchmark-new"), {"suite": suite.slug}).context["form"]
+
+    assert suite.review is not None
+    assert page.status_code == 200
+    assert form["source"].value() == suite.source
+    data = {"project": "server", "slug": suite.slug, "source": suite.source}
+    assert alice.post(reverse("benchmark-new"), data).status_code == 302
+
+
+def test_it_lists_the_catalogue(world: World, bob: Client) -> None:
+    page = bob.get(reverse("catalogue")).content.decode()
+    assert "Known latency" in page
+    assert "Use this suite" not in page
+    assert bob.get(reverse("catalogue-suite", args=["nothing"])).status_code == 404
+
+
+def test_it_refuses_viewers_and_hides_from_strangers(
+    world: World, repository: Path, bob: Client, mallory: Client
+) -> None:
+    address = reverse("project-import", args=["server"])
+    assert bob.get(address).status_code == 200
+    assert bob.post(address, {"path": ".pitwall.yaml"}).status_code == 403
+    assert bob.post(reverse("benchmark-keep", args=HELLO)).status_code == 403
+    assert mallory.get(address).status_code == 404
+    assert mallory.get(reverse("benchmark-diff", args=HELLO)).status_code == 404
+    assert mallory.post(reverse("benchmark-keep", args=HELLO)).status_code == 404
+    assert Benchmark.objects.count() == 1
