@@ -38,7 +38,7 @@ def read(content: bytes) -> Iterator[Row]:
     """Each metric of each framework and level of concurrency; the commit is its version."""
     whole = document(content)
     frameworks = {each["id"].number(): _framework(each) for each in whole["frameworks"].items()}
-    told = {"suite": SUITE, "environment": _environment(whole)}
+    told: dict[str, Any] = {"suite": SUITE, "environment": _environment(whole)}
     updated = whole.get("updated_at")
     if updated is not None:
         told["measured_at"] = updated.instant()

@@ -31,6 +31,23 @@ _COLUMNS = (
     "measured_at", "commit", *_CHANGEABLE,
 )  # fmt: skip
 
+_NAMES = ", ".join(f'"{name}"' for name in _COLUMNS)
+_CHANGES = ", ".join(f'"{name}" = EXCLUDED."{name}"' for name in _CHANGEABLE)
+_OLD, _NEW = (
+    ", ".join(f'{place}."{name}"' for name in _CHANGEABLE) for place in ("stored", "EXCLUDED")
+)
+_MAKE = (
+    f"CREATE TEMPORARY TABLE incoming ON COMMIT DROP AS SELECT {_NAMES} FROM {_TABLE} WITH NO DATA"
+)
+#: xmax is 0 in a row that was not there before.
+_TAKE_IN = (
+    f"WITH told AS (INSERT INTO {_TABLE} AS stored ({_NAMES}) "
+    f"SELECT {_NAMES} FROM incoming ORDER BY position "
+    f"ON CONFLICT (source_id, key) DO UPDATE SET {_CHANGES} "
+    f"WHERE ({_OLD}) IS DISTINCT FROM ({_NEW}) RETURNING xmax = 0 AS added) "
+    "SELECT count(*) FILTER (WHERE added), count(*) FILTER (WHERE NOT added) FROM told"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewImport:
@@ -129,30 +146,16 @@ def _texts(row: Row) -> Iterator[tuple[str, str]]:
 
 def _store(source: ReferenceSource, rows: list[Row], progress: Progress) -> tuple[int, int]:
     """How many were added, and how many changed."""
-    columns = ", ".join(f'"{name}"' for name in _COLUMNS)
-    changes = ", ".join(f'"{name}" = EXCLUDED."{name}"' for name in _CHANGEABLE)
-    old, new = (
-        ", ".join(f'{place}."{name}"' for name in _CHANGEABLE) for place in ("stored", "EXCLUDED")
-    )
     # Looked up first: while a COPY is under way the connection can do nothing else.
     profiles = _profiles(source.team)
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"CREATE TEMPORARY TABLE incoming ON COMMIT DROP AS "
-            f"SELECT {columns} FROM {_TABLE} WITH NO DATA"
-        )
-        with cursor.copy(f"COPY incoming ({columns}) FROM STDIN") as copy:
+        cursor.execute(_MAKE)
+        with cursor.copy(f"COPY incoming ({_NAMES}) FROM STDIN") as copy:
             for done, record in enumerate(_records(source, rows, profiles), 1):
                 copy.write_row(record)
                 if done % STEP == 0 or done == len(rows):
                     progress(done, len(rows))
-        cursor.execute(
-            f"WITH told AS (INSERT INTO {_TABLE} AS stored ({columns}) "
-            f"SELECT {columns} FROM incoming ORDER BY position "
-            f"ON CONFLICT (source_id, key) DO UPDATE SET {changes} "
-            f"WHERE ({old}) IS DISTINCT FROM ({new}) RETURNING xmax = 0 AS added) "
-            "SELECT count(*) FILTER (WHERE added), count(*) FILTER (WHERE NOT added) FROM told"
-        )
+        cursor.execute(_TAKE_IN)
         added, changed = cursor.fetchone()
         cursor.execute("DROP TABLE incoming")
     return added, changed
