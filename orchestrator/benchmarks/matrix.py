@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heapreplace
 from itertools import combinations, product
 
 from pydantic import ValidationError
@@ -66,10 +67,15 @@ def pairwise(cases: Sequence[CaseSpec]) -> list[CaseSpec]:
     pairs = [_pairs(case) for case in cases]
     missing = set().union(*pairs)
     chosen: set[int] = set()
+    # What a case adds only gets less: whoever is still first when looked at again is the best.
+    queue = [(-len(each), place) for place, each in enumerate(pairs)]
+    heapify(queue)
     while missing:
-        best = max(range(len(cases)), key=lambda place: len(pairs[place] & missing))
-        chosen.add(best)
-        missing -= pairs[best]
+        best = queue[0][1]
+        again = (-len(pairs[best] & missing), best)
+        if heapreplace(queue, again) == again:
+            chosen.add(best)
+            missing -= pairs[best]
     return [case for place, case in enumerate(cases) if place in chosen] or list(cases)
 
 

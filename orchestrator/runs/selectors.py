@@ -43,7 +43,9 @@ class RunProgress:
 def runs_of(member: Member) -> QuerySet[Run]:
     return (
         Run.objects.filter(team=member.team)
-        .select_related("definition__benchmark__project", "requested_by", "schedule")
+        .select_related(
+            "definition__benchmark__project", "definition__commit", "requested_by", "schedule"
+        )
         .prefetch_related(
             "variants__commit",
             "jobs__host",

@@ -19,8 +19,8 @@ SHOWN = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownCase:
-    """`baseline`: whether it is the 100 % of reports. `unsupported` is the reason why the definition
-    itself says that it cannot be measured."""
+    """`baseline`: whether it is the 100 % of reports. `unsupported`: why the definition itself says
+    that it cannot be measured."""
 
     key: str
     label: str

@@ -102,6 +102,8 @@ def test_a_new_run_says_whose_definition_it_takes(
     run = Run.objects.order_by("-created_at").first()
     assert run is not None
     assert (run.definition.version, run.rounds) == (2, 9)
+    page = alice.get(reverse("run", args=[run.pk])).content.decode()
+    assert "read from <code>.pitwall.yaml</code> at" in page
 
     broken = CHANGED.replace("rounds: 9", "rounds: many")
     sha = commit_files(repository, {".pitwall.yaml": broken}, 6)
