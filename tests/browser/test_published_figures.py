@@ -1,0 +1,24 @@
+"""Published figures in a real browser: long addresses and wide tables stay on the page."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from orchestrator.results.published import import_published, suites_with_figures
+from tests.browser.conftest import World
+
+pytestmark = pytest.mark.browser
+
+
+def test_figures_are_found_on_a_wide_and_on_a_narrow_screen(page: Page, world: World) -> None:
+    for suite in suites_with_figures():
+        import_published(member=world.personas.alice, suite=suite)
+    for width in (1280, 400):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto("/published/")
+        expect(page.locator("tbody tr")).to_have_count(5)
+        page.get_by_role("link", name="HTTP servers' overhead, the report").click()
+        page.get_by_label("All of these words").fill("hello 10000")
+        page.get_by_role("button", name="Show", exact=True).click()
+        expect(page.get_by_role("status")).to_have_text("24 of them match")
+        wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wider <= 0
