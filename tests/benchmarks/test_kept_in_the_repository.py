@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from django.db import IntegrityError, transaction
 
 from orchestrator.benchmarks.from_repository import (
     definition_at,
@@ -161,3 +162,11 @@ def test_a_benchmark_of_pitwall_goes_on_in_the_repository(
 def test_viewers_do_not_import(personas: Personas, project: Project) -> None:
     with pytest.raises(PermissionRefusedError, match="viewer"):
         import_definition(member=personas.bob, project=project, path=".pitwall.yaml")
+
+
+def test_the_database_refuses_to_change_a_version(personas: Personas, project: Project) -> None:
+    definition = make_definition(personas.alice, project)
+    definition.source = BROKEN
+    with pytest.raises(IntegrityError, match="never changed"), transaction.atomic():
+        definition.save()
+    Definition.objects.update(created_by=None)
