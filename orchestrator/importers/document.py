@@ -73,6 +73,10 @@ class Node:
             return None, "null"
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.fault("expected a number")
+        try:
+            value = float(value) if value not in sentinels else value
+        except OverflowError as error:
+            raise self.fault("expected a number that can be stored") from error
         if not math.isfinite(value):
             return None, _NOT_FINITE[str(float(value))]
         return (None, str(self.value)) if value in sentinels else (float(value), "")
@@ -115,8 +119,10 @@ def document(content: bytes) -> Node:
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise FileFaultError(where, f"not JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise FileFaultError("", "not JSON that can be read: nested too deeply") from error
+    except (RecursionError, ValueError) as error:
+        raise FileFaultError(
+            "", "not JSON that can be read: too deep, or a number too long"
+        ) from error
 
 
 def instant_of(text: str) -> datetime | None:
