@@ -1,5 +1,6 @@
 """Reads of whole reports: what was measured of a benchmark, laid out as a specification says."""
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -39,7 +40,8 @@ MAX_COMMITS = 50
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """A report as it is shown. `trials` are those behind its numbers; `versions` of the
-    definition are all those that they were measured with."""
+    definition are all those that they were measured with. `outcomes`: how many trials of its cases
+    were valid, suspect, invalid, failed and so on."""
 
     spec: ReportSpec
     benchmark: Benchmark
@@ -50,6 +52,7 @@ class Report:
     notes: tuple[str, ...]
     trials: tuple[UUID, ...]
     versions: tuple[int, ...]
+    outcomes: Mapping[str, int]
     run: Run | None
 
 
@@ -98,6 +101,9 @@ def report_of(member: Member, spec: ReportSpec, *, run: Run | None = None) -> Re
         notes=_notes(versions),
         trials=tuple(pk for each in seen for pk in each.trials),
         versions=versions,
+        outcomes=Counter(
+            sample.validity or sample.state for each in seen for sample in each.samples
+        ),
         run=run,
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Count, Max, Min, QuerySet
 
+from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.units import format_bytes
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.results.pivots import Report
@@ -67,7 +68,8 @@ def _facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str, str]
     times = counted.aggregate(first=Min("started_at"), last=Max("ended_at"))
     if times["first"] and times["last"]:
         yield "Measured", f"{times['first']:%Y-%m-%d %H:%M} to {times['last']:%Y-%m-%d %H:%M} UTC"
-    yield "Trials", _counts(counted)
+    yield "Load by definition", _load(report)
+    yield "Trials", _outcomes(report)
     for title, key in (("Load tool", "tool"), ("Protocol", "protocol")):
         told = list(_told(counted, key))
         if told:
@@ -76,11 +78,20 @@ def _facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str, str]
     yield "Runs", ", ".join(f"`{run}`" for run in runs) or "none"
 
 
-def _counts(counted: QuerySet[Trial]) -> str:
-    rows = counted.values_list("validity").annotate(trials=Count("pk")).order_by("validity")
-    by_validity = dict(rows)
-    valid, suspect = by_validity.get("valid", 0), by_validity.get("suspect", 0)
-    return f"{valid} valid, {suspect} suspect; invalid ones are in no number"
+def _outcomes(report: Report) -> str:
+    """`90 valid, 3 suspect, 2 invalid, 5 unsupported; …`."""
+    known = ("valid", "suspect", "invalid", "failed", "unsupported", "skipped", "planned")
+    told = [f"{report.outcomes[each]} {each}" for each in known if report.outcomes.get(each)]
+    return f"{', '.join(told) or 'none'}; only valid and suspect ones are in numbers"
+
+
+def _load(report: Report) -> str:
+    """As the newest definition says it for all cases; options may say otherwise for some."""
+    spec = spec_of(report.definition)
+    load = spec.load
+    ends = f"{load.requests} requests" if load.requests is not None else f"{load.duration_s} s"
+    warmup = f"warm-up {load.warmup_s:g} s"
+    return f"{ends}, {warmup}, {spec.rounds} rounds, {spec.cooldown_s:g} s between trials"
 
 
 def _told(counted: QuerySet[Trial], key: str) -> Iterator[str]:
@@ -121,7 +132,7 @@ def _shown(key: str, facts: Mapping[str, Any]) -> str:
 
 
 def _programs(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for group in ("languages", "tools"):
+    for group in ("languages", "programs", "tools"):
         found = [f"{name} {text}" for name, text in _versions(facts.get(group))]
         if found:
             yield group.capitalize(), ", ".join(found)

@@ -49,11 +49,12 @@ def test_it_tells_numbers_with_intervals(alice, lab, saved):
     assert table["columns"][1]["title"] == "Latency p12"
 
 
-def test_it_shows_what_is_asked_for(alice, lab, saved):
+def test_it_shows_what_is_asked_for(alice, lab, run, saved):
     both = alice.get("reports/fast", commit="all").json()
     assert len(both["tables"][0]["rows"]) == 2
     assert alice.get("reports/fast", commit=lab.shas[0][:10]).json()["commits"] == [lab.shas[0]]
     assert alice.get("reports/fast", host="nowhere").status_code == 404
+    assert len(alice.get("reports/fast", run=str(run.pk)).json()["tables"][0]["rows"]) == 2
     wrong = alice.get("reports/fast", cases="colour == 1")
     assert (wrong.status_code, wrong.json()["field"]) == (422, "cases")
 

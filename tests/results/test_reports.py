@@ -206,8 +206,10 @@ def test_its_markdown_is_a_table_with_reasons_and_provenance(personas: Personas,
 
 def test_its_provenance_counts_the_trials_behind_its_numbers(personas: Personas, run: Run) -> None:
     Trial.objects.filter(round=1).update(validity="suspect")
+    Trial.objects.filter(round=2, variant__position=0).update(validity="invalid")
     told = dict(provenance_of(made(personas, cases="connections == 4")).facts)
-    assert told["Trials"].startswith("18 valid, 6 suspect")
+    assert told["Trials"].startswith("18 valid, 6 suspect; only")
+    assert told["Load by definition"] == "0.6 s, warm-up 0.2 s, 5 rounds, 0 s between trials"
     assert told["Load tool"] == "oha (24 trials)"
 
 

@@ -77,6 +77,8 @@ def test_its_address_asks_for_another_commit(
     page = text_of(alice, f"/reports/fast/?commit={world.shas[0][:10]}")
     assert "1000" in page
     assert world.shas[0][:10] in page
+    assert "only <a" in text_of(alice, f"/reports/fast/?run={world.run.pk}")
+    assert text_of(alice, "/reports/fast/?run=none", 404)
     wrong = text_of(alice, "/reports/fast/?cases=nothing+%3D%3D+1", 400)
     assert "there is no axis or label nothing" in wrong
     assert text_of(alice, "/reports/fast/?host=nowhere", 404)

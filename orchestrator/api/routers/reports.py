@@ -24,6 +24,7 @@ from orchestrator.results import saved_reports
 from orchestrator.results.pivots import Report, report_of
 from orchestrator.results.report_exports import report_csv, report_markdown
 from orchestrator.results.report_spec import parse
+from orchestrator.runs.selectors import run_for
 
 router = Router(tags=["results"])
 
@@ -104,7 +105,8 @@ def delete_report(request: CallerRequest, name: str) -> Status[None]:
 
 def _report(member: Member, name: str, asked: ReportQuery) -> Report:
     saved = saved_reports.saved_report_for(member, name)
-    return report_of(member, asked.changed(saved_reports.spec_of_report(saved)))
+    run = run_for(member, asked.run) if asked.run else None
+    return report_of(member, asked.changed(saved_reports.spec_of_report(saved)), run=run)
 
 
 def _text(report: Report, write: Callable[[Report], str], media: str) -> HttpResponse:

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from ninja import Schema
 from pydantic import Field
@@ -114,10 +115,11 @@ class ReportQuery(Schema):
     host: list[Text] = []
     cases: Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")] | None = None
     published: Literal["none", "columns", "rows"] | None = None
+    run: Annotated[UUID | None, Field(description="Only what this run measured.")] = None
 
     def changed(self, spec: ReportSpec) -> ReportSpec:
         data: dict[str, Any] = spec.model_dump(mode="json", exclude_defaults=True)
-        asked = self.model_dump(exclude_none=True)
+        asked = self.model_dump(exclude_none=True, exclude={"run"})
         if hosts := asked.pop("host"):
             data["hosts"] = hosts
         return from_data({**data, **asked, "version": 1})

@@ -2,6 +2,7 @@
 
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -21,6 +22,8 @@ from orchestrator.results.saved_reports import (
     saved_reports,
     spec_of_report,
 )
+from orchestrator.runs.models import Run
+from orchestrator.runs.selectors import run_for
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS, benchmark_choices
 from orchestrator.web.middleware import status_of
@@ -49,7 +52,8 @@ def reports(request: HttpRequest, member: Member) -> HttpResponse:
 
 @for_member
 def report(request: HttpRequest, member: Member, slug: str, ending: str = "") -> HttpResponse:
-    """A saved report; its address may change the commit, the hosts and the cases."""
+    """A saved report; its address may change the commit, the hosts and the cases, or name a run
+    that is to stand for itself."""
     saved = saved_report_for(member, slug)
     wanted = ending or request.GET.get("format", "")
     context: dict[str, Any] = {
@@ -59,7 +63,7 @@ def report(request: HttpRequest, member: Member, slug: str, ending: str = "") ->
     }
     try:
         spec = _changed(spec_of_report(saved), request)
-        found = report_of(member, spec)
+        found = report_of(member, spec, run=_run(member, request))
     except (InvalidRequestError, NotFoundError) as error:
         if wanted:
             raise
@@ -185,6 +189,17 @@ def _changed(spec: ReportSpec, request: HttpRequest) -> ReportSpec:
     if hosts := [name for name in request.GET.getlist("host") if name]:
         data["hosts"] = hosts
     return from_data({**data, "version": 1})
+
+
+def _run(member: Member, request: HttpRequest) -> Run | None:
+    """The one run that the address names, if it does."""
+    text = request.GET.get("run", "")
+    if not text:
+        return None
+    try:
+        return run_for(member, UUID(text))
+    except ValueError as error:
+        raise NotFoundError("there is no such run in this team") from error
 
 
 def _forget_what_is_missing(form: ReportForm, query: QueryDict) -> None:
