@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from uuid import UUID
 
 from django.db import connection, transaction
 
@@ -17,6 +18,7 @@ from orchestrator.core.ids import digest_of
 from orchestrator.importers.registry import format_named
 from orchestrator.importers.rows import Row
 from orchestrator.results.models import ReferenceResult, ReferenceSource
+from orchestrator.results.references import source_for
 
 #: `(done, total)` in rows.
 Progress = Callable[[int, int], None]
@@ -109,6 +111,15 @@ def import_results(
         record_audit(member=member, action="references.imported", subject=f"{name}: {len(rows)}")
     unknown = sum(row.value is None for row in rows)
     return Imported(source=source, rows=len(rows), unknown=unknown, added=added, changed=changed)
+
+
+@transaction.atomic
+def remove_source(*, member: Member, source_id: UUID) -> None:
+    """Takes a source away with all its figures."""
+    member.require(Role.MEMBER, to="remove published figures")
+    source = source_for(member, source_id)
+    record_audit(member=member, action="references.removed", subject=source.name)
+    source.delete()
 
 
 def _completed(row: Row, new: NewImport) -> Row:

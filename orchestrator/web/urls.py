@@ -81,6 +81,7 @@ urlpatterns = [
     path("projects/<slug:slug>/import", projects.import_benchmark, name="project-import"),
     path("published/", references.references, name="references"),
     path("published/<uuid:source_id>/", references.reference, name="reference"),
+    path("published/<uuid:source_id>/remove", references.remove, name="reference-remove"),
     path("schedules/", schedules.schedules, name="schedules"),
     path("schedules/<uuid:schedule_id>/enable", schedules.enable, name="schedule-enable"),
     path("schedules/<uuid:schedule_id>/delete", schedules.delete, name="schedule-delete"),

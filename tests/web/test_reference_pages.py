@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.results.importing import NewImport, import_results
+from orchestrator.results.models import ReferenceResult
 from tests.support.factories import Personas
 
 CSV = (
@@ -68,3 +69,16 @@ def test_it_finds_figures_by_words(source: UUID, alice: Client) -> None:
 def test_a_stranger_finds_none(source: UUID, mallory: Client, client: Client) -> None:
     assert mallory.get(reverse("reference", args=[source])).status_code == 404
     assert client.get(reverse("reference", args=[source])).status_code == 302
+
+
+def test_a_member_removes_a_source_with_its_figures(
+    source: UUID, alice: Client, bob: Client, mallory: Client
+) -> None:
+    address = reverse("reference-remove", args=[source])
+    assert alice.get(address).status_code == 405
+    assert bob.post(address).status_code == 403
+    assert mallory.post(address).status_code == 404
+    assert "Remove it" not in text(bob, reverse("reference", args=[source]))
+    assert ReferenceResult.objects.count() == 122
+    assert alice.post(address).status_code == 302
+    assert not ReferenceResult.objects.exists()

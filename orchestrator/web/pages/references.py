@@ -4,10 +4,12 @@ from uuid import UUID
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.http import urlencode
+from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
+from orchestrator.results.importing import remove_source
 from orchestrator.results.references import results_of, source_for, sources_of
 from orchestrator.web.access import for_member
 
@@ -34,3 +36,10 @@ def reference(request: HttpRequest, member: Member, source_id: UUID) -> HttpResp
         "more": f"&{urlencode({'q': words})}" if words else "",
     }
     return render(request, "references/detail.html", context)
+
+
+@require_POST
+@for_member
+def remove(request: HttpRequest, member: Member, source_id: UUID) -> HttpResponse:
+    remove_source(member=member, source_id=source_id)
+    return redirect("references")
