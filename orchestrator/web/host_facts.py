@@ -21,11 +21,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Power": ("power*", "battery*"),
     "Limits and tuning": ("limits*", "tuning*"),
-    "Programs": ("python", "python_path", "tools", "languages"),
+    "Programs": ("python", "python_path", "tools", "languages", "programs"),
 }  # fmt: skip
 REST = "Other"
 #: From this on a reader should know; less is the way of the facts to us.
 CLOCK_OFF_S = 30.0
+_OF_PROGRAMS = frozenset({"tools", "languages", "programs"})
 #: About the facts, and no facts themselves.
 _HIDDEN = frozenset({"reasons", "static"})
 _TITLES = {
@@ -145,7 +146,7 @@ def _number(name: str, value: float) -> str:
 def _rows(name: str, value: Any, why: Mapping[str, Any]) -> Iterator[FactRow]:
     if value is None:
         yield FactRow(title=fact_title(name), value=None, why=str(why.get(name, "")))
-    elif name in {"tools", "languages"} and isinstance(value, Mapping):
+    elif name in _OF_PROGRAMS and isinstance(value, Mapping):
         yield from _programs(value, why)
     else:
         yield FactRow(title=fact_title(name), value=fact_value(name, value))

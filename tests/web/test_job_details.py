@@ -189,3 +189,41 @@ def test_it_shows_what_a_trial_was_held_to(world: World, alice: Client, spare: H
     assert "target here · generator spare" in text
     assert "server 2, 3 1.5 1.00 GiB 1024 cgroup2 throttled 7 times redis 1" in text
     assert "affinity throttled 7 times cpu quota not held: no &lt;group&gt;" in text
+
+
+def test_it_says_for_which_cases_a_build_is(world: World, alice: Client) -> None:
+    run = make_run(world.alice, world.shas[:2])
+    build = make_build(run, recipe="r1", label="system axum, hyper", log="x", log_offset=1)
+    make_build(run, recipe="r2", label="system flask")
+    text = jobs_on(page_of(run, alice))
+    short = build.commit.sha[:7]
+    assert f"building build of {short} for system axum, hyper on here" in text
+    assert f"building build of {short} for system flask on here" in text
+    whole = alice.get(reverse("build-log", args=[build.pk])).content.decode()
+    assert "for system axum, hyper" in whole
+
+
+def test_it_counts_what_is_unsupported_and_says_why(world: World, alice: Client) -> None:
+    run = make_run(world.alice, world.shas[:2])
+    trial = run.jobs.get().trials.first()
+    assert trial is not None
+    why = "here: it has no cargo (&gt;=1.70 is needed)"
+    type(trial).objects.filter(pk=trial.pk).update(
+        state="unsupported", message=why.replace("&gt;", ">")
+    )
+    assert "queued 1 / 10 · 1 unsupported" in jobs_on(page_of(run, alice))
+    single = alice.get(reverse("trial", args=[trial.pk])).content.decode()
+    assert why in single
+    assert 'data-state="unsupported"' in single
+
+
+def test_a_trial_tells_what_its_server_was_made_with(world: World, alice: Client) -> None:
+    trial = world.run.jobs.get().trials.filter(state="measured")[0]
+    trial.provenance |= {
+        "programs": {"python3.11": "3.11.2", "go": None},
+        "install": {"name": "0123abcd", "log": "$ python3.11 -m venv"},
+    }
+    trial.save(update_fields=["provenance"])
+    page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
+    assert "<dd>go (version unknown) · python3.11 3.11.2</dd>" in page
+    assert "0123abcd" in page
