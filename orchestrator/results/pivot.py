@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.core.errors import InvalidRequestError
+from orchestrator.loadtools.metrics import LATENCY_LABELS
 from orchestrator.results.pivot_cells import Found, difference, found_in, relative, shared_by
 from orchestrator.results.pivot_columns import Orders, Spread, by_title, chosen, spread
 from orchestrator.results.pivot_model import (
@@ -16,7 +17,6 @@ from orchestrator.results.pivot_model import (
     Head,
     Observation,
     PivotTable,
-    TableColumn,
     TableRow,
     says_unit,
 )
@@ -74,7 +74,10 @@ def pivot(
         columns=columns,
         rows=tuple(rows),
         sorted_by=sorted_by,
-        notes=_notes(rows, columns, table, sorted_by, models),
+        notes=(
+            *_loop_notes(frame, seen, models),
+            *_notes(rows, table, sorted_by, _machines(seen)),
+        ),
     )
 
 
@@ -252,21 +255,46 @@ def _groups(frame: _Frame) -> list[int]:
     return [n for n, each in enumerate(frame.dimensions) if each.dimension in frame.added]
 
 
+def _loop_notes(frame: _Frame, seen: Sequence[Observation], models: Collection[str]) -> list[str]:
+    """What has to stand beside latencies; of which columns, where they are not all alike."""
+    metrics = [each.metric for each in frame.table.metrics]
+    metrics += [each.spec.metric or "" for each in frame.spreads]
+    if not any(metric.startswith("latency.") for metric in metrics):
+        return []
+    labels = {model: text for model, text in LATENCY_LABELS.items() if model in models}
+    if len(labels) < 2:
+        return [f"Latency: {text}." for text in labels.values()]
+    found: dict[str, list[str]] = defaultdict(list)
+    for column, belongs in frame.columns:
+        inside = {each.model for each in seen if each.model and belongs(each)}
+        if len(inside) == 1 and not column.spec.difference and not column.published:
+            found[min(inside)].append(column.title)
+    return [
+        f"Latency{' of ' + ', '.join(found[model]) if model in found else ''}: {text}."
+        for model, text in labels.items()
+    ]
+
+
+def _machines(seen: Sequence[Observation]) -> str:
+    """Those that published figures are of, in words."""
+    return ", ".join(dict.fromkeys(each.at("host") for each in seen if each.is_published))
+
+
 def _notes(
     rows: Sequence[TableRow],
-    columns: Sequence[TableColumn],
     table: TableSpec,
     sorted_by: int | None,
-    models: Collection[str],
+    machines: str,
 ) -> tuple[str, ...]:
     cells = [cell for row in rows for cell in row.cells]
-    metrics = [each.metric for each in table.metrics] + [each.metric for each in columns]
-    notes = sorting_notes(rows, columns, table.sort, sorted_by, models, metrics)
+    notes = sorting_notes(rows, table.sort, sorted_by)
     suspect = sum(cell.suspect > 0 for cell in cells)
     if suspect:
         notes.append(f"{suspect} cells hold suspect trials; they are marked with !.")
     if any(cell.left_out and cell.kind == "value" for cell in cells):
         notes.append("Invalid trials were left out of some cells.")
     if any(cell.published for cell in cells):
-        notes.append("Published figures are imported: shown beside, in no statistic.")
+        notes.append(
+            f"Published figures are imported, of {machines}: shown beside, in no statistic."
+        )
     return tuple(notes)

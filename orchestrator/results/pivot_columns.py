@@ -164,28 +164,36 @@ def _combinations(
             orders.place(name, value) for name, value in zip(dimensions, values, strict=True)
         ],
     )
+    # The only machine needs no name in each heading: a note has it.
+    alone = published and len({each.at("host") for each in inside}) == 1
     return [
-        _one(report, column, dict(zip(dimensions, values, strict=True)), published=published)
+        _one(
+            report,
+            column,
+            dict(zip(dimensions, values, strict=True)),
+            published=published,
+            unsaid="host" if alone else None,
+        )
         for values in in_order
     ]
 
 
 def _one(
-    report: ReportSpec, column: Column, where: Mapping[str, str], *, published: bool
+    report: ReportSpec,
+    column: Column,
+    where: Mapping[str, str],
+    *,
+    published: bool,
+    unsaid: str | None,
 ) -> Spread:
     names = {each: report.named(each, value, value) for each, value in where.items()}
-    titled = column.title or ""
-    if _WORD.search(titled):
-        title = _WORD.sub(lambda match: names.get(match[1], match[0]), titled)
-        names = {each: name for each, name in names.items() if f"{{{each}}}" not in titled}
-        words = [title, *(name for name in names.values() if name)]
-    else:
-        words = [*(name for name in names.values() if name), *([titled] if titled else [])]
-        words = words or [title_of(column)]
-    text = " · ".join(words) if not titled else " ".join(words)
+    title = _WORD.sub(lambda match: names.get(match[1], match[0]), column.title or "")
+    said = {unsaid, *_WORD.findall(column.title or "")}
+    words = [name for each, name in names.items() if name and each not in said]
+    text = " ".join([*words, title]).strip() if title else " · ".join(words)
     return Spread(
         spec=column,
-        title=f"{text}, published" if published else text,
+        title=f"{text or title_of(column)}{', published' if published else ''}",
         where=where,
         published=published,
     )

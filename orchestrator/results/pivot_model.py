@@ -15,6 +15,19 @@ Kind = Literal[
     "untold", "ambiguous",
 ]  # fmt: skip
 
+#: What stands in a cell without a number.
+WORDS: Mapping[str, str] = {
+    "absent": "–",
+    "unsupported": "unsupported",
+    "invalid": "invalid",
+    "failed": "failed",
+    "skipped": "skipped",
+    "pending": "waiting",
+    "unmeasured": "not measured",
+    "untold": "unknown",
+    "ambiguous": "several cases",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from itertools import groupby
 
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.loadtools.metrics import LATENCY_LABELS
 from orchestrator.results.pivot_model import Cell, TableColumn, TableRow
 from orchestrator.results.report_spec import Sort
 
@@ -35,14 +34,7 @@ def ranked(
     return found, place
 
 
-def sorting_notes(
-    rows: Sequence[TableRow],
-    columns: Sequence[TableColumn],
-    sort: Sort | None,
-    sorted_by: int | None,
-    models: Collection[str],
-    metrics: Collection[str | None],
-) -> list[str]:
+def sorting_notes(rows: Sequence[TableRow], sort: Sort | None, sorted_by: int | None) -> list[str]:
     notes = []
     if sort is not None and sorted_by is None:
         notes.append(
@@ -53,9 +45,6 @@ def sorting_notes(
             "= marks a row whose 95 % interval overlaps that of the row above: their order may be "
             "chance."
         )
-    if any(map(_is_latency, metrics)):
-        labels = [text for model, text in LATENCY_LABELS.items() if model in models]
-        notes += [f"Latency: {text}." for text in labels]
     return notes
 
 

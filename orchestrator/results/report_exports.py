@@ -3,26 +3,14 @@
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from orchestrator.results.pivot_model import Cell, PivotTable, TableColumn, TableRow
+from orchestrator.results.pivot_model import WORDS, Cell, PivotTable, TableColumn, TableRow
 from orchestrator.results.pivots import Report
 from orchestrator.results.report_provenance import Provenance, provenance_of
 from orchestrator.results.report_units import number
 
-#: What stands in a cell without a number.
-WORDS: Mapping[str, str] = {
-    "absent": "–",
-    "unsupported": "unsupported",
-    "invalid": "invalid",
-    "failed": "failed",
-    "skipped": "skipped",
-    "pending": "waiting",
-    "unmeasured": "not measured",
-    "untold": "unknown",
-    "ambiguous": "several cases",
-}
 _CSV_PARTS = ("", "low", "high", "trials", "suspect", "why")
 
 

@@ -1,7 +1,6 @@
 """Where the numbers of a report come from: hosts, commits, definition, tools, times, trials."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ from django.db.models import Count, Max, Min, QuerySet
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.units import format_bytes
 from orchestrator.fleet.models import Host, HostSnapshot
+from orchestrator.results.pivot_model import WORDS
 from orchestrator.results.pivots import Report
 from orchestrator.runs.models import Trial
 
@@ -89,9 +89,13 @@ def _load(report: Report) -> str:
     """As the newest definition says it for all cases; options may say otherwise for some."""
     spec = spec_of(report.definition)
     load = spec.load
-    ends = f"{load.requests} requests" if load.requests is not None else f"{load.duration_s} s"
+    ends = f"{load.requests} requests" if load.requests is not None else _seconds(load.duration_s)
     warmup = f"warm-up {load.warmup_s:g} s"
     return f"{ends}, {warmup}, {spec.rounds} rounds, {spec.cooldown_s:g} s between trials"
+
+
+def _seconds(duration: float | str | None) -> str:
+    return f"{duration:g} s" if isinstance(duration, int | float) else "as each case says"
 
 
 def _told(counted: QuerySet[Trial], key: str) -> Iterator[str]:
@@ -147,23 +151,19 @@ def _versions(programs: object) -> Iterator[tuple[str, str]]:
 
 
 def _missing(report: Report) -> Iterator[str]:
-    rows: Sequence[tuple[str, str]] = [
-        (", ".join(filter(None, row.heads)), f"{cell.kind}: {cell.why}")
-        for table in report.tables
-        for row in table.rows
-        for cell in row.cells
-        if cell.value is None and cell.kind not in ("absent", "unmeasured")
-    ]
-    counted = Counter(why for _, why in rows)
-    for why, _ in counted.most_common():
-        heads = list(dict.fromkeys(head for head, other in rows if other == why))
-        more = f" and {len(heads) - 8} more" if len(heads) > 8 else ""
-        yield f"{why} – {'; '.join(heads[:8])}{more}"
-    unmeasured = sum(
-        cell.kind == "unmeasured"
-        for table in report.tables
-        for row in table.rows
-        for cell in row.cells
-    )
+    """Each reason with the rows that it concerns; with the columns where these are the cases."""
+    where: dict[str, dict[str, None]] = {}
+    unmeasured = 0
+    for table in report.tables:
+        by_metric = any(head.dimension == "metric" for head in table.heads)
+        for row in table.rows:
+            for cell, column in zip(row.cells, table.columns, strict=True):
+                unmeasured += cell.kind == "unmeasured"
+                if cell.value is None and cell.kind not in ("absent", "unmeasured"):
+                    name = column.title if by_metric else ", ".join(filter(None, row.heads))
+                    where.setdefault(f"{WORDS[cell.kind]}: {cell.why}", {})[name] = None
+    for why, names in where.items():
+        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+        yield f"{why} – {'; '.join(list(names)[:8])}{more}"
     if unmeasured:
         yield f"{unmeasured} cells were not measured, as their cases were not chosen"

@@ -225,7 +225,7 @@ def test_published_figures_stand_beside_and_in_no_statistic():
     beside = laid_out(table, everything, published="columns")
     assert [(column.title, column.published) for column in beside.columns] == [
         ("Requests per second", False),
-        ("t490s, published", True),
+        ("Requests per second, published", True),
     ]
     assert [row.cells[1].value for row in beside.rows] == [77.0, 99.0, None, None]
     assert beside.rows[0].cells[0].value == pytest.approx(101)
@@ -264,3 +264,14 @@ def test_what_cases_have_in_common_needs_no_dimension():
     other = [*same, seen("h3", 100, 6.0)]
     (row,) = laid_out({"rows": ["rate"], "columns": columns}, other).rows
     assert row.cells[0].why == "2 cases differ: add a dimension"
+
+
+def test_it_says_which_columns_are_of_which_loop():
+    columns = [
+        {"metric": "latency.p99", "title": "Old", "where": 'protocol == "h1"'},
+        {"metric": "latency.p99", "title": "New", "where": 'protocol == "h2"'},
+    ]
+    mixed = [seen("h1", 100, 10.0), seen("h2", 100, 11.0, model="open")]
+    notes = laid_out({"rows": ["rate"], "columns": columns}, mixed).notes
+    assert any(note.startswith("Latency of Old: closed loop") for note in notes)
+    assert any(note.startswith("Latency of New: open loop") for note in notes)

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from orchestrator.results.pivot_model import PUBLISHED
-from orchestrator.results.report_exports import WORDS
+from orchestrator.results.pivot_model import PUBLISHED, WORDS
 from orchestrator.results.report_spec import (
     OWN_DIMENSIONS,
     Column,
