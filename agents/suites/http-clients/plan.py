@@ -8,6 +8,9 @@ now = time.perf_counter
 #: How clients name the protocol of an answer, and how Pitwall does.
 SPOKEN: dict[object, str] = {11: "h1", 20: "h2", "HTTP/1.1": "h1", "HTTP/2": "h2", b"HTTP/2": "h2"}
 
+#: Answers that a task of a multiplexing client has asked for at a time.
+AT_ONCE = 25
+
 
 class Answer(NamedTuple):
     """Of the moments of `now()`: when it was asked for, and when its body was there."""

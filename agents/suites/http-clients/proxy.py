@@ -34,12 +34,9 @@ def main() -> None:
 def routes_of(servers: list[str], cert: str, key: str) -> dict[str, object]:
     """Traefik's dynamic configuration: everything to the next of `servers`."""
     certificate = {"certFile": cert, "keyFile": key}
-    router = {"rule": "PathPrefix(`/`)", "service": "httpbin", "middlewares": ["again"], "tls": {}}
     return {
         "http": {
-            "routers": {"all": router},
-            # httpbin hangs up on a connection whose request is late by a second.
-            "middlewares": {"again": {"retry": {"attempts": 3}}},
+            "routers": {"all": {"rule": "PathPrefix(`/`)", "service": "httpbin", "tls": {}}},
             "services": {
                 "httpbin": {
                     "loadBalancer": {"servers": [{"url": f"http://{each}"} for each in servers]}

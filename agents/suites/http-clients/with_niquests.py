@@ -1,12 +1,12 @@
 """niquests: tasks of one event loop that share one multiplexing session over HTTP/2.
 
-Each task asks for all of its answers, and then gathers them.
+Each task asks for AT_ONCE answers, gathers them, and asks for the next.
 """
 
 import asyncio
 
 import niquests
-from plan import Answer, Plan, now
+from plan import AT_ONCE, Answer, Plan, now
 
 
 def run(plan: Plan) -> list[list[Answer]]:
@@ -23,9 +23,16 @@ async def _run(plan: Plan) -> list[list[Answer]]:
 
 
 async def _task(session: niquests.AsyncSession, plan: Plan) -> list[Answer]:
+    answers: list[Answer] = []
+    while missing := plan.each - len(answers):
+        answers += await _gather(session, plan, min(missing, AT_ONCE))
+    return answers
+
+
+async def _gather(session: niquests.AsyncSession, plan: Plan, count: int) -> list[Answer]:
     timeout = (plan.connect_timeout_s, plan.request_timeout_s)
     asked = []
-    for _ in range(plan.each):
+    for _ in range(count):
         start = now()
         asked.append((start, await session.get(plan.url, timeout=timeout)))
     await session.gather(*(answer for _, answer in asked))

@@ -1,12 +1,12 @@
 """The core of niquests, urllib3-future: tasks that share one multiplexing pool over HTTP/2.
 
-Each task asks for all of its answers, and then takes them.
+Each task asks for AT_ONCE answers, takes them, and asks for the next.
 """
 
 import asyncio
 import ssl
 
-from plan import Answer, Plan, now
+from plan import AT_ONCE, Answer, Plan, now
 from urllib3 import HttpVersion, Timeout
 from urllib3._async.connectionpool import AsyncHTTPSConnectionPool
 
@@ -30,8 +30,15 @@ async def _run(plan: Plan) -> list[list[Answer]]:
 
 
 async def _task(pool: AsyncHTTPSConnectionPool, plan: Plan) -> list[Answer]:
+    answers: list[Answer] = []
+    while missing := plan.each - len(answers):
+        answers += await _take(pool, plan, min(missing, AT_ONCE))
+    return answers
+
+
+async def _take(pool: AsyncHTTPSConnectionPool, plan: Plan, count: int) -> list[Answer]:
     asked = []
-    for _ in range(plan.each):
+    for _ in range(count):
         start = now()
         asked.append((start, await pool.urlopen("GET", plan.path, multiplexed=True)))
     return [await _answer(pool, start, promise) for start, promise in asked]
