@@ -13,7 +13,8 @@ from tests.support.factories import make_run
 pytestmark = pytest.mark.browser
 
 PAGES = (
-    "/", "/runs/", "/runs/new", "/compare/", "/history/", "/reports/", "/reports/new", "/published/",
+    "/", "/runs/", "/runs/new", "/compare/", "/history/", "/reports/", "/reports/new",
+    "/published/",
     "/benchmarks/", "/benchmarks/new",
     "/benchmarks/server/hello/", "/projects/new", "/hosts/", "/hosts/new", "/profiles/",
     "/schedules/", "/settings/", "/load-tools/", "/validity/",
