@@ -51,6 +51,7 @@ def test_it_starts_a_run(lab, alice, settings):
             "trials_total": 4,
             "trials_done": 0,
             "trials_failed": 0,
+            "trials_unsupported": 0,
             "current_trial": None,
         }
     ]
