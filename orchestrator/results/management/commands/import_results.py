@@ -23,6 +23,8 @@ _WIDTH = 40
 
 class Command(BaseCommand):
     help = __doc__
+    #: They load every page and endpoint, which takes longer than an import.
+    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", nargs="?", type=Path)
