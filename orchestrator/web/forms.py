@@ -8,7 +8,7 @@ from django.core.exceptions import NON_FIELD_ERRORS
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.benchmarks.selectors import benchmarks_of, projects_of
+from orchestrator.benchmarks.selectors import benchmarks_of
 from orchestrator.core.errors import ConflictError, HostError, InvalidRequestError
 from orchestrator.fleet.models import UNUSABLE, Host
 from orchestrator.fleet.selectors import credentials_of, hosts_of, profiles_of
@@ -274,50 +274,6 @@ class ProfileForm(TeamForm):
     price_per_hour = forms.DecimalField(
         required=False, min_value=0, max_digits=9, decimal_places=4, label="Price an hour"
     )
-
-
-class ProjectForm(TeamForm):
-    slug = forms.SlugField(max_length=60, label="Short name", help_text="Used in addresses.")
-    name = forms.CharField(max_length=100, required=False)
-    repository_url = forms.CharField(
-        max_length=500, label="Repository", help_text="https://… or git@host:path."
-    )
-    default_branch = forms.CharField(max_length=200, initial="main")
-
-
-class DefinitionForm(TeamForm):
-    source = forms.CharField(
-        strip=False,
-        label="Definition (YAML)",
-        widget=forms.Textarea(
-            attrs={
-                "rows": 28,
-                "class": "code",
-                "spellcheck": "false",
-                "autocapitalize": "off",
-                "aria-describedby": "id_source_error",
-            }
-        ),
-    )
-
-
-class BenchmarkForm(DefinitionForm):
-    project = forms.ChoiceField()
-    slug = forms.CharField(max_length=60, label="Short name", help_text="Such as hello-world.")
-    field_order = ("project", "slug", "source")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        choices = [(project.slug, project.name) for project in projects_of(self.member)]
-        self.fields["project"].choices = choices  # type: ignore[attr-defined]
-
-
-class ImportForm(TeamForm):
-    """A file of the repository that becomes a benchmark."""
-
-    path = forms.CharField(max_length=200)
-    slug = forms.CharField(max_length=60, required=False)
-    ref = forms.CharField(max_length=200, required=False)
 
 
 class TokenForm(TeamForm):

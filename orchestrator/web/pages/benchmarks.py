@@ -25,8 +25,9 @@ from orchestrator.benchmarks.versions import case_changes, diff_lines
 from orchestrator.core.errors import NotFoundError
 from orchestrator.web.access import for_member
 from orchestrator.web.cases import shown_cases
+from orchestrator.web.definition_forms import BenchmarkForm, DefinitionForm
 from orchestrator.web.examples import example
-from orchestrator.web.forms import FORM_ERRORS, BenchmarkForm, DefinitionForm
+from orchestrator.web.forms import FORM_ERRORS
 
 
 @for_member

@@ -16,7 +16,8 @@ from orchestrator.benchmarks.selectors import project_for
 from orchestrator.benchmarks.services import create_project
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.web.access import for_member
-from orchestrator.web.forms import FORM_ERRORS, ImportForm, ProjectForm
+from orchestrator.web.definition_forms import ImportForm, ProjectForm
+from orchestrator.web.forms import FORM_ERRORS
 
 
 @for_member
