@@ -46,8 +46,6 @@ from orchestrator.core.errors import InvalidRequestError
 from orchestrator.loadtools.metrics import metric_for
 
 MAX_SOURCE_BYTES = 256 * 1024
-#: Only in what is stored.
-AXES = "axes"
 
 
 class Ready(Strict):
@@ -137,15 +135,6 @@ class Spec(Strict):
         processes: dict[str, Process] = {**self.services, "subject": self.subject}
         return tuple(name for name, each in processes.items() if not each.uses("bind"))
 
-    @model_validator(mode="before")
-    @classmethod
-    def _in_order(cls, data: object) -> object:
-        """Stored with the order of the axes, where PostgreSQL would keep another one."""
-        if not isinstance(data, dict) or AXES not in data:
-            return data
-        rest = {key: value for key, value in data.items() if key != AXES}
-        return {**rest, "matrix": {axis: data["matrix"][axis] for axis in data[AXES]}}
-
     @field_validator("services", mode="before")
     @classmethod
     def _from_stored(cls, data: object) -> object:
@@ -166,8 +155,6 @@ class Spec(Strict):
         for name, value in unused.items():
             if data[name] == value:
                 del data[name]
-        if list(data["matrix"]) != sorted(data["matrix"], key=_stored_place):
-            data[AXES] = list(data["matrix"])
         if data["subject"].get("install") is None:
             data["subject"].pop("install", None)
         return data
@@ -259,8 +246,6 @@ def parse(source: str) -> Spec:
         raise InvalidRequestError(f"not a usable YAML document: {error}") from error
     if not isinstance(data, dict):
         raise InvalidRequestError("expected a mapping with version, title, subject and load")
-    if AXES in data:
-        raise refuse(AXES, "there is no such field; the axes stand in matrix")
     if isinstance(data.get("services"), list):
         raise refuse("services", "expected a mapping from names to services, got a list")
     _check_axis_names(_names(data, "matrix"), _names(data, "services"))
@@ -336,11 +321,6 @@ def _stages(spec: Spec) -> Iterator[Stage]:
         if isinstance(text, str) and text.startswith("{")
     )
     yield Stage(texts=given, words=())
-
-
-def _stored_place(name: str) -> tuple[int, str]:
-    """By which PostgreSQL orders the keys of an object; names are ASCII."""
-    return len(name), name
 
 
 def _started(path: str, process: Process) -> tuple[tuple[str, str], ...]:

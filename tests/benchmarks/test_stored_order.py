@@ -1,12 +1,9 @@
 """Axes keep the order in which they were written, though PostgreSQL orders the keys of objects."""
 
-import pytest
-
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.models import Definition
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.spec import parse
-from orchestrator.core.errors import InvalidRequestError
 from tests.support.factories import DEFINITION, Personas, make_definition, make_project
 
 AXES = "matrix:\n  size: [small, big]\n  connections: [4]\n  level: [1, 2]\n"
@@ -21,8 +18,3 @@ def test_the_cases_come_in_the_order_of_the_axes(personas: Personas, tmp_path) -
     assert [case.label for case in expand(stored)] == [
         case.label for case in expand(parse(ORDERED))
     ]
-
-
-def test_nobody_writes_how_it_is_stored() -> None:
-    with pytest.raises(InvalidRequestError, match="axes: there is no such field"):
-        parse(f"{ORDERED}axes: [size, connections, level]\n")
