@@ -55,7 +55,7 @@ def test_it_names_the_field_of_an_invalid_request(lab, alice):
         ({"rounds": "many"}, "rounds"),
         ({"baseline": ""}, "baseline"),
         ({"baseline": "nosuchbranch"}, "baseline"),
-        ({"contenders": []}, "contenders"),
+        ({"contenders": [], "baseline": None}, "contenders"),
         ({"contenders": ["nosuchbranch"]}, "contenders"),
         ({"contender": "x" * 201}, "contender"),
         ({"rouns": 3}, "rouns"),

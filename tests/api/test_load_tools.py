@@ -8,6 +8,7 @@ from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.loadtools.registry import TOOLS
 from orchestrator.results.models import Measurement
 from orchestrator.runs.models import Trial
+from tests.support.factories import make_known
 
 FACTS = {"tools": {"oha": {"path": "/opt/oha", "version": "1.2.0"}, "wrk": None}}
 
@@ -36,10 +37,7 @@ def test_it_tells_hosts_of_the_team_only(lab, alice, mallory):
 
 
 def test_it_tells_how_wrong_a_tool_was(lab, alice):
-    run = lab.measured_run(1000, 800)
-    definition = run.definition
-    spec = {**definition.spec, "known": {"latency.p50": 0.01}}
-    type(definition).objects.filter(pk=definition.pk).update(spec=spec)
+    make_known(lab.measured_run(1000, 800), {"latency.p50": 0.01})
     Trial.objects.update(provenance={"tool": {"name": "oha", "version": "1.16.0"}})
     shown = {each["name"]: each["errors"] for each in alice.get("load-tools").json()}
     ((version, (error,)),) = [(each["version"], each["errors"]) for each in shown["oha"]]

@@ -12,6 +12,7 @@ from orchestrator.loadtools.registry import TOOLS
 from orchestrator.loadtools.sheets import tool_sheets
 from orchestrator.results.models import Measurement
 from orchestrator.runs.models import Run, Trial
+from tests.support.factories import make_known
 from tests.web.conftest import World
 
 FACTS = {
@@ -55,10 +56,7 @@ def test_it_says_which_hosts_have_a_tool(world: World, alice: Client, mallory: C
 
 def test_it_says_how_wrong_a_tool_was(world: World, alice: Client, mallory: Client) -> None:
     assert "Not measured yet" in sections(alice)["oha"]
-    definition = Run.objects.get(pk=world.run.pk).definition
-    type(definition).objects.filter(pk=definition.pk).update(
-        spec={**definition.spec, "known": {"latency.p50": 0.004}}
-    )
+    make_known(Run.objects.get(pk=world.run.pk), {"latency.p50": 0.004})
     Trial.objects.update(provenance={"tool": {"name": "oha", "version": "1.16.0"}})
     shown = sections(alice)
 
