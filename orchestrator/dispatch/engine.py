@@ -109,7 +109,8 @@ def _prepare(job: Job, crew: Crew) -> float | None:
         _, why = outcomes.outcome_of(job)
         return _try_again(job, crew, why, avoid=[other])
     left = job.trials.filter(state="planned").order_by("position").first()
-    if left is None:
+    # One without any trial is a mere visit to its hosts.
+    if left is None and job.trials.exists():
         turns.move(job, JobState.MEASURING)
         return _end(job, crew, *outcomes.outcome_of(job))
     for host in crew.hosts:
@@ -119,7 +120,7 @@ def _prepare(job: Job, crew: Crew) -> float | None:
         job,
         JobState.MEASURING,
         phase="starting",
-        round=left.round,
+        round=left.round if left else 1,
         failures=0,
         step_started=False,
         followers_started=False,

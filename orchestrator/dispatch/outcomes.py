@@ -1,5 +1,7 @@
 """How a job ended: which cases were measured, given up, or could not be measured at all."""
 
+from collections.abc import Collection
+
 from orchestrator.benchmarks.models import Case
 from orchestrator.dispatch import intake
 from orchestrator.dispatch.plan import reasons_to_give_up
@@ -20,17 +22,35 @@ def give_up_cases(job: Job) -> None:
 def outcome_of(job: Job) -> tuple[JobState, str]:
     """The state and the message of a job that has nothing left to do.
 
-    It failed where every case that its hosts could measure was given up.
+    It failed where no case that its hosts could measure has a number.
     """
     given_up = reasons_to_give_up(intake.failed_trials(job))
+    failed = _failed(job, given_up)
     unsupported = _unsupported(job)
     cases = Case.objects.filter(trials__job=job).distinct().in_bulk()
     supported = set(cases) - set(unsupported)
-    parts = [*_named("given up", given_up, cases), *_named("unsupported", unsupported, cases)]
-    if supported and supported <= set(given_up):
-        alone = len(cases) == 1
-        return JobState.FAILED, next(iter(given_up.values())) if alone else "\n".join(parts)
-    return JobState.FINISHED, "\n".join(parts)
+    parts = [
+        *_named("given up", given_up, cases),
+        *_named("failed", failed, cases),
+        *_named("unsupported", unsupported, cases),
+    ]
+    message = "\n".join(parts)
+    without = {**failed, **given_up}
+    if not supported or not supported <= set(without):
+        return JobState.FINISHED, message
+    (reason, *_) = without.values()
+    return JobState.FAILED, reason if len(cases) == 1 else message
+
+
+def _failed(job: Job, given_up: Collection[int]) -> dict[int, str]:
+    """The cases that were not given up, and have failed trials only."""
+    measured = job.trials.filter(state=TrialState.MEASURED).values_list("case", flat=True)
+    known = {*given_up, *measured}
+    return {
+        trial.case: f"every trial failed; the last: {trial.message}"
+        for trial in intake.failed_trials(job)
+        if trial.case not in known
+    }
 
 
 def _unsupported(job: Job) -> dict[int, str]:

@@ -84,6 +84,9 @@ def test_it_looks_at_this_host_while_a_load_runs(
     monkeypatch.setattr(ambient, "FEWEST_SEGMENTS", 0)
     during = ambient.During()
     await_burnt(burner)
+    # Some segments of TCP, on a host that may be idle.
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        socket.create_connection(server.getsockname()).close()
     during.look()
     facts = during.end(0.0, [])
     known = ("steal_share", "foreign_share", "retransmitted_share", "octets_out", "swapped_pages")

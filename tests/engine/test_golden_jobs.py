@@ -18,7 +18,7 @@ from tests.support.factories import (
     make_project,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.quiet]
 
 
 def golden_run(engine: Engine, team: Personas, commit: str) -> GoldenOutcome:
@@ -37,7 +37,7 @@ def test_it_measures_judges_and_quarantines(engine: Engine, team: Personas, tmp_
     project, (good, broken) = make_project(
         team.alice, tmp_path / "origin", [server(), server(start="sys.exit(3)")]
     )
-    make_definition(team.alice, project, source=DEFINITION.replace("rounds: 5", "rounds: 1"))
+    make_definition(team.alice, project, source=DEFINITION.replace("rounds: 5", "rounds: 3"))
     make_local_host(team.alice)
 
     outcome = golden_run(engine, team, good)

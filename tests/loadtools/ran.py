@@ -19,7 +19,7 @@ class Ran(NamedTuple):
 
 def ran(name: str, spec: LoadSpec, port: int, folder: Path) -> Ran:
     """The protos of this folder are the built tree, and 100/s is the rate of a search."""
-    left = run(name, spec, port, folder, {"tree": str(PROTOS), "rate": "100"})
+    left = run(name, spec, port, folder, {"tree": str(PROTOS), "probe_rate": "100"})
     assert left.rc == 0, left.stderr
     rows = rows_of(name, left)
     result = result_of(left, rate=100.0)

@@ -103,5 +103,5 @@ def test_the_same_tool_is_believed_where_it_does_not_lie(lab: Laboratory, run: R
 
 
 def test_the_run_says_what_failed(run: Run) -> None:
-    assert run.state == "failed"
-    assert "5 trials failed; the last: " in run.message
+    assert run.state == "finished"
+    assert run.message.count("every trial failed; the last: ") == 5
