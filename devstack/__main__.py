@@ -32,6 +32,7 @@ def parse() -> argparse.Namespace:
     demo = commands.add_parser("demo", help="start Pitwall and show it at work")
     demo.add_argument("--once", action="store_true", help="end after the first comparison")
     seeds = commands.add_parser("seeds", help="start Pitwall and reproduce the five reports")
+    seeds.add_argument("--name", default="seeds", help="the instance, under .pitwall")
     seeds.add_argument("argv", nargs="*", metavar="ARG", help="of devstack.seeds; -- before them")
     commands.add_parser("run", help="start Pitwall and leave it running")
     execute = commands.add_parser("exec", help="run a command with PostgreSQL and Redis")
@@ -55,7 +56,7 @@ def execute(options: argparse.Namespace) -> int:
 
 def serve(options: argparse.Namespace) -> int:
     """Run the whole of Pitwall until somebody stops it; seeds and --once end by themselves."""
-    name = "seeds" if options.what == "seeds" else "demo"
+    name = options.name if options.what == "seeds" else "demo"
     with stack_of(hold_instance(name), careless=False) as stack:
         try:
             stack.provide_tools()

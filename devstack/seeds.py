@@ -56,7 +56,7 @@ def main() -> int:
     options = _options()
     try:
         found = [
-            _reproduce(options.folder, seed, options.out, full=options.full)
+            _reproduce(options, seed)
             for seed, suite in SUITES.items()
             if not options.only or seed in options.only or suite in options.only
         ]
@@ -76,27 +76,27 @@ def _options() -> argparse.Namespace:
         "--full", action="store_true", help="loads as long as the reports', for hours"
     )
     parser.add_argument("--only", nargs="+", default=[], help="numbers of reports, or suites")
+    parser.add_argument("--cases", help="an expression: only these; default: the suite's own")
     parser.add_argument("--out", type=Path, default=CHECKOUT / "docs" / "reproducing")
     return parser.parse_args()
 
 
-def _reproduce(folder: Path, seed: str, out: Path, *, full: bool) -> Reproduction:
+def _reproduce(options: argparse.Namespace, seed: str) -> Reproduction:
     suite = SUITES[seed]
-    repository = folder / "suites" / suite
+    repository = options.folder / "suites" / suite
     sha = suite_repository(suite, repository)
-    added = _manage("add_suite", suite, "--repository", str(repository), *_size(full))
+    size = [] if options.full else ["--miniature"]
+    added = _manage("add_suite", suite, "--repository", str(repository), *size)
+    if options.cases is not None:
+        added["cases"] = options.cases
     client = Client(os.environ["PITWALL_BASE_URL"], added["token"])
     run = _measure(client, added, sha)
     told = _manage(
         *("write_reproduction", run["id"], "--reports", *added["reports"]),
         *("--full", f'make seeds ARGS="--full --only {suite}"'),
-        *("--out", str(out / f"{seed}.md")),
+        *("--out", str(options.out / f"{seed}.md")),
     )
     return Reproduction(seed=seed, suite=suite, **told)
-
-
-def _size(full: bool) -> list[str]:
-    return [] if full else ["--miniature"]
 
 
 def _measure(client: Client, added: dict[str, Any], sha: str) -> dict[str, Any]:

@@ -83,6 +83,7 @@ def _start_run(schedule: Schedule) -> str:
                 baseline=schedule.baseline_ref,
                 contenders=(schedule.contender_ref,) if schedule.contender_ref else (),
                 cases=schedule.cases,
+                pairwise=schedule.pairwise,
                 hosts=tuple(host.name for host in schedule.hosts.all()),
                 rounds=schedule.rounds,
             ),

@@ -60,6 +60,7 @@ class Schedule(models.Model):
     baseline_ref = models.CharField(max_length=200)
     contender_ref = models.CharField(max_length=200, blank=True)
     cases = models.TextField(blank=True, help_text="An expression that chooses cases.")
+    pairwise = models.BooleanField(default=False)
     rounds = models.PositiveIntegerField(null=True, blank=True)
     enabled = models.BooleanField(default=True)
     created_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")

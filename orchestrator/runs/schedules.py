@@ -32,6 +32,7 @@ class NewSchedule:
     contender_ref: str
     hosts: tuple[str, ...]
     cases: str = ""
+    pairwise: bool = False
     rounds: int | None = None
     project: str | None = None
 
@@ -66,6 +67,7 @@ def create_schedule(*, member: Member, new: NewSchedule) -> Schedule:
                 baseline_ref=new.baseline_ref,
                 contender_ref=new.contender_ref,
                 cases=new.cases.strip(),
+                pairwise=new.pairwise,
                 rounds=new.rounds,
                 created_by=member.user,
                 next_at=next_time(new.cron, utc_now()),

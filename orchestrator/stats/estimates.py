@@ -10,6 +10,8 @@ import numpy as np
 from orchestrator.stats.summary import summarise, t_quantile
 
 Statistic = Literal["median", "mean", "min", "max"]
+#: Fewer trials bound nothing: with two, the t quantile of 12.7 gives intervals of decades.
+LEAST_TRIALS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,7 @@ def estimate(values: Sequence[float], statistic: Statistic) -> Estimate | None:
 def around(centre: float, values: Sequence[float]) -> Estimate:
     """`centre` with the t interval on logs of the trials' values, widened to hold it."""
     summary = summarise(values)
-    if summary is None or summary.low is None or summary.high is None:
+    if summary is None or summary.low is None or summary.high is None or summary.n < LEAST_TRIALS:
         return Estimate(value=centre, low=None, high=None, n=len(values))
     low, high = min(summary.low, centre), max(summary.high, centre)
     return Estimate(value=centre, low=low, high=high, n=len(values))
@@ -60,7 +62,7 @@ def change_against(
         return None
     n = min(len(values), len(base_values))
     change = value / base - 1
-    if n < 2 or min(*values, *base_values) <= 0:
+    if n < LEAST_TRIALS or min(*values, *base_values) <= 0:
         return Estimate(value=change, low=None, high=None, n=n)
     middle, reach = _welch(np.log(values), np.log(base_values))
     low, high = math.expm1(middle - reach), math.expm1(middle + reach)
@@ -73,7 +75,7 @@ def difference_to(
     """value - base, with Welch's t interval. `n` counts the trials of the smaller side."""
     n = min(len(values), len(base_values))
     difference = value - base
-    if n < 2:
+    if n < LEAST_TRIALS:
         return Estimate(value=difference, low=None, high=None, n=n)
     _, reach = _welch(np.asarray(values, dtype=float), np.asarray(base_values, dtype=float))
     return Estimate(value=difference, low=difference - reach, high=difference + reach, n=n)

@@ -90,6 +90,11 @@ class CasesField(forms.CharField):
         )
 
 
+class PairwiseField(forms.BooleanField):
+    def __init__(self) -> None:
+        super().__init__(required=False, label="Fewer cases: each pair of values once at least")
+
+
 class RunForm(MeasureForm):
     renamed = {"contenders": "contender"}
 
@@ -113,10 +118,7 @@ class RunForm(MeasureForm):
         help_text="Who goes first where several runs wait; waiting raises it.",
     )
     cases = CasesField()
-    pairwise = forms.BooleanField(
-        required=False,
-        label="Fewer cases: each pair of values once at least",
-    )
+    pairwise = PairwiseField()
     hosts = HostsField(required=False)
     generator = forms.ChoiceField(
         required=False, label="Load from", help_text="Where the load tool runs."
@@ -190,6 +192,7 @@ class ScheduleForm(MeasureForm):
         help_text="Such as the branch main. Empty: the baseline is measured alone.",
     )
     cases = CasesField()
+    pairwise = PairwiseField()
 
 
 class SecretTextarea(forms.Textarea):

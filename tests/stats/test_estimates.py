@@ -34,6 +34,9 @@ def test_it_has_the_interval_of_the_logs():
 def test_it_tells_no_interval_where_none_can_be_told():
     assert estimate([], "median") is None
     assert estimate([3.0], "mean").low is None
+    assert estimate([3.0, 4.0], "mean").low is None
+    assert change_against(3.0, [3.0, 3.1], 2.0, [2.0, 2.1, 2.2]).low is None
+    assert difference_to(3.0, [3.0, 3.1], 2.0, [2.0, 2.1, 2.2]).low is None
     assert estimate([0.0, 1.0], "mean").value == 0.5
     assert estimate([0.0, 1.0], "mean").low is None
     assert estimate([1.0, 2.0], "max").value == 2.0

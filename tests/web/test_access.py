@@ -17,7 +17,7 @@ LISTS = (
     "overview", "runs", "compare", "history", "reports", "benchmarks", "hosts", "profiles",
     "schedules", "settings", "references",
 )  # fmt: skip
-FORMS = ("run-new", "report-new", "benchmark-new", "project-new")
+FORMS = ("run-new", "report-new", "benchmark-new", "project-new", "reference-import")
 
 
 def _trial(world: World) -> Any:

@@ -2,14 +2,17 @@
 
 import html
 import re
+from typing import Any
 from uuid import UUID
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
 from orchestrator.results.importing import NewImport, import_results
 from orchestrator.results.models import ReferenceResult
+from orchestrator.web import import_forms
 from tests.support.factories import Personas
 
 CSV = (
@@ -81,4 +84,83 @@ def test_a_member_removes_a_source_with_its_figures(
     assert "Remove it" not in text(bob, reverse("reference", args=[source]))
     assert ReferenceResult.objects.count() == 122
     assert alice.post(address).status_code == 302
+    assert not ReferenceResult.objects.exists()
+
+
+def uploaded(content: bytes = CSV.encode(), **changes: str) -> dict[str, Any]:
+    file = SimpleUploadedFile("figures.csv", content)
+    return {"file": file, "format": "csv", **changes}
+
+
+def test_a_member_uploads_a_file_and_again_without_doubling(alice: Client) -> None:
+    address = reverse("reference-import")
+    assert "multipart/form-data" in alice.get(address).content.decode()
+    for told in ("2 added, 0 changed, 0 there", "0 added, 0 changed, 2 there"):
+        answer = alice.post(address, uploaded(origin="by hand"), follow=True)
+        page = answer.content.decode()
+        assert f"2 figures read, 1 of them unknown: {told} before." in page
+        assert "figures.csv</h1>" in page
+    assert ReferenceResult.objects.count() == 2
+
+
+def test_an_upload_fills_in_what_the_file_leaves_open(alice: Client) -> None:
+    content = b"metric,value\nlatency.p99,-7\nx,-7\ny,3\n"
+    given = {
+        "source": "By hand", "suite": "own", "profile": "box", "commit": "v2",
+        "measured_at": "2026-01-31 12:00", "unknown": "-7, -1",
+    }  # fmt: skip
+    alice.post(reverse("reference-import"), uploaded(content, **given))
+    found = {each.metric: each for each in ReferenceResult.objects.all()}
+    assert {name: each.value for name, each in found.items()} == {
+        "latency.p99": None, "x": None, "y": 3,
+    }  # fmt: skip
+    told = found["y"]
+    assert (told.suite, told.environment, told.commit, told.source.name) == (
+        "own", "box", "v2", "By hand",
+    )  # fmt: skip
+    assert told.measured_at.isoformat() == "2026-01-31T12:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("content", "changes", "words"),
+    [
+        (b"metric,value\nx,much\n", {}, "line 2, value: expected a number"),
+        (b"metric,value\n", {}, "there is no figure in this file"),
+        (b"", {}, "The submitted file is empty"),
+        (CSV.encode(), {"format": "asv"}, "JSON"),
+        (CSV.encode(), {"format": "excel"}, "Select a valid choice"),
+        (CSV.encode(), {"unknown": "none"}, "Numbers with commas between"),
+        (CSV.encode(), {"source": "x" * 101}, "at most 100 characters"),
+    ],
+)
+def test_it_says_what_is_wrong_with_an_upload(
+    content: bytes, changes: dict[str, str], words: str, alice: Client
+) -> None:
+    answer = alice.post(reverse("reference-import"), uploaded(content, **changes))
+    assert answer.status_code == 422
+    assert words in html.unescape(answer.content.decode())
+    assert not ReferenceResult.objects.exists()
+
+
+def test_an_upload_has_a_limit(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_forms, "MAX_UPLOAD_BYTES", 10)
+    answer = alice.post(reverse("reference-import"), uploaded())
+    assert answer.status_code == 422
+    assert "Use manage.py import_results" in answer.content.decode()
+
+
+def test_a_member_imports_the_figures_of_a_suite(alice: Client, bob: Client) -> None:
+    assert "Import its figures" in alice.get(reverse("references")).content.decode()
+    assert "Import its figures" not in bob.get(reverse("references")).content.decode()
+    address = reverse("reference-catalogue")
+    answer = alice.post(address, {"suite": "protocols"}, follow=True)
+    assert "24 figures read, 0 of them unknown: 24 added" in answer.content.decode()
+    assert alice.post(address, {"suite": "../hello"}).status_code == 404
+    assert alice.get(address).status_code == 405
+
+
+def test_who_may_only_look_imports_nothing(bob: Client, client: Client) -> None:
+    assert bob.post(reverse("reference-import"), uploaded()).status_code == 403
+    assert bob.post(reverse("reference-catalogue"), {"suite": "protocols"}).status_code == 403
+    assert client.post(reverse("reference-import"), uploaded()).status_code == 302
     assert not ReferenceResult.objects.exists()

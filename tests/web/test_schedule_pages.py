@@ -19,9 +19,10 @@ def _data(**changes: Any) -> dict[str, Any]:
 
 
 def test_it_makes_switches_and_deletes_a_schedule(world: World, alice: Client) -> None:
-    alice.post(reverse("schedules"), _data())
+    alice.post(reverse("schedules"), _data(pairwise="on"))
     schedule = Schedule.objects.get()
     assert (schedule.cron, schedule.contender_ref, schedule.enabled) == ("0 3 * * *", "main", True)
+    assert schedule.pairwise
     assert "nightly" in alice.get(reverse("overview")).content.decode()
 
     alice.post(reverse("schedule-enable", args=[schedule.pk]), {"enabled": "false"})

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -9,9 +10,12 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
-from orchestrator.results.importing import remove_source
+from orchestrator.results.importing import Imported, import_results, remove_source
+from orchestrator.results.published import import_published, suites_with_figures
 from orchestrator.results.references import results_of, source_for, sources_of
 from orchestrator.web.access import for_member
+from orchestrator.web.forms import FORM_ERRORS
+from orchestrator.web.import_forms import ImportForm
 
 SOURCES_A_PAGE = 50
 FIGURES_A_PAGE = 100
@@ -20,7 +24,40 @@ FIGURES_A_PAGE = 100
 @for_member
 def references(request: HttpRequest, member: Member) -> HttpResponse:
     page = Paginator(sources_of(member), SOURCES_A_PAGE).get_page(request.GET.get("page"))
-    return render(request, "references/list.html", {"page": page})
+    context = {"page": page, "suites": suites_with_figures()}
+    return render(request, "references/list.html", context)
+
+
+@for_member
+def import_file(request: HttpRequest, member: Member) -> HttpResponse:
+    """Takes in an uploaded file, and shows its figures."""
+    posted = request.method == "POST"
+    form = ImportForm(member, request.POST, files=request.FILES) if posted else ImportForm(member)
+    if form.is_valid():
+        try:
+            done = import_results(member=member, new=form.new_import())
+        except FORM_ERRORS as error:
+            form.show_error(error, default="file")
+        else:
+            return _told(request, done)
+    return render(request, "references/import.html", {"form": form}, status=form.status)
+
+
+@for_member
+@require_POST
+def import_catalogue(request: HttpRequest, member: Member) -> HttpResponse:
+    """Takes in the published figures of the suite that the form names."""
+    return _told(request, import_published(member=member, suite=request.POST.get("suite", "")))
+
+
+def _told(request: HttpRequest, done: Imported) -> HttpResponse:
+    """To the page of the source, which says what became of the rows."""
+    messages.success(
+        request,
+        f"{done.rows} figures read, {done.unknown} of them unknown: {done.added} added, "
+        f"{done.changed} changed, {done.unchanged} there before.",
+    )
+    return redirect("reference", done.source.pk)
 
 
 @for_member

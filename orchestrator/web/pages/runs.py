@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.core.ids import digest_of
 from orchestrator.results.doubts import doubts_of
+from orchestrator.results.saved_reports import saved_reports
 from orchestrator.runs.job_details import JobDetails, details_of
 from orchestrator.runs.models import Job, Run
 from orchestrator.runs.selectors import RunProgress, progress_of, run_for, runs_of, trials_of
@@ -130,6 +131,7 @@ def _live(member: Member, found: Run, now: RunProgress, details: Details) -> dic
         "doubts": doubts_of([found.pk])[found.pk],
         "trials": done.order_by("-ended_at", "-position")[:LATEST_TRIALS],
         "benchmark_key": benchmark_key(found.definition.benchmark),
+        "reports": saved_reports(member).filter(benchmark=found.definition.benchmark),
     }
 
 

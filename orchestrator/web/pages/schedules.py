@@ -61,6 +61,7 @@ def _new_schedule(form: ScheduleForm) -> NewSchedule:
         baseline_ref=data["baseline"],
         contender_ref=data["contender"],
         cases=data["cases"],
+        pairwise=data["pairwise"],
         hosts=tuple(data["hosts"]),
         rounds=data["rounds"],
     )

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from orchestrator.core import units
 from orchestrator.loadtools.metrics import latency_label
 from orchestrator.results.doubts import code_of, title_of
-from orchestrator.web import placements
+from orchestrator.web import markdown, placements
 from orchestrator.web.reasons import shown_reasons
 
 register = template.Library()
@@ -67,6 +67,7 @@ register.filter("change", units.format_change)
 register.filter("duration", units.format_duration)
 register.filter("size", units.format_bytes)
 register.filter("quantity", units.format_value)
+register.filter("markdown", markdown.as_html)
 register.filter("place_names", placements.place_names)
 register.filter("target_of", placements.target_of)
 register.filter("asked", placements.in_words)

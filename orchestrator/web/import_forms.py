@@ -1,0 +1,85 @@
+"""The form that takes in a file of published figures."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from orchestrator.importers.registry import FORMATS
+from orchestrator.results.importing import NewImport
+from orchestrator.web.forms import TeamForm
+
+#: A page waits for its import, so larger files take the command line.
+MAX_UPLOAD_BYTES = 32 * 1024**2
+
+
+class NumbersField(forms.CharField):
+    """Numbers with commas between, as a frozen set."""
+
+    def clean(self, value: Any) -> frozenset[float]:
+        text = super().clean(value)
+        try:
+            return frozenset(float(word) for word in text.split(",") if word.strip())
+        except ValueError as error:
+            raise ValidationError(
+                f"Numbers with commas between are wanted, such as -1, 0; not {text}."
+            ) from error
+
+
+class ImportForm(TeamForm):
+    """What the file leaves open is filled in from the other fields."""
+
+    renamed = {"environment": "profile"}
+
+    file = forms.FileField(help_text="At most 32 MiB; larger ones by manage.py import_results.")
+    format = forms.ChoiceField(choices=[(each.name, each.title) for each in FORMATS.values()])
+    source = forms.CharField(
+        required=False,
+        max_length=100,
+        help_text="Its name here; the file's if left empty. The same name again corrects it.",
+    )
+    origin = forms.CharField(
+        required=False, max_length=2000, help_text="Where it is from: an address, or words."
+    )
+    suite = forms.CharField(
+        required=False, max_length=100, help_text="The benchmark that it belongs to."
+    )
+    profile = forms.CharField(
+        required=False,
+        max_length=100,
+        label="Machine",
+        help_text="A hardware profile by its name, or any other words.",
+    )
+    commit = forms.CharField(required=False, max_length=100, label="Commit or version")
+    measured_at = forms.DateTimeField(
+        required=False, label="Measured at (UTC)", help_text="Such as 2026-01-31 12:00."
+    )
+    unknown = NumbersField(
+        required=False,
+        max_length=200,
+        label="Numbers that mean unknown",
+        help_text="Such as -1; with commas between.",
+    )
+
+    def clean_file(self) -> Any:
+        file = self.cleaned_data["file"]
+        if file.size > MAX_UPLOAD_BYTES:
+            raise ValidationError(
+                f"{file.name} has {file.size / 1024**2:.0f} MiB; a page takes at most "
+                f"{MAX_UPLOAD_BYTES // 1024**2} MiB. Use manage.py import_results for it."
+            )
+        return file
+
+    def new_import(self) -> NewImport:
+        data = self.cleaned_data
+        return NewImport(
+            name=data["source"] or data["file"].name,
+            format=data["format"],
+            content=data["file"].read(),
+            origin=data["origin"],
+            suite=data["suite"],
+            environment=data["profile"],
+            commit=data["commit"],
+            measured_at=data["measured_at"],
+            unknown=data["unknown"],
+        )

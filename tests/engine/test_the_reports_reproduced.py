@@ -1,0 +1,46 @@
+"""`make seeds` for three cases of one report: a stack of its own, a real load, the page written."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from devstack.places import CHECKOUT
+
+pytestmark = pytest.mark.engine
+
+ROW = re.compile(r"^\| (HTTP/[^|]*?) \| (.*) \|$", re.M)
+
+
+def test_a_report_is_reproduced_with_its_rows_figures_and_provenance(tmp_path: Path) -> None:
+    wanted = ("--only", "protocols", "--cases", "size == 1024 and operations == 100")
+    argv = (sys.executable, "-m", "devstack", "seeds", "--name", "test-seeds", "--", *wanted)
+    done = subprocess.run(
+        [*argv, "--out", str(tmp_path)],
+        cwd=CHECKOUT,
+        # The settings of the servers that this test itself runs with are not those of that stack.
+        env={name: text for name, text in os.environ.items() if not name.startswith("PITWALL_")},
+        capture_output=True,
+        text=True,
+        timeout=420,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "003 protocols: 3 of 3 systems work, 3 of 3 cases have numbers" in done.stdout
+    page = (tmp_path / "003.md").read_text()
+    assert page.startswith("# HTTP Protocol Performance Comparison\n")
+    assert 'make seeds ARGS="--full --only protocols"' in page
+    first, *others = page.split("\n## ")[1:]
+    assert first.startswith("Scenario 1: Small Files (1KB) - 10 Concurrent, 100 Operations")
+    rows = {name: cells.split(" | ") for name, cells in ROW.findall(first)}
+    assert list(rows) == ["HTTP/1.1", "HTTP/2 (h2c)", "HTTP/3 (minimal TLS)"]
+    for name, cells in rows.items():
+        measured = cells[0]
+        # A loaded machine may leave no valid trial: then the cell says why.
+        assert re.match(r"[\d,]+\.\d\d|invalid \[\d+\]", measured), (name, cells)
+    assert {"4310.41", "4,310.41"} & set(re.findall(r"[\d,]+\.\d\d", first)) or "published" in first
+    told = "\n".join(others)
+    for fact in ("**Commit**", "**Load tool**", "**Definition**", "CPU:", "Kernel:", "Fingerprint"):
+        assert fact in told, told
