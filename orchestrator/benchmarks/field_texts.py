@@ -81,7 +81,7 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "protocol": "The protocol; h2 without tls is prior knowledge (h2c).",
         "tls": "Whether it goes over TLS; Pitwall makes the certificates ({cert}, {key}, {ca}).",
         "path": "The path of the request; axes in braces are filled in.",
-        "random_path": "A regular expression that each request's path is made from.",
+        "random_path": "A regular expression that paths are made from; path is an example of them.",
         "method": "The method of the request.",
         "headers": "Headers of the request; axes in braces are filled in.",
         "body": "The body of the request; axes in braces are filled in.",

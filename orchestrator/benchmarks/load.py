@@ -25,6 +25,8 @@ REFERENCES = (
 )  # fmt: skip
 #: Texts of the load in which axes are filled in.
 TEXTS = ("path", "random_path", "body")
+#: What is asked for where the load names no path.
+ANY_PATH = "/"
 
 HeaderName = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")]
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
@@ -111,7 +113,7 @@ class Load(Strict):
     tool: str = "oha"
     protocol: Protocol | Reference = "h1"
     tls: bool | Reference = False
-    path: Path = "/"
+    path: Path = ANY_PATH
     random_path: Path | None = None
     method: Method = "GET"
     headers: dict[HeaderName, str] = {}

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.benchmarks.load import Check
+from orchestrator.benchmarks.load import ANY_PATH, Check
 from orchestrator.benchmarks.matrix import fill
 from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.loadtools.model import LoadSpec
@@ -38,9 +38,11 @@ def ready_of(spec: Spec, load: LoadSpec) -> dict[str, Any]:
 def _own_check(tool: Adapter, load: LoadSpec) -> list[dict[str, Any]]:
     """The load's own request, asked once: what it answers is told, the load judges its status.
 
-    Nobody knows beforehand what a random path or a message of gRPC is to be answered with.
+    Beside a random path `path` is an example of it, where there is one. Nobody knows beforehand
+    what a message of gRPC is to be answered with.
     """
-    if load.random_path is not None or load.protocol == "grpc":
+    without_example = load.random_path is not None and load.path == ANY_PATH
+    if without_example or load.protocol == "grpc":
         return []
     own = Check(
         path=load.path,

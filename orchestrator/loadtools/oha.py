@@ -88,7 +88,13 @@ class Oha:
             return None
         # With a rate oha ends after the answer; else it waits until the connection idles out.
         once = replace(
-            spec, connections=1, streams=1, rate=_PROBE_RATE, model="open", searching=False
+            spec,
+            connections=1,
+            streams=1,
+            rate=_PROBE_RATE,
+            model="open",
+            searching=False,
+            random_path=None,
         )
         argv = _argv(once, 1, _KEPT, ("-n", "1"))
         return tuple(word for word in argv if word != _CORRECTION)

@@ -16,6 +16,8 @@ MIN_LOOKS = 3
 _OPENED_S = 0.5
 #: The median of fewer answers than this says little of their second.
 _MIN_ANSWERS = 10
+#: Fewer requests in turn on each connection, and its beginning and end are much of the window.
+_FEWEST_IN_TURN = 20
 
 
 def _protocol(evidence: Evidence) -> Reason | None:
@@ -122,6 +124,8 @@ def _littles_law(evidence: Evidence) -> Reason | None:
     rule = THRESHOLDS["littles_law"]
     in_flight = evidence.rate * mean_s
     expected = evidence.load.connections * evidence.load.streams
+    if evidence.ok.n < _FEWEST_IN_TURN * expected:
+        return None
     apart = abs(in_flight / expected - 1)
     if not rule.is_broken_by(round(apart, 9)):
         return None

@@ -191,7 +191,8 @@ _OF_THE_LOAD = (
     _soft(
         "littles_law",
         "Little's law",
-        "Rate × latency has to give the requests under way; what is missing was spent outside.",
+        "Rate × latency has to give the requests under way; what is missing was spent outside. "
+        "With fewer than 20 requests in turn, connecting and an uneven end weigh too much to ask.",
         "see whether the tool, connecting or the network took the time",
         value=0.10,
         cause="tool",

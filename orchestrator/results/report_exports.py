@@ -89,16 +89,29 @@ def _table_parts(table: PivotTable) -> Iterator[str]:
     if table.description:
         yield table.description.strip()
     footnotes: dict[str, int] = {}
-    yield _markdown_table(table, footnotes)
-    if any(cell.low is not None for row in table.rows for cell in row.cells):
-        yield "In brackets: the 95 % interval; after ×, the trials behind the number."
+    cells = [cell for row in table.rows for cell in row.cells if cell.trials]
+    counts = {cell.trials for cell in cells}
+    yield _markdown_table(table, footnotes, counted=len(counts) > 1)
+    if cells:
+        yield _legend(counts, intervals=any(cell.low is not None for cell in cells))
     if footnotes:
         yield "\n".join(f"{mark}. {why}" for why, mark in footnotes.items())
     if table.notes:
         yield "\n".join(f"- {note}" for note in table.notes)
 
 
-def _markdown_table(table: PivotTable, footnotes: dict[str, int]) -> str:
+def _legend(counts: set[int], *, intervals: bool) -> str:
+    """What the numbers of a table are made of: said once where it is the same for all."""
+    parts = ["In brackets: the 95 % interval."] if intervals else []
+    if len(counts) > 1:
+        parts.append("After ×: the trials behind the number.")
+    else:
+        (count,) = counts
+        parts.append(f"Behind each number: {count} trial{'s' if count > 1 else ''}.")
+    return " ".join(parts)
+
+
+def _markdown_table(table: PivotTable, footnotes: dict[str, int], *, counted: bool) -> str:
     ranked = table.sorted_by is not None
     heads = [*(["#"] if ranked else []), *(head.title for head in table.heads)]
     lines = [_line([*heads, *(column.heading for column in table.columns)])]
@@ -106,7 +119,7 @@ def _markdown_table(table: PivotTable, footnotes: dict[str, int]) -> str:
     for row in table.rows:
         first = [_rank(row)] if ranked else []
         cells = [
-            _markdown_cell(cell, column, footnotes)
+            _markdown_cell(cell, column, footnotes, counted=counted)
             for cell, column in zip(row.cells, table.columns, strict=True)
         ]
         lines.append(_line([*first, *row.heads, *cells]))
@@ -117,7 +130,9 @@ def _rank(row: TableRow) -> str:
     return "" if row.rank is None else f"{row.rank}{' =' if row.tied else ''}"
 
 
-def _markdown_cell(cell: Cell, column: TableColumn, footnotes: dict[str, int]) -> str:
+def _markdown_cell(
+    cell: Cell, column: TableColumn, footnotes: dict[str, int], *, counted: bool
+) -> str:
     text = shown(cell, column)
     if cell.value is None:
         if cell.kind in ("absent", "unmeasured") or not cell.why:
@@ -125,7 +140,7 @@ def _markdown_cell(cell: Cell, column: TableColumn, footnotes: dict[str, int]) -
         return f"{text} [{footnotes.setdefault(cell.why, len(footnotes) + 1)}]"
     if bounds := interval(cell):
         text += f" ({bounds})"
-    if cell.trials:
+    if counted and cell.trials:
         text += f" ×{cell.trials}"
     return f"{text} !" if cell.suspect else text
 

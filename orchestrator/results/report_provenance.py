@@ -9,9 +9,11 @@ from django.db.models import Count, Max, Min, QuerySet
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.units import format_bytes
 from orchestrator.fleet.models import Host, HostSnapshot
+from orchestrator.results.doubts import doubts_in
 from orchestrator.results.pivot_model import WORDS
 from orchestrator.results.pivots import Report
 from orchestrator.runs.models import Trial
+from orchestrator.runs.states import Validity
 
 #: Facts of a host that a reader wants to know, and their titles.
 _FACTS: Mapping[str, str] = {
@@ -70,6 +72,9 @@ def _facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str, str]
         yield "Measured", f"{times['first']:%Y-%m-%d %H:%M} to {times['last']:%Y-%m-%d %H:%M} UTC"
     yield "Load by definition", _load(report)
     yield "Trials", _outcomes(report)
+    suspect = counted.filter(validity=Validity.SUSPECT).values_list("reasons", flat=True)
+    if doubts := doubts_in(list(suspect)):
+        yield "Suspect for", "; ".join(f"{each.title} ({each.trials} trials)" for each in doubts)
     for title, key in (("Load tool", "tool"), ("Protocol", "protocol")):
         told = list(_told(counted, key))
         if told:
@@ -91,7 +96,7 @@ def _load(report: Report) -> str:
     load = spec.load
     ends = f"{load.requests} requests" if load.requests is not None else _seconds(load.duration_s)
     warmup = f"warm-up {load.warmup_s:g} s"
-    return f"{ends}, {warmup}, {spec.rounds} rounds, {spec.cooldown_s:g} s between trials"
+    return f"{ends}, {warmup}, {spec.rounds} round{'s' if spec.rounds > 1 else ''}, {spec.cooldown_s:g} s between trials"
 
 
 def _seconds(duration: float | str | None) -> str:

@@ -28,7 +28,8 @@ def test_a_report_is_reproduced_with_its_rows_figures_and_provenance(tmp_path: P
         timeout=420,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "003 protocols: 3 of 3 systems work, 3 of 3 cases have numbers" in done.stdout
+    # A loaded machine may leave no valid trial of a case.
+    assert re.search(r"003 protocols: 3 of 3 systems work, \d of 3 cases have numbers", done.stdout)
     page = (tmp_path / "003.md").read_text()
     assert page.startswith("# HTTP Protocol Performance Comparison\n")
     assert 'make seeds ARGS="--full --only protocols"' in page
@@ -38,9 +39,10 @@ def test_a_report_is_reproduced_with_its_rows_figures_and_provenance(tmp_path: P
     assert list(rows) == ["HTTP/1.1", "HTTP/2 (h2c)", "HTTP/3 (minimal TLS)"]
     for name, cells in rows.items():
         measured = cells[0]
-        # A loaded machine may leave no valid trial: then the cell says why.
+        # Or the cell says why it has no number.
         assert re.match(r"[\d,]+\.\d\d|invalid \[\d+\]", measured), (name, cells)
-    assert {"4310.41", "4,310.41"} & set(re.findall(r"[\d,]+\.\d\d", first)) or "published" in first
+    assert "Ops/sec, published" in first
+    assert "1614.69" in rows["HTTP/1.1"]
     told = "\n".join(others)
     for fact in ("**Commit**", "**Load tool**", "**Definition**", "CPU:", "Kernel:", "Fingerprint"):
         assert fact in told, told

@@ -46,6 +46,10 @@ def evidence(**changes: Any) -> Evidence:
     return Evidence(spec=spec, load=load, result=result, **{**calm, **changes})
 
 
+def answers(number: int) -> Distribution:
+    return Distribution(value_us=(10_000,), count=(number,))
+
+
 def codes(found: Evidence) -> list[str]:
     return [reason.code for reason in judge(found).reasons]
 
@@ -169,6 +173,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"spec": spec(streams=2), "rate": 2000.0},
     ),
     ("littles_law", {"rate": 500.0}, {"spec": spec(keepalive=False), "rate": 500.0}),
+    ("littles_law", {"ok": answers(200), "rate": 500.0}, {"ok": answers(199), "rate": 500.0}),
     ("littles_law", {"rate": 500.0}, {"spec": spec(client_measured=True), "rate": 500.0}),
     ("no_steady_state", thirds(100, 111), thirds(100, 110)),
     (

@@ -78,9 +78,9 @@ def test_a_change_against_nothing_is_none():
 
 
 def test_a_difference_is_symmetric_about_its_value():
-    found = difference_to(5.0, [4.0, 6.0], 2.0, [1.0, 3.0])
+    found = difference_to(5.0, [4.0, 5.0, 6.0], 2.0, [1.0, 2.0, 3.0])
     assert found.value == 3.0
     assert found.high - found.value == pytest.approx(found.value - found.low)
-    same = difference_to(5.0, [5.0, 5.0], 2.0, [2.0, 2.0])
+    same = difference_to(5.0, [5.0, 5.0, 5.0], 2.0, [2.0, 2.0, 2.0])
     assert (same.low, same.high) == (3.0, 3.0)
     assert difference_to(5.0, [5.0], 2.0, [2.0]).low is None

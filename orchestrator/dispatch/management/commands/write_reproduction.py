@@ -18,13 +18,14 @@ from orchestrator.results.pivots import report_of
 from orchestrator.results.report_exports import report_markdown
 from orchestrator.results.saved_reports import saved_report_for, spec_of_report
 from orchestrator.runs.models import Run, Trial
-from orchestrator.runs.states import TrialState
+from orchestrator.runs.states import TrialState, Validity
 
-_NOTICE = """\
-This was measured in miniature: short loads, few rounds, some cases only. It shows that the suite
+_MINIATURE = """\
+This was measured in miniature, with short loads and few rounds{chosen}. It shows that the suite
 gives each row and column of the report; its figures say little, and the whole takes the command
 below.
 """
+_WHOLE = "This was measured in full, by the command below.\n"
 
 
 class Command(BaseCommand):
@@ -34,6 +35,7 @@ class Command(BaseCommand):
         parser.add_argument("run", type=UUID)
         parser.add_argument("--reports", nargs="+", required=True, help="names of saved reports")
         parser.add_argument("--full", required=True, help="the command that measures all of it")
+        parser.add_argument("--miniature", action="store_true", help="this is not all of it")
         parser.add_argument("--out", type=Path, required=True)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -45,7 +47,8 @@ class Command(BaseCommand):
             raise CommandError(f"nobody asked for the run {run.pk}; start it with make seeds")
         member = member_for_user(owner, run.team.slug)
         try:
-            text = "\n".join(_page(member, run, options["reports"], options["full"]))
+            preface = _preface(run, options["full"], miniature=options["miniature"])
+            text = "\n".join(_page(member, run, options["reports"], preface))
         except PitwallError as error:
             raise CommandError(str(error)) from error
         options["out"].parent.mkdir(parents=True, exist_ok=True)
@@ -53,20 +56,27 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(_coverage(run)))
 
 
-def _page(member: Member, run: Run, names: list[str], full: str) -> Iterator[str]:
+def _preface(run: Run, full: str, *, miniature: bool) -> str:
+    chosen = f", only the cases where `{run.cases}`" if run.cases else ""
+    notice = _MINIATURE.format(chosen=chosen) if miniature else _WHOLE
+    return f"{notice}\n```bash\n{full}\n```"
+
+
+def _page(member: Member, run: Run, names: list[str], preface: str) -> Iterator[str]:
     for place, name in enumerate(names):
         spec = spec_of_report(saved_report_for(member, name))
         title, _, rest = report_markdown(report_of(member, spec, run=run)).partition("\n")
         yield title
         if not place:
-            yield f"\n{_NOTICE}\n```bash\n{full}\n```"
+            yield f"\n{preface}"
         yield rest
 
 
 def _coverage(run: Run) -> dict[str, Any]:
     """How many cases and systems the run has a number of, and why the others have none.
 
-    The systems are the values of the first axis whose values change the definition.
+    The systems are the values of the first axis whose values change the definition. One works that
+    was measured, even if no trial is to be believed; a case has a number from one that is.
     """
     spec = spec_of(run.definition)
     axis = next((axis for axis in spec.matrix if axis in spec.options), None)
@@ -78,12 +88,13 @@ def _coverage(run: Run) -> dict[str, Any]:
         measured = trial.state == TrialState.MEASURED
         name = trial.case.label if axis is None else shown_value(trial.case.parameters[axis])
         works[name] = works.get(name, False) or measured
-        cases[trial.case.label] = cases.get(trial.case.label, False) or measured
+        counts = measured and trial.validity != Validity.INVALID
+        cases[trial.case.label] = cases.get(trial.case.label, False) or counts
         if trial.message:
             why.setdefault(name, trial.message.splitlines()[0])
     return {
         "cases": len(cases),
-        "measured": sum(cases.values()),
+        "with_numbers": sum(cases.values()),
         "systems": len(works),
         "working": sum(works.values()),
         "missing": {
