@@ -153,8 +153,8 @@ def _index(found: list[Reproduction]) -> str:
     lines = [
         "# The reports reproduced",
         "",
-        "Written by `make seeds`, as the pages are: how many of the systems that each report names were",
-        "measured, and why the others were not.",
+        "Written by `make seeds`, as the pages are: how many of the systems that each report names",
+        "were measured, and why the others were not.",
         "",
         "| report | suite | systems that work | cases with numbers |",
         "| --- | --- | --: | --: |",

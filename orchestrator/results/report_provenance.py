@@ -96,7 +96,8 @@ def _load(report: Report) -> str:
     load = spec.load
     ends = f"{load.requests} requests" if load.requests is not None else _seconds(load.duration_s)
     warmup = f"warm-up {load.warmup_s:g} s"
-    return f"{ends}, {warmup}, {spec.rounds} round{'s' if spec.rounds > 1 else ''}, {spec.cooldown_s:g} s between trials"
+    rounds = "1 round" if spec.rounds == 1 else f"{spec.rounds} rounds"
+    return f"{ends}, {warmup}, {rounds}, {spec.cooldown_s:g} s between trials"
 
 
 def _seconds(duration: float | str | None) -> str:
