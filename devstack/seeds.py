@@ -92,6 +92,7 @@ def _reproduce(options: argparse.Namespace, seed: str) -> Reproduction:
     if options.cases is not None:
         added["cases"] = options.cases
     client = Client(os.environ["PITWALL_BASE_URL"], added["token"])
+    _cancel_leftovers(client)
     run = _measure(client, added, sha)
     told = _manage(
         *("write_reproduction", run["id"], "--reports", *added["reports"]),
@@ -99,6 +100,13 @@ def _reproduce(options: argparse.Namespace, seed: str) -> Reproduction:
         *(*size, "--out", str(options.out / f"{seed}.md")),
     )
     return Reproduction(seed=seed, suite=suite, **told)
+
+
+def _cancel_leftovers(client: Client) -> None:
+    """Whoever interrupts this command leaves a run behind, which would go on now."""
+    for state in ("queued", "running"):
+        for run in client.get("/api/v1/runs", state=state)["runs"]:
+            client.post(f"/api/v1/runs/{run['id']}/cancel", {})
 
 
 def _measure(client: Client, added: dict[str, Any], sha: str) -> dict[str, Any]:

@@ -6,8 +6,10 @@ from typing import Any
 from orchestrator.benchmarks.limits import Limits
 from orchestrator.benchmarks.matrix import fill
 from orchestrator.benchmarks.spec import Scalar, Spec
+from orchestrator.core.errors import HostSetupError
 from orchestrator.dispatch.cpus import Share, allot
-from orchestrator.dispatch.stage import Stage
+from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.stage import Facts, Stage
 from orchestrator.runs.models import HostRole
 
 SERVER, TOOL = "server", "tool"
@@ -15,9 +17,11 @@ Cpus = Mapping[str, list[int] | None]
 Parameters = Mapping[str, Scalar]
 
 
-def cpus_of(stage: Stage, spec: Spec) -> Cpus:
-    """By name the CPUs of each process of a case; names of services do not clash with ours."""
-    crew = stage.crew
+def cpus_of(spec: Spec, crew: Crew, facts: Mapping[str, Facts]) -> Cpus:
+    """By name the CPUs of each process of a case; names of services do not clash with ours.
+
+    HostSetupError where a host has fewer than the definition wants.
+    """
     places = [
         (HostRole.TARGET.value, Share(name=SERVER, cpus=spec.limits.target.cpus)),
         (HostRole.GENERATOR.value, Share(name=TOOL, cpus=spec.limits.generator.cpus)),
@@ -30,8 +34,11 @@ def cpus_of(stage: Stage, spec: Spec) -> Cpus:
     found: dict[str, list[int] | None] = {}
     for host in crew.hosts:
         shares = [share for role, share in places if crew.roles[role] == host]
-        logical = stage.facts[crew.label(host)].get("threads")
-        found.update(allot(logical, shares, pin=spec.pin_cpus))
+        logical = facts[crew.label(host)].get("threads")
+        try:
+            found.update(allot(logical, shares, pin=spec.pin_cpus))
+        except HostSetupError as error:
+            raise HostSetupError(f"{host.name}: {error}") from error
     return found
 
 

@@ -105,7 +105,7 @@ def _shared(
 
 def _trial(stage: Stage, trial: Trial) -> dict[str, Any]:
     spec, parameters = stage.specs[trial.case_id], trial.case.parameters
-    cpus = cpus_of(stage, spec)
+    cpus = cpus_of(spec, stage.crew, stage.facts)
     loads = _warmed_up(load_specs_of(spec, parameters), trial, stage.warmups)
     tool = tool_of(spec, parameters)
     sha = trial.variant.commit.sha

@@ -8,6 +8,7 @@ from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import HostSetupError
 from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.processes import cpus_of
 from orchestrator.dispatch.requirements import why_lacking
 from orchestrator.dispatch.stage import Facts, facts_of, hosts_that_build, resolved_cases
 from orchestrator.dispatch.tools import needs_of, tool_path
@@ -39,6 +40,7 @@ def _lacking(
     return {
         case.pk: _of_programs(specs[case.pk], facts, crew)
         or _of_tool(specs[case.pk], case, facts[crew.label(crew.lead)])
+        or _of_cpus(specs[case.pk], facts, crew)
         for case in cases
     }
 
@@ -49,6 +51,14 @@ def _of_programs(spec: Spec, facts: Mapping[str, Facts], crew: Crew) -> str:
         why = why_lacking(facts[crew.label(host)], spec.requires)
         if why:
             return f"{host.name}: {why}"
+    return ""
+
+
+def _of_cpus(spec: Spec, facts: Mapping[str, Facts], crew: Crew) -> str:
+    try:
+        cpus_of(spec, crew, facts)
+    except HostSetupError as error:
+        return str(error)
     return ""
 
 

@@ -58,6 +58,7 @@ def report_data(report: Report) -> dict[str, Any]:
         "definition_versions": list(report.versions),
         "notes": list(report.notes),
         "tables": [_table_data(table) for table in report.tables],
+        "provenance": _provenance_data(provenance_of(report)),
     }
 
 
@@ -219,6 +220,18 @@ def _row_data(row: TableRow) -> dict[str, Any]:
             for cell in row.cells
         ],
     }
+
+
+def _provenance_data(told: Provenance) -> dict[str, Any]:
+    return {
+        "facts": _facts_data(told.facts),
+        "hosts": [{"name": host.name, "facts": _facts_data(host.facts)} for host in told.hosts],
+        "missing": list(told.missing),
+    }
+
+
+def _facts_data(facts: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"title": title, "text": text} for title, text in facts]
 
 
 def _provenance_text(told: Provenance) -> str:

@@ -94,14 +94,16 @@ def _load(report: Report) -> str:
     """As the newest definition says it for all cases; options may say otherwise for some."""
     spec = spec_of(report.definition)
     load = spec.load
-    ends = f"{load.requests} requests" if load.requests is not None else _seconds(load.duration_s)
+    ends = _amount(load.duration_s, "s")
+    if load.requests is not None:
+        ends = _amount(load.requests, "requests")
     warmup = f"warm-up {load.warmup_s:g} s"
     rounds = "1 round" if spec.rounds == 1 else f"{spec.rounds} rounds"
     return f"{ends}, {warmup}, {rounds}, {spec.cooldown_s:g} s between trials"
 
 
-def _seconds(duration: float | str | None) -> str:
-    return f"{duration:g} s" if isinstance(duration, int | float) else "as each case says"
+def _amount(number: float | str | None, unit: str) -> str:
+    return f"{number:g} {unit}" if isinstance(number, int | float) else f"{unit} as each case says"
 
 
 def _told(counted: QuerySet[Trial], key: str) -> Iterator[str]:

@@ -47,6 +47,9 @@ def test_it_tells_numbers_with_intervals(alice, lab, saved):
     assert rate["value"] == pytest.approx(800, rel=0.01)
     assert (rate["trials"], rate["unit"], p12["unit"]) == (5, "1/s", "ms")
     assert table["columns"][1]["title"] == "Latency p12"
+    told = alice.get("reports/fast").json()["provenance"]
+    assert {fact["title"] for fact in told["facts"]} >= {"Definition", "Commit", "Trials"}
+    assert [host["name"] for host in told["hosts"]] == ["here"]
 
 
 def test_it_shows_what_is_asked_for(alice, lab, run, saved):

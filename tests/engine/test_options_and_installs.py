@@ -26,7 +26,7 @@ DEFINITION = dedent(
     subject:
       ready: {path: /hello, body: "Hello, World!", timeout_s: 10}
     load: {path: /hello, connections: 2, duration_s: 1, warmup_s: 0.2}
-    matrix: {system: [venv, plain, absent, gone, broken, other_tool]}
+    matrix: {system: [venv, plain, absent, gone, broken, other_tool, large]}
     options:
       system:
         venv:
@@ -55,6 +55,9 @@ DEFINITION = dedent(
         other_tool:
           subject: {start: ["{python}", server.py, --port, "{port}"]}
           load: {tool: k6}
+        large:
+          subject: {start: ["{python}", server.py, --port, "{port}"]}
+          limits: {target: {cpus: 1000}}
     rounds: 2
     cooldown_s: 0
     """
@@ -101,8 +104,14 @@ def test_it_measures_what_can_be_measured_and_says_why_the_rest_cannot(
         "gone": {"unsupported"},
         "broken": {"failed", "skipped"},
         "other_tool": {"unsupported"},
+        "large": {"unsupported"},
     }
-    for text in ("no-such-compiler (>=2 is needed)", "not to be had any more", "undefined symbol"):
+    for text in (
+        "no-such-compiler (>=2 is needed)",
+        "not to be had any more",
+        "want 1000 CPUs of one host",
+        "undefined symbol",
+    ):
         assert text in run.message, run.message
     builds = {build.label: build for build in Build.objects.all()}
     assert set(builds) == {"system venv", "system plain", "system broken"}

@@ -1,4 +1,4 @@
-"""`make seeds` for three cases of one report: a stack of its own, a real load, the page written."""
+"""`make seeds` for two cases of one report: a stack of its own, a real load, the page written."""
 
 import os
 import re
@@ -12,24 +12,27 @@ from devstack.places import CHECKOUT
 
 pytestmark = pytest.mark.engine
 
+#: Settings of the stack that this test runs on, which are not those of the one that it starts.
+OF_OURS = re.compile(r"PITWALL_|DJANGO_|(DATABASE|REDIS)_URL$")
 ROW = re.compile(r"^\| (HTTP/[^|]*?) \| (.*) \|$", re.M)
 
 
 def test_a_report_is_reproduced_with_its_rows_figures_and_provenance(tmp_path: Path) -> None:
-    wanted = ("--only", "protocols", "--cases", "size == 1024 and operations == 100")
+    # Not HTTP/3: its loads wait for half a minute at their end.
+    cases = 'size == 1024 and operations == 100 and protocol != "h3"'
+    wanted = ("--only", "protocols", "--cases", cases)
     argv = (sys.executable, "-m", "devstack", "seeds", "--name", "test-seeds", "--", *wanted)
     done = subprocess.run(
         [*argv, "--out", str(tmp_path)],
         cwd=CHECKOUT,
-        # The settings of the servers that this test itself runs with are not those of that stack.
-        env={name: text for name, text in os.environ.items() if not name.startswith("PITWALL_")},
+        env={name: text for name, text in os.environ.items() if not OF_OURS.match(name)},
         capture_output=True,
         text=True,
         timeout=420,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     # A loaded machine may leave no valid trial of a case.
-    assert re.search(r"003 protocols: 3 of 3 systems work, \d of 3 cases have numbers", done.stdout)
+    assert re.search(r"003 protocols: 2 of 2 systems work, \d of 2 cases have numbers", done.stdout)
     page = (tmp_path / "003.md").read_text()
     assert page.startswith("# HTTP Protocol Performance Comparison\n")
     assert 'make seeds ARGS="--full --only protocols"' in page
@@ -37,10 +40,10 @@ def test_a_report_is_reproduced_with_its_rows_figures_and_provenance(tmp_path: P
     assert first.startswith("Scenario 1: Small Files (1KB) - 10 Concurrent, 100 Operations")
     rows = {name: cells.split(" | ") for name, cells in ROW.findall(first)}
     assert list(rows) == ["HTTP/1.1", "HTTP/2 (h2c)", "HTTP/3 (minimal TLS)"]
-    for name, cells in rows.items():
-        measured = cells[0]
+    for name in ("HTTP/1.1", "HTTP/2 (h2c)"):
         # Or the cell says why it has no number.
-        assert re.match(r"[\d,]+\.\d\d|invalid \[\d+\]", measured), (name, cells)
+        assert re.match(r"\d+\.\d\d|invalid \[\d+\]", rows[name][0]), rows[name]
+    assert rows["HTTP/3 (minimal TLS)"][0] == "not measured"
     assert "Ops/sec, published" in first
     assert "1614.69" in rows["HTTP/1.1"]
     told = "\n".join(others)

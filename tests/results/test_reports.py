@@ -165,11 +165,19 @@ def _parsed_csv(text: str) -> tuple[list[str], list[list[str]]]:
 
 
 def test_its_exports_say_the_same(personas: Personas, run: Run) -> None:
-    Trial.objects.filter(case__parameters__kind="old", round=1).update(validity="suspect")
+    Trial.objects.filter(case__parameters__kind="old", round=1).update(
+        validity="suspect", reasons=["foreign_process: others used 9 % of a core"]
+    )
     report = made(personas)
     table = report.tables[0]
     head, rows = _parsed_csv(report_csv(report))
-    data = json.loads(report_json(report))["tables"][0]
+    whole = json.loads(report_json(report))
+    (host, _) = whole["provenance"]["hosts"]
+    assert {"title": "CPU", "text": "Test CPU"} in host["facts"]
+    suspect = {"title": "Suspect for", "text": "CPU of other processes (4 trials)"}
+    assert suspect in whole["provenance"]["facts"]
+    assert whole["provenance"]["facts"][-1] == {"title": "Runs", "text": f"`{run.pk}`"}
+    data = whole["tables"][0]
     assert head[:9] == [
         "Host", "Kind", "Connections", "Rate (1/s)", "Rate (1/s) low", "Rate (1/s) high",
         "Rate (1/s) trials", "Rate (1/s) suspect", "Rate (1/s) why",

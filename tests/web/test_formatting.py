@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from orchestrator.web.markdown import as_html
 from orchestrator.web.templatetags import pitwall
 
 
@@ -53,3 +54,32 @@ def test_it_quotes_a_command_as_a_shell_wants_it() -> None:
 
 def test_it_shows_an_interval_with_its_signs() -> None:
     assert pitwall.interval((-0.031, 0.012)) == "−3.1 % to +1.2 %"
+
+
+def test_markdown_is_shown_below_the_page_s_heading() -> None:
+    text = "# Title\n\nOne *word*.\n\n## Part\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    shown = as_html(text)
+    assert "Title" not in shown
+    assert "<p>One <em>word</em>.</p>" in shown
+    assert "<h3>Part</h3>" in shown
+    assert '<div class="scroll"><table>' in shown
+    assert shown.count("</table>\n</div>") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "a <img src=x onerror=alert(1)> b",
+        "[x](javascript:alert(1))",
+        "![x](https://example.org/x.png)",
+        "[x](data:text/html,<script>)",
+        "<javascript:alert(1)>",
+    ],
+)
+def test_markdown_carries_no_script_into_a_page(text: str) -> None:
+    shown = as_html(text)
+    assert "<script" not in shown
+    assert "<img" not in shown
+    assert 'href="javascript' not in shown
+    assert 'href="data' not in shown

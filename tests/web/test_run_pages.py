@@ -3,6 +3,7 @@
 from django.test import Client
 from django.urls import reverse
 
+from orchestrator.results.saved_reports import save_report
 from orchestrator.runs.models import Job, Run, Trial
 from tests.support.factories import make_run
 from tests.web.conftest import World
@@ -26,6 +27,16 @@ def test_it_polls_while_the_run_goes_on(world: World, alice: Client) -> None:
     assert "data-seconds-left" in page
     assert "0 of 10 trials" in page
     assert '<meta http-equiv="refresh"' in page
+
+
+def test_it_names_the_reports_in_which_the_run_can_be_seen(world: World, alice: Client) -> None:
+    text = "{version: 1, title: Fast, tables: [{rows: [commit], columns: [{metric: latency.p50}]}]}"
+    source = text.replace("version: 1,", "version: 1, benchmark: server/hello,")
+    save_report(member=world.alice, source=source, slug="fast")
+    page = alice.get(reverse("run", args=[world.run.pk])).content.decode()
+    address = f"{reverse('report', args=['fast'])}?run={world.run.pk}"
+    assert f'<a href="{address}">Fast</a>' in page
+    assert "only <a" in alice.get(address).content.decode()
 
 
 def test_it_answers_304_until_something_moves(world: World, alice: Client) -> None:

@@ -96,6 +96,24 @@ class ReportTableOut(Schema):
     notes: list[str]
 
 
+class ReportFactOut(Schema):
+    title: str
+    text: str
+
+
+class ReportHostOut(Schema):
+    name: str
+    facts: list[ReportFactOut]
+
+
+class ReportProvenanceOut(Schema):
+    """How the numbers came about, and why some are missing."""
+
+    facts: list[ReportFactOut]
+    hosts: list[ReportHostOut]
+    missing: list[str]
+
+
 class ReportOut(Schema):
     """What was measured, laid out; the same as the page and its files say."""
 
@@ -106,6 +124,7 @@ class ReportOut(Schema):
     definition_versions: list[int]
     notes: list[str]
     tables: list[ReportTableOut]
+    provenance: ReportProvenanceOut
 
 
 class ReportQuery(Schema):
