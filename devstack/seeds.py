@@ -66,8 +66,6 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     print(_summary(found), flush=True)
-    if len(found) == len(SUITES) and options.cases is None:
-        (options.out / "README.md").write_text(_index(found))
     return 0
 
 
@@ -154,29 +152,6 @@ def _summary(found: list[Reproduction]) -> str:
         lines += [f"      {name}: {why}" for name, why in one.missing.items()]
     working, systems = sum(one.working for one in found), sum(one.systems for one in found)
     return "\n".join([*lines, "", f"  {working} of {systems} systems work here."])
-
-
-def _index(found: list[Reproduction]) -> str:
-    """The page above the reports."""
-    lines = [
-        "# The reports reproduced",
-        "",
-        "Written by `make seeds`, as the pages are: how many of the systems that each report names",
-        "were measured, and why the others were not.",
-        "",
-        "| report | suite | systems that work | cases with numbers |",
-        "| --- | --- | --: | --: |",
-        *(
-            f"| [{one.seed}]({one.seed}.md) | [{one.suite}](../../agents/suites/{one.suite}) "
-            f"| {one.working} of {one.systems} | {one.with_numbers} of {one.cases} |"
-            for one in found
-        ),
-    ]
-    for one in found:
-        if one.missing:
-            lines += ["", f"## Not measured of {one.suite}", ""]
-            lines += [f"- **{name}**: {why}" for name, why in one.missing.items()]
-    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
