@@ -31,7 +31,8 @@ SUITES = {
     "003": "protocols",
     "004": "server-overhead",
 }
-POLL_S = 2.0
+#: Each look costs the machine some of what is being measured.
+POLL_S = 5.0
 ENDED = ("finished", "failed", "cancelled")
 
 
