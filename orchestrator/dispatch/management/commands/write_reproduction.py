@@ -1,8 +1,12 @@
-"""Writes the reports of a suite, of one run of it, as a page in Markdown with all provenance."""
+"""Writes the reports of a suite as a page in Markdown with all provenance.
+
+They are of the commit that a run measured, and of all runs of it: what an earlier one has measured
+need not be measured again.
+"""
 
 import json
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -11,7 +15,9 @@ from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.selectors import member_for_user
-from orchestrator.benchmarks.fields import shown_value
+from orchestrator.benchmarks.fields import Scalar, shown_value
+from orchestrator.benchmarks.matrix import expand
+from orchestrator.benchmarks.models import Commit
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.errors import PitwallError
 from orchestrator.results.pivots import report_of
@@ -21,7 +27,7 @@ from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import TrialState, Validity
 
 _MINIATURE = """\
-This was measured in miniature, with short loads and few rounds{chosen}. It shows that the suite
+This was measured in miniature, with short loads and few rounds. It shows that the suite
 gives each row and column of the report; its figures say little, and the whole takes the command
 below.
 """
@@ -49,10 +55,11 @@ class Command(BaseCommand):
         if owner is None:
             raise CommandError(f"nobody asked for the run {run.pk}; start it with make seeds")
         member = member_for_user(owner, run.team.slug)
-        coverage = _coverage(run)
-        preface = _preface(run, coverage, options["full"], miniature=options["miniature"])
+        commit = run.variants.select_related("commit")[0].commit
+        coverage = _coverage(run, commit)
+        preface = _preface(coverage, options["full"], miniature=options["miniature"])
         try:
-            text = "\n".join(_page(member, run, options["reports"], preface))
+            text = "\n".join(_page(member, options["reports"], commit.sha, preface))
         except PitwallError as error:
             raise CommandError(str(error)) from error
         options["out"].parent.mkdir(parents=True, exist_ok=True)
@@ -60,48 +67,54 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(coverage))
 
 
-def _preface(run: Run, coverage: dict[str, Any], full: str, *, miniature: bool) -> str:
-    chosen = f", only the cases where `{run.cases}`" if run.cases else ""
-    notice = _MINIATURE.format(chosen=chosen) if miniature else _WHOLE
+def _preface(coverage: dict[str, Any], full: str, *, miniature: bool) -> str:
+    notice = _MINIATURE if miniature else _WHOLE
     return f"{notice}\n```bash\n{full}\n```\n\n{_COVERAGE.format(**coverage)}"
 
 
-def _page(member: Member, run: Run, names: list[str], preface: str) -> Iterator[str]:
+def _page(member: Member, names: list[str], commit: str, preface: str) -> Iterator[str]:
     for place, name in enumerate(names):
         spec = spec_of_report(saved_report_for(member, name))
-        title, _, rest = report_markdown(report_of(member, spec, run=run)).partition("\n")
+        report = report_of(member, spec.model_copy(update={"commit": commit}))
+        title, _, rest = report_markdown(report).partition("\n")
         yield title
         if not place:
             yield f"\n{preface}"
         yield rest
 
 
-def _coverage(run: Run) -> dict[str, Any]:
-    """How many cases and systems the run has a number of, and why the others have none.
+def _coverage(run: Run, commit: Commit) -> dict[str, Any]:
+    """How many cases and systems of a commit have numbers, and why the others have none.
 
     The systems are the values of the first axis whose values change the definition. One works that
     was measured, even if no trial is to be believed; a case has a number from one that is.
     """
     spec = spec_of(run.definition)
     axis = next((axis for axis in spec.matrix if axis in spec.options), None)
-    trials = Trial.objects.filter(job__run=run).select_related("case")
-    works: dict[str, bool] = {}
-    cases: dict[str, bool] = {}
+    working: set[str] = set()
+    with_numbers: set[str] = set()
     why: dict[str, str] = {}
-    for trial in trials:
-        measured = trial.state == TrialState.MEASURED
-        name = trial.case.label if axis is None else shown_value(trial.case.parameters[axis])
-        works[name] = works.get(name, False) or measured
-        counts = measured and trial.validity != Validity.INVALID
-        cases[trial.case.label] = cases.get(trial.case.label, False) or counts
-        if trial.message:
-            why.setdefault(name, trial.message.splitlines()[0])
+    trials = Trial.objects.filter(job__run__definition=run.definition, variant__commit=commit)
+    for trial in trials.select_related("case"):
+        name = _system(axis, trial.case.parameters)
+        if trial.state == TrialState.MEASURED:
+            working.add(name)
+            if trial.validity != Validity.INVALID:
+                with_numbers.add(trial.case.key)
+        elif trial.message:
+            why[name] = trial.message.splitlines()[0]
+    cases = expand(spec)
+    systems = dict.fromkeys(_system(axis, case.parameters) for case in cases)
     return {
         "cases": len(cases),
-        "with_numbers": sum(cases.values()),
-        "systems": len(works),
-        "working": sum(works.values()),
-        "missing": {
-            name: why.get(name, "") for name, works_here in works.items() if not works_here
-        },
+        "with_numbers": len(with_numbers),
+        "systems": len(systems),
+        "working": len(working),
+        "missing": {name: why.get(name, "not measured") for name in systems if name not in working},
     }
+
+
+def _system(axis: str | None, parameters: Mapping[str, Scalar]) -> str:
+    if axis is None:
+        return ", ".join(map(shown_value, parameters.values()))
+    return shown_value(parameters[axis])
