@@ -19,6 +19,9 @@ def as_html(text: str) -> SafeString:
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1:]) + _DEEPER)}"
+        # Pages allow no styles in attributes: columns of numbers have a class for it.
+        if token.attrs.pop("style", None) == "text-align:right":
+            token.attrSet("class", "number")
     return mark_safe(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}))
 
 

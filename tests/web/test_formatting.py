@@ -57,13 +57,15 @@ def test_it_shows_an_interval_with_its_signs() -> None:
 
 
 def test_markdown_is_shown_below_the_page_s_heading() -> None:
-    text = "# Title\n\nOne *word*.\n\n## Part\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    text = "# Title\n\nOne *word*.\n\n## Part\n\n| a | b |\n|:--|--:|\n| 1 | 2 |\n"
     shown = as_html(text)
     assert "Title" not in shown
     assert "<p>One <em>word</em>.</p>" in shown
     assert "<h3>Part</h3>" in shown
     assert '<div class="scroll"><table>' in shown
     assert shown.count("</table>\n</div>") == 1
+    assert '<td class="number">2</td>' in shown
+    assert "style" not in shown
 
 
 @pytest.mark.parametrize(
