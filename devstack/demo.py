@@ -11,12 +11,11 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from devstack.demo_client import Client
-from devstack.demo_progress import ProgressLine
+from devstack.demo_progress import follow
 from devstack.demo_repository import Commits, demo_repository
 from devstack.demo_tables import comparison_text
 from devstack.errors import DevstackError
@@ -24,7 +23,6 @@ from devstack.places import CHECKOUT
 
 ROUNDS = 7
 POLL_S = 1.0
-ENDED = ("finished", "failed", "cancelled")
 
 
 class DemoError(DevstackError):
@@ -88,15 +86,7 @@ def measure(client: Client, seed: dict[str, Any], commits: Commits) -> dict[str,
     }
     run = client.get(f"/api/v1/runs/{client.post('/api/v1/runs', wanted)['id']}")
     print(f"  Measuring three commits of a small server, {ROUNDS} rounds. {run['web_url']}")
-    line = ProgressLine()
-    try:
-        while run["state"] not in ENDED:
-            line.show(run)
-            time.sleep(POLL_S)
-            run = client.get(f"/api/v1/runs/{run['id']}")
-        line.show(run)
-    finally:
-        line.end()
+    run = follow(client, run, poll_s=POLL_S)
     if run["state"] != "finished":
         raise DemoError(f"the run is {run['state']}: {run['message']} See {run['web_url']}")
     print()

@@ -7,8 +7,11 @@ import sys
 import time
 from typing import Any, TextIO
 
+from devstack.demo_client import Client
+
 BAR = 24
 QUIET_EVERY_S = 5.0
+ENDED = ("finished", "failed", "cancelled")
 
 
 class ProgressLine:
@@ -41,6 +44,20 @@ class ProgressLine:
     def _write(self, text: str) -> None:
         self.out.write(text)
         self.out.flush()
+
+
+def follow(client: Client, run: dict[str, Any], *, poll_s: float) -> dict[str, Any]:
+    """Show how far a run is until it ends, looking every `poll_s` seconds; the run as it ended."""
+    line = ProgressLine()
+    try:
+        while run["state"] not in ENDED:
+            line.show(run)
+            time.sleep(poll_s)
+            run = client.get(f"/api/v1/runs/{run['id']}")
+        line.show(run)
+    finally:
+        line.end()
+    return run
 
 
 def describe(run: dict[str, Any]) -> str:

@@ -12,13 +12,12 @@ import json
 import os
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from devstack.demo_client import Client
-from devstack.demo_progress import ProgressLine
+from devstack.demo_progress import follow
 from devstack.errors import DevstackError
 from devstack.places import CHECKOUT
 from devstack.suite_repository import suite_repository
@@ -33,7 +32,6 @@ SUITES = {
 }
 #: Each look costs the machine some of what is being measured.
 POLL_S = 5.0
-ENDED = ("finished", "failed", "cancelled")
 
 
 class SeedsError(DevstackError):
@@ -118,15 +116,7 @@ def _measure(client: Client, added: dict[str, Any], sha: str) -> dict[str, Any]:
     }
     run = client.get(f"/api/v1/runs/{client.post('/api/v1/runs', wanted)['id']}")
     print(f"\n  {added['benchmark']}: {run['trials_total']} trials. {run['web_url']}", flush=True)
-    line = ProgressLine()
-    try:
-        while run["state"] not in ENDED:
-            line.show(run)
-            time.sleep(POLL_S)
-            run = client.get(f"/api/v1/runs/{run['id']}")
-        line.show(run)
-    finally:
-        line.end()
+    run = follow(client, run, poll_s=POLL_S)
     if run["state"] != "finished":
         print(f"  the run is {run['state']}: {run['message']}", flush=True)
     return dict(run)

@@ -122,9 +122,13 @@ def survey(root: Optional[Path], wanted: Sequence[str] = ()) -> dict[str, Any]:
     places = _places(arguments)
     paths = {name: place.path for name, place in places.items()}
     kept = _recall(root)
-    told = {name: kept[path] for name, path in paths.items() if _is_fresh(kept.get(path), path)}
-    # What a job wants is asked again until it tells: a toolchain may have been missing.
-    told = {name: one for name, one in told.items() if one["version"] or name not in wanted}
+    told = {
+        name: kept[path]
+        for name, path in paths.items()
+        if _is_fresh(kept.get(path), path)
+        # What a job wants is asked again until it tells: a toolchain may have been missing.
+        and (kept[path]["version"] or name not in wanted)
+    }
     missing = {name: path for name, path in paths.items() if name not in told}
     asked = _ask(missing, arguments, {*NEEDED, *wanted})
     told.update(asked)

@@ -1,10 +1,10 @@
 """How a job ended: which cases were measured, given up, or could not be measured at all."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from orchestrator.benchmarks.models import Case
 from orchestrator.dispatch import intake
-from orchestrator.dispatch.plan import reasons_to_give_up
+from orchestrator.dispatch.plan import FailedTrial, reasons_to_give_up
 from orchestrator.runs import turns
 from orchestrator.runs.models import Job
 from orchestrator.runs.states import JobState, TrialState
@@ -24,8 +24,9 @@ def outcome_of(job: Job) -> tuple[JobState, str]:
 
     It failed where no case that its hosts could measure has a number.
     """
-    given_up = reasons_to_give_up(intake.failed_trials(job))
-    failed = _failed(job, given_up)
+    trials = intake.failed_trials(job)
+    given_up = reasons_to_give_up(trials)
+    failed = _failed(job, trials, given_up)
     unsupported = _unsupported(job)
     cases = Case.objects.filter(trials__job=job).distinct().in_bulk()
     supported = set(cases) - set(unsupported)
@@ -42,13 +43,13 @@ def outcome_of(job: Job) -> tuple[JobState, str]:
     return JobState.FAILED, reason if len(cases) == 1 else message
 
 
-def _failed(job: Job, given_up: Collection[int]) -> dict[int, str]:
+def _failed(job: Job, trials: Iterable[FailedTrial], given_up: Collection[int]) -> dict[int, str]:
     """The cases that were not given up, and have failed trials only."""
     measured = job.trials.filter(state=TrialState.MEASURED).values_list("case", flat=True)
     known = {*given_up, *measured}
     return {
         trial.case: f"every trial failed; the last: {trial.message}"
-        for trial in intake.failed_trials(job)
+        for trial in trials
         if trial.case not in known
     }
 

@@ -11,7 +11,7 @@ from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmarks_of
 from orchestrator.core.errors import ConflictError, HostError, InvalidRequestError
 from orchestrator.fleet.models import UNUSABLE, Host
-from orchestrator.fleet.selectors import credentials_of, hosts_of, profiles_of
+from orchestrator.fleet.selectors import hosts_of
 from orchestrator.runs.availability import Choice, choices_for
 from orchestrator.web.placements import PlacementsField
 
@@ -193,90 +193,6 @@ class ScheduleForm(MeasureForm):
     )
     cases = CasesField()
     pairwise = PairwiseField()
-
-
-class SecretTextarea(forms.Textarea):
-    """Takes a secret and never sends it back, not even with an error beside it."""
-
-    def format_value(self, value: Any) -> None:
-        return None
-
-
-class HostForm(TeamForm):
-    renamed = {"credential_id": "credential"}
-
-    KEY_SOURCES = (
-        ("generate", "Let Pitwall make a new key pair"),
-        ("stored", "Use a key that is stored already"),
-        ("paste", "Paste a private key"),
-    )
-    name = forms.CharField(max_length=60, help_text="Lower-case letters, digits and dashes.")
-    profile = forms.ChoiceField(help_text="What kind of machine it is.")
-    address = forms.CharField(max_length=253, help_text="Host name or IP address.")
-    port = forms.IntegerField(min_value=1, max_value=65535, initial=22)
-    login = forms.CharField(max_length=64, label="User", help_text="Who to log in as; not root.")
-    key_source = forms.ChoiceField(
-        choices=KEY_SOURCES,
-        widget=forms.RadioSelect,
-        initial="generate",
-        label="Key to log in with",
-    )
-    credential = forms.ChoiceField(required=False, label="Stored key")
-    private_key = forms.CharField(
-        required=False,
-        strip=False,
-        widget=SecretTextarea(attrs={"rows": 5, "spellcheck": "false", "autocomplete": "off"}),
-        help_text="OpenSSH or PEM, without passphrase. Kept encrypted, never shown again.",
-    )
-    work_dir = forms.CharField(
-        max_length=255,
-        required=False,
-        initial=".pitwall",
-        label="Work directory",
-        help_text="Where agent, builds and results of jobs lie; relative to the user's home.",
-    )
-    python = forms.CharField(
-        max_length=255,
-        required=False,
-        initial="python3",
-        label="Python command",
-        help_text="Python 3.9 or newer on that host.",
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        profiles = [(each.slug, each.name) for each in profiles_of(self.member)]
-        keys = [(str(k.pk), f"{k.name} · {k.fingerprint}") for k in credentials_of(self.member)]
-        self.fields["profile"].choices = profiles  # type: ignore[attr-defined]
-        self.fields["credential"].choices = [("", "—"), *keys]  # type: ignore[attr-defined]
-
-    def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
-        wanted = {"stored": "credential", "paste": "private_key"}.get(data.get("key_source", ""))
-        if wanted and not data.get(wanted):
-            self.add_error(wanted, "Needed for the way chosen above.")
-        return data
-
-
-class ProfileForm(TeamForm):
-    slug = forms.CharField(max_length=60, label="Short name", help_text="Such as thinkpad-t490s.")
-    name = forms.CharField(max_length=100)
-    cpu_model = forms.CharField(max_length=120, required=False, label="CPU model")
-    cores = forms.IntegerField(required=False, min_value=1, max_value=4096)
-    threads = forms.IntegerField(required=False, min_value=1, max_value=8192)
-    base_clock_mhz = forms.IntegerField(
-        required=False, min_value=1, max_value=100_000, label="Base clock in MHz"
-    )
-    boost_clock_mhz = forms.IntegerField(
-        required=False, min_value=1, max_value=100_000, label="Boost clock in MHz"
-    )
-    memory_gib = forms.DecimalField(
-        required=False, min_value=0, max_value=100_000, label="Memory in GiB"
-    )
-    os = forms.CharField(max_length=100, required=False, label="Operating system")
-    price_per_hour = forms.DecimalField(
-        required=False, min_value=0, max_digits=9, decimal_places=4, label="Price an hour"
-    )
 
 
 class TokenForm(TeamForm):

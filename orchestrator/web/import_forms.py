@@ -26,12 +26,15 @@ class NumbersField(forms.CharField):
             ) from error
 
 
-class ImportForm(TeamForm):
+class FiguresForm(TeamForm):
     """What the file leaves open is filled in from the other fields."""
 
     renamed = {"environment": "profile"}
 
-    file = forms.FileField(help_text="At most 32 MiB; larger ones by manage.py import_results.")
+    file = forms.FileField(
+        help_text=f"At most {MAX_UPLOAD_BYTES // 1024**2} MiB; larger ones by "
+        "manage.py import_results."
+    )
     format = forms.ChoiceField(choices=[(each.name, each.title) for each in FORMATS.values()])
     source = forms.CharField(
         required=False,

@@ -1,12 +1,15 @@
-"""What forms offer where a branch, tag or commit is asked for."""
+"""What addresses name, and what forms offer where a branch, tag or commit is asked for."""
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmark_for, benchmarks_of, recent_commits
 from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.runs.models import Run
+from orchestrator.runs.selectors import run_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,16 @@ def benchmark_of_key(member: Member, key: str) -> Benchmark:
 def chosen_benchmark(member: Member, key: str) -> Benchmark | None:
     """The benchmark of an address; without one the team's first, if it has any."""
     return benchmark_of_key(member, key) if key else benchmarks_of(member).first()
+
+
+def chosen_run(member: Member, text: str) -> Run | None:
+    """The run of an address, if it names one."""
+    if not text:
+        return None
+    try:
+        return run_for(member, UUID(text))
+    except ValueError as error:
+        raise NotFoundError("there is no such run in this team") from error
 
 
 def ref_choices(member: Member, key: str) -> list[RefChoice]:

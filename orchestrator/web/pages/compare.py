@@ -1,7 +1,6 @@
 """Any two commits of a benchmark side by side."""
 
 from typing import Any
-from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -13,12 +12,11 @@ from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.results.comparisons import commits_measured, compare_commits
 from orchestrator.results.reports import ComparisonReport
 from orchestrator.runs.models import Run
-from orchestrator.runs.selectors import run_for
 from orchestrator.web.access import for_member
 from orchestrator.web.charts import BAR_WIDTH, case_view
 from orchestrator.web.forms import benchmark_choices, benchmark_key
 from orchestrator.web.middleware import status_of
-from orchestrator.web.refs import chosen_benchmark
+from orchestrator.web.refs import chosen_benchmark, chosen_run
 
 
 @for_member
@@ -38,7 +36,7 @@ def compare(request: HttpRequest, member: Member) -> HttpResponse:
     status = 200
     if benchmark and baseline and contender:
         try:
-            run = _run(member, request.GET.get("run", ""))
+            run = chosen_run(member, request.GET.get("run", ""))
             report = _report(member, benchmark, baseline, contender, run)
             context |= _shown(report)
         except (NotFoundError, InvalidRequestError) as error:
@@ -70,12 +68,3 @@ def _shown(report: ComparisonReport) -> dict[str, Any]:
         "bar_width": BAR_WIDTH,
         "half": f"{BAR_WIDTH / 2:.0f}",
     }
-
-
-def _run(member: Member, text: str) -> Run | None:
-    if not text:
-        return None
-    try:
-        return run_for(member, UUID(text))
-    except ValueError as error:
-        raise NotFoundError("there is no such run in this team") from error

@@ -37,12 +37,13 @@ from orchestrator.runs.models import GoldenCheck
 from orchestrator.runs.selectors import jobs_on
 from orchestrator.web.access import for_member
 from orchestrator.web.calibrations import noise_floor
-from orchestrator.web.forms import FORM_ERRORS, HostForm
+from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.host_facts import clock_off, fact_groups, shown_change, shown_contradiction
 from orchestrator.web.host_forms import (
     CalibrationForm,
     CareForm,
     GoldenForm,
+    HostForm,
     calibration_of,
     care_of,
     golden_of,

@@ -1,7 +1,6 @@
 """Asking for a run: the form, and what the run would take before it is started."""
 
 from typing import Any
-from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -11,14 +10,14 @@ from orchestrator.accounts.members import Member
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.results.forecasts import forecasts_of
 from orchestrator.runs.cautions import cautions_of
+from orchestrator.runs.models import Run
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
-from orchestrator.runs.selectors import run_for
 from orchestrator.runs.services import create_run
 from orchestrator.web.access import for_member
 from orchestrator.web.cases import case_names, chosen_cases
 from orchestrator.web.forms import FORM_ERRORS, RunForm, benchmark_key
 from orchestrator.web.placements import form_data_of
-from orchestrator.web.refs import ref_choices
+from orchestrator.web.refs import chosen_run, ref_choices
 
 PREFILLED = (
     "benchmark", "baseline", "contender", "second_contender", "rounds", "priority", "generator",
@@ -89,15 +88,13 @@ def _run_request(form: RunForm) -> RunRequest:
 
 
 def _initial(request: HttpRequest, member: Member) -> dict[str, Any]:
-    again = request.GET.get("again", "")
-    if again:
-        return _again(member, again)
+    if run := chosen_run(member, request.GET.get("again", "")):
+        return _again(run)
     given: dict[str, Any] = {name: request.GET[name] for name in PREFILLED if name in request.GET}
     return {**given, "hosts": request.GET.getlist("hosts")}
 
 
-def _again(member: Member, again: str) -> dict[str, Any]:
-    run = run_for(member, _uuid(again))
+def _again(run: Run) -> dict[str, Any]:
     shas = [variant.commit.short_sha for variant in run.variants.all()]
     return {
         "benchmark": benchmark_key(run.definition.benchmark),
@@ -111,13 +108,6 @@ def _again(member: Member, again: str) -> dict[str, Any]:
         "priority": run.get_priority_display().lower(),
         **form_data_of(run),
     }
-
-
-def _uuid(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        return UUID(int=0)
 
 
 def _page(request: HttpRequest, form: RunForm, plan: RunPlan | None = None) -> HttpResponse:

@@ -10,7 +10,8 @@ from orchestrator.fleet.models import HardwareProfile
 from orchestrator.fleet.selectors import profile_for, profiles_of
 from orchestrator.fleet.services import save_profile
 from orchestrator.web.access import for_member
-from orchestrator.web.forms import FORM_ERRORS, ProfileForm
+from orchestrator.web.forms import FORM_ERRORS
+from orchestrator.web.host_forms import ProfileForm
 
 _GIB = 1024**3
 #: Fields of the form that are fields of the profile.

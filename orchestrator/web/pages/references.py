@@ -15,7 +15,7 @@ from orchestrator.results.published import import_published, suites_with_figures
 from orchestrator.results.references import results_of, source_for, sources_of
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
-from orchestrator.web.import_forms import ImportForm
+from orchestrator.web.import_forms import FiguresForm
 
 SOURCES_A_PAGE = 50
 FIGURES_A_PAGE = 100
@@ -32,7 +32,7 @@ def references(request: HttpRequest, member: Member) -> HttpResponse:
 def import_file(request: HttpRequest, member: Member) -> HttpResponse:
     """Takes in an uploaded file, and shows its figures."""
     posted = request.method == "POST"
-    form = ImportForm(member, request.POST, files=request.FILES) if posted else ImportForm(member)
+    form = FiguresForm(member, request.POST, files=request.FILES) if posted else FiguresForm(member)
     if form.is_valid():
         try:
             done = import_results(member=member, new=form.new_import())

@@ -2,7 +2,6 @@
 
 from typing import Any
 from urllib.parse import urlencode
-from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -22,12 +21,10 @@ from orchestrator.results.saved_reports import (
     saved_reports,
     spec_of_report,
 )
-from orchestrator.runs.models import Run
-from orchestrator.runs.selectors import run_for
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS, benchmark_choices
 from orchestrator.web.middleware import status_of
-from orchestrator.web.refs import chosen_benchmark
+from orchestrator.web.refs import chosen_benchmark, chosen_run
 from orchestrator.web.report_forms import ReportForm, ReportTextForm
 from orchestrator.web.report_views import shown_tables
 
@@ -63,7 +60,7 @@ def report(request: HttpRequest, member: Member, slug: str, ending: str = "") ->
     }
     try:
         spec = _changed(spec_of_report(saved), request)
-        found = report_of(member, spec, run=_run(member, request))
+        found = report_of(member, spec, run=chosen_run(member, request.GET.get("run", "")))
     except (InvalidRequestError, NotFoundError) as error:
         if wanted:
             raise
@@ -167,13 +164,14 @@ def exported(report: Report, wanted: str, name: str) -> HttpResponse:
 def _shown(request: HttpRequest, found: Report) -> dict[str, Any]:
     query = [(key, value) for key, value in _pairs(request) if key != "format" and value]
     here = f"{request.path}?{urlencode(query)}"
+    tables = shown_tables(found)
     return {
         "report": found,
-        "tables": shown_tables(found),
+        "tables": tables,
         "provenance": provenance_of(found),
         "permalink": here.rstrip("?"),
         "exports": [(name, f"{here}{'&' if query else ''}format={name}") for name in FORMATS],
-        "has_chart": any(each.chart for each in shown_tables(found)),
+        "has_chart": any(each.chart for each in tables),
         "new_url": reverse("report-new"),
     }
 
@@ -189,17 +187,6 @@ def _changed(spec: ReportSpec, request: HttpRequest) -> ReportSpec:
     if hosts := [name for name in request.GET.getlist("host") if name]:
         data["hosts"] = hosts
     return from_data({**data, "version": 1})
-
-
-def _run(member: Member, request: HttpRequest) -> Run | None:
-    """The one run that the address names, if it does."""
-    text = request.GET.get("run", "")
-    if not text:
-        return None
-    try:
-        return run_for(member, UUID(text))
-    except ValueError as error:
-        raise NotFoundError("there is no such run in this team") from error
 
 
 def _forget_what_is_missing(form: ReportForm, query: QueryDict) -> None:
