@@ -35,7 +35,7 @@ _MAY_FOLLOW: Mapping[HostState, frozenset[HostState]] = {
     # Whoever is at work on a host in maintenance must not find it in another state.
     HostState.QUARANTINED: frozenset({HostState.READY, HostState.UNREACHABLE}),
     HostState.READY: frozenset({HostState.MAINTENANCE, HostState.QUARANTINED, HostState.DISABLED}),
-    HostState.DISABLED: frozenset(HostState) - {HostState.DISABLED},
+    HostState.DISABLED: frozenset(HostState) - {HostState.DISABLED, HostState.EXTERNAL},
 }
 
 

@@ -62,10 +62,11 @@ class HostState(models.TextChoices):
     MAINTENANCE = "maintenance", "In maintenance"
     QUARANTINED = "quarantined", "Quarantined"
     DISABLED = "disabled", "Retired"
+    EXTERNAL = "external", "Measured elsewhere"
 
 
 #: A host in one of these can be asked for by nobody: it is not a host of ours yet, or no more.
-UNUSABLE = frozenset({HostState.UNCONFIRMED, HostState.DISABLED})
+UNUSABLE = frozenset({HostState.UNCONFIRMED, HostState.DISABLED, HostState.EXTERNAL})
 #: No job is given to a host in one of these; what runs there already may end.
 HELD = UNUSABLE | {HostState.MAINTENANCE, HostState.QUARANTINED}
 
@@ -73,17 +74,19 @@ HELD = UNUSABLE | {HostState.MAINTENANCE, HostState.QUARANTINED}
 class HostTransport(models.TextChoices):
     SSH = "ssh", "SSH"
     LOCAL = "local", "This machine"
+    EXTERNAL = "external", "Nothing: its results are sent to us"
 
 
 class Host(models.Model):
-    """One machine that we reach. An SSH host is used only once its key is confirmed."""
+    """One machine. An SSH host is used only once its key is confirmed; an external one never:
+    somebody measures there without us and sends the results."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="hosts")
     profile = models.ForeignKey(HardwareProfile, on_delete=models.PROTECT, related_name="hosts")
     name = models.SlugField(max_length=60)
     transport = models.CharField(
-        max_length=5, choices=HostTransport.choices, default=HostTransport.SSH
+        max_length=8, choices=HostTransport.choices, default=HostTransport.SSH
     )
     address = models.CharField(max_length=253, blank=True)
     port = models.PositiveIntegerField(default=22)
@@ -129,6 +132,11 @@ class Host(models.Model):
                 condition=~Q(transport=HostTransport.SSH, state=HostState.READY)
                 | (~Q(host_key="") & Q(credential__isnull=False)),
                 name="host_ready_needs_pinned_key",
+            ),
+            models.CheckConstraint(
+                condition=Q(transport=HostTransport.EXTERNAL, state=HostState.EXTERNAL)
+                | (~Q(transport=HostTransport.EXTERNAL) & ~Q(state=HostState.EXTERNAL)),
+                name="host_external_is_never_used",
             ),
             models.CheckConstraint(condition=Q(port__range=(1, 65535)), name="host_port_valid"),
         ]

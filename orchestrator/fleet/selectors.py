@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.clock import utc_now
-from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
 from orchestrator.fleet.facts import Contradiction, contradictions
 from orchestrator.fleet.models import (
     Credential,
@@ -18,6 +18,7 @@ from orchestrator.fleet.models import (
     HostChange,
     HostSnapshot,
     HostState,
+    HostTransport,
 )
 from orchestrator.fleet.windows import OpenHours, parse
 
@@ -53,6 +54,11 @@ def hosts_of(member: Member) -> QuerySet[Host]:
     )
 
 
+def own_hosts_of(member: Member) -> QuerySet[Host]:
+    """Without those that measure without us: what a run may ask for is among these."""
+    return hosts_of(member).exclude(transport=HostTransport.EXTERNAL)
+
+
 def credentials_of(member: Member) -> QuerySet[Credential]:
     return member.team.credentials.order_by("name")
 
@@ -64,6 +70,14 @@ def host_for(member: Member, host_id: UUID) -> Host:
     return host
 
 
+def own_host_for(member: Member, host_id: UUID) -> Host:
+    """One that we reach; ConflictError for one that measures without us."""
+    host = host_for(member, host_id)
+    if host.transport == HostTransport.EXTERNAL:
+        raise ConflictError(f"{host} measures without us: only its results are sent here")
+    return host
+
+
 def host_named(member: Member, name: str) -> Host:
     host = hosts_of(member).filter(name=name).first()
     if host is None:
@@ -72,11 +86,15 @@ def host_named(member: Member, name: str) -> Host:
 
 
 def hosts_named(member: Member, names: list[str]) -> list[Host]:
-    """The hosts of these names, in their order; InvalidRequestError names one that is missing."""
-    found = {host.name: host for host in hosts_of(member).filter(name__in=names)}
+    """The hosts of these names, in their order; InvalidRequestError names one that is missing.
+
+    Those that measure without us are none of them.
+    """
+    hosts = own_hosts_of(member)
+    found = {host.name: host for host in hosts.filter(name__in=names)}
     for name in names:
         if name not in found:
-            known = ", ".join(sorted(hosts_of(member).values_list("name", flat=True))) or "none"
+            known = ", ".join(sorted(hosts.values_list("name", flat=True))) or "none"
             raise InvalidRequestError(
                 f"the team has no host named {name}; its hosts are: {known}", field="hosts"
             )

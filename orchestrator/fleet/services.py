@@ -142,7 +142,7 @@ def add_local_host(*, member: Member, name: str, profile: HardwareProfile, pytho
 def scan_again(*, member: Member, host_id: UUID) -> HostKey:
     """The key that the host shows now, for confirmation."""
     member.require(Role.ADMIN, to="confirm a host key")
-    host = selectors.host_for(member, host_id)
+    host = selectors.own_host_for(member, host_id)
     return scan_host_key(host.address, host.port, SCAN_TIMEOUT_S)
 
 
@@ -152,7 +152,7 @@ def confirm_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
     What somebody else holds (maintenance, quarantine, retirement) stays held.
     """
     member.require(Role.ADMIN, to="confirm a host key")
-    host = selectors.host_for(member, host_id)
+    host = selectors.own_host_for(member, host_id)
     pinned = HostKey.parse(host_key).line
     with transaction.atomic():
         Host.objects.filter(pk=host.pk).update(host_key=pinned)
@@ -171,6 +171,8 @@ def remove_host(*, member: Member, host_id: UUID) -> None:
     host = selectors.host_for(member, host_id)
     with transaction.atomic():
         if not _delete(host):
+            if host.state == HostState.EXTERNAL:
+                raise ConflictError(f"results of {host} were sent to us; they would go with it")
             Host.objects.filter(pk=host.pk).update(
                 state=HostState.DISABLED, message="removed by a member; its results are kept"
             )

@@ -10,7 +10,7 @@ from uuid import UUID
 from orchestrator.accounts.members import Member
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import HELD, UNUSABLE, Host, HostState
-from orchestrator.fleet.selectors import hosts_of
+from orchestrator.fleet.selectors import own_hosts_of
 from orchestrator.runs.models import Placement
 from orchestrator.runs.states import JobState
 
@@ -65,7 +65,7 @@ class Choice:
 def choices_for(member: Member) -> list[Choice]:
     """All that a run of the member's team may ask for: hosts, then profiles, then tags."""
     now = utc_now()
-    hosts = [_host_now(host, now) for host in hosts_of(member)]
+    hosts = [_host_now(host, now) for host in own_hosts_of(member)]
     waiting = _waiting(member)
     profiles = {each.host.profile.slug: each.host.profile.name for each in hosts}
     tags = sorted({tag for each in hosts for tag in each.host.tags})

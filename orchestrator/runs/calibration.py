@@ -45,7 +45,7 @@ def start_calibration(*, member: Member, host_id: UUID, new: NewCalibration) -> 
     ConflictError while another calibration of the host with this benchmark is under way.
     """
     member.require(Role.MEMBER, to="calibrate a host")
-    host = fleet.host_for(member, host_id)
+    host = fleet.own_host_for(member, host_id)
     if not MIN_PAIRS <= new.pairs <= MAX_PAIRS:
         raise InvalidRequestError(
             f"expected {MIN_PAIRS} to {MAX_PAIRS} pairs, got {new.pairs}", field="pairs"

@@ -47,7 +47,7 @@ def set_golden(*, member: Member, host_id: UUID, new: NewGolden) -> GoldenCheck:
     is not judged any more.
     """
     member.require(Role.MEMBER, to="set a host's golden job")
-    host = fleet.host_for(member, host_id)
+    host = fleet.own_host_for(member, host_id)
     _check_often(new)
     benchmark = benchmarks.benchmark_for(member, new.benchmark, new.project)
     benchmarks.latest_definition(benchmark)

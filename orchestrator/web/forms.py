@@ -11,7 +11,7 @@ from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmarks_of
 from orchestrator.core.errors import ConflictError, HostError, InvalidRequestError
 from orchestrator.fleet.models import UNUSABLE, Host
-from orchestrator.fleet.selectors import hosts_of
+from orchestrator.fleet.selectors import own_hosts_of
 from orchestrator.runs.availability import Choice, choices_for
 from orchestrator.web.placements import PlacementsField
 
@@ -65,7 +65,7 @@ class MeasureForm(TeamForm):
         self._field("hosts").choices = self.host_choices()
 
     def host_choices(self) -> list[tuple[str, str]]:
-        self.host_rows = list(hosts_of(self.member))
+        self.host_rows = list(own_hosts_of(self.member))
         return [(host.name, host.name) for host in self.host_rows]
 
     def shown_hosts(self) -> list[tuple[Host, bool, bool]]:

@@ -45,6 +45,7 @@ STATE_SYMBOLS = {
     "skipped": "–",
     "unsupported": "⊘",
     "disabled": "–",
+    "external": "⇠",
     "unconfirmed": "!",
     "maintenance": "‖",
     "quarantined": "!",
