@@ -8,6 +8,13 @@ from orchestrator.benchmarks.options import Option, merged
 from orchestrator.benchmarks.spec import Spec, from_data
 from orchestrator.core.errors import InvalidRequestError
 
+_NOT_MEASURED = frozenset(
+    {
+        "version", "title", "description", "known", "requires", "matrix", "include", "exclude",
+        "baseline", "rounds",
+    }
+)  # fmt: skip
+
 
 def options_of(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, Option]:
     """For each axis whose value in this case changes something, what it changes."""
@@ -60,6 +67,15 @@ def shapes_of(spec: Spec, cells: Iterable[Mapping[str, Scalar]]) -> list[Spec]:
         for cell in cells
     }
     return [resolve(spec, cell) for cell in kinds.values()]
+
+
+def measured_by(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, Any]:
+    """What a number of this case depends on: equal where an edit did not touch this case.
+
+    Names, other cells of the matrix and how often it is measured are left out.
+    """
+    data = _plain(resolve(spec, parameters))
+    return {key: value for key, value in data.items() if key not in _NOT_MEASURED}
 
 
 def labels_of(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, str]:

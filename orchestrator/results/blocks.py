@@ -5,12 +5,10 @@ block counts only if both of its trials are valid enough; what is thrown away is
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
-from orchestrator.results.models import Measurement
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import TrialState, Validity
 
@@ -81,19 +79,6 @@ def blocks_of(
         cells=_cells(mine, baseline.pk, contender.pk),
         left_out=len(shared) - len(mine),
     )
-
-
-def values_of(
-    trials: Iterable[UUID], keys: Iterable[str] | None = None
-) -> dict[UUID, dict[str, float]]:
-    """The readings of trials: trial id → metric key → value; all of them without `keys`."""
-    rows = Measurement.objects.filter(trial__in=list(trials))
-    if keys is not None:
-        rows = rows.filter(metric__key__in=list(keys))
-    found: dict[UUID, dict[str, float]] = defaultdict(dict)
-    for trial, key, value in rows.values_list("trial_id", "metric__key", "value"):
-        found[trial][key] = value
-    return found
 
 
 def _cells(

@@ -12,9 +12,9 @@ from orchestrator.benchmarks.loads import primary_of
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
-from orchestrator.results.blocks import values_of
 from orchestrator.results.golden import COUNTED, epoch_of
 from orchestrator.results.models import Calibration
+from orchestrator.results.readings import values_of
 from orchestrator.runs.calibration import ended_calibrations
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import RunState, TrialState

@@ -10,9 +10,10 @@ from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.core.units import format_change
 from orchestrator.fleet.models import Host
 from orchestrator.loadtools.metrics import METRICS, PRIMARY, Metric, metrics_of
-from orchestrator.results.blocks import Blocks, Cell, CellKey, blocks_of, values_of
+from orchestrator.results.blocks import Blocks, Cell, CellKey, blocks_of
 from orchestrator.results.distributions import latency_curve
 from orchestrator.results.doubts import doubts_in
+from orchestrator.results.readings import values_of
 from orchestrator.results.reports import CaseComparison, ComparisonReport, MetricComparison
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Comparison, Verdict, compare_blocks

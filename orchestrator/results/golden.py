@@ -23,7 +23,8 @@ from orchestrator.fleet.care import quarantine
 from orchestrator.fleet.models import Host, HostState
 from orchestrator.fleet.selectors import changes_of, host_for
 from orchestrator.loadtools.metrics import METRICS
-from orchestrator.results.models import GoldenOutcome, GoldenVerdict, Measurement
+from orchestrator.results.models import GoldenOutcome, GoldenVerdict
+from orchestrator.results.readings import values_of
 from orchestrator.runs.golden import due_golden_checks, start_golden, waiting_golden_checks
 from orchestrator.runs.models import GoldenCheck, Run, Trial
 from orchestrator.runs.states import RUN_ENDED, RunState, Validity
@@ -181,12 +182,12 @@ def _compared(check: GoldenCheck, run: Run, readings: Readings) -> Finding:
 def _readings(run: Run) -> Readings:
     """The median over the trials that a comparison would count, by case and primary metric."""
     keys = primary_of(spec_of(run.definition))
-    rows = Measurement.objects.filter(
-        metric__key__in=keys, trial__job__run=run, trial__validity__in=COUNTED
-    ).values_list("trial__case__key", "metric__key", "value")
+    trials = Trial.objects.filter(job__run=run, validity__in=COUNTED)
+    cases = dict(trials.values_list("pk", "case__key"))
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for case, key, value in rows:
-        values[case, key].append(value)
+    for trial, readings_of_trial in values_of(cases, keys).items():
+        for key, value in readings_of_trial.items():
+            values[cases[trial], key].append(value)
     readings: Readings = defaultdict(dict)
     for (case, key), found in sorted(values.items()):
         readings[case][key] = median(found)

@@ -17,7 +17,8 @@ from orchestrator.loadtools.metrics import METRICS, Metric, latency_label, metri
 from orchestrator.loadtools.script_metrics import PREFIX as SCRIPT_PREFIX
 from orchestrator.results.doubts import doubts_in
 from orchestrator.results.epochs import changes_between, epochs_of
-from orchestrator.results.models import Measurement
+from orchestrator.results.models import Series
+from orchestrator.results.readings import values_of
 from orchestrator.results.reports import History, HistoryChange, HistoryPoint
 from orchestrator.results.selectors import asked_of, model_of
 from orchestrator.runs.models import Trial
@@ -53,8 +54,8 @@ def history_choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
         jobs__run__definition__benchmark=benchmark,
         jobs__trials__state="measured",
     ).distinct()
-    own = Measurement.objects.filter(
-        metric__key__startswith=SCRIPT_PREFIX, trial__job__run__definition__benchmark=benchmark
+    own = Series.objects.filter(
+        metric__key__startswith=SCRIPT_PREFIX, benchmark=benchmark
     ).values_list("metric__key", flat=True)
     known = metrics_of({*METRICS, *own.distinct()})
     judged = tuple(info for info in known if not info.informational)
@@ -101,15 +102,19 @@ def history_of(
 
 
 def _values(trials: QuerySet[Trial], metric_key: str) -> Iterator[_Value]:
-    rows = Measurement.objects.filter(trial__in=trials, metric__key=metric_key).values_list(
-        "trial__variant__commit_id",
-        "value",
-        Coalesce("trial__job__snapshot__taken_at", "trial__started_at", "trial__job__created_at"),
-        "trial__validity",
-        "trial__reasons",
+    rows = trials.values_list(
+        "pk",
+        "variant__commit_id",
+        Coalesce("job__snapshot__taken_at", "started_at", "job__created_at"),
+        "validity",
+        "reasons",
     )
-    for commit, value, at, validity, reasons in rows:
-        yield _Value(commit=commit, value=value, at=at, validity=validity, reasons=reasons)
+    found = list(rows)
+    values = values_of([row[0] for row in found], [metric_key])
+    for pk, commit, at, validity, reasons in found:
+        if pk in values:
+            value = values[pk][metric_key]
+            yield _Value(commit=commit, value=value, at=at, validity=validity, reasons=reasons)
 
 
 def _counts(each: _Value) -> bool:

@@ -8,8 +8,9 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 
-from orchestrator.results.models import Histogram, HistogramKind, Measurement
+from orchestrator.results.models import Histogram, HistogramKind
 from orchestrator.results.pivot_model import Sample
+from orchestrator.results.readings import values_of
 from orchestrator.results.report_spec import percentile_of
 from orchestrator.runs.models import Trial
 from orchestrator.stats.histogram import Histogram as Distribution
@@ -51,7 +52,7 @@ def tried(
     """
     rows = _rows(trials)
     counted = [row.pk for _, found in rows.values() for row in found if row.counts]
-    values = _values(counted, keys)
+    values = defaultdict(dict, values_of(counted, keys))
     distributions = _distributions(counted, {*keys, *merged} - _stored(keys), merged)
     _add_percentiles(values, distributions, keys)
     return {
@@ -90,14 +91,6 @@ def _newest(versions: Mapping[int, list[_Row]]) -> tuple[int, list[_Row]]:
     measured = [number for number, rows in versions.items() if any(row.counts for row in rows)]
     number = max(measured or versions)
     return number, versions[number]
-
-
-def _values(trials: Sequence[UUID], keys: Collection[str]) -> dict[UUID, dict[str, float]]:
-    found: dict[UUID, dict[str, float]] = defaultdict(dict)
-    rows = Measurement.objects.filter(trial__in=trials, metric__key__in=list(keys))
-    for trial, key, value in rows.values_list("trial_id", "metric__key", "value"):
-        found[trial][key] = value
-    return found
 
 
 def _stored(keys: Collection[str]) -> set[str]:

@@ -12,6 +12,7 @@ from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.loadtools.metrics import Metric, metrics_of
 from orchestrator.loadtools.model import LoadSpec, Model
 from orchestrator.results.models import Artifact, LoadResult
+from orchestrator.results.readings import values_of
 from orchestrator.runs.models import Trial
 from orchestrator.runs.selectors import trial_for
 
@@ -72,7 +73,7 @@ class TrialDetails:
 
 
 def trial_details(trial: Trial) -> TrialDetails:
-    values = dict(trial.measurements.values_list("metric__key", "value"))
+    values = values_of([trial.pk]).get(trial.pk, {})
     known = [(info, values[info.key]) for info in metrics_of(values)]
     files = trial.artifacts.values_list("name", "size", "sha256").order_by("name")
     return TrialDetails(

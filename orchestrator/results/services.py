@@ -8,8 +8,11 @@ from typing import Any
 
 from django.db import transaction
 
+from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import sha256_hex
+from orchestrator.fleet.selectors import changes_of
 from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialReading, Validity
+from orchestrator.results.likeness import block_of, shape_of
 from orchestrator.results.loads import LoadReading, read_trial
 from orchestrator.results.making import made_with
 from orchestrator.results.models import (
@@ -17,9 +20,8 @@ from orchestrator.results.models import (
     Histogram,
     HistogramKind,
     LoadResult,
-    Measurement,
-    Metric,
 )
+from orchestrator.results.record import Measured, record
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState
 from orchestrator.stats import histogram as stats_histogram
@@ -49,6 +51,7 @@ def store_trial(
             trial=trial, job=job, code="unreadable", message=f"output: {missing}", files=files
         )
     reading = read.whole
+    started_at = _instant(result.get("started_at"), clock_ahead_s)
     with transaction.atomic():
         if not _claim(
             trial,
@@ -56,7 +59,7 @@ def store_trial(
             state=TrialState.MEASURED,
             validity=reading.validity.level,
             reasons=_reasons(reading.validity),
-            started_at=_instant(result.get("started_at"), clock_ahead_s),
+            started_at=started_at,
             ended_at=_instant(result.get("ended_at"), clock_ahead_s),
             provenance={
                 **_provenance(job, trial, result, reading),
@@ -66,7 +69,8 @@ def store_trial(
             },
         ):
             return False
-        _store_readings(trial, reading, _price(job, reading))
+        record([_measured(trial, job, result, reading, started_at or utc_now())])
+        _store_histograms(trial, reading)
         LoadResult.objects.bulk_create(_load_result(trial, each) for each in read.loads)
         _store_files(trial, files)
     return True
@@ -106,12 +110,31 @@ def _price(job: Job, reading: TrialReading) -> dict[str, float]:
     return {"cost.money_per_1m": hourly / 3600 / rate * 1e6}
 
 
-def _store_readings(trial: Trial, reading: TrialReading, more: Mapping[str, float]) -> None:
-    readings = {**reading.readings, **more}
-    ids = _metric_ids(list(readings))
-    Measurement.objects.bulk_create(
-        Measurement(trial=trial, metric_id=ids[key], value=value) for key, value in readings.items()
+def _measured(
+    trial: Trial, job: Job, result: Mapping[str, Any], reading: TrialReading, at: datetime
+) -> Measured:
+    host = job.host
+    assert host is not None, "a job that measured has a host"
+    tool = result.get("tool") or {}
+    seen_at = job.snapshot.taken_at if job.snapshot else at
+    return Measured(
+        id=trial.pk,
+        benchmark=trial.case.benchmark_id,
+        case=trial.case_id,
+        host=host.pk,
+        commit=trial.variant.commit_id,
+        at=at,
+        validity=reading.validity.level,
+        readings={**reading.readings, **_price(job, reading)},
+        block=block_of(job.pk, trial.round),
+        shape=shape_of(
+            job.run.definition, trial.case.parameters, [tool.get("name"), tool.get("version")]
+        ),
+        epoch=changes_of(host).filter(at__lte=seen_at).count(),
     )
+
+
+def _store_histograms(trial: Trial, reading: TrialReading) -> None:
     Histogram.objects.bulk_create(
         _histogram(trial, kind, part)
         for kind, part in ((HistogramKind.OK, reading.ok), (HistogramKind.OTHER, reading.other))
@@ -143,15 +166,6 @@ def _encoded(part: Distribution) -> stats_histogram.Histogram:
 def _histogram(trial: Trial, kind: str, part: Distribution) -> Histogram:
     whole = _encoded(part)
     return Histogram(trial=trial, kind=kind, encoded=whole.encode(), count=whole.total_count)
-
-
-def _metric_ids(keys: list[str]) -> dict[str, int]:
-    known = dict(Metric.objects.filter(key__in=keys).values_list("key", "pk"))
-    missing = [key for key in keys if key not in known]
-    if missing:
-        Metric.objects.bulk_create((Metric(key=key) for key in missing), ignore_conflicts=True)
-        known = dict(Metric.objects.filter(key__in=keys).values_list("key", "pk"))
-    return known
 
 
 def _store_files(trial: Trial, files: Mapping[str, bytes]) -> None:

@@ -12,8 +12,8 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Definition
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.loadtools.metrics import Metric, metrics_of
-from orchestrator.results.blocks import values_of
 from orchestrator.results.golden import COUNTED
+from orchestrator.results.readings import values_of
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import TrialState
 

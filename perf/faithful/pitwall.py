@@ -13,6 +13,7 @@ import yaml
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.services import create_project, save_definition
 from orchestrator.fleet.services import add_local_host, save_profile
+from orchestrator.results.readings import values_of
 from orchestrator.results.selectors import artifact_content
 from orchestrator.runs.models import Run, Trial, Trigger
 from orchestrator.runs.services import RunRequest, create_run
@@ -103,7 +104,7 @@ class Pitwall:
             raise PitwallError(
                 f"the trial of {load.title} is {trial.state}: {trial.message or run.message}"
             )
-        values = dict(trial.measurements.values_list("metric__key", "value"))
+        values = values_of([trial.pk])[trial.pk]
         result = self._file(trial, "result.json")
         loaded = result["loads"][0]
         return Reading(

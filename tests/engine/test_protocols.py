@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.results.readings import values_of
 from orchestrator.runs.models import Run, Trial
 from tests.support.engine import Engine
 from tests.support.factories import Personas, make_definition, make_local_host, make_project
@@ -65,8 +66,8 @@ def test_it_measures_over_the_protocol_that_was_asked_for(
         assert trial.provenance["protocol"] == protocol
         assert [check["problem"] for check in trial.provenance["checks"]] == [None] * 4
         assert not any("protocol" in reason for reason in trial.reasons)
-        assert trial.measurements.get(metric__key="requests.ok").value > 0
-        assert trial.measurements.get(metric__key="requests.errors").value == 0
+        assert values_of([trial.pk])[trial.pk]["requests.ok"] > 0
+        assert values_of([trial.pk])[trial.pk]["requests.errors"] == 0
 
 
 def test_a_program_of_the_definition_speaks_http3(
@@ -86,7 +87,7 @@ def test_a_program_of_the_definition_speaks_http3(
         told = [(each["protocol"], each["status"], each["length"]) for each in own]
         assert told == [("h3", 200, 13)] * 2
         assert not {"protocol", "response_changed"} & set(trial.reasons)
-        assert trial.measurements.get(metric__key="requests.ok").value == 50
+        assert values_of([trial.pk])[trial.pk]["requests.ok"] == 50
 
 
 def test_a_server_that_falls_back_gets_no_numbers(

@@ -13,7 +13,7 @@ from orchestrator.fleet.models import Host, HostChange, HostSnapshot
 from orchestrator.loadtools.metrics import METRICS
 from orchestrator.results.calibration import judge_calibration, tick
 from orchestrator.results.forecasts import forecasts_of, sentence
-from orchestrator.results.models import Calibration, Measurement
+from orchestrator.results.models import Calibration
 from orchestrator.results.sensitivity import (
     Sight,
     calibrations_of,
@@ -32,6 +32,7 @@ from tests.support.factories import (
     make_definition,
     make_local_host,
     make_project,
+    record_again,
 )
 
 
@@ -48,16 +49,8 @@ class Lab:
     def measured(self, rates: Sequence[float], benchmark: str = "hello") -> Run:
         """A finished calibration, not judged yet, whose rounds had these rates in each case."""
         run = finish_run(self.queue(benchmark, len(rates) // 2), [1000])
-        for trial in Trial.objects.filter(job__run=run):
-            values = Measurement.objects.filter(trial=trial, metric__key="requests.rate")
-            values.delete()
-            Measurement.objects.create(
-                trial=trial,
-                metric_id=values.model._meta.get_field("metric")
-                .related_model.objects.get(key="requests.rate")
-                .pk,
-                value=rates[trial.round - 1],
-            )
+        trials = Trial.objects.filter(job__run=run)
+        record_again({each.pk: {"requests.rate": rates[each.round - 1]} for each in trials})
         return run
 
     def calibrate(self, rates: Sequence[float], benchmark: str = "hello") -> Calibration:

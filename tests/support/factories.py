@@ -11,6 +11,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+from django.db import transaction
+
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Membership, Role, User
 from orchestrator.accounts.selectors import member_for_user
@@ -21,8 +23,11 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import sha256_hex
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.fleet.services import add_local_host, save_profile
-from orchestrator.results.models import Artifact, Histogram, Measurement, Metric
-from orchestrator.runs.models import Run
+from orchestrator.results.likeness import block_of, shape_of
+from orchestrator.results.models import Artifact, Histogram, Point, Reading
+from orchestrator.results.readings import values_of
+from orchestrator.results.record import Measured, record
+from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.services import RunRequest, create_run
 from orchestrator.stats.histogram import Histogram as Distribution
 
@@ -177,6 +182,39 @@ def finish_run(run: Run, rates: Sequence[float], *, wobble: float = 0.002) -> Ru
     return run
 
 
+def record_trial(trial: Any, readings: Mapping[str, float], **changes: Any) -> None:
+    """The readings of a trial of ours, and their points, as if it had just been taken in."""
+    run = trial.job.run
+    measured = {
+        "id": trial.pk,
+        "benchmark": trial.case.benchmark_id,
+        "case": trial.case_id,
+        "host": trial.job.host_id,
+        "commit": trial.variant.commit_id,
+        "at": utc_now(),
+        "validity": "valid",
+        "readings": readings,
+        "block": block_of(trial.job_id, trial.round),
+        "shape": shape_of(run.definition, trial.case.parameters, ["oha", "1.0"]),
+        **changes,
+    }
+    with transaction.atomic():
+        record([Measured(**measured)])
+
+
+def record_again(changed: Mapping[Any, Mapping[str, float]] | None = None) -> None:
+    """Readings and points anew, after a test has changed rows of trials behind the product's back.
+
+    `changed`: trial id → readings that are other ones now.
+    """
+    kept = values_of(Reading.objects.values_list("pk", flat=True))
+    Point.objects.all().delete()
+    Reading.objects.all().delete()
+    for trial in Trial.objects.filter(pk__in=kept).order_by("position"):
+        readings = {**kept[trial.pk], **(changed or {}).get(trial.pk, {})}
+        record_trial(trial, readings, validity=trial.validity)
+
+
 def _fill_trial(trial: Any, rate: float, now: Any) -> None:
     p50 = 4 / rate
     readings = {
@@ -185,7 +223,6 @@ def _fill_trial(trial: Any, rate: float, now: Any) -> None:
         "latency.p99": 3 * p50,
         "cpu.seconds_per_1k": 900 / rate,
     }
-    ids = {key: Metric.objects.get_or_create(key=key)[0].pk for key in readings}
     type(trial).objects.filter(pk=trial.pk).update(
         state="measured",
         validity="valid",
@@ -195,9 +232,7 @@ def _fill_trial(trial: Any, rate: float, now: Any) -> None:
         ended_at=now,
         provenance={"argv": ["oha", "http://127.0.0.1:1/"], "tool": {"name": "oha"}},
     )
-    Measurement.objects.bulk_create(
-        Measurement(trial=trial, metric_id=ids[key], value=value) for key, value in readings.items()
-    )
+    record_trial(trial, readings, at=now)
     values = sorted({max(1, int(p50 * 1e6 * (0.6 + share / 50))) for share in range(100)})
     distribution = Distribution.from_counts(values, [20] * len(values))
     Histogram.objects.create(

@@ -12,6 +12,7 @@ from orchestrator.core.ids import sha256_hex
 from orchestrator.results.models import Artifact, LoadResult
 from orchestrator.runs.models import Run, Trial
 from orchestrator.stats.histogram import Histogram
+from tests.support.factories import record_again
 
 STEAL = "steal: the hypervisor took 3 % of the CPUs' time (at most 1 % is good): ask who shares it"
 ERRORS = "http_errors: 40 answers with status 500 (at most 0 is good): see which statuses came"
@@ -24,6 +25,7 @@ def first_trial(run: Run) -> Trial:
 def doubt(trial: Trial, validity: str, *reasons: str) -> Trial:
     Trial.objects.filter(pk=trial.pk).update(validity=validity, reasons=list(reasons))
     trial.refresh_from_db()
+    record_again()
     return trial
 
 

@@ -8,10 +8,10 @@ from django.urls import reverse
 
 from orchestrator.fleet.models import HostChange, HostSnapshot
 from orchestrator.results.calibration import tick
-from orchestrator.results.models import Calibration, Measurement, Metric
+from orchestrator.results.models import Calibration
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Run, Trial
-from tests.support.factories import finish_run
+from tests.support.factories import finish_run, record_again
 from tests.web.conftest import World
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -86,11 +86,11 @@ def test_it_says_what_drifts_from_the_first_of_a_pair_to_the_second(
     world: World, alice: Client
 ) -> None:
     run = finish_run(_ask(alice, world), [1000])
-    metric = Metric.objects.get(key="requests.rate")
-    for trial in Trial.objects.filter(job__run=run):
-        Measurement.objects.filter(trial=trial, metric=metric).delete()
-        rate = 1000 + trial.round + (0 if trial.round % 2 else 100)
-        Measurement.objects.create(trial=trial, metric=metric, value=rate)
+    rates = {
+        trial.pk: {"requests.rate": 1000 + trial.round + (0 if trial.round % 2 else 100)}
+        for trial in Trial.objects.filter(job__run=run)
+    }
+    record_again(rates)
     tick()
     rows = re.findall(r"<tr>.*?</tr>", _section(alice, world))
     drifting = [_text(row) for row in rows if ">drifts<" in row]

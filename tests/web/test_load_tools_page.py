@@ -10,7 +10,7 @@ from orchestrator.core.units import format_change
 from orchestrator.fleet.models import HostSnapshot
 from orchestrator.loadtools.registry import TOOLS
 from orchestrator.loadtools.sheets import tool_sheets
-from orchestrator.results.models import Measurement
+from orchestrator.results.readings import values_of
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import make_known
 from tests.web.conftest import World
@@ -61,7 +61,8 @@ def test_it_says_how_wrong_a_tool_was(world: World, alice: Client, mallory: Clie
     shown = sections(alice)
 
     assert "Version 1.16.0: measured against known" in shown["oha"]
-    values = Measurement.objects.filter(metric__key="latency.p50").values_list("value", flat=True)
+    trials = Trial.objects.filter(job__run=world.run).values_list("pk", flat=True)
+    values = [each["latency.p50"] for each in values_of(trials).values()]
     errors = [format_change(value / 0.004 - 1) for value in (min(values), max(values))]
     assert f"{' to '.join(errors)} 18" in shown["oha"]
     assert "Not measured yet" in shown["wrk"]

@@ -10,9 +10,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.results.models import Artifact, Measurement, Metric
+from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Trial
 from orchestrator.stats.histogram import Histogram
+from tests.support.factories import record_again
 from tests.support.trials import ERRORS, STEAL, doubt, first_trial, leave_json, leave_load
 from tests.web.conftest import World
 
@@ -101,9 +102,7 @@ def test_a_single_load_has_no_table_of_loads(trial: Trial, alice: Client) -> Non
 
 
 def test_what_an_answer_cost_is_told_or_why_it_is_unknown(trial: Trial, alice: Client) -> None:
-    for key, value in {"memory.server_peak": 2.0**20, "cost.money_per_1m": 0.25}.items():
-        metric, _ = Metric.objects.get_or_create(key=key)
-        Measurement.objects.create(trial=trial, metric=metric, value=value)
+    record_again({trial.pk: {"memory.server_peak": 2.0**20, "cost.money_per_1m": 0.25}})
     usage = {"reasons": {"services_cpu_s": "the definition has no services"}}
     ambient = {"a": {"energy_j": None, "reasons": {"energy_j": "no permission to read RAPL"}}}
     leave_json(trial, "result.json", {"loads": [{"usage": usage, "ambient": ambient}]})

@@ -4,6 +4,7 @@ import pytest
 
 from orchestrator.results.histories import history_of
 from orchestrator.results.models import LoadResult
+from orchestrator.results.readings import values_of
 from orchestrator.runs.models import Run, Trial
 from tests.support.lies import Laboratory, codes, definition, reason
 
@@ -118,4 +119,4 @@ def p99_of(step: LoadResult) -> float:
 
 
 def readings_of(trial: Trial) -> dict[str, float]:
-    return dict(trial.measurements.values_list("metric__key", "value"))
+    return values_of([trial.pk])[trial.pk]

@@ -1,0 +1,200 @@
+"""Where series shift: change points, what became of each, and where a history begins anew."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from orchestrator.accounts.models import User
+from orchestrator.benchmarks.models import Case, Commit
+from orchestrator.core.ids import new_id
+from orchestrator.results.models.series import Series
+from orchestrator.runs.models import Run
+
+
+class ChangeKind(models.TextChoices):
+    ALERT = "alert", "Sure"
+    CANDIDATE = "candidate", "Suspected"
+
+
+class ChangeState(models.TextChoices):
+    OPEN = "open", "Not confirmed"
+    CONFIRMING = "confirming", "Being measured again"
+    CONFIRMED = "confirmed", "Confirmed"
+    REFUTED = "refuted", "Refuted"
+    DISMISSED = "dismissed", "Dismissed"
+    SUPERSEDED = "superseded", "Superseded"
+
+
+#: What became of a change point for good: a detection that no longer sees it alters nothing.
+CHANGE_JUDGED = frozenset({ChangeState.CONFIRMED, ChangeState.REFUTED, ChangeState.DISMISSED})
+
+
+class ChangedSeries(models.Model):
+    """Series whose points were written and not looked at since: a row a write, deleted with the
+    look. Rows are only added, so that writers never wait for each other or for the look."""
+
+    series = ArrayField(models.IntegerField())
+
+    def __str__(self) -> str:
+        return f"{len(self.series)} series"
+
+
+class SeriesLook(models.Model):
+    """What the last look at a series found beside its change points."""
+
+    series = models.OneToOneField(
+        Series, on_delete=models.CASCADE, primary_key=True, related_name="look"
+    )
+    at = models.DateTimeField()
+    points = models.PositiveIntegerField()
+    noise = models.FloatField(help_text="One sigma of a point, as a share.")
+    unstable = models.BooleanField(help_text="It shifts so often that no alert is given.")
+    outliers = ArrayField(models.BigIntegerField(), default=list, help_text="Ids of commits.")
+
+    def __str__(self) -> str:
+        return f"{self.series_id}: {self.points} points"
+
+
+class ChangePoint(models.Model):
+    """A commit from which on a series is on another level.
+
+    `commit` is the first of the new level and `before` the last of the old one, on the main line
+    of the default branch, as far as they have been measured. `change` is the new level / the old
+    one − 1, bounded by `low` and `high`. A suspicion is confirmed or refuted by a duel of the two
+    commits (`run`; `duel_change` is what it measured); `message` says why there is none, and with
+    `settled` none will come. `culprit` is the one commit that a bisection found, or that had no
+    unmeasured ones beside it. `seen`: the last look still found it. `recent`: it was found among
+    the newest points, and so is news. `revisions`: {"at", "text"} for each time it was revised.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="change_points")
+    commit = models.ForeignKey(Commit, on_delete=models.CASCADE, related_name="change_points")
+    before = models.ForeignKey(Commit, on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=9, choices=ChangeKind.choices)
+    change = models.FloatField()
+    low = models.FloatField()
+    high = models.FloatField()
+    p_value = models.FloatField()
+    level_before = models.FloatField()
+    level_after = models.FloatField()
+    regressed = models.BooleanField()
+    seen = models.BooleanField(default=True)
+    recent = models.BooleanField()
+    state = models.CharField(max_length=10, choices=ChangeState.choices, default=ChangeState.OPEN)
+    settled = models.BooleanField(default=False)
+    message = models.TextField(blank=True)
+    run = models.ForeignKey(
+        Run, on_delete=models.SET_NULL, null=True, blank=True, related_name="change_points"
+    )
+    duels = models.PositiveSmallIntegerField(default=0)
+    duel_change = models.FloatField(null=True)
+    duel_low = models.FloatField(null=True)
+    duel_high = models.FloatField(null=True)
+    culprit = models.ForeignKey(
+        Commit, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    revisions = models.JSONField(default=list)
+    found_at = models.DateTimeField()
+    revised_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["series", "commit"],
+                condition=~Q(state="superseded"),
+                name="change_point_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=ChangeState.values), name="change_point_state_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind__in=ChangeKind.values), name="change_point_kind_known"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["found_at"],
+                condition=Q(state__in=["open", "confirming", "confirmed"]),
+                name="change_point_to_look_after",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.change:+.1%} at {self.commit_id}"
+
+
+class Baseline(models.Model):
+    """From this commit on a history begins anew: what was measured before is looked at no more.
+
+    Of one series, or of all series of a case.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    series = models.ForeignKey(
+        Series, on_delete=models.CASCADE, null=True, blank=True, related_name="baselines"
+    )
+    case = models.ForeignKey(
+        Case, on_delete=models.CASCADE, null=True, blank=True, related_name="baselines"
+    )
+    commit = models.ForeignKey(Commit, on_delete=models.CASCADE, related_name="+")
+    reason = models.TextField()
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(series__isnull=True) ^ Q(case__isnull=True),
+                name="baseline_of_a_series_or_a_case",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"from {self.commit_id} on"
+
+
+class BisectionState(models.TextChoices):
+    RUNNING = "running", "Searching"
+    FOUND = "found", "Found"
+    BETWEEN = "between", "Narrowed down"
+    STOPPED = "stopped", "Stopped"
+
+
+class Bisection(models.Model):
+    """The search for the one commit that a confirmed change point comes from.
+
+    `path`: the hashes of the commits after the last good one (`good`), oldest first; the last of
+    them has the change. `answers`: what the duels of commits of the path against `good` measured,
+    as `stats.bisection.Answer` with the run. `unbuildable`: places in `path`. `run` is the step
+    under way. All state is here, so that a restart loses nothing.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    change_point = models.ForeignKey(
+        ChangePoint, on_delete=models.CASCADE, related_name="bisections"
+    )
+    good = models.ForeignKey(Commit, on_delete=models.CASCADE, related_name="+")
+    path = ArrayField(models.CharField(max_length=40))
+    answers = models.JSONField(default=list)
+    unbuildable = ArrayField(models.IntegerField(), default=list)
+    run = models.ForeignKey(
+        Run, on_delete=models.SET_NULL, null=True, blank=True, related_name="bisections"
+    )
+    state = models.CharField(
+        max_length=8, choices=BisectionState.choices, default=BisectionState.RUNNING
+    )
+    message = models.TextField(blank=True)
+    started_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["change_point", "good"], name="bisection_once"),
+            models.CheckConstraint(
+                condition=Q(state__in=BisectionState.values), name="bisection_state_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"bisection of {len(self.path)} commits"

@@ -1,0 +1,71 @@
+"""What measurements said of the hosts."""
+
+from django.db import models
+from django.db.models import Q
+
+from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.fleet.models import Host
+from orchestrator.runs.models import Run
+
+
+class GoldenVerdict(models.TextChoices):
+    LEARNING = "learning", "Learning"
+    STEADY = "steady", "Steady"
+    DRIFTED = "drifted", "Drifted"
+    FAILED = "failed", "Failed"
+    NOT_JUDGED = "not judged", "Not judged"
+
+
+class GoldenOutcome(models.Model):
+    """What a golden run said of its host.
+
+    `readings` are medians, case key → metric key → value. Later runs of the same commit and
+    definition in the same epoch of the host are compared with those that are a reference.
+    """
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="golden_outcome")
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="golden_outcomes")
+    verdict = models.CharField(max_length=10, choices=GoldenVerdict.choices)
+    readings = models.JSONField(default=dict)
+    epoch = models.PositiveIntegerField(help_text="Changes of the host that came before.")
+    is_reference = models.BooleanField()
+    message = models.TextField(blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["host", "-at"], name="golden_outcome_by_host")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(verdict__in=GoldenVerdict.values), name="golden_verdict_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(is_reference=False) | Q(verdict__in=["learning", "steady"]),
+                name="golden_reference_was_steady",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verdict} at {self.at:%Y-%m-%d %H:%M}"
+
+
+class Calibration(models.Model):
+    """The noise floor of a host: what a commit measured against itself on it.
+
+    `readings`: case key → metric key → {"pairs", "sigma", "low", "high", "mean", "mean_low",
+    "mean_high"} as `stats.noise.Noise` has them. Where it is empty, `message` says why.
+    """
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="calibration")
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="calibrations")
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="calibrations")
+    commit = models.ForeignKey(Commit, on_delete=models.PROTECT, related_name="+")
+    epoch = models.PositiveIntegerField(help_text="Changes of the host that came before.")
+    readings = models.JSONField(default=dict)
+    message = models.TextField(blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["host", "-at"], name="calibration_by_host")]
+
+    def __str__(self) -> str:
+        return f"{self.host} with {self.benchmark} at {self.at:%Y-%m-%d %H:%M}"

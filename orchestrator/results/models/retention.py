@@ -1,0 +1,164 @@
+"""How long what was measured is kept, what is kept for ever, and what was removed."""
+
+from datetime import timedelta
+
+from django.db import models
+from django.db.models import F, Q
+
+from orchestrator.accounts.models import User
+from orchestrator.benchmarks.models import Case, Commit, Definition, Project
+from orchestrator.fleet.models import Host
+from orchestrator.results.models.trials import HistogramKind
+from orchestrator.runs.models import Run
+
+#: Days that raw output and the distributions of single trials are kept where nobody said.
+FILES_DAYS = 90
+DISTRIBUTIONS_DAYS = 400
+
+
+def _not_before(later: str, earlier: str) -> Q:
+    """What is kept for ever (null) is kept longest."""
+    kept = Q(**{f"{later}__isnull": True})
+    return kept | (Q(**{f"{earlier}__isnull": False}) & Q(**{f"{later}__gte": F(earlier)}))
+
+
+class Retention(models.Model):
+    """The days after the end of a run for which a project keeps what it left; null: for ever.
+
+    Raw output goes first, then the distributions of single trials (merged into one a point), then
+    the trials' own rows, then points of all but every n-th commit (`keep_every`). The tasks look
+    at the project again at `look_at`.
+    """
+
+    project = models.OneToOneField(Project, on_delete=models.CASCADE, related_name="retention")
+    files_days = models.PositiveIntegerField(null=True, default=FILES_DAYS)
+    distributions_days = models.PositiveIntegerField(null=True, default=DISTRIBUTIONS_DAYS)
+    trials_days = models.PositiveIntegerField(null=True, default=None)
+    points_days = models.PositiveIntegerField(null=True, default=None)
+    keep_every = models.PositiveSmallIntegerField(null=True, default=None)
+    look_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(files_days__isnull=True) | Q(files_days__gte=1),
+                name="retention_files_a_day",
+            ),
+            models.CheckConstraint(
+                condition=_not_before("distributions_days", "files_days")
+                & _not_before("trials_days", "distributions_days")
+                & _not_before("points_days", "trials_days"),
+                name="retention_raw_first",
+            ),
+            models.CheckConstraint(
+                condition=Q(points_days__isnull=True, keep_every__isnull=True)
+                | Q(points_days__isnull=False, keep_every__gte=2),
+                name="retention_thins_by_a_number",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"retention of {self.project}"
+
+
+class Pin(models.Model):
+    """A commit or a run of which everything is kept for ever; exactly one of the two."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="pins")
+    commit = models.OneToOneField(Commit, on_delete=models.CASCADE, null=True, related_name="pin")
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, null=True, related_name="pin")
+    reason = models.CharField(max_length=200)
+    pinned_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    pinned_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-pinned_at"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(commit__isnull=False, run__isnull=True)
+                | Q(commit__isnull=True, run__isnull=False),
+                name="pin_holds_one_thing",
+            ),
+            models.CheckConstraint(condition=~Q(reason=""), name="pin_has_a_reason"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.commit or self.run)
+
+
+class Removed(models.TextChoices):
+    """What is removed, in this order."""
+
+    FILES = "files", "Raw output"
+    DISTRIBUTIONS = "distributions", "Distributions of single trials"
+    TRIALS = "trials", "Single trials"
+    READINGS = "readings", "Single results from elsewhere"
+    POINTS = "points", "Points of commits between"
+
+
+class Removal(models.Model):
+    """What the retention took away: of a run one row a kind, of a project one row a batch.
+
+    While `ended_at` is null there is more to come; its row is locked by the one that removes.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="removals")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, null=True, related_name="removals")
+    what = models.CharField(max_length=13, choices=Removed.choices)
+    after_days = models.PositiveIntegerField(help_text="The retention that held.")
+    began_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    rows = models.PositiveBigIntegerField(default=0)
+    bytes = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        ordering = ["-began_at"]
+        indexes = [models.Index(fields=["project", "-began_at"], name="removal_by_project")]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "what"], name="removal_of_a_run_once"),
+            models.CheckConstraint(
+                condition=Q(what__in=Removed.values), name="removal_of_what_is_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rows} × {self.what}"
+
+    @property
+    def told(self) -> str:
+        """`raw output was removed on 2026-03-01, after 90 days`."""
+        days = timedelta(days=self.after_days).days
+        return (
+            f"{self.get_what_display().lower()}: removed on {self.began_at:%Y-%m-%d}, "
+            f"kept for {days} days after the run"
+        )
+
+
+class PointHistogram(models.Model):
+    """The distributions of the trials of a point, merged for good when those were removed.
+
+    Of trials that count only (valid or suspect), under one version of the definition. `encoded` as
+    in Histogram; `trials` were merged, `suspect` of them were; `left_out` were invalid.
+    """
+
+    case = models.ForeignKey(Case, on_delete=models.CASCADE, related_name="point_histograms")
+    host = models.ForeignKey(Host, on_delete=models.PROTECT, related_name="+")
+    commit = models.ForeignKey(Commit, on_delete=models.CASCADE, related_name="point_histograms")
+    definition = models.ForeignKey(Definition, on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=5, choices=HistogramKind.choices)
+    encoded = models.BinaryField()
+    count = models.PositiveBigIntegerField()
+    trials = models.PositiveIntegerField()
+    suspect = models.PositiveIntegerField()
+    left_out = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["commit", "case", "host", "definition", "kind"],
+                name="point_histogram_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} × {self.count} of {self.trials} trials"

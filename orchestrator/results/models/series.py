@@ -1,0 +1,120 @@
+"""What was measured, narrow: a row a trial for its page, a row a commit for everything else.
+
+Only `results.record` writes these tables. A Point is a rollup of readings, written in the same
+transaction as they are: histories and comparisons read points alone.
+"""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from orchestrator.benchmarks.models import Benchmark, Case, Commit
+from orchestrator.fleet.models import Host
+from orchestrator.results.models.trials import Metric
+from orchestrator.runs.states import Validity
+
+
+class Reading(models.Model):
+    """All metrics of one trial: `values[i]` is that of the metric `metrics[i]`, in its SI unit.
+
+    `id` is that of our trial, or made of what a client sent, so that the same result is taken in
+    once. `provenance` is what a client told of it; null for our own trials, which have theirs.
+    """
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    case = models.ForeignKey(
+        Case, on_delete=models.CASCADE, related_name="readings", db_index=False
+    )
+    commit = models.ForeignKey(
+        Commit, on_delete=models.CASCADE, related_name="readings", db_index=False
+    )
+    at = models.DateTimeField()
+    host = models.ForeignKey(
+        Host, on_delete=models.PROTECT, related_name="readings", db_index=False
+    )
+    validity = models.CharField(max_length=8)
+    metrics = ArrayField(models.SmallIntegerField())
+    values = ArrayField(models.FloatField())
+    provenance = models.JSONField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["case", "commit"], name="reading_by_case")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(validity__in=[str(value) for value in Validity]),
+                name="reading_validity_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{len(self.metrics)} metrics of {self.id}"
+
+
+class Series(models.Model):
+    """One metric of one case on one host, as a small number."""
+
+    id = models.AutoField(primary_key=True)
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="series")
+    case = models.ForeignKey(Case, on_delete=models.CASCADE, related_name="series", db_index=False)
+    host = models.ForeignKey(Host, on_delete=models.PROTECT, related_name="series")
+    metric = models.ForeignKey(
+        Metric, on_delete=models.PROTECT, related_name="series", db_index=False
+    )
+
+    class Meta:
+        verbose_name_plural = "series"
+        constraints = [
+            models.UniqueConstraint(fields=["case", "host", "metric"], name="series_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.metric_id} of {self.case_id} on {self.host_id}"
+
+
+class Point(models.Model):
+    """The trials of one commit in a series: what a history draws and a comparison pairs.
+
+    `values` are those that count (valid or suspect), each with the block it was measured in
+    (`blocks`; 0 where it has none): values of two commits with the same block are a pair. `mean` is
+    their arithmetic mean, `mean_log` and `m2_log` the mean of their logs and the sum of squares
+    around it, null where one of them is zero or less; `stats.rollup` makes the value and its
+    interval of these. `epoch` counts the changes of the host before; `shape` tells what exactly
+    was measured (0 where nobody knows): points that differ in either are not like for like.
+    `position` is the commit's, kept by a trigger of the database.
+    """
+
+    pk = models.CompositePrimaryKey("series_id", "commit_id", "epoch", "shape")
+    commit = models.ForeignKey(
+        Commit, on_delete=models.CASCADE, related_name="points", db_index=False
+    )
+    at = models.DateTimeField(help_text="Of its newest trial.")
+    mean = models.FloatField(null=True)
+    mean_log = models.FloatField(null=True)
+    m2_log = models.FloatField(null=True)
+    series = models.ForeignKey(
+        Series, on_delete=models.CASCADE, related_name="points", db_index=False
+    )
+    position = models.IntegerField(null=True)
+    shape = models.IntegerField()
+    epoch = models.SmallIntegerField()
+    n = models.SmallIntegerField(help_text="Trials that count: valid or suspect.")
+    suspect = models.SmallIntegerField()
+    invalid = models.SmallIntegerField(help_text="Trials that were left out.")
+    values = ArrayField(models.FloatField())
+    blocks = ArrayField(models.BigIntegerField())
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["series", "position"],
+                include=[
+                    "commit", "at", "epoch", "shape", "mean", "mean_log", "m2_log", "n", "suspect",
+                    "invalid",
+                ],
+                name="point_along_commits",
+            ),
+            models.Index(fields=["commit", "series"], name="point_by_commit"),
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{self.n} × {self.mean}"

@@ -1,0 +1,27 @@
+"""Reads of single trials' values, and what a trial of our own is to those who store it."""
+
+from collections.abc import Collection, Iterable
+from uuid import UUID
+
+from orchestrator.results.models import Metric, Reading
+
+
+def values_of(
+    trials: Iterable[UUID], keys: Collection[str] | None = None
+) -> dict[UUID, dict[str, float]]:
+    """The readings of trials: trial id → metric key → value; all of them without `keys`.
+
+    A trial without any of them is left out.
+    """
+    wanted = Metric.objects.all() if keys is None else Metric.objects.filter(key__in=list(keys))
+    names = dict(wanted.values_list("pk", "key"))
+    rows = Reading.objects.filter(pk__in=list(trials)).values_list("pk", "metrics", "values")
+    found = {
+        trial: {
+            names[metric]: value
+            for metric, value in zip(metrics, values, strict=True)
+            if metric in names
+        }
+        for trial, metrics, values in rows
+    }
+    return {trial: values for trial, values in found.items() if values}

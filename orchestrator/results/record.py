@@ -1,0 +1,211 @@
+"""The one place that writes readings and points: many trials in few statements, each once.
+
+Everything happens in the caller's transaction. A reading that is there already changes nothing, so
+that a result may be sent or fetched again. Points are written by sums that merge, in one upsert in
+the order of their keys: writers to the same points wait for each other and never overwrite.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import connection
+from psycopg.types.json import Jsonb
+
+from orchestrator.results.models import Metric
+from orchestrator.runs.states import Validity
+from orchestrator.stats.rollup import rolled_up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What one trial read: `readings` are metric key → value in the metric's SI unit, finite.
+
+    Ids of rows; `block` is 0 where no other commit was measured beside it, `shape` 0 where nobody
+    knows what exactly was measured. `epoch` counts the changes of the host before. `provenance` is
+    what a client told; None for trials of our own.
+    """
+
+    id: UUID
+    benchmark: int
+    case: int
+    host: UUID
+    commit: int
+    at: datetime
+    validity: str
+    readings: Mapping[str, float]
+    block: int = 0
+    shape: int = 0
+    epoch: int = 0
+    provenance: Mapping[str, Any] | None = None
+
+
+class PointKey(NamedTuple):
+    series: int
+    commit: int
+    epoch: int
+    shape: int
+
+
+_READINGS = """
+INSERT INTO results_reading
+    (id, case_id, commit_id, at, host_id, validity, metrics, "values", provenance)
+SELECT id, case_id, commit_id, at, host_id, validity, metrics::smallint[], vals::float8[], told
+FROM unnest(%s::uuid[], %s::bigint[], %s::bigint[], %s::timestamptz[], %s::uuid[], %s::text[],
+            %s::text[], %s::text[], %s::jsonb[])
+    AS row(id, case_id, commit_id, at, host_id, validity, metrics, vals, told)
+ON CONFLICT (id) DO NOTHING
+RETURNING id
+"""
+
+_KNOWN_SERIES = """
+SELECT case_id, host_id, metric_id, series.id
+FROM results_series series
+JOIN unnest(%s::bigint[], %s::uuid[], %s::smallint[]) AS wanted(case_id, host_id, metric_id)
+    USING (case_id, host_id, metric_id)
+"""
+
+_NEW_SERIES = """
+INSERT INTO results_series (benchmark_id, case_id, host_id, metric_id)
+SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::uuid[], %s::smallint[])
+ON CONFLICT (case_id, host_id, metric_id) DO NOTHING
+"""
+
+_POINTS = """
+INSERT INTO results_point AS point
+    (series_id, commit_id, epoch, shape, position, at, n, suspect, invalid, mean, mean_log, m2_log,
+     "values", blocks)
+SELECT series_id, row.commit_id, epoch, shape, commit.position, at, n, suspect, invalid, mean,
+       mean_log, m2_log, vals::float8[], blocks::bigint[]
+FROM unnest(%s::int[], %s::bigint[], %s::smallint[], %s::int[], %s::timestamptz[], %s::smallint[],
+            %s::smallint[], %s::smallint[], %s::float8[], %s::float8[], %s::float8[], %s::text[],
+            %s::text[])
+    AS row(series_id, commit_id, epoch, shape, at, n, suspect, invalid, mean, mean_log, m2_log,
+           vals, blocks)
+JOIN benchmarks_commit commit ON commit.id = row.commit_id
+ON CONFLICT (series_id, commit_id, epoch, shape) DO UPDATE SET
+    position = EXCLUDED.position,
+    at = greatest(point.at, EXCLUDED.at),
+    n = point.n + EXCLUDED.n,
+    suspect = point.suspect + EXCLUDED.suspect,
+    invalid = point.invalid + EXCLUDED.invalid,
+    mean = CASE WHEN point.n = 0 THEN EXCLUDED.mean WHEN EXCLUDED.n = 0 THEN point.mean
+        ELSE (point.n * point.mean + EXCLUDED.n * EXCLUDED.mean) / (point.n + EXCLUDED.n) END,
+    mean_log = CASE WHEN point.n = 0 THEN EXCLUDED.mean_log
+        WHEN EXCLUDED.n = 0 THEN point.mean_log
+        ELSE (point.n * point.mean_log + EXCLUDED.n * EXCLUDED.mean_log)
+             / (point.n + EXCLUDED.n) END,
+    m2_log = CASE WHEN point.n = 0 THEN EXCLUDED.m2_log WHEN EXCLUDED.n = 0 THEN point.m2_log
+        ELSE point.m2_log + EXCLUDED.m2_log + (EXCLUDED.mean_log - point.mean_log) ^ 2
+             * point.n * EXCLUDED.n / (point.n + EXCLUDED.n) END,
+    "values" = point."values" || EXCLUDED."values",
+    blocks = point.blocks || EXCLUDED.blocks
+"""
+
+
+def record(rows: Sequence[Measured]) -> int:
+    """Stores what is new of `rows`; how many that are. To be called within a transaction."""
+    metrics = metric_ids({key for row in rows for key in row.readings})
+    once = {row.id: row for row in rows}
+    with connection.cursor() as cursor:
+        cursor.execute(_READINGS, _reading_columns(once.values(), metrics))
+        new = [once[key] for (key,) in cursor.fetchall()]
+        if new:
+            _write_points(cursor, new, _series_ids(cursor, new, metrics), metrics)
+    return len(new)
+
+
+def metric_ids(keys: Iterable[str]) -> dict[str, int]:
+    """The small numbers of metrics, made where they are new."""
+    wanted = sorted(keys)
+    known = dict(Metric.objects.filter(key__in=wanted).values_list("key", "pk"))
+    missing = [key for key in wanted if key not in known]
+    if missing:
+        Metric.objects.bulk_create((Metric(key=key) for key in missing), ignore_conflicts=True)
+        known = dict(Metric.objects.filter(key__in=wanted).values_list("key", "pk"))
+    return known
+
+
+def _reading_columns(rows: Iterable[Measured], metrics: Mapping[str, int]) -> list[list[Any]]:
+    table = [
+        (
+            row.id,
+            row.case,
+            row.commit,
+            row.at,
+            row.host,
+            row.validity,
+            _array(metrics[key] for key in row.readings),
+            _array(row.readings.values()),
+            None if row.provenance is None else Jsonb(dict(row.provenance)),
+        )
+        for row in rows
+    ]
+    return _columns(table, 9)
+
+
+def _series_ids(
+    cursor: Any, rows: Sequence[Measured], metrics: Mapping[str, int]
+) -> dict[tuple[int, UUID, int], int]:
+    wanted = {
+        (row.case, row.host, metrics[key]): row.benchmark for row in rows for key in row.readings
+    }
+    known = _known_series(cursor, wanted)
+    missing = sorted(key for key in wanted if key not in known)
+    if missing:
+        cursor.execute(_NEW_SERIES, _columns([(wanted[key], *key) for key in missing], 4))
+        known = _known_series(cursor, wanted)
+    return known
+
+
+def _known_series(
+    cursor: Any, wanted: Iterable[tuple[int, UUID, int]]
+) -> dict[tuple[int, UUID, int], int]:
+    cursor.execute(_KNOWN_SERIES, _columns(wanted, 3))
+    return {(case, host, metric): series for case, host, metric, series in cursor.fetchall()}
+
+
+def _write_points(
+    cursor: Any,
+    rows: Sequence[Measured],
+    series: Mapping[tuple[int, UUID, int], int],
+    metrics: Mapping[str, int],
+) -> None:
+    found: dict[PointKey, list[tuple[Measured, float]]] = defaultdict(list)
+    for row in rows:
+        for key, value in row.readings.items():
+            number = series[row.case, row.host, metrics[key]]
+            found[PointKey(number, row.commit, row.epoch, row.shape)].append((row, value))
+    table = [_point(key, found[key]) for key in sorted(found)]
+    if table:
+        cursor.execute(_POINTS, _columns(table, 13))
+
+
+def _point(key: PointKey, trials: Sequence[tuple[Measured, float]]) -> tuple[Any, ...]:
+    counted = [(row, value) for row, value in trials if row.validity != Validity.INVALID]
+    rollup = rolled_up([value for _, value in counted])
+    return (
+        *key,
+        max(row.at for row, _ in trials),
+        rollup.n,
+        sum(row.validity == Validity.SUSPECT for row, _ in counted),
+        len(trials) - rollup.n,
+        rollup.mean,
+        rollup.mean_log,
+        rollup.m2_log,
+        _array(value for _, value in counted),
+        _array(row.block for row, _ in counted),
+    )
+
+
+def _array(values: Iterable[float]) -> str:
+    """As PostgreSQL writes an array: several of different lengths fit into one column so."""
+    return "{" + ",".join(map(repr, values)) + "}"
+
+
+def _columns(table: Iterable[tuple[Any, ...]], width: int) -> list[list[Any]]:
+    """By column, as `unnest` takes them."""
+    return [list(column) for column in zip(*table, strict=True)] or [[] for _ in range(width)]

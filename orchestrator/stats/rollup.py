@@ -1,0 +1,75 @@
+"""The value of a point and its interval, from sums that merge: for many points at once.
+
+A point keeps n, the mean of the logs and the sum of squares around it (Welford 1962), so that a
+trial is added without reading the others (Chan, Golub and LeVeque 1979).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
+
+from orchestrator.stats.estimates import LEAST_TRIALS
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollup:
+    """What is kept of some finite values; None for what they have not."""
+
+    n: int
+    mean: float | None
+    mean_log: float | None
+    m2_log: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bands:
+    """For each point its value and the bounds of it; NaN where it has none."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+
+def rolled_up(values: Sequence[float]) -> Rollup:
+    """The sums of finite values; logs only where all of them are above zero."""
+    if not values:
+        return Rollup(n=0, mean=None, mean_log=None, m2_log=None)
+    known = np.asarray(values, dtype=np.float64)
+    mean = float(known.mean())
+    if known.min() <= 0:
+        return Rollup(n=known.size, mean=mean, mean_log=None, m2_log=None)
+    logs = np.log(known)
+    centre = float(logs.mean())
+    m2 = float(((logs - centre) ** 2).sum())
+    return Rollup(n=known.size, mean=mean, mean_log=centre, m2_log=m2)
+
+
+def bands(
+    n: ArrayLike,
+    mean: ArrayLike,
+    mean_log: ArrayLike,
+    m2_log: ArrayLike,
+    *,
+    confidence: float = 0.95,
+) -> Bands:
+    """Geometric means with their t intervals on logs; None and NaN stand for what is not known.
+
+    The arithmetic mean, without an interval, where a value was zero or less. Fewer than
+    `LEAST_TRIALS` trials bound nothing.
+    """
+    count = np.asarray(n, dtype=np.float64)
+    plain, centre, m2 = (np.asarray(each, dtype=np.float64) for each in (mean, mean_log, m2_log))
+    bounded = (count >= LEAST_TRIALS) & np.isfinite(centre)
+    degrees = np.where(bounded, count - 1, 1.0)
+    deviation = np.sqrt(np.where(bounded, m2, 0.0) / degrees / np.maximum(count, 1))
+    reach = stdtrit(degrees, (1 + confidence) / 2) * deviation
+    return Bands(
+        value=np.where(np.isfinite(centre), np.exp(centre), plain),
+        low=np.where(bounded, np.exp(centre - reach), np.nan),
+        high=np.where(bounded, np.exp(centre + reach), np.nan),
+    )
