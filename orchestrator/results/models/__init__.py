@@ -2,6 +2,13 @@
 
 from orchestrator.results.models.hosts import Calibration, GoldenOutcome, GoldenVerdict
 from orchestrator.results.models.references import ReferenceResult, ReferenceSource, SavedReport
+from orchestrator.results.models.retention import (
+    Pin,
+    PointHistogram,
+    Removal,
+    Removed,
+    Retention,
+)
 from orchestrator.results.models.series import Point, Reading, Series
 from orchestrator.results.models.trials import (
     Artifact,
@@ -20,10 +27,15 @@ __all__ = [
     "HistogramKind",
     "LoadResult",
     "Metric",
+    "Pin",
     "Point",
+    "PointHistogram",
     "Reading",
     "ReferenceResult",
     "ReferenceSource",
+    "Removal",
+    "Removed",
+    "Retention",
     "SavedReport",
     "Series",
 ]

@@ -1,7 +1,5 @@
 """How long what was measured is kept, what is kept for ever, and what was removed."""
 
-from datetime import timedelta
-
 from django.db import models
 from django.db.models import F, Q
 
@@ -96,6 +94,15 @@ class Removed(models.TextChoices):
     POINTS = "points", "Points of commits between"
 
 
+_TOLD = {
+    Removed.FILES: "raw output was",
+    Removed.DISTRIBUTIONS: "the distributions of single trials were merged into one a commit and",
+    Removed.TRIALS: "single trials were",
+    Removed.READINGS: "single results were",
+    Removed.POINTS: "points were",
+}
+
+
 class Removal(models.Model):
     """What the retention took away: of a run one row a kind, of a project one row a batch.
 
@@ -126,11 +133,10 @@ class Removal(models.Model):
 
     @property
     def told(self) -> str:
-        """`raw output was removed on 2026-03-01, after 90 days`."""
-        days = timedelta(days=self.after_days).days
+        """`raw output was removed on 2026-03-01, 90 days after the run`."""
         return (
-            f"{self.get_what_display().lower()}: removed on {self.began_at:%Y-%m-%d}, "
-            f"kept for {days} days after the run"
+            f"{_TOLD[Removed(self.what)]} removed on {self.began_at:%Y-%m-%d}, "
+            f"{self.after_days} days after the run"
         )
 
 
