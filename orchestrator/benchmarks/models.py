@@ -17,6 +17,18 @@ class Project(models.Model):
     repository_url = models.CharField(max_length=500)
     default_branch = models.CharField(max_length=200, default="main")
     fetched_at = models.DateTimeField(null=True, blank=True)
+    branches = models.JSONField(
+        default=list, blank=True, help_text="[name, hash of its tip], the newest tip first."
+    )
+    confirm_changes = models.BooleanField(
+        default=True, help_text="Suspected changes are measured again by themselves."
+    )
+    bisect_changes = models.BooleanField(
+        default=True, help_text="The commit that a confirmed regression comes from is searched for."
+    )
+    machine_minutes_a_day = models.PositiveIntegerField(
+        default=60, help_text="What confirming and searching may take, all hosts together."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -31,7 +43,8 @@ class Commit(models.Model):
     """A commit that was named in a run, or lies on the way between such commits.
 
     `position` counts along the topological order of the default branch, parents first; it is
-    null for commits of other branches.
+    null for commits of other branches. `mainline`: it is on the branch's line of first parents,
+    along which changes are looked for.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="commits")
@@ -41,6 +54,7 @@ class Commit(models.Model):
     author = models.CharField(max_length=200)
     committed_at = models.DateTimeField()
     position = models.PositiveIntegerField(null=True, blank=True)
+    mainline = models.BooleanField(default=False)
 
     class Meta:
         constraints = [

@@ -90,8 +90,41 @@ class Repository:
         """The number of commits that `ref` can reach."""
         return int(self._git("rev-list", "--count", ref, "--"))
 
+    def tips(self) -> list[tuple[str, str]]:
+        """All branches with the hash of their newest commit, the newest of all first."""
+        listed = self._git(
+            "for-each-ref", "--sort=-committerdate", "--format=%(objectname) %(refname:short)",
+            "refs/heads",
+        )  # fmt: skip
+        rows = (line.partition(" ") for line in listed.splitlines())
+        return [(name, sha) for sha, _, name in rows]
+
     def branches(self) -> list[str]:
-        return self._git("for-each-ref", "--format=%(refname:short)", "refs/heads").splitlines()
+        return sorted(name for name, _ in self.tips())
+
+    def tagged(self) -> set[str]:
+        """The hashes of what tags name, as far as the last fetch saw; empty before the first."""
+        listed = self._try("for-each-ref", "--format=%(objectname) %(*objectname)", "refs/tags")
+        return set((listed or "").split())
+
+    def has(self, sha: str) -> bool:
+        return self._lookup(sha) is not None
+
+    def only_in(self, ref: str, other: str) -> list[str]:
+        """The commits that `ref` contains and `other` does not."""
+        return self._git("rev-list", ref, f"^{other}", "--").split()
+
+    def new_since(self, ref: str, other: str, *, limit: int) -> list[CommitFacts]:
+        """As `history`, without what `other` contains."""
+        log = self._git(
+            "log", "--topo-order", f"--max-count={limit}", f"--format={_FIELDS}", ref,
+            f"^{other}", "--",
+        )  # fmt: skip
+        return [_commit(line) for line in reversed(log.splitlines())]
+
+    def first_parents(self, ref: str) -> list[str]:
+        """The line of first parents of `ref`, newest first."""
+        return self._git("rev-list", "--first-parent", ref, "--").split()
 
     def files(self, sha: str, *paths: str) -> dict[str, int]:
         """The plain files of a commit at or below these paths, and their sizes in bytes."""

@@ -9,16 +9,14 @@ from django.db import transaction
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
+from orchestrator.benchmarks.filing import file_branch, file_default_branch
 from orchestrator.benchmarks.loads import check_loads
 from orchestrator.benchmarks.matrix import CaseSpec
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
-from orchestrator.benchmarks.repository import CommitFacts, Repository, check_url
+from orchestrator.benchmarks.repository import Repository, check_url
 from orchestrator.benchmarks.spec import Spec, parse
-from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.core.ids import digest_of
-
-HISTORY_LIMIT = 2_000
 
 
 def repository_of(project: Project) -> Repository:
@@ -51,25 +49,19 @@ def create_project(
 
 
 def refresh_project(*, project: Project) -> None:
-    """Fetches the repository and files the commits of its default branch in their order."""
+    """Fetches the repository, files the commits of its default branch in their order, and notes
+    where its branches are."""
     repository = repository_of(project)
     repository.fetch()
-    tip = repository.resolve(project.default_branch)
-    facts = repository.history(tip, limit=HISTORY_LIMIT)
-    first = repository.count(tip) - len(facts)
-    rows = [_commit_row(project, fact, first + place) for place, fact in enumerate(facts)]
-    with transaction.atomic():
-        Commit.objects.bulk_create(
-            rows,
-            update_conflicts=True,
-            unique_fields=["project", "sha"],
-            update_fields=["position"],
-        )
-        Project.objects.filter(pk=project.pk).update(fetched_at=utc_now())
+    file_default_branch(project, repository)
 
 
 def commit_of_ref(*, project: Project, ref: str) -> Commit:
-    """The commit that a branch, tag or hash names; InvalidRequestError if there is none."""
+    """The commit that a branch, tag or hash names; InvalidRequestError if there is none.
+
+    One that is new is filed, with those before it: along the default branch, or on the way back
+    to it.
+    """
     ref = ref.strip()
     known = project.commits.filter(sha=ref).first()
     if known is not None:
@@ -78,12 +70,30 @@ def commit_of_ref(*, project: Project, ref: str) -> Commit:
     # A branch may have moved since the last look.
     repository.fetch()
     sha = repository.resolve(ref)
-    commit = project.commits.filter(sha=sha).first()
-    if commit is None:
-        row = _commit_row(project, repository.describe(sha), None)
-        Commit.objects.bulk_create([row], ignore_conflicts=True)
-        commit = project.commits.get(sha=sha)
-    return commit
+    if not project.commits.filter(sha=sha).exists():
+        file_default_branch(project, repository)
+    if not project.commits.filter(sha=sha).exists():
+        file_branch(project, repository, sha)
+    return project.commits.get(sha=sha)
+
+
+@transaction.atomic
+def set_change_rules(
+    *, member: Member, project: Project, confirm: bool, bisect: bool, minutes_a_day: int
+) -> Project:
+    """What Pitwall does by itself about a suspected change, and what it may cost."""
+    member.require(Role.MEMBER, to="change a project's settings")
+    if not 0 <= minutes_a_day <= 24 * 60 * 100:
+        raise InvalidRequestError(
+            f"expected 0 to {24 * 60 * 100} minutes a day, got {minutes_a_day}",
+            field="machine_minutes_a_day",
+        )
+    Project.objects.filter(pk=project.pk).update(
+        confirm_changes=confirm, bisect_changes=bisect, machine_minutes_a_day=minutes_a_day
+    )
+    record_audit(member=member, action="project.change_rules_set", subject=project)
+    project.refresh_from_db()
+    return project
 
 
 def check_source(source: str) -> Spec:
@@ -164,15 +174,3 @@ def cases_of(*, benchmark: Benchmark, cases: Sequence[CaseSpec]) -> list[Case]:
     )
     rows = {case.key: case for case in benchmark.cases.filter(key__in=[c.key for c in cases])}
     return [rows[case.key] for case in cases]
-
-
-def _commit_row(project: Project, facts: CommitFacts, position: int | None) -> Commit:
-    return Commit(
-        project=project,
-        sha=facts.sha,
-        parents=list(facts.parents),
-        subject=facts.subject,
-        author=facts.author,
-        committed_at=facts.committed_at,
-        position=position,
-    )

@@ -1,0 +1,90 @@
+"""The graph of commits, from letters: `M` merges `x` and `y` into the main line."""
+
+from datetime import UTC, datetime, timedelta
+
+from orchestrator.benchmarks.graph import (
+    Node,
+    ancestry_path,
+    first_parent_line,
+    lanes,
+    main_path,
+    merge_base,
+    parents_of,
+    topological,
+)
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def graph(*lines: str) -> list[Node]:
+    """`"C: B y"` is a commit C with the parents B and y; dates are in the order given."""
+    nodes = []
+    for number, line in enumerate(lines):
+        sha, _, parents = line.partition(":")
+        when = START + timedelta(minutes=number)
+        nodes.append(Node(sha=sha, parents=tuple(parents.split()), committed_at=when))
+    return nodes
+
+
+#: A - B - C - M - D, with x and y from B merged at M.
+MERGED = graph("A:", "B: A", "x: B", "C: B", "y: x", "M: C y", "D: M")
+
+
+def test_it_orders_parents_first_and_then_by_date() -> None:
+    assert topological(list(reversed(MERGED))) == ["A", "B", "x", "C", "y", "M", "D"]
+
+
+def test_a_clock_that_was_wrong_does_not_put_a_child_before_its_parent() -> None:
+    wrong = graph("C: B", "B: A", "A:")
+    assert topological(wrong) == ["A", "B", "C"]
+
+
+def test_a_parent_that_is_not_known_is_the_end() -> None:
+    assert topological(graph("B: A", "C: B")) == ["B", "C"]
+    assert first_parent_line(parents_of(graph("B: A", "C: B")), "C") == ["B", "C"]
+    assert first_parent_line({}, "C") == []
+
+
+def test_the_main_line_leaves_out_what_was_merged() -> None:
+    parents = parents_of(MERGED)
+    assert first_parent_line(parents, "D") == ["A", "B", "C", "M", "D"]
+    assert main_path(parents, "B", "D") == ["C", "M", "D"]
+    assert main_path(parents, "x", "D") == []
+
+
+def test_what_lies_between_two_commits_contains_the_one_and_is_contained_in_the_other() -> None:
+    assert ancestry_path(MERGED, "B", "M") == ["x", "C", "y", "M"]
+    assert ancestry_path(MERGED, "x", "D") == ["y", "M", "D"]
+    assert ancestry_path(MERGED, "D", "B") == []
+
+
+def test_it_finds_where_a_branch_left() -> None:
+    assert merge_base(MERGED, "C", "y") == "B"
+    assert merge_base(MERGED, "y", "D") == "y"
+    assert merge_base(graph("A:", "B:"), "A", "B") is None
+
+
+def test_lines_that_overlap_have_lanes_of_their_own() -> None:
+    found = lanes(MERGED, tip="D")
+    assert found.lane == {"A": 0, "B": 0, "C": 0, "M": 0, "D": 0, "x": 1, "y": 1}
+    assert set(found.links) == {("x", "B"), ("M", "y")}
+    two = graph("A:", "x: A", "z: A", "B: A x", "C: B z")
+    assert lanes(two, tip="C").lane == {"A": 0, "B": 0, "C": 0, "x": 1, "z": 2} or (
+        lanes(two, tip="C").lane == {"A": 0, "B": 0, "C": 0, "x": 2, "z": 1}
+    )
+
+
+def test_lines_that_follow_each_other_share_a_lane() -> None:
+    one_after_the_other = graph("A:", "x: A", "B: A x", "C: B", "y: C", "D: C y")
+    assert lanes(one_after_the_other, tip="D").lane["x"] == 1
+    assert lanes(one_after_the_other, tip="D").lane["y"] == 1
+
+
+def test_a_branch_that_is_not_merged_has_a_lane_too() -> None:
+    assert lanes(graph("A:", "B: A", "x: A"), tip="B").lane["x"] == 1
+
+
+def test_thousands_of_commits_take_no_time_to_speak_of() -> None:
+    long = graph("0:", *(f"{n}: {n - 1}" for n in range(1, 5000)))
+    assert lanes(long, tip="4999").lane["0"] == 0
+    assert ancestry_path(long, "0", "4999")[-1] == "4999"

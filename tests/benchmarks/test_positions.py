@@ -1,0 +1,91 @@
+"""Commits keep their places along the default branch; other branches are filed when named."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.services import commit_of_ref, refresh_project
+from tests.support.factories import Personas, commit_files, git, make_project
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project(personas: Personas, tmp_path: Path) -> Project:
+    made, _ = make_project(personas.alice, tmp_path / "origin")
+    return made
+
+
+def places(project: Project) -> dict[str, int | None]:
+    return dict(project.commits.values_list("subject", "position"))
+
+
+def merge_a_branch(origin: Path, *, at: str) -> None:
+    """A commit `version 10` from `at`, merged into main."""
+    git(origin, "checkout", "--quiet", "-b", "topic", at)
+    commit_files(origin, {"topic.txt": "topic"}, 10)
+    git(origin, "checkout", "--quiet", "main")
+    git(origin, "merge", "--quiet", "--no-ff", "-m", "merge topic", "topic", at=700)
+
+
+def test_a_merged_old_branch_does_not_move_what_had_a_place(
+    project: Project, tmp_path: Path
+) -> None:
+    before = places(project)
+    merge_a_branch(tmp_path / "origin", at="main~2")
+    refresh_project(project=project)
+    after = places(project)
+    assert {subject: after[subject] for subject in before} == before
+    assert (after["version 10"], after["merge topic"]) == (3, 4)
+    mainline = project.commits.filter(mainline=True).order_by("position")
+    subjects = list(mainline.values_list("subject", flat=True))
+    assert subjects == ["version 1", "version 2", "version 3", "merge topic"]
+
+
+def test_a_commit_named_first_files_all_that_is_new_on_the_default_branch(
+    project: Project, tmp_path: Path
+) -> None:
+    commit_files(tmp_path / "origin", {"a": "1"}, 4)
+    newest = commit_files(tmp_path / "origin", {"a": "2"}, 5)
+    assert commit_of_ref(project=project, ref=newest).position == 4
+    assert places(project)["version 4"] == 3
+
+
+def test_what_a_force_push_dropped_loses_its_place_and_nothing_has_two(
+    project: Project, tmp_path: Path
+) -> None:
+    git(tmp_path / "origin", "reset", "--quiet", "--hard", "main~1")
+    commit_files(tmp_path / "origin", {"a": "other"}, 7)
+    refresh_project(project=project)
+    found = places(project)
+    assert found["version 3"] is None
+    assert (found["version 1"], found["version 2"], found["version 7"]) == (0, 1, 2)
+    assert not project.commits.get(subject="version 3").mainline
+
+
+def test_a_history_that_shares_nothing_begins_anew(project: Project, tmp_path: Path) -> None:
+    git(tmp_path / "origin", "checkout", "--quiet", "--orphan", "fresh")
+    commit_files(tmp_path / "origin", {"b": "1"}, 8)
+    git(tmp_path / "origin", "branch", "--force", "main", "fresh")
+    refresh_project(project=project)
+    assert places(project)["version 8"] == 0
+    assert set(places(project).values()) == {None, 0}
+
+
+def test_a_commit_of_another_branch_is_filed_with_its_way_back(
+    project: Project, tmp_path: Path
+) -> None:
+    origin = tmp_path / "origin"
+    git(origin, "checkout", "--quiet", "-b", "topic", "main~1")
+    first = commit_files(origin, {"t": "1"}, 11)
+    tip = commit_files(origin, {"t": "2"}, 12)
+    commit = commit_of_ref(project=project, ref="topic")
+    assert (commit.sha, commit.position, commit.parents) == (tip, None, [first])
+    assert project.commits.get(sha=first).position is None
+    project.refresh_from_db()
+    assert dict(project.branches) == {
+        "topic": tip,
+        "main": project.commits.get(subject="version 3").sha,
+    }
+    assert project.branches[0][0] == "topic"
