@@ -32,6 +32,8 @@ class Trigger(models.TextChoices):
     SCHEDULE = "schedule", "Schedule"
     GOLDEN = "golden", "Golden job"
     CALIBRATION = "calibration", "Calibration"
+    CONFIRM = "confirm", "Suspected change"
+    BISECT = "bisect", "Search for a commit"
 
 
 class Priority(models.IntegerChoices):

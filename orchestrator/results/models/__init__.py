@@ -1,5 +1,16 @@
 """The tables of results; one module an idea."""
 
+from orchestrator.results.models.changes import (
+    CHANGE_JUDGED,
+    Baseline,
+    Bisection,
+    BisectionState,
+    ChangedSeries,
+    ChangeKind,
+    ChangePoint,
+    ChangeState,
+    SeriesLook,
+)
 from orchestrator.results.models.hosts import Calibration, GoldenOutcome, GoldenVerdict
 from orchestrator.results.models.references import ReferenceResult, ReferenceSource, SavedReport
 from orchestrator.results.models.retention import (
@@ -19,8 +30,16 @@ from orchestrator.results.models.trials import (
 )
 
 __all__ = [
+    "CHANGE_JUDGED",
     "Artifact",
+    "Baseline",
+    "Bisection",
+    "BisectionState",
     "Calibration",
+    "ChangeKind",
+    "ChangePoint",
+    "ChangeState",
+    "ChangedSeries",
     "GoldenOutcome",
     "GoldenVerdict",
     "Histogram",
@@ -38,4 +57,5 @@ __all__ = [
     "Retention",
     "SavedReport",
     "Series",
+    "SeriesLook",
 ]
