@@ -19,6 +19,8 @@ from orchestrator.stats.paired import FEWEST_BLOCKS, PairedTest, paired_test
 from orchestrator.stats.signed_rank import FEWEST_PAIRS, hodges_lehmann
 
 Better = Literal["higher", "lower"]
+#: Its exponential is still a number.
+LARGEST_LOG = 700.0
 
 
 class Verdict(StrEnum):
@@ -49,6 +51,8 @@ class Comparison:
     interval reaches, as a share; `detectable` the change that so many blocks would find four times
     in five. `needed_blocks`: how many blocks in all would conclude, given where the verdict is
     inconclusive. `fragile`: the second opinion (`robust`, from 7 blocks) leads to another verdict.
+    Not `paired`: of trials that share no block (`compare_unpaired`); then `blocks` are the trials
+    of the smaller side.
     """
 
     verdict: Verdict
@@ -70,6 +74,7 @@ class Comparison:
     needed_blocks: int | None = None
     robust: RobustChange | None = None
     fragile: bool = False
+    paired: bool = True
 
 
 def compare_blocks(
@@ -120,16 +125,16 @@ def _judged(
     logs = np.log(pairs)
     differences = logs[:, 1] - logs[:, 0]
     test = paired_test(differences, margin=margin, confidence=confidence)
-    verdict = _verdict(test, better, alpha, equivalence_alpha)
+    verdict = verdict_of(test, better, alpha, equivalence_alpha)
     robust = _robust(differences, confidence)
-    fragile = robust is not None and _disagrees(robust, verdict, better, margin)
+    fragile = robust is not None and disagrees(robust, verdict, better, margin)
     return replace(
         unknown,
         verdict=verdict,
-        reasons=_reasons(test, verdict, fragile),
+        reasons=reasons_of(test.n, verdict, margin, test.half_width, fragile),
         baseline=float(np.exp(logs[:, 0].mean())),
         contender=float(np.exp(logs[:, 1].mean())),
-        change=math.expm1(test.mean),
+        change=as_change(test.mean),
         low=_change(test.low),
         high=_change(test.high),
         p_value=test.p_value,
@@ -164,21 +169,27 @@ def _obstacles(pairs: NDArray[np.float64]) -> tuple[str, ...]:
     return ("a value of zero has no ratio",) if (pairs == 0).any() else ()
 
 
+def as_change(log_ratio: float) -> float:
+    """Of a log ratio; finite however far apart two values are."""
+    return math.expm1(min(log_ratio, LARGEST_LOG))
+
+
 def _change(log_ratio: float | None) -> float | None:
-    return None if log_ratio is None else math.expm1(log_ratio)
+    return None if log_ratio is None else as_change(log_ratio)
 
 
-def _verdict(test: PairedTest, better: Better, alpha: float, equivalence_alpha: float) -> Verdict:
+def verdict_of(test: PairedTest, better: Better, alpha: float, equivalence_alpha: float) -> Verdict:
+    """What a test, paired or not, says by the rules of `compare_blocks`."""
     if test.n < FEWEST_BLOCKS or test.p_value is None or test.equivalence_p is None:
         return Verdict.INCONCLUSIVE
     if test.p_value < alpha:
-        return _direction(math.expm1(test.mean), better, test.margin)
+        return direction(as_change(test.mean), better, test.margin)
     if test.equivalence_p < equivalence_alpha:
         return Verdict.EQUIVALENT
     return Verdict.INCONCLUSIVE
 
 
-def _direction(change: float, better: Better, margin: float) -> Verdict:
+def direction(change: float, better: Better, margin: float) -> Verdict:
     """The verdict on a change that is real."""
     if abs(change) <= margin:
         return Verdict.TRIVIAL
@@ -190,30 +201,39 @@ def _robust(differences: NDArray[np.float64], confidence: float) -> RobustChange
         return None
     centre = hodges_lehmann(differences.tolist(), confidence=confidence)
     return RobustChange(
-        change=math.expm1(centre.estimate),
-        low=math.expm1(centre.low),
-        high=math.expm1(centre.high),
+        change=as_change(centre.estimate),
+        low=as_change(centre.low),
+        high=as_change(centre.high),
     )
 
 
-def _disagrees(robust: RobustChange, verdict: Verdict, better: Better, margin: float) -> bool:
+def disagrees(robust: RobustChange, verdict: Verdict, better: Better, margin: float) -> bool:
     """Whether the robust interval, read the same way, does not bear a decided verdict out."""
     if verdict is Verdict.INCONCLUSIVE:
         return False
     if verdict is Verdict.EQUIVALENT:
         return not (-margin < robust.low and robust.high < margin)
     excludes_zero = robust.low > 0 or robust.high < 0
-    return not excludes_zero or _direction(robust.change, better, margin) is not verdict
+    return not excludes_zero or direction(robust.change, better, margin) is not verdict
 
 
-def _reasons(test: PairedTest, verdict: Verdict, fragile: bool) -> tuple[str, ...]:
+def reasons_of(
+    n: int,
+    verdict: Verdict,
+    margin: float,
+    half_width: float | None,
+    fragile: bool,
+    *,
+    unit: str = "blocks",
+) -> tuple[str, ...]:
+    """Why a verdict is not better than it is; `half_width` is one of logs, `n` counts `unit`."""
     reasons = []
-    if test.n < FEWEST_BLOCKS:
-        reasons.append(f"{test.n} of at least {FEWEST_BLOCKS} blocks")
+    if n < FEWEST_BLOCKS:
+        reasons.append(f"{n} of at least {FEWEST_BLOCKS} {unit}")
     elif verdict is Verdict.INCONCLUSIVE:
         reasons.append(
-            f"the interval is ±{math.expm1(test.half_width or 0):.1%} wide: it proves neither a "
-            f"change nor that there is none beyond ±{test.margin:.1%}"
+            f"the interval is ±{as_change(half_width or 0):.1%} wide: it proves neither a "
+            f"change nor that there is none beyond ±{margin:.1%}"
         )
     if fragile:
         reasons.append("fragile: the robust estimate leads to another verdict")

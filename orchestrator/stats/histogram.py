@@ -121,6 +121,24 @@ class Histogram:
         rank = max(1, math.ceil(round(percentile * self.total_count / 100, 6)))
         return float(_highest(self._index[np.searchsorted(self._running, rank)]))
 
+    def percentiles(self, percentiles: Sequence[float]) -> NDArray[np.float64]:
+        """`percentile` of each, µs; each between 0, not itself among them, and 100."""
+        return _highest(self._at(percentiles)).astype(np.float64)
+
+    def widths(self, percentiles: Sequence[float]) -> NDArray[np.float64]:
+        """How wide the counters of `percentiles` are, µs: what these are known to."""
+        index = self._at(percentiles)
+        return (_highest(index) - _lowest(index) + 1).astype(np.float64)
+
+    def _at(self, percentiles: Sequence[float]) -> Int64Array:
+        wanted = np.asarray(percentiles, dtype=np.float64)
+        if not ((wanted > 0) & (wanted <= 100)).all():
+            raise ValueError(f"percentiles {wanted.tolist()}: expected over 0, up to 100")
+        if not self._index.size:
+            raise ValueError("an empty histogram has no percentiles")
+        ranks = np.ceil(np.round(wanted * self.total_count / 100, 6))
+        return self._index[np.searchsorted(self._running, np.maximum(ranks, 1))]
+
     def percentile_curve(self) -> list[tuple[float, float]]:
         """(percentile, µs) from 0 to 100 for drawing; ever denser towards 100.
 

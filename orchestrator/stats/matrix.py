@@ -36,12 +36,17 @@ class Headline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixVerdict:
-    """`cells`: verdicts of the primary metrics, with `q_values`; `cases`: the worst of each."""
+    """`cells`: verdicts of the primary metrics, with `q_values`; `cases`: the worst of each.
+
+    `changed`: cells improved or regressed when looked at alone; `survived`: those left of them.
+    """
 
     verdict: Verdict
     cases: Mapping[str, Verdict]
     cells: Mapping[Cell, Verdict]
     q_values: Mapping[Cell, float | None]
+    changed: int
+    survived: int
     headline: Headline
 
 
@@ -93,14 +98,17 @@ def judge_matrix(
         cell: _corrected(comparison.verdict, q_values[cell], false_discovery_rate)
         for cell, comparison in compared.items()
     }
-    verdicts = {
-        case: worst(verdict for cell, verdict in cells.items() if cell[0] == case) for case in cases
-    }
+    by_case: dict[str, list[Verdict]] = {case: [] for case in cases}
+    for (case, _), verdict in cells.items():
+        by_case[case].append(verdict)
+    verdicts = {case: worst(found) for case, found in by_case.items()}
     return MatrixVerdict(
         verdict=worst(verdicts.values()),
         cases=verdicts,
         cells=cells,
         q_values=q_values,
+        changed=sum(compared[cell].verdict in _CLAIMS for cell in cells),
+        survived=sum(verdict in _CLAIMS for verdict in cells.values()),
         headline=_headline(verdicts, cells, compared),
     )
 

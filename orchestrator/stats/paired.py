@@ -12,16 +12,16 @@ from orchestrator.stats.summary import t_quantile
 #: A t test on fewer blocks is at the mercy of one of them.
 FEWEST_BLOCKS = 5
 #: Differences of logs below this are rounding, not noise.
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 #: t quantile of the usual power, four times in five.
-_POWER_CONFIDENCE = 0.6
+POWER_CONFIDENCE = 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedTest:
     """What n differences of logs say of their mean; all figures are logs.
 
-    With a single difference only n and mean are known.
+    With a single difference only n and mean are known. `degrees` of freedom: n − 1 where None.
     """
 
     n: int
@@ -31,6 +31,7 @@ class PairedTest:
     p_value: float | None
     equivalence_p: float | None
     margin: float
+    degrees: float | None = None
 
     @property
     def low(self) -> float | None:
@@ -44,19 +45,24 @@ class PairedTest:
         """The true difference that n such blocks call real at `alpha` four times in five."""
         if self.standard_error is None:
             return None
-        degrees = self.n - 1
-        reach = t_quantile(1 - alpha, degrees) + t_quantile(_POWER_CONFIDENCE, degrees)
+        degrees = self.n - 1 if self.degrees is None else self.degrees
+        reach = t_quantile(1 - alpha, degrees) + t_quantile(POWER_CONFIDENCE, degrees)
         return reach * self.standard_error
 
     def needed_blocks(self) -> int:
-        """Blocks in all until the interval is about as narrow as the margin: ⌈n · (h/L)²⌉.
+        """See `blocks_to_conclude`."""
+        return blocks_to_conclude(self.n, self.half_width, self.margin)
 
-        At least one more than there are, and at least 5.
-        """
-        if self.half_width is None:
-            return FEWEST_BLOCKS
-        wanted = math.ceil(self.n * (self.half_width / math.log1p(self.margin)) ** 2)
-        return max(wanted, self.n + 1, FEWEST_BLOCKS)
+
+def blocks_to_conclude(n: int, half_width: float | None, margin: float) -> int:
+    """Blocks in all until the interval is about as narrow as the margin: ⌈n · (h/L)²⌉.
+
+    At least one more than there are, and at least 5. `half_width` is one of logs.
+    """
+    if half_width is None:
+        return FEWEST_BLOCKS
+    wanted = math.ceil(n * (half_width / math.log1p(margin)) ** 2)
+    return max(wanted, n + 1, FEWEST_BLOCKS)
 
 
 def paired_test(
@@ -79,7 +85,13 @@ def paired_test(
             margin=margin,
         )
     error = float(differences.std(ddof=1)) / math.sqrt(n)
-    degrees = n - 1
+    return tested(n, mean, error, n - 1, margin=margin, confidence=confidence)
+
+
+def tested(
+    n: int, mean: float, error: float, degrees: float, *, margin: float, confidence: float
+) -> PairedTest:
+    """The tests of a mean with its standard error and their degrees of freedom."""
     above = _tail(mean - math.log1p(-margin), error, degrees)
     below = _tail(math.log1p(margin) - mean, error, degrees)
     return PairedTest(
@@ -90,13 +102,14 @@ def paired_test(
         p_value=min(1.0, 2 * _tail(abs(mean), error, degrees)),
         equivalence_p=max(above, below),
         margin=margin,
+        degrees=degrees,
     )
 
 
-def _tail(distance: float, error: float, degrees: int) -> float:
+def _tail(distance: float, error: float, degrees: float) -> float:
     """P that a mean lands this far beyond its true value by chance."""
-    if abs(distance) < _ROUNDING:
+    if abs(distance) < ROUNDING:
         return 0.5
-    if error < _ROUNDING:
+    if error < ROUNDING:
         return 0.0 if distance > 0 else 1.0
     return float(stdtr(degrees, -distance / error))

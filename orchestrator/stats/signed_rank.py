@@ -32,14 +32,14 @@ def hodges_lehmann(differences: Sequence[float], *, confidence: float = 0.95) ->
         raise ValueError(f"{values.size} differences: at least {FEWEST_PAIRS} are needed")
     first, second = np.triu_indices(values.size)
     walsh = np.sort((values[first] + values[second]) / 2)
-    rank = _rank(values.size, (1 - confidence) / 2)
+    rank = rank_of(values.size, (1 - confidence) / 2)
     return Centre(
         estimate=float(np.median(walsh)), low=float(walsh[rank - 1]), high=float(walsh[-rank])
     )
 
 
 @lru_cache(maxsize=256)
-def _rank(n: int, tail: float) -> int:
+def rank_of(n: int, tail: float) -> int:
     """Rank, from 1, of the Walsh average that bounds the interval: the last k, P(W < k) ≤ tail."""
     below = np.cumsum(_signed_rank_probabilities(n))
     return max(1, int(np.searchsorted(below, tail, side="right")))

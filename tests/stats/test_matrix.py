@@ -87,3 +87,13 @@ def test_nothing_compared_is_inconclusive():
     matrix = judge_matrix({}, primary=("rate",))
     assert matrix.verdict == Verdict.INCONCLUSIVE
     assert matrix.headline.cases == 0
+
+
+def test_it_counts_what_looks_changed_alone_and_what_survives():
+    lone = {f"case-{number}": {"rate": found(0.0)} for number in range(300)}
+    matrix = judge_matrix({**lone, "odd": {"rate": found(-0.04, spread=3)}}, primary=("rate",))
+    assert (matrix.changed, matrix.survived) == (1, 0)
+    sure = judge_matrix(
+        {"one": {"rate": found(-0.2)}, "two": {"rate": found(0.2)}}, primary=("rate",)
+    )
+    assert (sure.changed, sure.survived) == (2, 2)

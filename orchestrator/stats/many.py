@@ -1,0 +1,264 @@
+"""Hundreds of comparisons at once: what `compare_blocks` says of each, computed by columns.
+
+`compare_blocks` stays the reference; tests hold both to the same answers.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from orchestrator.stats.comparison import (
+    LARGEST_LOG,
+    Better,
+    Comparison,
+    RobustChange,
+    Verdict,
+    as_change,
+    compare_blocks,
+    direction,
+    disagrees,
+    reasons_of,
+)
+from orchestrator.stats.paired import (
+    FEWEST_BLOCKS,
+    POWER_CONFIDENCE,
+    ROUNDING,
+    blocks_to_conclude,
+)
+from orchestrator.stats.signed_rank import FEWEST_PAIRS, rank_of
+from orchestrator.stats.summary import t_quantile
+
+Floats = NDArray[np.float64]
+_BETTER = ("higher", "lower")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToCompare:
+    """One metric of one case: `baseline[i]` and `contender[i]` were measured in block i."""
+
+    baseline: Sequence[float | None]
+    contender: Sequence[float | None]
+    better: Better
+    margin: float
+
+
+class _Row(NamedTuple):
+    """What one cell's comparison is made of; `half_log` is `half_width` as a log."""
+
+    n: int
+    baseline: float
+    contender: float
+    change: float
+    low: float
+    high: float
+    p_value: float
+    equivalence_p: float
+    half_log: float
+    half_width: float
+    detectable: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rules:
+    alpha: float
+    equivalence_alpha: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tested:
+    """Columns, a row a cell: logs of means, differences of them, and what tests say of these."""
+
+    before: Floats
+    after: Floats
+    mean: Floats
+    half_width: Floats
+    reach: Floats
+    p_value: Floats
+    equivalence_p: Floats
+    n: int
+
+
+def compare_many(
+    cells: Sequence[ToCompare],
+    *,
+    alpha: float = 0.015,
+    equivalence_alpha: float = 0.02,
+    confidence: float = 0.95,
+) -> list[Comparison]:
+    """`compare_blocks` of each cell, in the order given; ValueError where that raises it.
+
+    Cells of an ordinary kind (no zero, at least two blocks, as many as others have) are computed
+    together, the others one by one.
+    """
+    rules = _Rules(alpha=alpha, equivalence_alpha=equivalence_alpha, confidence=confidence)
+    found: list[Comparison | None] = [None] * len(cells)
+    for n, places in _by_length(cells).items():
+        before, after = _matrix(cells, places)
+        plain = _plain(before) & _plain(after)
+        chosen = np.array(places)[plain].tolist()
+        if n < 2 or not chosen:
+            continue
+        logs = np.log(before[plain]), np.log(after[plain])
+        group = [cells[place] for place in chosen]
+        for place, comparison in zip(chosen, _judged(group, logs, rules), strict=True):
+            found[place] = comparison
+    return [each or _alone(cell, rules) for each, cell in zip(found, cells, strict=True)]
+
+
+def _alone(cell: ToCompare, rules: _Rules) -> Comparison:
+    return compare_blocks(
+        cell.baseline,
+        cell.contender,
+        better=cell.better,
+        margin=cell.margin,
+        alpha=rules.alpha,
+        equivalence_alpha=rules.equivalence_alpha,
+        confidence=rules.confidence,
+    )
+
+
+def _by_length(cells: Sequence[ToCompare]) -> dict[int, list[int]]:
+    """The places of the cells by their number of blocks; those of an odd kind are left out."""
+    places: dict[int, list[int]] = defaultdict(list)
+    for place, cell in enumerate(cells):
+        n = len(cell.baseline)
+        if n == len(cell.contender) and 0 < cell.margin < 1 and cell.better in _BETTER:
+            places[n].append(place)
+    return places
+
+
+def _matrix(cells: Sequence[ToCompare], places: Sequence[int]) -> tuple[Floats, Floats]:
+    """Baselines and contenders, a row a cell; None is NaN."""
+    before = np.array([cells[place].baseline for place in places], dtype=np.float64)
+    after = np.array([cells[place].contender for place in places], dtype=np.float64)
+    return before, after
+
+
+def _plain(values: Floats) -> NDArray[np.bool_]:
+    return np.asarray((np.isfinite(values) & (values > 0)).all(axis=1))
+
+
+def _judged(
+    cells: Sequence[ToCompare], logs: tuple[Floats, Floats], rules: _Rules
+) -> list[Comparison]:
+    """The comparisons of cells of as many blocks each; `logs` are of baselines and contenders."""
+    differences = logs[1] - logs[0]
+    margins = np.array([cell.margin for cell in cells])
+    tested = _tested(logs, differences, margins, rules)
+    verdicts = _verdicts(cells, tested, rules)
+    robust = _robust(differences, rules.confidence)
+    return [
+        _comparison(cell, row, verdict, second, rules)
+        for cell, row, verdict, second in zip(cells, _rows(tested), verdicts, robust, strict=True)
+    ]
+
+
+def _tested(
+    logs: tuple[Floats, Floats], differences: Floats, margins: Floats, rules: _Rules
+) -> _Tested:
+    n = differences.shape[1]
+    mean = differences.mean(axis=1)
+    error = differences.std(axis=1, ddof=1) / math.sqrt(n)
+    low, high = np.log1p(-margins), np.log1p(margins)
+    detecting = t_quantile(1 - rules.alpha, n - 1) + t_quantile(POWER_CONFIDENCE, n - 1)
+    return _Tested(
+        before=logs[0].mean(axis=1),
+        after=logs[1].mean(axis=1),
+        mean=mean,
+        half_width=t_quantile(rules.confidence, n - 1) * error,
+        reach=detecting * error,
+        p_value=np.minimum(1.0, 2 * _tails(np.abs(mean), error, n - 1)),
+        equivalence_p=np.maximum(
+            _tails(mean - low, error, n - 1), _tails(high - mean, error, n - 1)
+        ),
+        n=n,
+    )
+
+
+def _tails(distance: Floats, error: Floats, degrees: int) -> Floats:
+    """As `paired` has it for one."""
+    exact = error < ROUNDING
+    tails = stdtr(degrees, -distance / np.where(exact, 1.0, error))
+    tails = np.where(exact, np.where(distance > 0, 0.0, 1.0), tails)
+    return np.where(np.abs(distance) < ROUNDING, 0.5, tails)
+
+
+def _changes(logs: Floats) -> Floats:
+    return np.asarray(np.expm1(np.minimum(logs, LARGEST_LOG)))
+
+
+def _verdicts(cells: Sequence[ToCompare], tested: _Tested, rules: _Rules) -> list[Verdict]:
+    if tested.n < FEWEST_BLOCKS:
+        return [Verdict.INCONCLUSIVE] * len(cells)
+    changed = (tested.p_value < rules.alpha).tolist()
+    same = (tested.equivalence_p < rules.equivalence_alpha).tolist()
+    means = tested.mean.tolist()
+    return [
+        direction(as_change(mean), cell.better, cell.margin)
+        if is_changed
+        else Verdict.EQUIVALENT
+        if is_same
+        else Verdict.INCONCLUSIVE
+        for cell, mean, is_changed, is_same in zip(cells, means, changed, same, strict=True)
+    ]
+
+
+def _robust(differences: Floats, confidence: float) -> list[RobustChange | None]:
+    """Hodges and Lehmann's estimate of each row, as in `signed_rank`."""
+    count, n = differences.shape
+    if n < FEWEST_PAIRS:
+        return [None] * count
+    first, second = np.triu_indices(n)
+    walsh = np.sort((differences[:, first] + differences[:, second]) / 2, axis=1)
+    rank = rank_of(n, (1 - confidence) / 2)
+    middle = (walsh[:, (first.size - 1) // 2] + walsh[:, first.size // 2]) / 2
+    columns = (_changes(each).tolist() for each in (middle, walsh[:, rank - 1], walsh[:, -rank]))
+    return [
+        RobustChange(change=change, low=low, high=high)
+        for change, low, high in zip(*columns, strict=True)
+    ]
+
+
+def _rows(tested: _Tested) -> Iterator[_Row]:
+    columns = (
+        np.exp(tested.before), np.exp(tested.after), _changes(tested.mean),
+        _changes(tested.mean - tested.half_width), _changes(tested.mean + tested.half_width),
+        tested.p_value, tested.equivalence_p, tested.half_width, _changes(tested.half_width),
+        _changes(tested.reach),
+    )  # fmt: skip
+    lists = (column.tolist() for column in columns)
+    return (_Row(tested.n, *values) for values in zip(*lists, strict=True))
+
+
+def _comparison(
+    cell: ToCompare, row: _Row, verdict: Verdict, robust: RobustChange | None, rules: _Rules
+) -> Comparison:
+    undecided = verdict is Verdict.INCONCLUSIVE
+    fragile = robust is not None and disagrees(robust, verdict, cell.better, cell.margin)
+    return Comparison(
+        verdict=verdict,
+        reasons=reasons_of(row.n, verdict, cell.margin, row.half_log, fragile),
+        better=cell.better,
+        margin=cell.margin,
+        confidence=rules.confidence,
+        blocks=row.n,
+        baseline=row.baseline,
+        contender=row.contender,
+        change=row.change,
+        low=row.low,
+        high=row.high,
+        p_value=row.p_value,
+        equivalence_p=row.equivalence_p,
+        half_width=row.half_width,
+        detectable=row.detectable,
+        needed_blocks=blocks_to_conclude(row.n, row.half_log, cell.margin) if undecided else None,
+        robust=robust,
+        fragile=fragile,
+    )

@@ -1,0 +1,125 @@
+"""Two sides that share no block: Welch's test on the logs of their trials.
+
+It cannot tell a change of the code from a change of the machine between the two, and says so. It
+is the last resort, where no run measured both sides together.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.stats.comparison import (
+    Better,
+    Comparison,
+    Verdict,
+    as_change,
+    reasons_of,
+    verdict_of,
+)
+from orchestrator.stats.paired import FEWEST_BLOCKS, tested
+
+#: Said of each such comparison.
+UNPAIRED = "not measured in the same blocks: drift of the machine is not removed"
+
+
+def compare_unpaired(
+    baseline: Sequence[float | None],
+    contender: Sequence[float | None],
+    *,
+    better: Better,
+    margin: float,
+    alpha: float = 0.015,
+    equivalence_alpha: float = 0.02,
+    confidence: float = 0.95,
+) -> Comparison:
+    """Compare the trials of two sides, of which there may be different numbers.
+
+    The verdicts are those of `compare_blocks`, from a Welch test on logs (Welch 1947) with at least
+    5 trials on each side; values of None are left out. Its first reason is always `UNPAIRED`.
+    `needed_blocks` counts trials of the smaller side. ValueError as for `compare_blocks`.
+    """
+    if not 0 < margin < 1:
+        raise ValueError(f"margin {margin}: expected a share between 0 and 1")
+    if better not in ("higher", "lower"):
+        raise ValueError(f"better {better!r}: expected 'higher' or 'lower'")
+    before, after = _known(baseline), _known(contender)
+    unknown = Comparison(
+        verdict=Verdict.INCONCLUSIVE,
+        reasons=(UNPAIRED, *_obstacles(before, after)),
+        better=better,
+        margin=margin,
+        confidence=confidence,
+        blocks=min(before.size, after.size),
+        paired=False,
+    )
+    if len(unknown.reasons) > 1:
+        return unknown
+    return _judged(unknown, np.log(before), np.log(after), alpha, equivalence_alpha)
+
+
+def _judged(
+    unknown: Comparison,
+    before: NDArray[np.float64],
+    after: NDArray[np.float64],
+    alpha: float,
+    equivalence_alpha: float,
+) -> Comparison:
+    """The comparison with all that the two sides' logs say."""
+    n, margin = unknown.blocks, unknown.margin
+    first, second = float(before.mean()), float(after.mean())
+    known = replace(
+        unknown,
+        baseline=math.exp(first),
+        contender=math.exp(second),
+        change=as_change(second - first),
+    )
+    if n < 2:
+        why = reasons_of(n, unknown.verdict, margin, None, False, unit="trials")
+        return replace(known, reasons=(UNPAIRED, *why), needed_blocks=FEWEST_BLOCKS)
+    error, degrees = welch(before, after)
+    test = tested(n, second - first, error, degrees, margin=margin, confidence=unknown.confidence)
+    verdict = verdict_of(test, unknown.better, alpha, equivalence_alpha)
+    half_width = test.half_width or 0.0
+    why = reasons_of(n, verdict, margin, half_width, False, unit="trials")
+    return replace(
+        known,
+        verdict=verdict,
+        reasons=(UNPAIRED, *why),
+        low=as_change(test.mean - half_width),
+        high=as_change(test.mean + half_width),
+        p_value=test.p_value,
+        equivalence_p=test.equivalence_p,
+        half_width=as_change(half_width),
+        detectable=as_change(test.detectable(alpha) or 0.0),
+        needed_blocks=test.needed_blocks() if verdict is Verdict.INCONCLUSIVE else None,
+    )
+
+
+def welch(one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[float, float]:
+    """Standard error of the difference of two means, and Welch and Satterthwaite's degrees.
+
+    At least two values a side. Without any spread the degrees are those of a pooled test.
+    """
+    first, second = (float(side.var(ddof=1)) / side.size for side in (one, other))
+    both = first + second
+    if both == 0:
+        return 0.0, one.size + other.size - 2
+    share = first / both
+    degrees = 1 / (share**2 / (one.size - 1) + (1 - share) ** 2 / (other.size - 1))
+    return math.sqrt(both), degrees
+
+
+def _known(values: Sequence[float | None]) -> NDArray[np.float64]:
+    known = np.array([value for value in values if value is not None], dtype=np.float64)
+    if not np.isfinite(known).all() or (known < 0).any():
+        raise ValueError("values to compare must be finite and not negative")
+    return known
+
+
+def _obstacles(before: NDArray[np.float64], after: NDArray[np.float64]) -> tuple[str, ...]:
+    if not before.size or not after.size:
+        return ("one side has no value",)
+    return ("a value of zero has no ratio",) if min(before.min(), after.min()) == 0 else ()
