@@ -297,6 +297,13 @@ class Trial(models.Model):
 
     class Meta:
         ordering = ["position"]
+        indexes = [
+            models.Index(
+                fields=["variant"],
+                condition=Q(state="failed") | Q(validity__in=["suspect", "invalid"]),
+                name="trial_doubtful_by_variant",
+            ),
+        ]
         constraints = [
             _known("state", TrialState, "trial_state_known"),
             models.UniqueConstraint(
