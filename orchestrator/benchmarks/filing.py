@@ -18,6 +18,8 @@ HISTORY_LIMIT = 2_000
 #: Of another branch: so far back towards the default branch are its commits filed.
 BRANCH_LIMIT = 500
 MAX_BRANCHES = 200
+#: So many commits may be ahead of the repository: clients tell of them before they are pushed.
+LATER_THAN_KNOWN = 50
 
 
 def file_default_branch(project: Project, repository: Repository) -> None:
@@ -27,7 +29,7 @@ def file_default_branch(project: Project, repository: Repository) -> None:
     with transaction.atomic():
         # Two at once would give the same places to different commits.
         locked = Project.objects.select_for_update().get(pk=project.pk)
-        newest = locked.commits.filter(position__isnull=False).order_by("-position").first()
+        newest = _newest_known(locked, repository)
         if newest is None or newest.sha != tip:
             _file_positions(locked, repository, newest, tip)
         if newest is None or newest.sha != tip or not newest.mainline:
@@ -56,11 +58,17 @@ def commit_row(project: Project, facts: CommitFacts, position: int | None) -> Co
     )
 
 
+def _newest_known(project: Project, repository: Repository) -> Commit | None:
+    """The last commit in order that the repository has; those that clients told of may be later."""
+    ordered = project.commits.filter(position__isnull=False).order_by("-position")
+    return next((each for each in ordered[:LATER_THAN_KNOWN] if repository.has(each.sha)), None)
+
+
 def _file_positions(
     project: Project, repository: Repository, newest: Commit | None, tip: str
 ) -> None:
     """Gives places to what the branch has since `newest`, and takes those of what it lost."""
-    if newest is None or not repository.has(newest.sha):
+    if newest is None:
         # Nothing is known that the new history could be measured against.
         project.commits.filter(position__isnull=False).update(position=None)
         facts = repository.history(tip, limit=HISTORY_LIMIT)
@@ -85,10 +93,16 @@ def _store(project: Project, facts: Sequence[CommitFacts], first: int) -> None:
 
 
 def _mark_mainline(project: Project, repository: Repository, tip: str) -> None:
-    line = set(repository.first_parents(tip))
-    known = project.commits.values_list("pk", "sha", "mainline")
-    _set_mainline([pk for pk, sha, marked in known if sha in line and not marked], True)
-    _set_mainline([pk for pk, sha, marked in known if sha not in line and marked], False)
+    line, inside = set(repository.first_parents(tip)), set(repository.contained(tip))
+    known = list(project.commits.values_list("pk", "sha", "mainline", "position"))
+    _set_mainline([pk for pk, sha, marked, _ in known if sha in line and not marked], True)
+    # What only a client told of keeps the place that it was given.
+    off = [
+        pk
+        for pk, sha, marked, position in known
+        if marked and sha not in line and (sha in inside or position is None)
+    ]
+    _set_mainline(off, False)
 
 
 def _set_mainline(commits: Collection[int], value: bool) -> None:

@@ -122,6 +122,10 @@ class Repository:
         )  # fmt: skip
         return [_commit(line) for line in reversed(log.splitlines())]
 
+    def contained(self, ref: str) -> list[str]:
+        """All commits that `ref` contains, newest first."""
+        return self._git("rev-list", ref, "--").split()
+
     def first_parents(self, ref: str) -> list[str]:
         """The line of first parents of `ref`, newest first."""
         return self._git("rev-list", "--first-parent", ref, "--").split()
