@@ -1,0 +1,185 @@
+"""Readings and points: each trial once, whoever writes at the same time."""
+
+import math
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, connection, connections, transaction
+
+from orchestrator.benchmarks.models import Case, Commit
+from orchestrator.core.ids import new_id
+from orchestrator.fleet.models import Host
+from orchestrator.results.models import Point, Reading, Series
+from orchestrator.results.readings import values_of
+from orchestrator.results.record import Measured, record
+from orchestrator.stats.rollup import bands
+from orchestrator.stats.summary import summarise
+from tests.support.factories import (
+    Personas,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+
+AT = datetime(2026, 5, 1, tzinfo=UTC)
+VALUES = [101.0, 99.5, 100.25, 98.0, 104.0, 100.0]
+
+
+class World:
+    """A case, a host and a commit to measure."""
+
+    def __init__(self, personas: Personas, folder: Any) -> None:
+        project, shas = make_project(personas.alice, folder)
+        make_definition(personas.alice, project)
+        self.host: Host = make_local_host(personas.alice)
+        make_run(personas.alice, shas[:2])
+        self.case = Case.objects.get()
+        self.commit = Commit.objects.get(sha=shas[0])
+
+    def measured(self, readings: Mapping[str, float], **changes: Any) -> Measured:
+        told = {
+            "id": new_id(),
+            "benchmark": self.case.benchmark_id,
+            "case": self.case.pk,
+            "host": self.host.pk,
+            "commit": self.commit.pk,
+            "at": AT,
+            "validity": "valid",
+            "readings": readings,
+            **changes,
+        }
+        return Measured(**told)
+
+
+@pytest.fixture
+def world(db: None, personas: Personas, tmp_path: Any) -> World:
+    return World(personas, tmp_path / "repository")
+
+
+def store(*rows: Measured) -> int:
+    with transaction.atomic():
+        return record(rows)
+
+
+def test_a_point_says_the_same_however_its_trials_came(world: World) -> None:
+    rows = [
+        world.measured({"requests.rate": value}, block=place, at=AT + timedelta(seconds=place))
+        for place, value in enumerate(VALUES, start=1)
+    ]
+    assert [store(rows[0]), store(*rows[1:4]), store(*rows[4:])] == [1, 3, 2]
+    point = Point.objects.get()
+    summary = summarise(VALUES)
+    assert summary is not None
+    found = bands([point.n], [point.mean], [point.mean_log], [point.m2_log])
+
+    assert (point.n, point.suspect, point.invalid) == (6, 0, 0)
+    assert (point.values, point.blocks) == (VALUES, [1, 2, 3, 4, 5, 6])
+    assert point.at == AT + timedelta(seconds=6)
+    assert point.position == world.commit.position
+    assert point.mean == pytest.approx(sum(VALUES) / 6, rel=1e-12)
+    assert found.value[0] == pytest.approx(summary.mean, rel=1e-12)
+    assert (found.low[0], found.high[0]) == pytest.approx((summary.low, summary.high), rel=1e-9)
+
+
+def test_a_result_that_comes_again_changes_nothing(world: World) -> None:
+    rows = [world.measured({"requests.rate": value}) for value in VALUES]
+    assert store(*rows, rows[0]) == 6
+    before = list(Point.objects.values())
+    assert store(*rows[2:4]) == 0
+    assert store(rows[5], world.measured({"requests.rate": 90.0})) == 1
+    assert before[0]["n"] == 6
+    assert Point.objects.get().n == 7
+    assert Reading.objects.count() == 7
+
+
+def test_what_is_invalid_is_counted_and_nothing_else(world: World) -> None:
+    store(world.measured({"requests.rate": 5.0}, validity="invalid"))
+    alone = Point.objects.get()
+    assert (alone.n, alone.invalid, alone.mean, alone.values) == (0, 1, None, [])
+    assert math.isnan(bands([0], [None], [None], [None]).value[0])
+    store(world.measured({"requests.rate": 100.0}, validity="suspect"))
+    both = Point.objects.get()
+    assert (both.n, both.suspect, both.invalid, both.values) == (1, 1, 1, [100.0])
+    assert math.exp(both.mean_log) == pytest.approx(100.0)
+
+
+def test_zeros_have_a_mean_and_no_logarithm(world: World) -> None:
+    store(world.measured({"requests.errors": 4.0}))
+    store(world.measured({"requests.errors": 0.0}))
+    store(world.measured({"requests.errors": 2.0}))
+    point = Point.objects.get()
+    found = bands([point.n], [point.mean], [point.mean_log], [point.m2_log])
+    assert (point.mean, point.mean_log, point.m2_log) == (2.0, None, None)
+    assert found.value[0] == 2.0
+    assert math.isnan(found.low[0])
+
+
+def test_other_hosts_epochs_shapes_and_metrics_are_points_of_their_own(world: World) -> None:
+    store(
+        world.measured({"requests.rate": 1.0, "latency.p50": 0.5}),
+        world.measured({"requests.rate": 2.0}, epoch=1),
+        world.measured({"requests.rate": 3.0}, shape=-7),
+    )
+    found = {(each.series.metric.key, each.epoch, each.shape) for each in Point.objects.all()}
+    assert found == {
+        ("requests.rate", 0, 0), ("latency.p50", 0, 0), ("requests.rate", 1, 0),
+        ("requests.rate", 0, -7),
+    }  # fmt: skip
+    assert Series.objects.count() == 2
+
+
+def test_readings_are_told_by_trial_and_never_changed(world: World) -> None:
+    row = world.measured({"requests.rate": 1.5, "latency.p50": 0.25})
+    store(row)
+    assert values_of([row.id, new_id()]) == {row.id: {"requests.rate": 1.5, "latency.p50": 0.25}}
+    assert values_of([row.id], ["latency.p50"]) == {row.id: {"latency.p50": 0.25}}
+    with pytest.raises(DatabaseError, match="never changed"), transaction.atomic():
+        Reading.objects.filter(pk=row.id).update(validity="invalid")
+
+
+def test_points_move_with_their_commits(world: World) -> None:
+    store(world.measured({"requests.rate": 1.0}))
+    Commit.objects.filter(pk=world.commit.pk).update(position=77)
+    assert Point.objects.get().position == 77
+    Commit.objects.filter(pk=world.commit.pk).update(position=None)
+    assert Point.objects.get().position is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_writers_to_one_new_point_lose_nothing(personas: Personas, tmp_path: Any) -> None:
+    world = World(personas, tmp_path / "repository")
+    rows = [world.measured({"requests.rate": 100.0 + n, "latency.p50": 1.0}) for n in range(120)]
+
+    def write(number: int) -> int:
+        try:
+            mine = rows[number::4]
+            repeated = rows[(number + 1) % 4 :: 4][:10]
+            return sum(store(*mine[k : k + 5], *repeated[k : k + 5]) for k in range(0, 30, 5))
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(write, range(4))) == 120
+    rate = Point.objects.get(series__metric__key="requests.rate")
+    assert rate.n == 120
+    assert sorted(rate.values) == [100.0 + n for n in range(120)]
+    assert rate.mean == pytest.approx(159.5, rel=1e-12)
+    assert len(values_of(row.id for row in rows)) == 120
+
+
+def test_the_chart_of_a_series_is_read_from_its_index_alone(world: World) -> None:
+    """Whatever the size of the table, no more than the index is touched for a history."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_bitmapscan = off")
+        cursor.execute(
+            "EXPLAIN SELECT commit_id, position, at, epoch, shape, n, suspect, invalid, mean, "
+            "mean_log, m2_log FROM results_point WHERE series_id = 1 AND position > 5 "
+            "ORDER BY position"
+        )
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "Index Only Scan using point_along_commits" in plan
