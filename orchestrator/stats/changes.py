@@ -1,0 +1,272 @@
+"""Where the level of a series shifts: change points along the commits, after the noise is known.
+
+1. Lone spikes are told apart and count as no evidence (`spikes`).
+2. PELT finds the levels that explain the series best (`levels`), with a penalty in units of the
+   noise, whose correlation is known.
+3. Each change is tested (`shifts`), from the weakest up: one that is not sure, too small, or no
+   more than a drift, goes, and its two levels become one. What is left moves to where it fits best.
+
+Killick et al. 2012 (PELT); Hampel 1974; the pruning after Fleming et al., arXiv 2301.03034.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.stats.courses import course_of
+from orchestrator.stats.shifts import FEWEST_BESIDE, Noise, Shift, Sums, shift_at
+from orchestrator.stats.spikes import (
+    MOST_CORRELATION,
+    correlation_of_neighbours,
+    noise_of_neighbours,
+    spikes_of,
+)
+from orchestrator.stats.summary import t_quantile
+
+Floats = NDArray[np.float64]
+
+#: Times ln n: what a further level has to save of the squares, in units of the noise's variance.
+PENALTY = 3.0
+BIAS = 4.0
+ALERT, CANDIDATE = 1e-4, 1e-3
+CONFIDENCE = 0.95
+#: Unstable: this many changes or more, and more than one in so many points; or so many returns.
+FEWEST_TO_BE_UNSTABLE, POINTS_A_CHANGE, RETURNS = 3, 20, 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """`index`: the first value of the new level. `change`: after/before − 1, in `low` … `high`.
+
+    The bounds hold at 95 % for a change at a place known beforehand. `p_value` too: it is the
+    smallness of what is asked of it that pays for the choice of the place.
+    """
+
+    index: int
+    before: float
+    after: float
+    change: float
+    low: float
+    high: float
+    p_value: float
+    kind: Literal["alert", "candidate"]
+    regressed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What a series says of itself. `outliers` are indices; `noise` is one sigma, as a share.
+
+    `unstable`: so many changes, or so many returns to a former level, that none is an alert.
+    """
+
+    points: tuple[Change, ...]
+    outliers: tuple[int, ...]
+    noise: float
+    unstable: bool
+
+
+def find_changes(
+    values: Sequence[float | None],
+    *,
+    lower_is_better: bool = True,
+    floor: float = 0.005,
+    least: float = 0.01,
+    breaks: Iterable[int] = (),
+) -> Changes:
+    """The changes of a series, oldest value first; None, NaN and infinities are gaps.
+
+    `floor`: the least noise to believe in, as a share: what calibration knows of the host. `least`:
+    the smallest change of interest. `breaks`: indices at which something else begins to be
+    measured, or another machine measures: no level reaches across them, nor are they changes.
+
+    A series with a zero or a negative value has no logarithms: there differences are taken, as
+    shares of the series' typical size, and so is a change between levels without a ratio. Fewer
+    than 6 values between two breaks have no changes. Any input has an answer.
+    """
+    raw = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+    places = np.flatnonzero(np.isfinite(raw))
+    scale = _Scale(raw[places])
+    series = _Series(places, scale.levels(raw[places]), sorted(set(breaks)), floor)
+    found = series.shifts(math.log1p(least) if scale.logs else least)
+    unstable = _is_unstable([shift for _, shift in found], series.noise.sigma, places.size)
+    return Changes(
+        points=tuple(
+            _change(index, shift, scale, lower_is_better, unstable) for index, shift in found
+        ),
+        outliers=tuple(places[series.spikes].tolist()),
+        noise=series.noise.sigma,
+        unstable=unstable,
+    )
+
+
+class _Scale:
+    """Logarithms where there are any, else shares of the typical size; about their middle."""
+
+    def __init__(self, known: Floats) -> None:
+        self.logs = bool((known > 0).all())
+        size = float(np.median(np.abs(known))) if known.size else 1.0
+        self._size = size or float(np.abs(known).max()) or 1.0
+
+    def levels(self, known: Floats) -> Floats:
+        return np.log(known / self._size) if self.logs else known / self._size
+
+    def value(self, level: float) -> float:
+        return self._size * (math.exp(level) if self.logs else level)
+
+    def change(self, before: float, difference: float) -> float:
+        if self.logs:
+            return math.expm1(difference)
+        return difference / before if before > 0 and before + difference > 0 else difference
+
+
+class _Series:
+    """One series on its scale: its noise, its spikes, and the search for its shifts."""
+
+    def __init__(self, places: NDArray[np.intp], level: Floats, breaks: list[int], floor: float):
+        self._places, self._level = places, level
+        borders = np.searchsorted(places, breaks).tolist()
+        self._pieces = _pieces([0, *borders, places.size])
+        steps = self._steps(level, np.zeros(level.size, dtype=np.bool_))
+        self.spikes = np.zeros(level.size, dtype=np.bool_)
+        limit = max(noise_of_neighbours(steps) / math.sqrt(2), floor)
+        for start, end in self._pieces:
+            self.spikes[start:end] = spikes_of(level[start:end], limit)
+        self.noise = self._noise(floor)
+
+    def _noise(self, floor: float) -> Noise:
+        steps = self._steps(self._level, self.spikes)
+        sigma = noise_of_neighbours(steps)
+        correlation = correlation_of_neighbours(steps, sigma)
+        return Noise(
+            sigma=max(sigma / math.sqrt(2 * (1 - correlation)), floor), correlation=correlation
+        )
+
+    def _steps(self, level: Floats, without: NDArray[np.bool_]) -> Floats:
+        parts = [np.diff(level[start:end][~without[start:end]]) for start, end in self._pieces]
+        return np.concatenate([*parts, np.empty(0)])
+
+    def shifts(self, least: float) -> list[tuple[int, Shift]]:
+        found = []
+        for start, end in self._pieces:
+            kept = np.flatnonzero(~self.spikes[start:end]) + start
+            for at, shift in _shifts(self._level[kept], self.noise, least):
+                found.append((self._index(int(kept[at]), shift), shift))
+        return found
+
+    def _index(self, at: int, shift: Shift) -> int:
+        """Of the first value of the new level: spikes just before it that are nearer to it too."""
+        middle = (shift.before + shift.after) / 2
+        while self.spikes[at - 1] and (self._level[at - 1] > middle) == (shift.difference > 0):
+            at -= 1
+        return int(self._places[at])
+
+
+def _pieces(borders: list[int]) -> list[tuple[int, int]]:
+    ends = sorted(set(borders))
+    return list(zip(ends, ends[1:], strict=False))
+
+
+def _shifts(calm: Floats, noise: Noise, least: float) -> list[tuple[int, Shift]]:
+    """The shifts of a stretch without spikes, each with where it is."""
+    if calm.size < 2 * FEWEST_BESIDE:
+        return []
+    unit = noise.sigma * math.sqrt(noise.inflation(calm.size))
+    course = course_of(calm / unit, PENALTY * math.log(calm.size))
+    slope, starts = course.slope * unit, course.starts
+    calm = calm - slope * np.arange(calm.size)
+    sums = Sums(calm)
+    for _ in range(2):
+        starts = _pruned(sums, calm, starts, noise, least)
+        starts = _settled(sums, starts, calm.size)
+    starts = _pruned(sums, calm, starts, noise, least)
+    known = _correlated(calm, starts, noise)
+    bounds = [0, *starts, calm.size]
+    return [
+        (at, shift_at(sums, before, at, after, known).raised(slope * at))
+        for before, at, after in zip(bounds, starts, bounds[2:], strict=False)
+    ]
+
+
+def _pruned(sums: Sums, calm: Floats, starts: list[int], noise: Noise, least: float) -> list[int]:
+    """Without those that are not sure, the weakest first."""
+    starts = list(starts)
+    while starts:
+        known = _correlated(calm, starts, noise)
+        bounds = [0, *starts, calm.size]
+        doubts = [
+            _doubt(shift_at(sums, before, at, after, known), least)
+            for before, at, after in zip(bounds, starts, bounds[2:], strict=False)
+        ]
+        worst = max(range(len(starts)), key=doubts.__getitem__)
+        if doubts[worst] <= CANDIDATE:
+            break
+        del starts[worst]
+    return starts
+
+
+def _doubt(shift: Shift, least: float) -> float:
+    """Its p; more than 1 where it is too small, the more so the smaller."""
+    size = abs(shift.difference)
+    return shift.p_value if size >= least else 2 - size / least
+
+
+def _settled(sums: Sums, starts: list[int], n: int) -> list[int]:
+    """Each moved to where it explains the two levels beside it best."""
+    bounds = [0, *starts, n]
+    for place in range(1, len(bounds) - 1):
+        before, after = bounds[place - 1], bounds[place + 1]
+        if after - before >= 2 * FEWEST_BESIDE:
+            bounds[place] = sums.best_split(before, after)
+    return bounds[1:-1]
+
+
+def _correlated(calm: Floats, starts: list[int], noise: Noise) -> Noise:
+    """The noise with the correlation that is left beside the levels, where that is more."""
+    bounds = [0, *starts, calm.size]
+    left = np.concatenate(
+        [calm[a:b] - calm[a:b].mean() for a, b in zip(bounds, bounds[1:], strict=False)]
+    )
+    square = float(np.dot(left, left))
+    if square <= 0:
+        return noise
+    levels = len(bounds) - 1
+    lag = float(np.dot(left[1:], left[:-1])) / square
+    lag += levels * (1 + BIAS * max(0.0, lag)) / calm.size
+    lag = min(max(lag, noise.correlation), MOST_CORRELATION)
+    return Noise(sigma=noise.sigma, correlation=lag)
+
+
+def _is_unstable(shifts: list[Shift], sigma: float, n: int) -> bool:
+    if len(shifts) >= FEWEST_TO_BE_UNSTABLE and len(shifts) * POINTS_A_CHANGE > n:
+        return True
+    levels = [shift.before for shift in shifts] + [shift.after for shift in shifts[-1:]]
+    returns = sum(
+        any(abs(level - former) <= sigma for former in levels[: max(0, place - 1)])
+        for place, level in enumerate(levels)
+    )
+    return returns >= RETURNS
+
+
+def _change(
+    index: int, shift: Shift, scale: _Scale, lower_is_better: bool, unstable: bool
+) -> Change:
+    reach = t_quantile(CONFIDENCE, shift.degrees) * shift.error
+    bounds = [scale.change(shift.before, shift.difference + side) for side in (-reach, 0.0, reach)]
+    low, change, high = sorted(bounds)
+    sure = shift.p_value <= ALERT and not unstable
+    return Change(
+        index=index,
+        before=scale.value(shift.before),
+        after=scale.value(shift.after),
+        change=change,
+        low=low,
+        high=high,
+        p_value=shift.p_value,
+        kind="alert" if sure else "candidate",
+        regressed=(shift.difference > 0) == lower_is_better,
+    )

@@ -1,0 +1,56 @@
+"""The course of a series: levels alone, or levels on a drift, whichever explains it better."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.stats.levels import level_starts
+
+Floats = NDArray[np.float64]
+
+#: What a drift has to save of the squares, in penalties of a level.
+PRICE_OF_DRIFT = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """`starts` of all levels but the first, on a line with `slope` a value; `cost` of it all."""
+
+    slope: float
+    starts: list[int]
+    cost: float
+
+
+def course_of(series: Floats, penalty: float) -> Course:
+    """The cheapest course: squares left, plus `penalty` for each further level and for a drift.
+
+    `series` is in units of its noise. Drifts that are tried: the line through everything, and the
+    slope that levels found without one have in common.
+    """
+    plain = _course(series, 0.0, penalty)
+    tried = [plain]
+    for slope in (_slope(series, []), _slope(series, plain.starts)):
+        first = _course(series, slope, penalty)
+        if first.starts:
+            first = _course(series, _slope(series, first.starts), penalty)
+        tried.append(first)
+    return min(tried, key=lambda course: course.cost)
+
+
+def _course(series: Floats, slope: float, penalty: float) -> Course:
+    flat = series - slope * np.arange(series.size)
+    starts = level_starts(flat, penalty)
+    left = sum(float(np.sum((level - level.mean()) ** 2)) for level in np.split(flat, starts))
+    price = penalty * (len(starts) + (PRICE_OF_DRIFT if slope else 0.0))
+    return Course(slope=slope, starts=starts, cost=left + price)
+
+
+def _slope(series: Floats, starts: list[int]) -> float:
+    """The slope that the levels have in common, by least squares."""
+    along = across = 0.0
+    for level in np.split(series, starts):
+        place = np.arange(level.size) - (level.size - 1) / 2
+        along += float(np.dot(place, level))
+        across += float(np.dot(place, place))
+    return along / across if across else 0.0

@@ -1,0 +1,46 @@
+"""The levels that explain a series best: PELT (Killick, Fearnhead and Eckley 2012)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+#: A level has at least so many values while levels are searched.
+FEWEST_OF_LEVEL = 2
+
+
+def level_starts(series: Floats, penalty: float) -> list[int]:
+    """Where levels begin, the first one left out: least squares plus `penalty` for each level.
+
+    `series` is in units of its noise. Exact; time grows with the length times that of the levels.
+    """
+    n = series.size
+    sums = np.concatenate([[0.0], np.cumsum(series)])
+    squares = np.concatenate([[0.0], np.cumsum(series**2)])
+    cost = np.full(n + 1, np.inf)
+    cost[0] = -penalty
+    last = np.zeros(n + 1, dtype=np.int64)
+    starts = np.empty(n + 1, dtype=np.int64)
+    starts[0], count = 0, 1
+    for end in range(FEWEST_OF_LEVEL, n + 1):
+        if end >= 2 * FEWEST_OF_LEVEL:
+            starts[count] = end - FEWEST_OF_LEVEL
+            count += 1
+        open_ = starts[:count]
+        total = sums[end] - sums[open_]
+        whole = cost[open_] + squares[end] - squares[open_] - total * total / (end - open_)
+        best = int(whole.argmin())
+        cost[end], last[end] = whole[best] + penalty, open_[best]
+        kept = open_[whole <= cost[end]]
+        count = kept.size
+        starts[:count] = kept
+    return _traced(last)
+
+
+def _traced(last: NDArray[np.int64]) -> list[int]:
+    found = []
+    at = int(last[-1])
+    while at > 0:
+        found.append(at)
+        at = int(last[at])
+    return found[::-1]

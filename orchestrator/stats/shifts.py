@@ -1,0 +1,154 @@
+"""Whether two neighbouring levels differ: tests that know noise, its correlation, and drift."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+Floats = NDArray[np.float64]
+
+#: Values on both sides of a change, at least.
+FEWEST_BESIDE = 3
+#: A level is judged by so many of its values next to the change: older ones may have drifted.
+REACH = 60
+#: The noise of the whole series counts as much as so many values of the two levels.
+PRIOR_DEGREES = 10.0
+#: How much more than a line a step has to explain, in variances of a value: its place was chosen.
+AHEAD_OF_A_LINE = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noise:
+    """`sigma` of one value, and `correlation` of neighbours."""
+
+    sigma: float
+    correlation: float
+
+    def inflation(self, n: int) -> float:
+        """How many times the variance of a mean of n is that of independent values."""
+        rho = self.correlation
+        if rho <= 0:
+            return 1.0
+        return (1 + rho) / (1 - rho) - 2 * rho * (1 - rho**n) / (n * (1 - rho) ** 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shift:
+    """`difference` of the means beside, its standard error with `degrees`, and the two-sided p."""
+
+    before: float
+    after: float
+    error: float
+    degrees: float
+    p_value: float
+
+    @property
+    def difference(self) -> float:
+        return self.after - self.before
+
+    def raised(self, by: float) -> "Shift":
+        """The same shift of levels that both lie higher."""
+        return replace(self, before=self.before + by, after=self.after + by)
+
+
+class Sums:
+    """Sums over any stretch of a series, in constant time."""
+
+    def __init__(self, series: Floats) -> None:
+        self._series = series
+        place = np.arange(series.size, dtype=np.float64)
+        self._y = np.concatenate([[0.0], np.cumsum(series)])
+        self._yy = np.concatenate([[0.0], np.cumsum(series**2)])
+        self._ty = np.concatenate([[0.0], np.cumsum(place * series)])
+
+    def mean(self, start: int, end: int) -> float:
+        return float(self._y[end] - self._y[start]) / (end - start)
+
+    def scatter(self, start: int, end: int) -> float:
+        """Squared deviations from the mean."""
+        total = float(self._y[end] - self._y[start])
+        square = float(self._yy[end] - self._yy[start])
+        return max(0.0, square - total * total / (end - start))
+
+    def slope(self, start: int, end: int) -> float:
+        """The sum of (place − middle) · value."""
+        middle = (start + end - 1) / 2
+        total = float(self._y[end] - self._y[start])
+        return float(self._ty[end] - self._ty[start]) - middle * total
+
+    def best_split(self, start: int, end: int) -> int:
+        """Where two levels explain start … end best, with enough values beside."""
+        places = np.arange(start + FEWEST_BESIDE, end - FEWEST_BESIDE + 1)
+        total = self._y[end] - self._y[start]
+        left = self._y[places] - self._y[start]
+        n, a = end - start, places - start
+        gain = (left - total * a / n) ** 2 / (a * (n - a))
+        return int(places[int(np.argmax(gain))])
+
+
+def shift_at(sums: Sums, start: int, at: int, end: int, noise: Noise) -> Shift:
+    """Test the means of start … at against at … end.
+
+    The variance is that of the two levels, moderated by the noise of the series and never under
+    it (Smyth 2004); means of correlated values vary more. Where a straight line explains the
+    stretch better than a step, the step has to stand out of that line.
+    """
+    start, end = max(start, at - REACH), min(end, at + REACH)
+    before, after = at - start, end - at
+    mean_before, mean_after = sums.mean(start, at), sums.mean(at, end)
+    if before < FEWEST_BESIDE or after < FEWEST_BESIDE:
+        return Shift(before=mean_before, after=mean_after, error=math.inf, degrees=1, p_value=1.0)
+    scatter = sums.scatter(start, at) + sums.scatter(at, end)
+    inflated = noise.inflation(before), noise.inflation(after)
+    sigma = _moderated(scatter, before + after - sum(inflated), noise)
+    error = sigma * math.sqrt(inflated[0] / before + inflated[1] / after)
+    degrees = before / inflated[0] + after / inflated[1] - 2 + PRIOR_DEGREES
+    p_value = _p(mean_after - mean_before, error, degrees)
+    drift = _p_beside_drift(sums, (start, at, end), scatter, noise)
+    return Shift(
+        before=mean_before,
+        after=mean_after,
+        error=error,
+        degrees=degrees,
+        p_value=max(p_value, drift),
+    )
+
+
+def _moderated(scatter: float, degrees: float, noise: Noise) -> float:
+    degrees = max(0.0, degrees)
+    variance = (scatter + PRIOR_DEGREES * noise.sigma**2) / (degrees + PRIOR_DEGREES)
+    return max(math.sqrt(variance), noise.sigma)
+
+
+def _p(difference: float, error: float, degrees: float) -> float:
+    return float(2 * stdtr(degrees, -abs(difference) / error))
+
+
+def _p_beside_drift(
+    sums: Sums, stretch: tuple[int, int, int], scatter: float, noise: Noise
+) -> float:
+    """0 where a step explains the stretch better than a line; else the p of a step beside it."""
+    start, at, end = stretch
+    n, after = end - start, end - at
+    of_place = n * (n * n - 1) / 12
+    of_line = sums.slope(start, end)
+    beside_line = sums.scatter(start, end) - of_line**2 / of_place
+    ahead = AHEAD_OF_A_LINE * noise.inflation(n // 2)
+    if beside_line > scatter * (1 + ahead / n) or n <= 2 * FEWEST_BESIDE + 2:
+        return 0.0
+    share = after / n
+    #: Σ (place − middle) · step, with step 1 from `at` on.
+    common = after * (at - start) / 2
+    own = after * (1 - share) - common**2 / of_place
+    if own <= 1e-9:
+        return 1.0
+    along = after * (sums.mean(at, end) - sums.mean(start, end)) - common * of_line / of_place
+    step = along / own
+    left = max(0.0, beside_line - step * along)
+    inflated = noise.inflation(n // 2)
+    sigma = _moderated(left, n - 3 * inflated, noise)
+    error = sigma * math.sqrt(inflated / own)
+    degrees = max(0.0, n / inflated - 3) + PRIOR_DEGREES
+    return _p(step, error, degrees)

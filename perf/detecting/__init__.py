@@ -1,0 +1,1 @@
+"""The parts of `perf/detection.py`: made and real series, detectors, scores, duels of commits."""

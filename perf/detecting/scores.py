@@ -1,0 +1,49 @@
+"""How well what a detector found fits what is known to be there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+#: A change found so many points beside where it was counts as found.
+TOLERANCE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Counts over many series: changes found, alarms without a change, changes missed."""
+
+    found: int = 0
+    false: int = 0
+    missed: int = 0
+
+    def __add__(self, other: Score) -> Score:
+        return Score(self.found + other.found, self.false + other.false, self.missed + other.missed)
+
+    @property
+    def precision(self) -> float:
+        return _share(self.found, self.found + self.false)
+
+    @property
+    def recall(self) -> float:
+        return _share(self.found, self.found + self.missed)
+
+    @property
+    def f1(self) -> float:
+        return _share(2 * self.found, 2 * self.found + self.false + self.missed)
+
+
+def score_of(expected: Sequence[int], alarms: Sequence[int]) -> Score:
+    """Each change takes the nearest alarm that is within TOLERANCE and not taken yet."""
+    left = sorted(alarms)
+    found = 0
+    for change in sorted(expected):
+        near = [alarm for alarm in left if abs(alarm - change) <= TOLERANCE]
+        if near:
+            left.remove(min(near, key=lambda alarm: abs(alarm - change)))
+            found += 1
+    return Score(found, len(left), len(expected) - found)
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 1.0
