@@ -1,7 +1,7 @@
 """The one map from our errors to HTTP: every refusal is a problem document (RFC 9457)."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -12,6 +12,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from orchestrator.core.errors import (
     ConflictError,
+    GoneError,
     HostError,
     InvalidRequestError,
     NotFoundError,
@@ -23,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 STATUS_OF: dict[type[PitwallError], HTTPStatus] = {
+    GoneError: HTTPStatus.GONE,
     NotFoundError: HTTPStatus.NOT_FOUND,
     PermissionRefusedError: HTTPStatus.FORBIDDEN,
     InvalidRequestError: HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -31,8 +33,17 @@ STATUS_OF: dict[type[PitwallError], HTTPStatus] = {
 }
 
 
-def problem(status: int, detail: str, *, field: str | None = None) -> HttpResponse:
-    """A problem document; `field` is left out where the whole request is meant."""
+def problem(
+    status: int,
+    detail: str,
+    *,
+    field: str | None = None,
+    faults: Sequence[tuple[str | None, str]] = (),
+) -> HttpResponse:
+    """A problem document; `field` is left out where the whole request is meant.
+
+    `errors` lists all faults where there are several; `detail` and `field` are of the first.
+    """
     body: dict[str, Any] = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -41,6 +52,8 @@ def problem(status: int, detail: str, *, field: str | None = None) -> HttpRespon
     }
     if field:
         body["field"] = field
+    if len(faults) > 1:
+        body["errors"] = [{"field": where, "detail": what} for where, what in faults]
     return JsonResponse(body, status=status, content_type=MEDIA_TYPE)
 
 
@@ -67,14 +80,15 @@ def unknown_path(request: HttpRequest, _error: object = None) -> HttpResponse:
 def _refused(request: HttpRequest, error: PitwallError) -> HttpResponse:
     statuses = (STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF)
     status = next(statuses, HTTPStatus.INTERNAL_SERVER_ERROR)
-    return problem(status, str(error), field=getattr(error, "field", None))
+    faults = getattr(error, "faults", ())
+    return problem(status, str(error), field=getattr(error, "field", None), faults=faults)
 
 
 def _not_valid(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    first = error.errors[0]
-    field = _field_of(first["loc"])
-    detail = f"{field}: {first['msg']}" if field else first["msg"]
-    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, field=field)
+    faults = [(_field_of(each["loc"]), _said(each)) for each in error.errors]
+    field, said = faults[0]
+    detail = f"{field}: {said}" if field else said
+    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, field=field, faults=faults)
 
 
 def _not_authenticated(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
@@ -100,10 +114,16 @@ def _bug(request: HttpRequest, error: Exception) -> HttpResponse:
     )
 
 
+def _said(error: Mapping[str, Any]) -> str:
+    """The message, without the word that pydantic puts before one of ours."""
+    return str(error["msg"]).removeprefix("Value error, ")
+
+
 def _field_of(location: Iterable[str | int]) -> str | None:
     """`("body", "payload", "hosts", 0)` as `hosts[0]`: without the names of our own code."""
     source, *path = location
     if source == "body":
         path = path[1:]
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    named = (part for part in path if part != "[key]")
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in named)
     return text.lstrip(".") or None

@@ -40,5 +40,6 @@ app.conf.beat_schedule = {
     "pump": _every(1.0, "orchestrator.dispatch.tasks.pump"),
     "sweep": _every(5.0, "orchestrator.dispatch.tasks.sweep"),
     "claim-schedules": _every(10.0, "orchestrator.dispatch.tasks.claim_schedules"),
+    "prune-results": _every(60.0, "orchestrator.dispatch.tasks.prune_results"),
     "check-hosts": _every(30.0, "orchestrator.dispatch.tasks.check_hosts"),
 }

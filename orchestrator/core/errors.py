@@ -2,6 +2,7 @@
 
     PitwallError
     ├── NotFoundError          it is not there, or it belongs to another team
+    │   └── GoneError              it was there, and was removed as its project's retention says
     ├── PermissionRefusedError the member may not do this
     ├── InvalidRequestError    the input is wrong; `field` says where
     ├── ConflictError          the state of things forbids it now
@@ -18,6 +19,8 @@ No HTTP status lives here: `web` and `api` each hold one map. A message says wha
 what, and what to do.
 """
 
+from collections.abc import Sequence
+
 
 class PitwallError(Exception):
     """Base of all; `str(error)` is fit to be shown to a user."""
@@ -27,16 +30,36 @@ class NotFoundError(PitwallError):
     pass
 
 
+class GoneError(NotFoundError):
+    pass
+
+
 class PermissionRefusedError(PitwallError):
     pass
 
 
 class InvalidRequestError(PitwallError):
-    """`field` is a form field or a path into a definition such as `matrix.size[2]`."""
+    """`field` is a form field or a path into a definition such as `matrix.size[2]`.
 
-    def __init__(self, message: str, *, field: str | None = None) -> None:
+    `faults` are (field, what is wrong there) where several things are wrong at once.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        field: str | None = None,
+        faults: Sequence[tuple[str, str]] = (),
+    ) -> None:
         super().__init__(message)
         self.field = field
+        self.faults = tuple(faults)
+
+    @classmethod
+    def of(cls, faults: Sequence[tuple[str, str]]) -> "InvalidRequestError":
+        """All of these at once (at least one); the message is that of the first."""
+        field, message = faults[0]
+        return cls(f"{field}: {message}", field=field, faults=faults)
 
 
 class ConflictError(PitwallError):

@@ -10,6 +10,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import PitwallError
 from orchestrator.dispatch import engine
 from orchestrator.results import calibration, golden
+from orchestrator.results.pruning import prune_due
 from orchestrator.runs import leasing, schedules, turns
 from orchestrator.runs.models import Schedule, Trigger
 from orchestrator.runs.services import RunRequest, create_run
@@ -71,6 +72,12 @@ def check_hosts() -> None:
     """Starts the golden jobs that are due, and judges those and calibrations that have ended."""
     golden.tick(utc_now())
     calibration.tick()
+
+
+@shared_task(name="orchestrator.dispatch.tasks.prune_results")
+def prune_results() -> None:
+    """Takes away some of what projects keep no longer; the next tick goes on."""
+    prune_due(utc_now())
 
 
 def _start_run(schedule: Schedule) -> str:

@@ -9,6 +9,10 @@ from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host
 from orchestrator.results.distributions import merged
+from orchestrator.results.models import Histogram as Stored
+from orchestrator.results.models import HistogramKind, PointHistogram, Removed
+from orchestrator.results.point_histograms import merged_points, points_of
+from orchestrator.results.removed import check_kept
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import TrialState, Validity
 from orchestrator.stats.histogram import Histogram
@@ -16,9 +20,9 @@ from orchestrator.stats.histogram import Histogram
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseLatency:
-    """`trials` are those that were merged; `suspect` counts them, `left_out` the invalid others.
-
-    `distribution` is None where no answer of theirs was good.
+    """`trials` are those that were merged now, and `merged_before` counts those of which no
+    distribution of their own is kept any more. `suspect` of both were suspect, `left_out` more were
+    invalid. `distribution` is None where no answer of theirs was good.
     """
 
     case: Case
@@ -26,6 +30,7 @@ class CaseLatency:
     host: Host
     definition: Definition
     trials: tuple[UUID, ...]
+    merged_before: int
     suspect: int
     left_out: int
     distribution: Histogram | None
@@ -44,7 +49,8 @@ def case_latency(
     """Over all runs or over one; of several versions of the definition only the newest counts.
 
     `invalid`: those trials as well. NotFoundError where nothing was measured, InvalidRequestError
-    where several hosts did it and none is named: they are not the same machine.
+    where several hosts did it and none is named: they are not the same machine. GoneError for one
+    run whose distributions were merged into those of its commits.
     """
     measured = Trial.objects.filter(
         job__run__team=member.team,
@@ -58,25 +64,41 @@ def case_latency(
     if host is not None:
         measured = measured.filter(host=host)
     trials = list(measured.order_by("pk"))
-    where = _one_host(trials, f"{case.label} of {commit.short_sha}")
-    newest = max((each.job.run.definition for each in trials), key=lambda each: each.version)
+    if run is not None:
+        check_kept(run.pk, Removed.DISTRIBUTIONS, Removed.TRIALS)
+    points = [] if run is not None else points_of(benchmark, case, commit, host)
+    where = _one_host(trials, points, f"{case.label} of {commit.short_sha}")
+    versions = [*(each.job.run.definition for each in trials), *(p.definition for p in points)]
+    newest = max(versions, key=lambda each: each.version)
     mine = [each for each in trials if each.job.run.definition == newest]
+    old = [each for each in points if each.definition == newest]
+    if old:
+        mine = _with_distributions(mine)
     kept = [each for each in mine if invalid or each.validity != Validity.INVALID]
     found = tuple(each.pk for each in kept)
+    whole = merged_points(old, [merged(found)])
     return CaseLatency(
         case=case,
         commit=commit,
         host=where,
         definition=newest,
         trials=found,
-        suspect=sum(each.validity == Validity.SUSPECT for each in kept),
-        left_out=len(mine) - len(kept),
-        distribution=merged(found),
+        merged_before=whole.trials,
+        suspect=whole.suspect + sum(each.validity == Validity.SUSPECT for each in kept),
+        left_out=whole.left_out + len(mine) - len(kept),
+        distribution=whole.distribution,
     )
 
 
-def _one_host(trials: Sequence[Trial], what: str) -> Host:
-    hosts = {each.host for each in trials if each.host is not None}
+def _with_distributions(trials: Sequence[Trial]) -> list[Trial]:
+    """Those of which the distributions were not merged and removed."""
+    stored = Stored.objects.filter(trial__in=trials, kind=HistogramKind.OK)
+    own = set(stored.values_list("trial_id", flat=True))
+    return [each for each in trials if each.pk in own]
+
+
+def _one_host(trials: Sequence[Trial], points: Sequence[PointHistogram], what: str) -> Host:
+    hosts = {each.host for each in [*trials, *points] if each.host is not None}
     if not hosts:
         raise NotFoundError(f"{what} was not measured there; start a run with it")
     if len(hosts) > 1:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.results.models import Histogram, HistogramKind, LoadResult
+from orchestrator.results.models import Histogram, HistogramKind, LoadResult, Removed
+from orchestrator.results.removed import check_kept
 from orchestrator.results.reports import LatencyCurve
 from orchestrator.runs.models import Trial
 from orchestrator.stats.histogram import Histogram as Distribution
@@ -37,12 +38,17 @@ def distribution_of(
 ) -> Distribution | None:
     """Of the whole trial, or of one of its several loads, counted from 0; None without requests.
 
-    NotFoundError where the trial has no load of that number. A load has good answers only.
+    NotFoundError where the trial has no load of that number; GoneError where its distributions
+    were removed. A load has good answers only.
     """
     if load is None:
-        return merged([trial.pk], kind)
+        whole = merged([trial.pk], kind)
+        if whole is None:
+            check_kept(trial.job.run_id, Removed.DISTRIBUTIONS)
+        return whole
     found = LoadResult.objects.filter(trial=trial, number=load).first()
     if found is None:
+        check_kept(trial.job.run_id, Removed.DISTRIBUTIONS)
         raise NotFoundError(f"this trial has no load {load} of its own; leave load out")
     if kind != HistogramKind.OK:
         raise InvalidRequestError("of one load only the good answers are kept", field="kind")

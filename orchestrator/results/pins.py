@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -23,6 +24,9 @@ from orchestrator.runs.selectors import run_for
 REPORTED_COMMITS = 50
 #: As many golden runs of a host as later ones are compared with.
 GOLDEN_RUNS = 30
+
+
+K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,10 +155,10 @@ def _commits_of(runs: Iterable[UUID]) -> Iterable[int]:
     return Variant.objects.filter(run__in=runs).values_list("commit_id", flat=True)
 
 
-def _note[K](found: dict[K, list[str]], keys: Iterable[K], why: str) -> None:
+def _note(found: dict[K, list[str]], keys: Iterable[K], why: str) -> None:
     for key in keys:
         found[key].append(why)
 
 
-def _frozen[K](found: Mapping[K, list[str]]) -> dict[K, tuple[str, ...]]:
+def _frozen(found: Mapping[K, list[str]]) -> dict[K, tuple[str, ...]]:
     return {key: tuple(reasons) for key, reasons in found.items()}

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 
-from orchestrator.results.models import Histogram, HistogramKind
+from orchestrator.results.models import Histogram, HistogramKind, PointHistogram
 from orchestrator.results.pivot_model import Sample
 from orchestrator.results.readings import values_of
 from orchestrator.results.report_spec import percentile_of
@@ -44,23 +44,30 @@ class _Row:
 
 
 def tried(
-    trials: QuerySet[Trial], keys: Collection[str], merged: Collection[str]
+    trials: QuerySet[Trial],
+    keys: Collection[str],
+    merged: Collection[str],
+    *,
+    one_run: bool = False,
 ) -> dict[CellKey, Tried]:
     """By cell; of several versions of the definition only the newest with trials counts.
 
-    `keys` are the metrics that are wanted of each trial, `merged` the percentiles of all together.
+    `keys` are the metrics that are wanted of each trial, `merged` the percentiles of all together:
+    also of those whose own distributions were removed, but for the trials of `one_run`.
     """
     rows = _rows(trials)
     counted = [row.pk for _, found in rows.values() for row in found if row.counts]
     values = defaultdict(dict, values_of(counted, keys))
     distributions = _distributions(counted, {*keys, *merged} - _stored(keys), merged)
     _add_percentiles(values, distributions, keys)
+    before = _merged_before(rows) if merged and not one_run else {}
     return {
         cell: Tried(
             version=version,
             trials=tuple(row.pk for row in found if row.counts),
             samples=tuple(_sample(row, values.get(row.pk, {})) for row in found),
-            merged=_merged([distributions[row.pk] for row in found if row.pk in distributions],
+            merged=_merged([*before.get((*cell, version), ()),
+                            *(distributions[row.pk] for row in found if row.pk in distributions)],
                            merged),
         )
         for cell, (version, found) in rows.items()
@@ -91,6 +98,21 @@ def _newest(versions: Mapping[int, list[_Row]]) -> tuple[int, list[_Row]]:
     measured = [number for number, rows in versions.items() if any(row.counts for row in rows)]
     number = max(measured or versions)
     return number, versions[number]
+
+
+def _merged_before(
+    cells: Mapping[CellKey, tuple[int, list[_Row]]],
+) -> dict[tuple[UUID | None, int, int, int], list[Distribution]]:
+    """By (host, case, commit, version of the definition)."""
+    found = PointHistogram.objects.filter(
+        case__in={case for _, case, _ in cells},
+        commit__in={commit for _, _, commit in cells},
+        kind=HistogramKind.OK,
+    ).values_list("host_id", "case_id", "commit_id", "definition__version", "encoded")
+    return {
+        (host, case, commit, version): [Distribution.decode(bytes(encoded))]
+        for host, case, commit, version, encoded in found
+    }
 
 
 def _stored(keys: Collection[str]) -> set[str]:

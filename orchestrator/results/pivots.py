@@ -59,7 +59,7 @@ def report_of(member: Member, spec: ReportSpec, *, run: Run | None = None) -> Re
     commits = _commits(member, benchmark, spec.commit, run)
     trials = _trials(member, benchmark, commits, run)
     metrics, merged = _wanted(spec)
-    cells = tried(trials, metrics, merged)
+    cells = tried(trials, metrics, merged, one_run=run is not None)
     hosts = _hosts(member, spec, cells)
     scope = scope_of(spec, definition, hosts, commits, metrics)
     seen = [*measured(scope, cells, benchmark), *published(member, scope, benchmark, metrics)]

@@ -11,8 +11,9 @@ from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.loadtools.metrics import Metric, metrics_of
 from orchestrator.loadtools.model import LoadSpec, Model
-from orchestrator.results.models import Artifact, LoadResult
+from orchestrator.results.models import Artifact, LoadResult, Removal, Removed
 from orchestrator.results.readings import values_of
+from orchestrator.results.removed import check_kept, removals_of
 from orchestrator.runs.models import Trial
 from orchestrator.runs.selectors import trial_for
 
@@ -53,7 +54,8 @@ class TrialDetails:
     """A trial with its measurements, in the order of the metric registry.
 
     `loads` are its steps or the probes of its search; empty where it has one load only. `asked`
-    are the loads that its definition says, None where no tool knows them any more.
+    are the loads that its definition says, None where no tool knows them any more. `removed`: what
+    the retention of its project took away.
     """
 
     trial: Trial
@@ -61,6 +63,7 @@ class TrialDetails:
     artifacts: tuple[ArtifactInfo, ...]
     loads: tuple[LoadSummary, ...]
     asked: tuple[LoadSpec, ...] | None
+    removed: Mapping[str, Removal]
 
     @property
     def values(self) -> dict[str, float]:
@@ -82,6 +85,7 @@ def trial_details(trial: Trial) -> TrialDetails:
         artifacts=tuple(ArtifactInfo(name=n, size=s, sha256=h) for n, s, h in files),
         loads=tuple(_summary(each) for each in trial.load_results.all()),
         asked=asked_of(trial),
+        removed=removals_of(trial.job.run_id),
     )
 
 
@@ -125,5 +129,6 @@ def artifact_content(member: Member, trial_id: UUID, name: str) -> bytes:
     trial = trial_for(member, trial_id)
     artifact = Artifact.objects.filter(trial=trial, name=name).first()
     if artifact is None:
+        check_kept(trial.job.run_id, Removed.FILES)
         raise NotFoundError(f"this trial has no file {name}")
     return zlib.decompress(artifact.compressed)

@@ -7,6 +7,7 @@ from django.shortcuts import render
 
 from orchestrator.core.errors import (
     ConflictError,
+    GoneError,
     HostError,
     InvalidRequestError,
     NotFoundError,
@@ -32,6 +33,7 @@ POLICY = "; ".join(
 
 #: The one map from errors to HTTP; the first class that fits counts.
 STATUS: tuple[tuple[type[PitwallError], int, str], ...] = (
+    (GoneError, 410, "Removed"),
     (NotFoundError, 404, "Not found"),
     (PermissionRefusedError, 403, "Not allowed"),
     (InvalidRequestError, 400, "That cannot be done"),

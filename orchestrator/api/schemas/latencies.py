@@ -64,8 +64,9 @@ class TrialLatencyOut(LatencyReadingOut):
 
 
 class CaseLatencyOut(LatencyReadingOut):
-    """Of `trials`, so many are `suspect`; `left_out` more are invalid. Of several versions of the
-    definition only the newest counts."""
+    """Of `trials` and the `merged_before`, so many are `suspect`; `left_out` more are invalid. Of
+    several versions of the definition only the newest counts. `merged_before` counts trials whose
+    own distributions were merged for good and removed (docs/retention.md)."""
 
     benchmark: str
     project: str
@@ -74,6 +75,7 @@ class CaseLatencyOut(LatencyReadingOut):
     host: str
     definition_version: int
     trials: list[UUID]
+    merged_before: int
     suspect: int
     left_out: int
 
@@ -114,6 +116,7 @@ def case_latency_out(
         host=found.host.name,
         definition_version=found.definition.version,
         trials=list(found.trials),
+        merged_before=found.merged_before,
         suspect=found.suspect,
         left_out=found.left_out,
         label=LATENCY_LABELS[model] if model else None,

@@ -99,7 +99,8 @@ class TrialOut(TrialSummaryOut):
     """A trial with its provenance: the exact command, the tool, the times, the limits that held,
     the checks before and after the load, and the protocol that was spoken.
 
-    `hosts` has the host of each role, once the trial was measured.
+    `hosts` has the host of each role, once the trial was measured. `removed` says in words what
+    was taken away by the retention of its project.
     """
 
     hosts: dict[str, str]
@@ -109,6 +110,7 @@ class TrialOut(TrialSummaryOut):
     costs: list[CostOut]
     provenance: dict[str, Any]
     artifacts: list[ArtifactOut]
+    removed: list[str]
 
 
 def trial_summary_out(trial: Trial) -> TrialSummaryOut:
@@ -152,6 +154,7 @@ def trial_out(details: TrialDetails, costs: Sequence[Cost]) -> TrialOut:
         ],
         provenance=details.trial.provenance,
         artifacts=[_artifact_out(details.trial, artifact) for artifact in details.artifacts],
+        removed=[each.told for each in details.removed.values()],
     )
 
 

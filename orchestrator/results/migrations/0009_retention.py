@@ -267,7 +267,11 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("keep_every__isnull", True), ("points_days__isnull", True)),
-                            models.Q(("keep_every__gte", 2), ("points_days__isnull", False)),
+                            models.Q(
+                                ("keep_every__gte", 2),
+                                ("keep_every__isnull", False),
+                                ("points_days__isnull", False),
+                            ),
                             _connector="OR",
                         ),
                         name="retention_thins_by_a_number",

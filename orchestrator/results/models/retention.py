@@ -50,7 +50,7 @@ class Retention(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(points_days__isnull=True, keep_every__isnull=True)
-                | Q(points_days__isnull=False, keep_every__gte=2),
+                | Q(points_days__isnull=False, keep_every__isnull=False, keep_every__gte=2),
                 name="retention_thins_by_a_number",
             ),
         ]

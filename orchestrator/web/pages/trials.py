@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from orchestrator.accounts.members import Member
-from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.core.errors import GoneError, InvalidRequestError, NotFoundError
 from orchestrator.loadtools.capabilities import PROTOCOL_TITLES
 from orchestrator.loadtools.metrics import LATENCY_LABELS, Metric
 from orchestrator.loadtools.registry import TOOLS
@@ -124,8 +124,12 @@ def _asked_of_distribution(request: HttpRequest, details: TrialDetails) -> Mappi
     """The form of percentiles, and what the distribution says at them."""
     text = request.GET.get("percentiles", "").strip() or _USUAL_PERCENTILES
     load = _load_number(request, details)
-    found = distribution_of(details.trial, load=load)
+    try:
+        found, gone = distribution_of(details.trial, load=load), ""
+    except GoneError as error:
+        found, gone = None, str(error)
     context = {
+        "distribution_gone": gone,
         "asked": text,
         "asked_load": load,
         "requests": found.total_count if found else 0,

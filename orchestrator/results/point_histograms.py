@@ -1,0 +1,45 @@
+"""Reads of the distributions that were merged for good when those of single trials were removed."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from orchestrator.benchmarks.models import Benchmark, Case, Commit
+from orchestrator.fleet.models import Host
+from orchestrator.results.models import HistogramKind, PointHistogram
+from orchestrator.stats.histogram import Histogram as Distribution
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """Of so many `trials`, of which `suspect` were; `left_out` more were invalid."""
+
+    distribution: Distribution | None
+    trials: int
+    suspect: int
+    left_out: int
+
+
+def points_of(
+    benchmark: Benchmark, case: Case, commit: Commit, host: Host | None = None
+) -> list[PointHistogram]:
+    """Of good answers, by host and version of the definition."""
+    found = PointHistogram.objects.filter(
+        case=case, commit=commit, kind=HistogramKind.OK, definition__benchmark=benchmark
+    )
+    if host is not None:
+        found = found.filter(host=host)
+    return list(found.select_related("host", "definition"))
+
+
+def merged_points(
+    points: Sequence[PointHistogram], more: Iterable[Distribution | None] = ()
+) -> Merged:
+    """All of them together, and with `more` distributions."""
+    parts = [Distribution.decode(bytes(each.encoded)) for each in points]
+    parts += [each for each in more if each is not None]
+    return Merged(
+        distribution=Distribution.merged(parts) if parts else None,
+        trials=sum(each.trials for each in points),
+        suspect=sum(each.suspect for each in points),
+        left_out=sum(each.left_out for each in points),
+    )

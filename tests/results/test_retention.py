@@ -1,0 +1,371 @@
+"""The retention of a project: raw output first, points last, and never what is kept for ever."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import IntegrityError, connection, transaction
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Project
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import (
+    ConflictError,
+    GoneError,
+    InvalidRequestError,
+    NotFoundError,
+    PermissionRefusedError,
+)
+from orchestrator.results import leftover_rows
+from orchestrator.results.case_latency import CaseLatency, case_latency
+from orchestrator.results.distributions import distribution_of
+from orchestrator.results.models import (
+    Artifact,
+    Histogram,
+    LoadResult,
+    Pin,
+    Point,
+    PointHistogram,
+    Reading,
+    Removal,
+    Retention,
+)
+from orchestrator.results.pins import kept_of, pin_commit, pin_run, unpin
+from orchestrator.results.pruning import prune, prune_due, what_is_due
+from orchestrator.results.retentions import Wanted, retention_of, save_retention
+from orchestrator.results.saved_reports import save_report
+from orchestrator.results.selectors import artifact_content
+from orchestrator.runs.models import Run, Trial
+from tests.support.factories import (
+    Personas,
+    add_member,
+    finish_run,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+from tests.support.trials import doubt, first_trial, leave_load
+
+NOW = utc_now()
+DAY = timedelta(days=1)
+ALL = Wanted(
+    files_days=10, distributions_days=20, trials_days=30, points_days=None, keep_every=None
+)
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(settings: Any, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+    settings.ALLOW_LOCAL_REPOSITORIES = True
+
+
+@pytest.fixture
+def project(personas: Personas, tmp_path: Path) -> Project:
+    versions = [{"file.txt": f"{number}\n"} for number in range(8)]
+    found, _ = make_project(personas.alice, tmp_path / "repository", versions)
+    make_definition(personas.alice, found)
+    make_local_host(personas.alice)
+    return found
+
+
+def shas(project: Project) -> list[str]:
+    return list(project.commits.order_by("position").values_list("sha", flat=True))
+
+
+def old_run(member: Member, of: list[str], *, days: int) -> Run:
+    """Two rounds of these commits that ended so long ago."""
+    run = finish_run(make_run(member, of, rounds=2), [1000.0 + 10 * n for n in range(len(of))])
+    Run.objects.filter(pk=run.pk).update(ended_at=NOW - days * DAY)
+    run.refresh_from_db()
+    return run
+
+
+def counts(run: Run) -> tuple[int, int, int, int]:
+    """Files, distributions, readings and trials of a run."""
+    trials = Trial.objects.filter(job__run=run)
+    return (
+        Artifact.objects.filter(trial__in=trials).count(),
+        Histogram.objects.filter(trial__in=trials).count(),
+        Reading.objects.filter(pk__in=trials.values("pk")).count(),
+        trials.count(),
+    )
+
+
+def latency(member: Member, of: Run, sha: str, **changes: Any) -> CaseLatency:
+    benchmark = of.definition.benchmark
+    return case_latency(
+        member,
+        benchmark=benchmark,
+        case=benchmark.cases.get(),
+        commit=benchmark.project.commits.get(sha=sha),
+        **changes,
+    )
+
+
+def points() -> list[tuple[Any, ...]]:
+    fields = ("series_id", "commit_id", "n", "mean", "mean_log", "m2_log", "values", "blocks")
+    return list(Point.objects.order_by("series_id", "commit_id").values_list(*fields))
+
+
+def test_raw_output_goes_first_and_points_stay(personas: Personas, project: Project) -> None:
+    alice = personas.alice
+    save_retention(member=alice, project=project, wanted=ALL)
+    first = shas(project)[:2]
+    runs = [old_run(alice, first, days=days) for days in (5, 15, 25, 35)]
+    before = points()
+
+    prune(project, NOW)
+
+    assert [counts(run) for run in runs] == [(4, 4, 4, 4), (0, 4, 4, 4), (0, 0, 4, 4), (0, 0, 0, 0)]
+    assert points() == before
+
+
+def test_a_project_of_which_nobody_said_anything_keeps_files_for_90_days(
+    personas: Personas, project: Project
+) -> None:
+    runs = [old_run(personas.alice, shas(project)[:2], days=days) for days in (89, 91, 401)]
+
+    prune_due(NOW)
+
+    assert [counts(run) for run in runs] == [(4, 4, 4, 4), (0, 4, 4, 4), (0, 0, 4, 4)]
+    assert retention_of(project).look_at == NOW + timedelta(hours=1)
+
+
+def test_it_goes_on_where_it_was_interrupted(
+    personas: Personas, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = old_run(personas.alice, shas(project)[:2], days=100)
+    monkeypatch.setattr(leftover_rows, "FILES", 3)
+
+    assert prune(project, NOW, batches=1) == 1
+    assert counts(run)[0] == 1
+    assert Removal.objects.get(run=run).ended_at is None
+    prune(project, NOW)
+
+    assert counts(run)[0] == 0
+    removal = Removal.objects.get(run=run)
+    assert (removal.rows, removal.ended_at, removal.after_days) == (4, NOW, 90)
+    assert removal.bytes > 0
+    assert prune(project, NOW) == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_that_prune_never_hold_the_same_project(personas: Personas, project: Project) -> None:
+    run = old_run(personas.alice, shas(project)[:2], days=100)
+    prune_due(NOW - 50 * DAY)
+
+    def other() -> int:
+        try:
+            return prune(project, NOW)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            Retention.objects.select_for_update().get(project=project)
+            assert pool.submit(other).result() == 0
+            assert counts(run)[0] == 4
+        assert pool.submit(other).result() > 0
+    assert counts(run)[0] == 0
+
+
+def test_merged_distributions_say_the_same(personas: Personas, project: Project) -> None:
+    alice = personas.alice
+    sha = shas(project)[0]
+    run = old_run(alice, shas(project)[:2], days=450)
+    again = old_run(alice, shas(project)[:2], days=410)
+    trial = Trial.objects.filter(job__run=run, variant__position=0).order_by("position")[0]
+    doubt(trial, "suspect", "steal: some")
+    before = latency(alice, run, sha)
+
+    prune(project, NOW)
+    after = latency(alice, run, sha)
+
+    assert not Histogram.objects.exists()
+    assert after.distribution == before.distribution
+    assert (after.trials, after.merged_before, after.suspect) == ((), 4, 1)
+    assert len(before.trials) == 4
+    newer = old_run(alice, shas(project)[:2], days=1)
+    both = latency(alice, newer, sha)
+    assert (len(both.trials), both.merged_before) == (2, 4)
+    assert both.distribution is not None
+    assert before.distribution is not None
+    assert both.distribution.total_count == before.distribution.total_count + 4000
+    with pytest.raises(GoneError, match="merged into one a commit"):
+        latency(alice, again, sha, run=again)
+
+
+def test_invalid_trials_enter_no_merged_distribution(personas: Personas, project: Project) -> None:
+    run = old_run(personas.alice, shas(project)[:1], days=450)
+    doubt(first_trial(run), "invalid", "died: it did")
+
+    prune(project, NOW)
+
+    merged = PointHistogram.objects.get()
+    assert (merged.trials, merged.left_out, merged.count) == (1, 1, 2000)
+
+
+def test_loads_of_trials_go_with_their_distributions(personas: Personas, project: Project) -> None:
+    run = old_run(personas.alice, shas(project)[:1], days=450)
+    trial = first_trial(run)
+    leave_load(trial, 0, latencies_us=[100, 200])
+
+    prune(project, NOW)
+
+    assert not LoadResult.objects.exists()
+    with pytest.raises(GoneError):
+        distribution_of(Trial.objects.get(pk=trial.pk), load=0)
+
+
+def test_what_was_removed_is_told_and_not_an_error(personas: Personas, project: Project) -> None:
+    run = old_run(personas.alice, shas(project)[:1], days=100)
+    trial = first_trial(run)
+    assert artifact_content(personas.alice, trial.pk, "tool.json") == b"{}"
+    with pytest.raises(NotFoundError, match="no file other"):
+        artifact_content(personas.alice, trial.pk, "other")
+
+    prune(project, NOW)
+
+    with pytest.raises(GoneError, match=rf"raw output was removed on {NOW:%Y-%m-%d}, 90 days"):
+        artifact_content(personas.alice, trial.pk, "tool.json")
+
+
+def test_a_pinned_commit_and_a_pinned_run_lose_nothing(
+    personas: Personas, project: Project
+) -> None:
+    alice = personas.alice
+    save_retention(member=alice, project=project, wanted=ALL)
+    first, second, third = shas(project)[:3]
+    runs = [old_run(alice, [sha], days=100) for sha in (first, second, third)]
+    pin_commit(member=alice, project=project, ref=first, reason="the release")
+    pin = pin_run(member=alice, run_id=runs[1].pk, reason="the report of May")
+
+    prune(project, NOW)
+
+    assert [counts(run)[0] for run in runs] == [2, 2, 0]
+    unpin(member=alice, project=project, pin_id=pin.pk)
+    prune(project, NOW)
+    assert [counts(run)[3] for run in runs] == [2, 0, 0]
+
+
+def test_what_a_saved_report_shows_is_kept(personas: Personas, project: Project) -> None:
+    alice = personas.alice
+    first, second = shas(project)[:2]
+    runs = [old_run(alice, [sha], days=100) for sha in (first, second)]
+    save_report(
+        member=alice,
+        slug="may",
+        source="version: 1\ntitle: May\nbenchmark: hello\ncommit: " + first + "\ntables:\n"
+        "- rows: [connections]\n  columns: [{metric: requests.rate}]\n",
+    )
+
+    prune(project, NOW)
+
+    assert [counts(run)[0] for run in runs] == [2, 0]
+    kept = kept_of(project)
+    assert kept.commits == {project.commits.get(sha=first).pk: ("report may",)}
+
+
+def test_pins_want_a_reason_once_and_a_member(personas: Personas, project: Project) -> None:
+    ref = shas(project)[0]
+    with pytest.raises(PermissionRefusedError):
+        pin_commit(member=personas.bob, project=project, ref=ref, reason="mine")
+    with pytest.raises(InvalidRequestError, match="say why"):
+        pin_commit(member=personas.alice, project=project, ref=ref, reason=" ")
+    pin = pin_commit(member=personas.alice, project=project, ref="main", reason="newest")
+    assert pin.commit is not None
+    assert pin.commit.sha == shas(project)[-1]
+    with pytest.raises(ConflictError, match="already"):
+        pin_commit(member=personas.alice, project=project, ref="main", reason="again")
+    with pytest.raises(NotFoundError):
+        unpin(member=personas.alice, project=project, pin_id=pin.pk + 1)
+    with pytest.raises(PermissionRefusedError):
+        unpin(member=personas.bob, project=project, pin_id=pin.pk)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"files_days": 0}, "files_days"),
+        ({"files_days": 21}, "distributions_days"),
+        ({"files_days": None}, "distributions_days"),
+        ({"trials_days": 19}, "trials_days"),
+        ({"points_days": 40}, "keep_every"),
+        ({"keep_every": 4}, "points_days"),
+        ({"points_days": 29, "keep_every": 4}, "points_days"),
+        ({"points_days": 40, "keep_every": 1}, "keep_every"),
+    ],
+)
+def test_it_refuses_a_retention_that_would_lose_the_smaller_first(
+    personas: Personas, project: Project, changes: dict[str, int | None], field: str
+) -> None:
+    told = {name: getattr(ALL, name) for name in ALL.__slots__} | changes
+    with pytest.raises(InvalidRequestError) as refused:
+        save_retention(member=personas.alice, project=project, wanted=Wanted(**told))
+    assert refused.value.field == field
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Retention.objects.create(project=project, **told)
+
+
+def test_only_an_admin_changes_the_retention(personas: Personas, project: Project) -> None:
+    ann = add_member(personas.alice, "ann", "member")
+    for member in (personas.bob, ann):
+        with pytest.raises(PermissionRefusedError):
+            save_retention(member=member, project=project, wanted=ALL)
+
+
+def test_old_points_are_thinned_out_only_if_asked_for(personas: Personas, project: Project) -> None:
+    alice = personas.alice
+    old_run(alice, shas(project), days=500)
+    Point.objects.update(at=NOW - 500 * DAY)
+    save_retention(member=alice, project=project, wanted=ALL)
+    prune(project, NOW)
+    assert positions(project) == list(range(8))
+
+    thin = Wanted(
+        **{**{n: getattr(ALL, n) for n in ALL.__slots__}, "points_days": 40, "keep_every": 3}
+    )
+    save_retention(member=alice, project=project, wanted=thin)
+    pin_commit(member=alice, project=project, ref=shas(project)[4], reason="pinned")
+    prune(project, NOW)
+
+    # Every third, the one that is pinned, and the newest.
+    assert positions(project) == [0, 3, 4, 6, 7]
+    left = Removal.objects.get(what="points")
+    assert left.rows == 3 * 4
+    assert prune(project, NOW) == 0
+
+
+def positions(project: Project) -> list[int | None]:
+    found = project.commits.filter(points__isnull=False).distinct().order_by("position")
+    return list(found.values_list("position", flat=True))
+
+
+def test_a_dry_run_tells_what_would_go_and_leaves_it(personas: Personas, project: Project) -> None:
+    run = old_run(personas.alice, shas(project)[:2], days=450)
+    out = StringIO()
+
+    call_command("prune", "--dry-run", stdout=out)
+
+    assert counts(run) == (4, 4, 4, 4)
+    told = out.getvalue()
+    assert "red/server: raw output of 1 runs, after 90 days: 4 rows" in told
+    assert "distributions of single trials of 1 runs, after 400 days: 4 rows" in told
+    due = {each.what: each for each in what_is_due(project, NOW)}
+    call_command("prune", "--project", "red/server", stdout=out)
+    for removal in Removal.objects.filter(rows__gt=0):
+        assert due[removal.what].rows == removal.rows  # type: ignore[index]
+        assert due[removal.what].bytes == removal.bytes  # type: ignore[index]
+    assert counts(run) == (0, 0, 4, 4)
+    call_command("prune", stdout=out)
+    assert "red/server: nothing is due" in out.getvalue()
+
+
+def test_the_database_refuses_a_pin_of_nothing(project: Project) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Pin.objects.create(project=project, reason="nothing")
