@@ -6,6 +6,7 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
+from orchestrator.results.ingest import forget
 from tests.support.factories import Personas, make_personas
 
 
@@ -19,6 +20,12 @@ def uncollected_static_files(tmp_path_factory: pytest.TempPathFactory) -> Iterat
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     ):
         yield
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> None:
+    """What a process remembers of rows is of no use to the next test: they are rolled back."""
+    forget()
 
 
 @pytest.fixture

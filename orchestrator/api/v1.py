@@ -13,6 +13,7 @@ from orchestrator.api.routers import (
     latencies,
     load_tools,
     reports,
+    results,
     runs,
     trials,
     unknown,
@@ -35,7 +36,7 @@ api = DescribedAPI(
 )
 add_handlers(api)
 PARTS = (
-    runs, builds, comparisons, histories, latencies, reports, catalogue, load_tools, hosts,
+    runs, builds, comparisons, histories, latencies, reports, results, catalogue, load_tools, hosts,
     calibrations, trials, unknown,
 )  # fmt: skip
 for part in PARTS:

@@ -45,10 +45,20 @@ def expand(spec: Spec) -> list[CaseSpec]:
     )
     added = ({axis: cell[axis] for axis in spec.matrix} for cell in spec.include)
     found = [cell for cell in whole if not _excluded(cell, spec)]
-    cases = {case.key: case for case in map(_case, [*found, *added])}
+    cases = {case.key: case for case in map(case_of, [*found, *added])}
     if not cases:
         raise InvalidRequestError("every cell of the matrix is excluded", field="exclude")
     return list(cases.values())
+
+
+def case_of(parameters: Mapping[str, Scalar]) -> CaseSpec:
+    """The case of these parameters: known by them alone."""
+    label = ", ".join(f"{name} {shown_value(value)}" for name, value in parameters.items())
+    return CaseSpec(
+        key=digest_of(dict(parameters))[:16],
+        parameters=parameters,
+        label=(label or "default")[:200],
+    )
 
 
 def is_baseline(spec: Spec, parameters: Mapping[str, Scalar]) -> bool:
@@ -114,13 +124,6 @@ def load_of(spec: Spec, parameters: Mapping[str, Scalar]) -> Load:
             f"matrix: the values {dict(parameters)} do not fit: load.{path}: {problem}",
             field="matrix",
         ) from error
-
-
-def _case(parameters: dict[str, Scalar]) -> CaseSpec:
-    label = ", ".join(f"{name} {shown_value(value)}" for name, value in parameters.items())
-    return CaseSpec(
-        key=digest_of(parameters)[:16], parameters=parameters, label=(label or "default")[:200]
-    )
 
 
 def _excluded(cell: dict[str, Scalar], spec: Spec) -> bool:

@@ -16,6 +16,7 @@ from django.db import connection
 from psycopg.types.json import Jsonb
 
 from orchestrator.results.models import Metric
+from orchestrator.results.models.series import MOST_VALUES
 from orchestrator.runs.states import Validity
 from orchestrator.stats.rollup import rolled_up
 
@@ -41,6 +42,19 @@ class Measured:
     shape: int = 0
     epoch: int = 0
     provenance: Mapping[str, Any] | None = None
+
+
+class Ids:
+    """The ids of metrics and series. Whoever keeps one for longer than a transaction forgets it
+    when that is rolled back."""
+
+    def __init__(self) -> None:
+        self.metrics: dict[str, int] = {}
+        self.series: dict[tuple[int, UUID, int], int] = {}
+
+    def forget(self) -> None:
+        """By new mappings: another thread may be reading the old ones."""
+        self.metrics, self.series = {}, {}
 
 
 class PointKey(NamedTuple):
@@ -74,14 +88,14 @@ SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::uuid[], %s::smallint[])
 ON CONFLICT (case_id, host_id, metric_id) DO NOTHING
 """
 
-_POINTS = """
+_POINTS = f"""
 INSERT INTO results_point AS point
     (series_id, commit_id, epoch, shape, position, at, n, suspect, invalid, mean, mean_log, m2_log,
      "values", blocks)
 SELECT series_id, row.commit_id, epoch, shape, commit.position, at, n, suspect, invalid, mean,
        mean_log, m2_log, vals::float8[], blocks::bigint[]
-FROM unnest(%s::int[], %s::bigint[], %s::smallint[], %s::int[], %s::timestamptz[], %s::smallint[],
-            %s::smallint[], %s::smallint[], %s::float8[], %s::float8[], %s::float8[], %s::text[],
+FROM unnest(%s::int[], %s::bigint[], %s::smallint[], %s::int[], %s::timestamptz[], %s::int[],
+            %s::int[], %s::int[], %s::float8[], %s::float8[], %s::float8[], %s::text[],
             %s::text[])
     AS row(series_id, commit_id, epoch, shape, at, n, suspect, invalid, mean, mean_log, m2_log,
            vals, blocks)
@@ -101,20 +115,29 @@ ON CONFLICT (series_id, commit_id, epoch, shape) DO UPDATE SET
     m2_log = CASE WHEN point.n = 0 THEN EXCLUDED.m2_log WHEN EXCLUDED.n = 0 THEN point.m2_log
         ELSE point.m2_log + EXCLUDED.m2_log + (EXCLUDED.mean_log - point.mean_log) ^ 2
              * point.n * EXCLUDED.n / (point.n + EXCLUDED.n) END,
-    "values" = point."values" || EXCLUDED."values",
-    blocks = point.blocks || EXCLUDED.blocks
+    "values" = CASE WHEN point.n >= {MOST_VALUES} THEN point."values"
+        ELSE (point."values" || EXCLUDED."values")[:{MOST_VALUES}] END,
+    blocks = CASE WHEN point.n >= {MOST_VALUES} THEN point.blocks
+        ELSE (point.blocks || EXCLUDED.blocks)[:{MOST_VALUES}] END
 """
 
+_CHANGED = "INSERT INTO results_changedseries (series) VALUES (%s::int[])"
 
-def record(rows: Sequence[Measured]) -> int:
-    """Stores what is new of `rows`; how many that are. To be called within a transaction."""
-    metrics = metric_ids({key for row in rows for key in row.readings})
-    once = {row.id: row for row in rows}
+
+def record(rows: Sequence[Measured], ids: Ids | None = None) -> int:
+    """Stores what is new of `rows`; how many that are. To be called within a transaction.
+
+    `ids` are those known from before; what is looked up is added to them.
+    """
+    ids = ids or Ids()
+    metrics = _metric_ids({key for row in rows for key in row.readings}, ids)
+    # In the order of their ids: two that send the same results must not wait for each other.
+    once = {row.id: row for row in sorted(rows, key=_id)}
     with connection.cursor() as cursor:
         cursor.execute(_READINGS, _reading_columns(once.values(), metrics))
         new = [once[key] for (key,) in cursor.fetchall()]
         if new:
-            _write_points(cursor, new, _series_ids(cursor, new, metrics), metrics)
+            _write_points(cursor, new, _series_ids(cursor, new, metrics, ids), metrics)
     return len(new)
 
 
@@ -126,6 +149,17 @@ def metric_ids(keys: Iterable[str]) -> dict[str, int]:
     if missing:
         Metric.objects.bulk_create((Metric(key=key) for key in missing), ignore_conflicts=True)
         known = dict(Metric.objects.filter(key__in=wanted).values_list("key", "pk"))
+    return known
+
+
+def _id(row: Measured) -> int:
+    return row.id.int
+
+
+def _metric_ids(keys: set[str], ids: Ids) -> Mapping[str, int]:
+    known = ids.metrics
+    if not keys <= known.keys():
+        known |= metric_ids(keys - known.keys())
     return known
 
 
@@ -148,16 +182,19 @@ def _reading_columns(rows: Iterable[Measured], metrics: Mapping[str, int]) -> li
 
 
 def _series_ids(
-    cursor: Any, rows: Sequence[Measured], metrics: Mapping[str, int]
-) -> dict[tuple[int, UUID, int], int]:
+    cursor: Any, rows: Sequence[Measured], metrics: Mapping[str, int], ids: Ids
+) -> Mapping[tuple[int, UUID, int], int]:
+    known = ids.series
     wanted = {
         (row.case, row.host, metrics[key]): row.benchmark for row in rows for key in row.readings
     }
-    known = _known_series(cursor, wanted)
-    missing = sorted(key for key in wanted if key not in known)
-    if missing:
-        cursor.execute(_NEW_SERIES, _columns([(wanted[key], *key) for key in missing], 4))
-        known = _known_series(cursor, wanted)
+    unknown = [key for key in wanted if key not in known]
+    if unknown:
+        known |= _known_series(cursor, unknown)
+        missing = sorted(key for key in unknown if key not in known)
+        if missing:
+            cursor.execute(_NEW_SERIES, _columns([(wanted[key], *key) for key in missing], 4))
+            known |= _known_series(cursor, missing)
     return known
 
 
@@ -182,6 +219,8 @@ def _write_points(
     table = [_point(key, found[key]) for key in sorted(found)]
     if table:
         cursor.execute(_POINTS, _columns(table, 13))
+        # Their change points are looked for later, by a task.
+        cursor.execute(_CHANGED, [sorted({key.series for key in found})])
 
 
 def _point(key: PointKey, trials: Sequence[tuple[Measured, float]]) -> tuple[Any, ...]:
@@ -196,8 +235,8 @@ def _point(key: PointKey, trials: Sequence[tuple[Measured, float]]) -> tuple[Any
         rollup.mean,
         rollup.mean_log,
         rollup.m2_log,
-        _array(value for _, value in counted),
-        _array(row.block for row, _ in counted),
+        _array(value for _, value in counted[:MOST_VALUES]),
+        _array(row.block for row, _ in counted[:MOST_VALUES]),
     )
 
 

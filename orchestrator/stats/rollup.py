@@ -4,6 +4,7 @@ A point keeps n, the mean of the logs and the sum of squares around it (Welford 
 trial is added without reading the others (Chan, Golub and LeVeque 1979).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,14 +40,15 @@ def rolled_up(values: Sequence[float]) -> Rollup:
     """The sums of finite values; logs only where all of them are above zero."""
     if not values:
         return Rollup(n=0, mean=None, mean_log=None, m2_log=None)
-    known = np.asarray(values, dtype=np.float64)
-    mean = float(known.mean())
-    if known.min() <= 0:
-        return Rollup(n=known.size, mean=mean, mean_log=None, m2_log=None)
-    logs = np.log(known)
-    centre = float(logs.mean())
-    m2 = float(((logs - centre) ** 2).sum())
-    return Rollup(n=known.size, mean=mean, mean_log=centre, m2_log=m2)
+    n = len(values)
+    mean = math.fsum(values) / n
+    if min(values) <= 0:
+        return Rollup(n=n, mean=mean, mean_log=None, m2_log=None)
+    # By hand: of the few values of a point an array costs more than the sums.
+    logs = [math.log(value) for value in values]
+    centre = math.fsum(logs) / n
+    m2 = math.fsum((each - centre) ** 2 for each in logs)
+    return Rollup(n=n, mean=mean, mean_log=centre, m2_log=m2)
 
 
 def bands(

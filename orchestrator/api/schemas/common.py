@@ -13,14 +13,23 @@ from orchestrator.benchmarks.models import Case, Commit
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 
 
+class Fault(Schema):
+    field: str | None
+    detail: str
+
+
 class Problem(Schema):
-    """A refusal (RFC 9457): `detail` says what happened and what to do about it."""
+    """A refusal (RFC 9457): `detail` says what happened and what to do about it.
+
+    `errors` lists all that is wrong where that is more than one thing.
+    """
 
     type: str
     title: str
     status: int
     detail: str
     field: str | None = None
+    errors: list[Fault] = []
 
 
 class CommitOut(Schema):

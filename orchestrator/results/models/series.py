@@ -71,15 +71,20 @@ class Series(models.Model):
         return f"{self.metric_id} of {self.case_id} on {self.host_id}"
 
 
+#: A point keeps no more single values than this; its sums are of all.
+MOST_VALUES = 256
+
+
 class Point(models.Model):
     """The trials of one commit in a series: what a history draws and a comparison pairs.
 
-    `values` are those that count (valid or suspect), each with the block it was measured in
-    (`blocks`; 0 where it has none): values of two commits with the same block are a pair. `mean` is
-    their arithmetic mean, `mean_log` and `m2_log` the mean of their logs and the sum of squares
-    around it, null where one of them is zero or less; `stats.rollup` makes the value and its
-    interval of these. `epoch` counts the changes of the host before; `shape` tells what exactly
-    was measured (0 where nobody knows): points that differ in either are not like for like.
+    `values` are the first MOST_VALUES of those that count (valid or suspect), each with the block
+    it was measured in (`blocks`; 0 where it has none): values of two commits with the same block
+    are a pair. `mean` is their arithmetic mean, `mean_log` and `m2_log` the mean of their logs and
+    the sum of squares around it, null where one of them is zero or less; `stats.rollup` makes the
+    value and its interval of these. `epoch` counts the changes of the host before; `shape` tells
+    what exactly was measured (0 where nobody knows): points that differ in either are not like for
+    like.
     `position` is the commit's, kept by a trigger of the database.
     """
 
@@ -97,9 +102,9 @@ class Point(models.Model):
     position = models.IntegerField(null=True)
     shape = models.IntegerField()
     epoch = models.SmallIntegerField()
-    n = models.SmallIntegerField(help_text="Trials that count: valid or suspect.")
-    suspect = models.SmallIntegerField()
-    invalid = models.SmallIntegerField(help_text="Trials that were left out.")
+    n = models.IntegerField(help_text="Trials that count: valid or suspect.")
+    suspect = models.IntegerField()
+    invalid = models.IntegerField(help_text="Trials that were left out.")
     values = ArrayField(models.FloatField())
     blocks = ArrayField(models.BigIntegerField())
 

@@ -1,0 +1,80 @@
+"""Commits that a client tells of: those that no repository of ours knows yet."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Max
+
+from orchestrator.benchmarks.models import Commit, Project
+from orchestrator.benchmarks.services import commit_of_ref
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import InvalidRequestError
+
+#: The repository of a project is not asked more often about commits that it does not know.
+ASK_AGAIN_AFTER_S = 30.0
+_asked_at: dict[int, float] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a client says of a commit; an empty branch is the project's default branch."""
+
+    sha: str
+    subject: str = ""
+    author: str = ""
+    committed_at: datetime | None = None
+    parents: Sequence[str] = ()
+    branch: str = ""
+
+
+def commit_told(*, project: Project, told: Told) -> Commit:
+    """The commit of this hash, made where it is new.
+
+    What the repository says of it counts more than what the client says. Where it does not know
+    it, a commit of the default branch becomes the newest one.
+    """
+    known = project.commits.filter(sha=told.sha).first()
+    if known is not None:
+        return known
+    return _from_repository(project, told.sha) or _appended(project, told)
+
+
+def _from_repository(project: Project, sha: str) -> Commit | None:
+    if not project.repository_url or not _may_ask(project):
+        return None
+    try:
+        return commit_of_ref(project=project, ref=sha)
+    except InvalidRequestError:
+        return None
+
+
+def _may_ask(project: Project) -> bool:
+    now = time.monotonic()
+    if now - _asked_at.get(project.pk, -ASK_AGAIN_AFTER_S) < ASK_AGAIN_AFTER_S:
+        return False
+    _asked_at[project.pk] = now
+    return True
+
+
+@transaction.atomic
+def _appended(project: Project, told: Told) -> Commit:
+    # Whoever else tells of a new commit now waits here, and sees ours.
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    known = project.commits.filter(sha=told.sha).first()
+    if known is not None:
+        return known
+    is_main = told.branch in ("", project.default_branch)
+    newest = project.commits.aggregate(newest=Max("position"))["newest"] if is_main else None
+    return Commit.objects.create(
+        project=project,
+        sha=told.sha,
+        parents=list(told.parents),
+        subject=told.subject or f"Commit {told.sha[:10]}",
+        author=told.author,
+        committed_at=told.committed_at or utc_now(),
+        position=(-1 if newest is None else newest) + 1 if is_main else None,
+        mainline=is_main,
+    )

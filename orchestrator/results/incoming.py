@@ -1,0 +1,125 @@
+"""A finished result as a client sends it: its shape, checked before anything is looked up."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
+
+from orchestrator.loadtools.metrics import metric_for
+
+#: At most so many results in a post.
+MOST_RESULTS = 1_000
+MOST_METRICS = 100
+MOST_PARAMETERS = 30
+
+
+def _known_metric(key: str) -> str:
+    if metric_for(key) is None:
+        raise ValueError(
+            f"there is no metric {key}; name one of your own such as script.upload_s: it begins "
+            "with script. and ends with _s, _per_s, _bytes, _ratio or _count"
+        )
+    return key
+
+
+Sha = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
+Line = Annotated[str, StringConstraints(max_length=300, pattern=r"^[^\x00\n]*$")]
+Slug = Annotated[str, StringConstraints(max_length=60, pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+Note = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
+Mark = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+#: Far beyond anything measured; of larger ones no sums could be made.
+Value = Annotated[float, Field(allow_inf_nan=False, strict=True, ge=-1e100, le=1e100)]
+#: Of a parameter: `True` is no number, and a text no number either.
+Parameter = (
+    Annotated[bool, Field(strict=True)]
+    | Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]
+    | Value
+    | Annotated[str, StringConstraints(strict=True, max_length=200, pattern=r"^[^\x00]*$")]
+)
+Axis = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+MetricKey = Annotated[str, AfterValidator(_known_metric)]
+
+
+class CommitTold(BaseModel):
+    """What is told of a commit that Pitwall may not know yet."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    subject: Line = ""
+    author: Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00\n]*$")] = ""
+    committed_at: AwareDatetime | None = Field(
+        default=None, description="Left out: when it is sent."
+    )
+    parents: Annotated[list[Sha], Field(max_length=20)] = []
+    branch: Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00\n]*$")] = Field(
+        default="", description="Empty: the default branch of the project."
+    )
+
+
+class ResultIn(BaseModel):
+    """One trial that was measured elsewhere."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    project: Slug | None = Field(
+        default=None, description="Needed where two projects share the benchmark."
+    )
+    benchmark: Slug
+    host: Slug = Field(description="Where it was measured; made where the team has none so named.")
+    profile: Slug | None = Field(
+        default=None, description="Of a host that is new; made where it is new."
+    )
+    commit: Sha
+    commit_facts: CommitTold | None = Field(
+        default=None, description="Used where the commit is new."
+    )
+    parameters: Annotated[dict[Axis, Parameter], Field(max_length=MOST_PARAMETERS)] = Field(
+        default={}, description="Of the case: axis → value, as the definition's matrix has them."
+    )
+    metrics: Annotated[dict[MetricKey, Value], Field(min_length=1, max_length=MOST_METRICS)] = (
+        Field(description="Key → value, in the metric's SI unit.")
+    )
+    validity: Literal["valid", "suspect", "invalid"] = "valid"
+    reasons: Annotated[list[Note], Field(max_length=20)] = []
+    at: AwareDatetime | None = Field(
+        default=None, description="When it was measured; left out: now."
+    )
+    block: Mark | None = Field(
+        default=None,
+        description="Results of two commits in the same block were measured side by side.",
+    )
+    id: Mark | None = Field(
+        default=None,
+        description="Yours; sent again for the same benchmark and commit it changes nothing.",
+    )
+    url: Annotated[str, StringConstraints(max_length=1000, pattern=r"^https?://[^\s]+$")] | None = (
+        None
+    )
+    note: Note = ""
+
+    @model_validator(mode="after")
+    def _says_why(self) -> Self:
+        if self.validity != "valid" and not self.reasons:
+            raise ValueError(f"give the reasons for which it is {self.validity}")
+        return self
+
+
+def provenance_of(result: ResultIn, token: str) -> Mapping[str, object]:
+    """What is kept of a result beside its values; what was left out is left out."""
+    told = {
+        "token": token,
+        "id": result.id,
+        "block": result.block,
+        "reasons": result.reasons,
+        "url": result.url,
+        "note": result.note,
+    }
+    return {name: value for name, value in told.items() if value}

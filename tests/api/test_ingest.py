@@ -1,0 +1,280 @@
+"""Finished results that were measured elsewhere, sent through the API."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from orchestrator.benchmarks.matrix import case_of
+from orchestrator.benchmarks.models import Case, Commit
+from orchestrator.fleet.models import HardwareProfile, Host
+from orchestrator.fleet.selectors import own_hosts_of
+from orchestrator.results.models import Point, Reading, Series
+from orchestrator.runs.availability import choices_for
+from tests.api.conftest import ApiClient, Lab
+from tests.support import factories
+
+SHA = "a" * 40
+AT = "2026-11-20T08:00:00Z"
+
+
+def result(**changes: Any) -> dict[str, Any]:
+    return {
+        "project": "server",
+        "benchmark": "hello",
+        "host": "ci-7",
+        "commit": SHA,
+        "parameters": {"connections": 4},
+        "metrics": {"requests.rate": 1000.0, "latency.p50": 0.004},
+        "at": AT,
+        **changes,
+    }
+
+
+def send(client: ApiClient, *results: dict[str, Any]) -> Any:
+    return client.post("results", {"results": list(results)})
+
+
+def told(answer: Any) -> tuple[int, int]:
+    assert answer.status_code == 200, answer.content
+    body = answer.json()
+    return body["accepted"], body["repeated"]
+
+
+def test_it_takes_a_result_and_makes_what_is_new(lab: Lab, alice: ApiClient) -> None:
+    facts = {"subject": "Faster", "author": "Ada", "committed_at": AT, "parents": ["b" * 40]}
+    assert told(send(alice, result(commit_facts=facts, block="b1", note="by hand"))) == (1, 0)
+    reading = Reading.objects.get()
+    assert (reading.commit.sha, reading.commit.subject) == (SHA, "Faster")
+    assert reading.host.name == "ci-7"
+    assert reading.host.profile.slug == "external"
+    assert reading.provenance == {"token": "test", "block": "b1", "note": "by hand"}
+    assert Series.objects.count() == 2
+    point = Point.objects.get(series__metric__key="requests.rate")
+    assert (point.n, point.values, point.mean) == (1, [1000.0], 1000.0)
+    assert point.blocks != [0]
+
+
+def test_a_new_commit_of_the_default_branch_is_the_newest_one(lab: Lab, alice: ApiClient) -> None:
+    newest = max(Commit.objects.values_list("position", flat=True))
+    send(alice, result(), result(commit="c" * 40, commit_facts={"branch": "topic"}))
+    assert Commit.objects.get(sha=SHA).position == newest + 1
+    assert Commit.objects.get(sha="c" * 40).position is None
+
+
+def test_a_commit_of_the_repository_keeps_its_place(lab: Lab, alice: ApiClient) -> None:
+    sha = factories.commit_files(lab.repository, {"file.txt": "new\n"}, 9)
+    facts = {"subject": "not what it says"}
+    send(alice, result(commit=sha, commit_facts=facts), result(commit=lab.shas[0]))
+    assert Commit.objects.get(sha=sha).subject == "version 9"
+    assert Commit.objects.filter(sha=lab.shas[0]).count() == 1
+
+
+def test_a_case_is_the_one_that_the_matrix_names(lab: Lab, alice: ApiClient) -> None:
+    lab.queued_run()
+    known = Case.objects.get()
+    send(alice, result(), result(parameters={"connections": 5}))
+    assert {case.key for case in Case.objects.all()} == {
+        known.key,
+        case_of({"connections": 5}).key,
+    }
+
+
+def test_parameters_that_python_takes_for_the_same_are_different_cases(
+    lab: Lab, alice: ApiClient
+) -> None:
+    cells = [{"tls": True}, {"tls": 1}, {"tls": "1"}]
+    send(alice, *(result(parameters=cell) for cell in cells))
+    assert sorted(Case.objects.values_list("key", flat=True)) == sorted(
+        case_of(cell).key for cell in cells
+    )
+
+
+def test_the_same_post_twice_changes_nothing(lab: Lab, alice: ApiClient) -> None:
+    results = [result(), result(id="1"), result(commit="c" * 40, at=None)]
+    assert told(send(alice, *results)) == (3, 0)
+    assert told(send(alice, *reversed(results))) == (0, 3)
+    assert Reading.objects.count() == 3
+    assert sorted(Point.objects.values_list("n", flat=True)) == [1, 1, 2, 2]
+
+
+def test_equal_trials_of_one_post_are_several(lab: Lab, alice: ApiClient) -> None:
+    assert told(send(alice, result(), result())) == (2, 0)
+    assert told(send(alice, result(), result())) == (0, 2)
+    assert told(send(alice, result(), result(), result())) == (1, 2)
+
+
+def test_an_id_is_one_result_of_a_benchmark_and_commit(lab: Lab, alice: ApiClient) -> None:
+    other = result(id="7", metrics={"requests.rate": 1.0})
+    assert told(send(alice, result(id="7"), other)) == (1, 1)
+    assert told(send(alice, result(id="7", commit="c" * 40))) == (1, 0)
+
+
+def test_invalid_results_are_kept_and_not_counted(lab: Lab, alice: ApiClient) -> None:
+    bad = result(validity="invalid", reasons=["the disk was full"], metrics={"requests.rate": 1})
+    unsure = result(validity="suspect", reasons=["noisy"], metrics={"requests.rate": 2})
+    send(alice, result(metrics={"requests.rate": 3}), bad, unsure)
+    point = Point.objects.get()
+    assert (point.n, point.suspect, point.invalid) == (2, 1, 1)
+    assert sorted(point.values) == [2.0, 3.0]
+
+
+def test_zero_and_negative_values_are_taken(lab: Lab, alice: ApiClient) -> None:
+    values = [0.0, -1.0, 5.0, 1e100, 5e-324]
+    send(alice, *(result(metrics={"script.left_count": value}) for value in values))
+    assert Point.objects.get().n == 5
+
+
+def test_metrics_of_ones_own_are_taken(lab: Lab, alice: ApiClient) -> None:
+    send(alice, result(metrics={"script.upload_s": 0.5}))
+    assert Point.objects.get().series.metric.key == "script.upload_s"
+
+
+def test_a_host_of_ours_may_be_named(lab: Lab, alice: ApiClient) -> None:
+    send(alice, result(host="here"))
+    assert Reading.objects.get().host.transport == "local"
+
+
+def test_a_host_that_measures_without_us_is_never_offered(lab: Lab, alice: ApiClient) -> None:
+    send(alice, result(profile="laptop"))
+    host = Host.objects.get(name="ci-7")
+    assert (host.transport, host.state, host.profile.slug) == ("external", "external", "laptop")
+    member = lab.personas.alice
+    assert not own_hosts_of(member).filter(pk=host.pk).exists()
+    assert "ci-7" not in {each.value for each in choices_for(member)}
+    refused = alice.post("runs", lab.wanted(hosts=["ci-7"]))
+    assert refused.status_code == 422
+    assert alice.post(f"hosts/{host.pk}/release").status_code in (404, 409)
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"metrics": {"foo": 1.0}}, "results[1].metrics.foo"),
+    ({"metrics": {}}, "results[1].metrics"),
+    ({"metrics": {"requests.rate": "fast"}}, "results[1].metrics.requests.rate"),
+    ({"metrics": {"requests.rate": float("nan")}}, "results[1].metrics.requests.rate"),
+    ({"metrics": {"requests.rate": float("inf")}}, "results[1].metrics.requests.rate"),
+    ({"metrics": {"requests.rate": None}}, "results[1].metrics.requests.rate"),
+    ({"metrics": {"requests.rate": True}}, "results[1].metrics.requests.rate"),
+    ({"metrics": {"requests.rate": 1e300}}, "results[1].metrics.requests.rate"),
+    ({"commit": "abc"}, "results[1].commit"),
+    ({"commit": "A" * 40}, "results[1].commit"),
+    ({"host": "Not A Host"}, "results[1].host"),
+    ({"benchmark": "other"}, "results[1].benchmark"),
+    ({"project": "other"}, "results[1].benchmark"),
+    ({"parameters": {"a": [1]}}, "results[1].parameters.a"),
+    ({"parameters": {"a": float("nan")}}, "results[1].parameters.a"),
+    ({"parameters": {"A b": 1}}, "results[1].parameters.A b"),
+    ({"at": "yesterday"}, "results[1].at"),
+    ({"at": "2026-11-20T08:00:00"}, "results[1].at"),
+    ({"validity": "good"}, "results[1].validity"),
+    ({"validity": "suspect"}, "results[1]"),
+    ({"block": ""}, "results[1].block"),
+    ({"id": "x" * 201}, "results[1].id"),
+    ({"url": "javascript:alert(1)"}, "results[1].url"),
+    ({"note": "a\0b"}, "results[1].note"),
+    ({"more": 1}, "results[1].more"),
+    ({"commit_facts": {"parents": ["x"]}}, "results[1].commit_facts.parents[0]"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "field"), WRONG)
+def test_it_refuses_a_post_with_one_wrong_result(
+    lab: Lab, alice: ApiClient, wrong: dict[str, Any], field: str
+) -> None:
+    answer = send(alice, result(), result(**wrong))
+    assert answer.status_code == 422, answer.content
+    assert answer.json()["field"].startswith(field)
+    assert field in answer.json()["detail"]
+    assert not Reading.objects.exists()
+
+
+def test_it_names_all_that_is_wrong(lab: Lab, alice: ApiClient) -> None:
+    answer = send(alice, result(metrics={"foo": 1}), result(commit="x"), result(benchmark="B"))
+    fields = [each["field"] for each in answer.json()["errors"]]
+    assert fields == ["results[0].metrics.foo", "results[1].commit", "results[2].benchmark"]
+    answer = send(alice, result(benchmark="one"), result(), result(benchmark="two"))
+    fields = [each["field"] for each in answer.json()["errors"]]
+    assert fields == ["results[0].benchmark", "results[2].benchmark"]
+
+
+@pytest.mark.parametrize("results", [[], [result()] * 1001])
+def test_it_takes_one_to_a_thousand(lab: Lab, alice: ApiClient, results: Any) -> None:
+    answer = send(alice, *results)
+    assert (answer.status_code, answer.json()["field"]) == (422, "results")
+
+
+def test_a_viewer_may_not_send(lab: Lab, bob: ApiClient) -> None:
+    assert send(bob, result()).status_code == 403
+    assert not Host.objects.filter(name="ci-7").exists()
+
+
+def test_another_team_has_no_such_benchmark(lab: Lab, mallory: ApiClient, alice: ApiClient) -> None:
+    send(alice, result())
+    assert send(mallory, result()).json()["field"] == "results[0].benchmark"
+    assert Reading.objects.count() == 1
+
+
+def test_a_thousand_at_once(lab: Lab, alice: ApiClient) -> None:
+    results = [result(parameters={"connections": 1 + n % 100}, id=str(n)) for n in range(1000)]
+    assert told(send(alice, *results)) == (1000, 0)
+    assert set(Point.objects.values_list("n", flat=True)) == {10}
+
+
+def test_a_point_keeps_the_first_values_and_the_sums_of_all(lab: Lab, alice: ApiClient) -> None:
+    for part in range(2):
+        results = [result(id=f"{part}-{n}", metrics={"requests.rate": 5}) for n in range(200)]
+        assert told(send(alice, *results)) == (200, 0)
+    point = Point.objects.get()
+    assert (point.n, len(point.values), len(point.blocks)) == (400, 256, 256)
+    assert point.mean == pytest.approx(5)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_clients_at_one_new_commit_lose_and_double_nothing(lab: Lab, alice: ApiClient) -> None:
+    def post(number: int) -> tuple[int, int]:
+        order = 1 if number % 2 else -1
+        results = [
+            result(id=f"{number}-{n}", host=f"ci-{n % 3}", parameters={"connections": n})
+            for n in range(20)
+        ]
+        shared = [result(id=f"same-{n}", parameters={"size": n}) for n in range(20)]
+        try:
+            return told(send(alice, *(results + shared)[::order]))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(post, range(16)))
+    assert sum(accepted for accepted, _ in answers) == 16 * 20 + 20
+    assert sum(repeated for _, repeated in answers) == 15 * 20
+    assert Reading.objects.count() == 340
+    assert Commit.objects.filter(sha=SHA).count() == 1
+    assert Host.objects.filter(transport="external").count() == 4
+    assert HardwareProfile.objects.filter(slug="external").count() == 1
+    points = Point.objects.filter(series__metric__key="requests.rate")
+    assert sorted(points.values_list("n", flat=True)) == [1] * 20 + [16] * 20
+    assert all(len(point.values) == point.n for point in points)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_deleted_meanwhile_is_made_anew(lab: Lab, alice: ApiClient) -> None:
+    send(alice, result())
+    Commit.objects.filter(sha=SHA).delete()
+    Series.objects.all().delete()
+    assert told(send(alice, result())) == (1, 0)
+    assert Reading.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_new_commits_of_many_clients_get_places_of_their_own(lab: Lab, alice: ApiClient) -> None:
+    def post(number: int) -> tuple[int, int]:
+        try:
+            return told(send(alice, result(commit=f"{number:040x}")))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(post, range(16)))
+    places = list(Commit.objects.exclude(position=None).values_list("position", flat=True))
+    assert len(set(places)) == len(places)
