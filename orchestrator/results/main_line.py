@@ -1,0 +1,81 @@
+"""The points of a series along the main line: the first parents of the default branch."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from orchestrator.results.models import Point
+from orchestrator.stats.estimates import LEAST_TRIALS
+from orchestrator.stats.rollup import bands
+
+#: Older points are not looked at: a shift that far back is no news.
+MOST_POINTS = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinePoint:
+    """The one point that stands for a commit; `commit` is the id of its row."""
+
+    commit: int
+    position: int
+    epoch: int
+    shape: int
+    n: int
+    value: float
+
+
+def line_of(series: int, *, since: int | None = None) -> list[LinePoint]:
+    """One point a commit, oldest first, from the position `since` on.
+
+    A commit that was measured on the machine as it was and as it is has several points: the one
+    that is like the commit before it stands for it, else the first. Points of fewer than three
+    trials are left out where most have more.
+    """
+    rows = Point.objects.filter(
+        series=series, commit__mainline=True, position__isnull=False, n__gt=0
+    )
+    if since is not None:
+        rows = rows.filter(position__gte=since)
+    newest = rows.order_by("-position").values_list(
+        "commit_id", "position", "epoch", "shape", "n", "mean", "mean_log", "m2_log"
+    )[:MOST_POINTS]
+    table = [row for row in newest if row[5] is not None]
+    if not table:
+        return []
+    n, mean, mean_log, m2_log = (
+        np.array([row[column] for row in table], dtype=np.float64) for column in (4, 5, 6, 7)
+    )
+    values = bands(n, mean, mean_log, m2_log).value
+    enough = min(LEAST_TRIALS, median(row[4] for row in table))
+    points = [
+        LinePoint(
+            commit=row[0],
+            position=row[1] or 0,
+            epoch=row[2],
+            shape=row[3],
+            n=row[4],
+            value=float(value),
+        )
+        for row, value in zip(table, values, strict=True)
+        if row[4] >= enough
+    ]
+    return _one_a_commit(points)
+
+
+def _one_a_commit(points: list[LinePoint]) -> list[LinePoint]:
+    by_position: dict[int, list[LinePoint]] = defaultdict(list)
+    for point in points:
+        by_position[point.position].append(point)
+    line: list[LinePoint] = []
+    for position in sorted(by_position):
+        choice = sorted(by_position[position], key=lambda point: (point.epoch, -point.n))
+        like = line[-1] if line else None
+        same = (
+            point
+            for point in choice
+            if like and (point.epoch, point.shape) == (like.epoch, like.shape)
+        )
+        line.append(next(same, choice[0]))
+    return line

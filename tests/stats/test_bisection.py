@@ -1,0 +1,128 @@
+"""The search for a culprit by noisy answers: simulated with fixed seeds."""
+
+import math
+
+import numpy as np
+import pytest
+
+from orchestrator.stats.bisection import (
+    Answer,
+    Ask,
+    Found,
+    credible,
+    culprit_chances,
+    has_effect,
+    next_step,
+)
+
+BLOCKS = 7
+
+
+def duel(rng: np.random.Generator, effect: float, noise: float, index: int = 0) -> Answer:
+    """What a duel of seven blocks says where the truth is `effect`."""
+    values = rng.normal(effect, noise * math.sqrt(2), BLOCKS)
+    error = float(values.std(ddof=1)) / math.sqrt(BLOCKS)
+    return Answer(index=index, difference=float(values.mean()), error=error, blocks=BLOCKS)
+
+
+def search(
+    rng: np.random.Generator,
+    commits: int,
+    culprit: int,
+    *,
+    effect: float = 0.05,
+    noise: float = 0.02,
+    unbuildable: frozenset[int] = frozenset(),
+) -> tuple[Found, int]:
+    """The outcome and the steps of a whole search."""
+    whole = duel(rng, math.log1p(effect), noise)
+    while whole.difference < 3 * whole.error:
+        # It would not have been confirmed, and so not searched for.
+        whole = duel(rng, math.log1p(effect), noise)
+    answers: list[Answer] = []
+    skipped: set[int] = set()
+    for steps in range(100):
+        step = next_step(
+            commits,
+            answers,
+            effect=whole.difference,
+            effect_error=whole.error,
+            unbuildable=skipped,
+        )
+        if isinstance(step, Found):
+            return step, steps
+        if step.index in unbuildable:
+            skipped.add(step.index)
+            continue
+        truth = math.log1p(effect) if step.index >= culprit else 0.0
+        answers.append(duel(rng, truth, noise, step.index))
+    raise AssertionError("it never ends")
+
+
+@pytest.mark.parametrize("commits", [2, 8, 64])
+def test_it_names_the_right_commit_in_few_steps(commits: int) -> None:
+    rng = np.random.default_rng(commits)
+    right, steps = 0, []
+    for _ in range(300):
+        culprit = int(rng.integers(commits))
+        found, taken = search(rng, commits, culprit)
+        right += (found.first, found.last) == (culprit, culprit)
+        steps.append(taken)
+    assert right >= 0.95 * 300
+    assert np.mean(steps) <= math.log2(commits) + 2.5
+
+
+def test_more_noise_takes_more_steps_and_no_more_errors() -> None:
+    rng = np.random.default_rng(5)
+    outcomes = [search(rng, 16, culprit % 16, noise=0.03) for culprit in range(200)]
+    right = sum(found.first == found.last == n % 16 for n, (found, _) in enumerate(outcomes))
+    assert right >= 0.95 * 200
+
+
+def test_commits_that_cannot_be_built_are_passed_over() -> None:
+    rng = np.random.default_rng(7)
+    found, _ = search(rng, 16, 3, unbuildable=frozenset({7, 8, 9}))
+    assert (found.first, found.last) == (3, 3)
+    found, _ = search(rng, 16, 8, unbuildable=frozenset({7, 8, 9}))
+    assert (found.first, found.last) == (7, 10)
+
+
+def test_where_nothing_can_be_built_it_lies_between() -> None:
+    found = next_step(4, [], effect=0.05, effect_error=0.01, unbuildable={0, 1, 2})
+    assert found == Found(first=0, last=3, probability=1.0)
+
+
+def test_one_commit_is_the_culprit_without_a_question() -> None:
+    assert next_step(1, [], effect=0.05, effect_error=0.01) == Found(
+        first=0, last=0, probability=1.0
+    )
+
+
+def test_it_asks_in_the_middle_first() -> None:
+    assert next_step(9, [], effect=-0.05, effect_error=0.01) in (Ask(index=3), Ask(index=4))
+
+
+def test_an_answer_speaks_for_what_is_nearer_whichever_way_the_effect_goes() -> None:
+    for sign in (1, -1):
+        near = Answer(index=0, difference=sign * 0.045, error=0.01, blocks=7)
+        far = Answer(index=0, difference=sign * 0.004, error=0.01, blocks=7)
+        assert has_effect(near, effect=sign * 0.05, effect_error=0.01)
+        assert not has_effect(far, effect=sign * 0.05, effect_error=0.01)
+
+
+def test_the_same_answer_twice_weighs_more() -> None:
+    answer = Answer(index=3, difference=0.035, error=0.015, blocks=5)
+    once = culprit_chances(8, [answer], effect=0.05, effect_error=0.01)
+    twice = culprit_chances(8, [answer, answer], effect=0.05, effect_error=0.01)
+    assert sum(twice[:4]) > sum(once[:4]) > 0.5
+
+
+def test_no_single_answer_is_a_proof() -> None:
+    certain = Answer(index=3, difference=0.05, error=0.0, blocks=20)
+    chances = culprit_chances(8, [certain], effect=0.05, effect_error=0.0)
+    assert 0 < sum(chances[4:]) < 0.01
+
+
+def test_the_credible_run_is_the_shortest_that_holds_enough() -> None:
+    assert credible((0.01, 0.02, 0.6, 0.36, 0.01)) == range(2, 4)
+    assert credible((1.0,)) == range(1)
