@@ -42,6 +42,17 @@ class Priority(models.IntegerChoices):
     HIGH = 1, "High"
 
 
+class Until(models.TextChoices):
+    """When a run's cases need no more rounds: after all of them, or as soon as they are decided.
+
+    Screened: a case without a hint of a change after some rounds is of no further interest.
+    """
+
+    ROUNDS = "rounds", "All rounds"
+    DECIDED = "decided", "Until decided"
+    SCREENED = "screened", "Screened, then until decided"
+
+
 class HostRole(models.TextChoices):
     """What a host does in a job; one host may play all."""
 
@@ -64,6 +75,8 @@ class Schedule(models.Model):
     cases = models.TextField(blank=True, help_text="An expression that chooses cases.")
     pairwise = models.BooleanField(default=False)
     rounds = models.PositiveIntegerField(null=True, blank=True)
+    until = models.CharField(max_length=8, choices=Until.choices, default=Until.ROUNDS)
+    budget_s = models.FloatField(null=True, blank=True)
     enabled = models.BooleanField(default=True)
     created_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     next_at = models.DateTimeField(db_index=True)
@@ -82,6 +95,8 @@ class Run(models.Model):
     """A request to measure one baseline and its contenders on one or more hosts.
 
     `cases` is the expression by which cases were chosen, `pairwise` whether they were made fewer.
+    `rounds` is how many there are at most (`until` says what ends a case before), `budget_s` the
+    machine seconds that all hosts together may spend; null: as many as it takes.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -95,6 +110,8 @@ class Run(models.Model):
     cases = models.TextField(blank=True)
     pairwise = models.BooleanField(default=False)
     rounds = models.PositiveIntegerField()
+    until = models.CharField(max_length=8, choices=Until.choices, default=Until.ROUNDS)
+    budget_s = models.FloatField(null=True, blank=True)
     priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
     seed = models.BigIntegerField()
     state = models.CharField(max_length=10, default=RunState.QUEUED)
@@ -110,6 +127,10 @@ class Run(models.Model):
             _known("state", RunState, "run_state_known"),
             models.CheckConstraint(
                 condition=Q(rounds__gte=1) & Q(rounds__lte=100), name="run_rounds_in_range"
+            ),
+            models.CheckConstraint(condition=Q(until__in=Until.values), name="run_until_known"),
+            models.CheckConstraint(
+                condition=Q(budget_s=None) | Q(budget_s__gt=0), name="run_budget_is_some_time"
             ),
         ]
 
@@ -322,6 +343,39 @@ class Trial(models.Model):
 
     def __str__(self) -> str:
         return f"{self.case} round {self.round}"
+
+
+class Look(models.Model):
+    """A case of a job was looked at between two rounds, with so many clean blocks.
+
+    A look is never changed, and the newest of a case says where it stands: decided, dropped by the
+    screening, or open. `needed_blocks`: how many in all would settle it, null where nobody can
+    tell. `p_values` are those of its primary metrics against each contender.
+    """
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="looks")
+    case = models.ForeignKey(Case, on_delete=models.PROTECT, related_name="+")
+    blocks = models.PositiveSmallIntegerField()
+    void = models.PositiveSmallIntegerField()
+    at = models.DateTimeField(auto_now_add=True)
+    decided = models.BooleanField()
+    dropped = models.BooleanField()
+    verdict = models.CharField(max_length=12)
+    needed_blocks = models.PositiveSmallIntegerField(null=True, blank=True)
+    p_values = ArrayField(models.FloatField())
+    message = models.TextField()
+
+    class Meta:
+        ordering = ["job", "case", "blocks"]
+        constraints = [
+            models.UniqueConstraint(fields=["job", "case", "blocks"], name="look_once"),
+            models.CheckConstraint(
+                condition=~Q(decided=True, dropped=True), name="look_decides_or_drops"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.case} after {self.blocks} blocks: {self.message}"
 
 
 class Build(models.Model):

@@ -25,6 +25,8 @@ class TrialState(StrEnum):
     MEASURED = "measured"
     FAILED = "failed"
     SKIPPED = "skipped"
+    # Its case was decided without it.
+    NOT_NEEDED = "not needed"
     # Its hosts lack something that it needs, or the definition says that it cannot be had.
     UNSUPPORTED = "unsupported"
 
