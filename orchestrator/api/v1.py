@@ -14,6 +14,7 @@ from orchestrator.api.routers import (
     load_tools,
     reports,
     results,
+    retention,
     runs,
     trials,
     unknown,
@@ -37,7 +38,7 @@ api = DescribedAPI(
 add_handlers(api)
 PARTS = (
     runs, builds, comparisons, histories, latencies, reports, results, catalogue, load_tools, hosts,
-    calibrations, trials, unknown,
+    calibrations, trials, retention, unknown,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

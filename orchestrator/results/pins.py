@@ -15,7 +15,15 @@ from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.benchmarks.services import commit_of_ref, repository_of
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
-from orchestrator.results.models import GoldenOutcome, Pin, Point, SavedReport
+from orchestrator.results.models import (
+    Baseline,
+    ChangePoint,
+    ChangeState,
+    GoldenOutcome,
+    Pin,
+    Point,
+    SavedReport,
+)
 from orchestrator.results.report_spec import parse
 from orchestrator.runs.models import GoldenCheck, Run, Schedule, Variant
 from orchestrator.runs.selectors import run_for
@@ -57,11 +65,14 @@ def pin_commit(*, member: Member, project: Project, ref: str, reason: str) -> Pi
     return _pin(member, Pin(project=project, commit=commit), reason)
 
 
-def pin_run(*, member: Member, run_id: UUID, reason: str) -> Pin:
-    """Keeps all that the run left behind."""
+def pin_run(*, member: Member, run_id: UUID, reason: str, project: Project | None = None) -> Pin:
+    """Keeps all that the run left behind; NotFoundError for one of another than `project`."""
     member.require(Role.MEMBER, to="keep a run for ever")
     run = run_for(member, run_id)
-    return _pin(member, Pin(project=run.definition.benchmark.project, run=run), reason)
+    measured = run.definition.benchmark.project
+    if project not in (None, measured):
+        raise NotFoundError(f"that run measured {measured.name}, not {project}")
+    return _pin(member, Pin(project=measured, run=run), reason)
 
 
 @transaction.atomic
@@ -93,6 +104,7 @@ def kept_of(project: Project) -> Kept:
     for check in GoldenCheck.objects.filter(benchmark__project=project).select_related("host"):
         points[check.commit_id].append(f"golden job of {check.host.name}")
         _note(runs, _golden_runs(check), f"golden job of {check.host.name}")
+    _note_changes(project, commits, runs)
     return Kept(commits=_frozen(commits), runs=_frozen(runs), points=_frozen(points))
 
 
@@ -149,6 +161,26 @@ def _baselines_of(schedule: Schedule) -> Iterable[int]:
 def _golden_runs(check: GoldenCheck) -> Iterable[UUID]:
     outcomes = GoldenOutcome.objects.filter(host=check.host, is_reference=True).order_by("-at")
     return outcomes.values_list("run_id", flat=True)[:GOLDEN_RUNS]
+
+
+def _note_changes(
+    project: Project, commits: dict[int, list[str]], runs: dict[UUID, list[str]]
+) -> None:
+    """Both ends of confirmed changes, what they were confirmed by, and where histories begin."""
+    confirmed = ChangePoint.objects.filter(
+        series__benchmark__project=project, state=ChangeState.CONFIRMED
+    )
+    rows = confirmed.values_list("commit_id", "before_id", "culprit_id", "run_id").distinct()
+    for *ends, run in rows:
+        for commit in {end for end in ends if end is not None}:
+            if "end of a confirmed change" not in commits[commit]:
+                commits[commit].append("end of a confirmed change")
+        if run is not None and run not in runs:
+            runs[run].append("confirmed a change")
+    baselines = Baseline.objects.filter(commit__project=project)
+    _note(
+        commits, baselines.values_list("commit_id", flat=True).distinct(), "a history begins here"
+    )
 
 
 def _commits_of(runs: Iterable[UUID]) -> Iterable[int]:

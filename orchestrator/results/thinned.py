@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef
 
 from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.benchmarks.services import repository_of
-from orchestrator.results.models import Point
+from orchestrator.results.models import ChangePoint, ChangeState, Point
 from orchestrator.results.thinning import Place, spare
 
 
@@ -19,6 +19,9 @@ def spare_commits(
     measured = Commit.objects.filter(Exists(points), project=project).order_by("position", "pk")
     rows = list(measured.values_list("pk", "position", "parents", "committed_at", "sha"))
     tagged = repository_of(project).tagged()
+    changes = ChangePoint.objects.filter(series__benchmark__project=project).exclude(
+        state__in=[ChangeState.SUPERSEDED, ChangeState.REFUTED]
+    )
     return spare(
         [
             Place(commit=pk, position=position, parents=len(parents))
@@ -27,4 +30,5 @@ def spare_commits(
         every=every,
         old={pk for pk, _, _, at, _ in rows if at < cutoff},
         kept={*kept, *(pk for pk, _, _, _, sha in rows if sha in tagged)},
+        changes=set(changes.values_list("commit_id", flat=True)),
     )

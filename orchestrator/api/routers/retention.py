@@ -1,0 +1,73 @@
+"""How long results are kept, and what is kept for ever."""
+
+from http import HTTPStatus
+
+from ninja import Router
+from ninja.responses import Status
+
+from orchestrator.api.auth import CallerRequest
+from orchestrator.api.schemas.retention import (
+    PinIn,
+    PinOut,
+    RemovalOut,
+    RetentionIn,
+    RetentionOut,
+    pin_out,
+    removal_out,
+    retention_out,
+)
+from orchestrator.benchmarks.selectors import project_for
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.results.pins import pin_commit, pin_run, pins_of, unpin
+from orchestrator.results.removed import log_of
+from orchestrator.results.retentions import Wanted, retention_of, save_retention
+
+router = Router(tags=["retention"])
+
+PATH = "/projects/{project}"
+
+
+@router.get(PATH + "/retention", response=RetentionOut, summary="Show how long results are kept")
+def show_retention(request: CallerRequest, project: str) -> RetentionOut:
+    return retention_out(retention_of(project_for(request.auth.member, project)))
+
+
+@router.put(PATH + "/retention", response=RetentionOut, summary="Change how long results are kept")
+def change_retention(request: CallerRequest, project: str, payload: RetentionIn) -> RetentionOut:
+    """For admins. What is due by the new days goes within minutes."""
+    member = request.auth.member
+    wanted = Wanted(**payload.model_dump())
+    found = project_for(member, project)
+    return retention_out(save_retention(member=member, project=found, wanted=wanted))
+
+
+@router.get(PATH + "/removals", response=list[RemovalOut], summary="List what was removed")
+def list_removals(request: CallerRequest, project: str) -> list[RemovalOut]:
+    """The newest fifty, by run and kind."""
+    return [removal_out(each) for each in log_of(project_for(request.auth.member, project))]
+
+
+@router.get(PATH + "/pins", response=list[PinOut], summary="List what is kept for ever")
+def list_pins(request: CallerRequest, project: str) -> list[PinOut]:
+    return [pin_out(each) for each in pins_of(project_for(request.auth.member, project))]
+
+
+@router.post(PATH + "/pins", response={201: PinOut}, summary="Keep a commit or a run for ever")
+def create_pin(request: CallerRequest, project: str, payload: PinIn) -> Status[PinOut]:
+    """409 where it is kept already."""
+    member = request.auth.member
+    found = project_for(member, project)
+    if payload.run is not None:
+        pin = pin_run(member=member, run_id=payload.run, reason=payload.reason, project=found)
+    elif payload.commit is not None:
+        pin = pin_commit(member=member, project=found, ref=payload.commit, reason=payload.reason)
+    else:
+        raise InvalidRequestError("name a commit or a run")
+    return Status(HTTPStatus.CREATED, pin_out(pin))
+
+
+@router.delete(PATH + "/pins/{int:pin_id}", response={204: None}, summary="No longer keep it")
+def remove_pin(request: CallerRequest, project: str, pin_id: int) -> Status[None]:
+    member = request.auth.member
+    unpin(member=member, project=project_for(member, project), pin_id=pin_id)
+    return Status(HTTPStatus.NO_CONTENT, None)
