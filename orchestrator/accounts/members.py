@@ -16,6 +16,11 @@ class Member:
     team: Team
     role: str
 
+    @property
+    def actor(self) -> User | None:
+        """Who is noted as having done it; None for what Pitwall does by itself."""
+        return None if self.user.pk is None else self.user
+
     def require(self, role: str, *, to: str) -> None:
         """Raises PermissionRefusedError unless the member has at least `role`."""
         if _RANK[Role(self.role)] < _RANK[Role(role)]:
@@ -27,3 +32,8 @@ class Member:
 
 def member_of(membership: Membership) -> Member:
     return Member(user=membership.user, team=membership.team, role=membership.role)
+
+
+def by_itself(team: Team) -> Member:
+    """Pitwall acting for a team with nobody's request: its user is not stored."""
+    return Member(user=User(username="Pitwall"), team=team, role=Role.MEMBER)

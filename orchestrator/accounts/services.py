@@ -27,7 +27,7 @@ class NewToken:
 def record_audit(*, member: Member, action: str, subject: object) -> None:
     """Adds a line to the team's audit log; call it inside the transaction of the write itself."""
     AuditEntry.objects.create(
-        team=member.team, actor=member.user, action=action, subject=str(subject)[:200]
+        team=member.team, actor=member.actor, action=action, subject=str(subject)[:200]
     )
 
 

@@ -87,7 +87,7 @@ def definition_at(benchmark: Benchmark, commit: Commit) -> Definition:
     return _version(benchmark, _source_at(benchmark.project, commit, path), commit)
 
 
-def store_definition(definition: Definition, *, by: User) -> Definition:
+def store_definition(definition: Definition, *, by: User | None) -> Definition:
     """Stores what `definition_at` gave, once; what is stored already is given back."""
     if not definition._state.adding:
         return definition

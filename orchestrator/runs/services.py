@@ -53,9 +53,9 @@ def create_run(
     with transaction.atomic():
         run = Run.objects.create(
             team=member.team,
-            definition=store_definition(plan.definition, by=member.user),
+            definition=store_definition(plan.definition, by=member.actor),
             trigger=trigger,
-            requested_by=member.user,
+            requested_by=member.actor,
             schedule=schedule,
             cases=request.cases.strip(),
             pairwise=request.pairwise,

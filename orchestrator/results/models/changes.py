@@ -177,7 +177,8 @@ class Bisection(models.Model):
     good = models.ForeignKey(Commit, on_delete=models.CASCADE, related_name="+")
     path = ArrayField(models.CharField(max_length=40))
     answers = models.JSONField(default=list)
-    unbuildable = ArrayField(models.IntegerField(), default=list)
+    unbuildable = ArrayField(models.IntegerField(), default=list, blank=True)
+    failures = models.JSONField(default=list, help_text="Runs of steps that measured nothing.")
     run = models.ForeignKey(
         Run, on_delete=models.SET_NULL, null=True, blank=True, related_name="bisections"
     )

@@ -1,0 +1,53 @@
+"""The rows of a search for a commit as the statistics take them."""
+
+import math
+
+from orchestrator.results.models import Bisection, ChangePoint
+from orchestrator.stats.bisection import (
+    Answer,
+    Ask,
+    Found,
+    culprit_chances,
+    has_effect,
+    next_step,
+)
+from orchestrator.stats.summary import t_quantile
+
+
+def step_of(search: Bisection) -> Ask | Found:
+    effect, error = effect_of(search.change_point)
+    return next_step(
+        len(search.path),
+        answers_of(search),
+        effect=effect,
+        effect_error=error,
+        unbuildable=search.unbuildable,
+    )
+
+
+def chances_of(search: Bisection) -> tuple[float, ...]:
+    effect, error = effect_of(search.change_point)
+    return culprit_chances(len(search.path), answers_of(search), effect=effect, effect_error=error)
+
+
+def effect_of(row: ChangePoint) -> tuple[float, float]:
+    """ln(after / before) with its standard error: as the duel measured it, else as it was seen."""
+    if row.duel_change is not None and row.duel_low is not None and row.duel_high is not None:
+        change, low, high = row.duel_change, row.duel_low, row.duel_high
+    else:
+        change, low, high = row.change, row.low, row.high
+    reach = (math.log1p(high) - math.log1p(low)) / 2
+    return math.log1p(change), reach / t_quantile(0.95, 9)
+
+
+def answers_of(search: Bisection) -> list[Answer]:
+    return [
+        Answer(**{key: value for key, value in told.items() if key not in {"run", "bad"}})
+        for told in search.answers
+    ]
+
+
+def bad_of(search: Bisection, answer: Answer) -> bool:
+    """Whether the commit that was asked has the effect, as far as its answer says."""
+    effect, error = effect_of(search.change_point)
+    return has_effect(answer, effect=effect, effect_error=error)

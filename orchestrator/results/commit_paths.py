@@ -1,0 +1,66 @@
+"""The ways between commits of a project, as they are filed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.benchmarks.graph import (
+    Node,
+    ancestry_path,
+    main_path,
+    merge_base,
+    parents_of,
+)
+from orchestrator.benchmarks.models import Commit
+from orchestrator.results.models import ChangePoint
+
+#: So many places before a merge is looked for where the merged branch left.
+FARTHEST = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """What a merge brought: hashes after `base`, where it left, up to the tip that was merged."""
+
+    base: Commit
+    path: list[str]
+
+
+def path_between(before: Commit, after: Commit) -> list[str]:
+    """The hashes of the main line after `before` up to `after`; empty if either is not on it."""
+    if not (before.mainline and after.mainline) or before.position is None:
+        return []
+    line = Commit.objects.filter(
+        project=after.project_id,
+        mainline=True,
+        position__gt=before.position,
+        position__lte=after.position,
+    )
+    return list(line.order_by("position").values_list("sha", flat=True))
+
+
+def path_merged(merge: Commit) -> Merged | None:
+    """What a merge of two parents brought; None where it is no such merge, or that is not filed."""
+    if len(merge.parents) != 2 or merge.position is None:
+        return None
+    first, second = merge.parents
+    rows = Commit.objects.filter(
+        project=merge.project_id,
+        position__lt=merge.position,
+        position__gte=max(merge.position - FARTHEST, 0),
+    )
+    nodes = [
+        Node(sha=sha, parents=tuple(parents), committed_at=at)
+        for sha, parents, at in rows.values_list("sha", "parents", "committed_at")
+    ]
+    base = merge_base(nodes, first, second)
+    if base is None or base == second:
+        return None
+    path = main_path(parents_of(nodes), base, second) or ancestry_path(nodes, base, second)
+    return Merged(base=Commit.objects.get(project=merge.project_id, sha=base), path=path)
+
+
+def commits_of(row: ChangePoint, shas: Sequence[str]) -> list[Commit]:
+    """The commits of these hashes in the project of a change point, in their order."""
+    project = row.series.benchmark.project_id
+    found = {each.sha: each for each in Commit.objects.filter(project=project, sha__in=shas)}
+    return [found[sha] for sha in shas]
