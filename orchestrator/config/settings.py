@@ -40,6 +40,7 @@ INSTALLED_APPS = [
     "orchestrator.benchmarks",
     "orchestrator.runs",
     "orchestrator.results",
+    "orchestrator.alerts",
     "orchestrator.dispatch",
     "orchestrator.api",
     "orchestrator.web",

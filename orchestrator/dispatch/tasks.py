@@ -6,10 +6,12 @@ from uuid import UUID
 from celery import shared_task
 
 from orchestrator.accounts.selectors import member_for_user
+from orchestrator.alerts import raising
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import PitwallError
 from orchestrator.dispatch import engine
-from orchestrator.results import calibration, golden
+from orchestrator.results import bisections, calibration, duels, golden
+from orchestrator.results.change_search import look_at_changed
 from orchestrator.results.pruning import prune_due
 from orchestrator.runs import leasing, schedules, turns
 from orchestrator.runs.models import Schedule, Trigger
@@ -22,6 +24,8 @@ ADVANCE = "orchestrator.dispatch.tasks.advance"
 
 #: A job that is late by so much was forgotten by its worker, or its message was lost.
 OVERDUE_S = 2.0
+#: So often notes of written series are taken in one turn; what is left is for the next.
+LOOKS_A_TURN = 10
 #: A look that is due so soon is ordered by the look before; later ones are left to the pump.
 SOON_S = 30.0
 
@@ -78,6 +82,24 @@ def check_hosts() -> None:
 def prune_results() -> None:
     """Takes away some of what projects keep no longer; the next tick goes on."""
     prune_due(utc_now())
+
+
+@shared_task(name="orchestrator.dispatch.tasks.look_for_changes")
+def look_for_changes() -> None:
+    """Looks for change points in the series that were written to since the last turn."""
+    for _ in range(LOOKS_A_TURN):
+        if not look_at_changed():
+            return
+
+
+@shared_task(name="orchestrator.dispatch.tasks.follow_changes")
+def follow_changes() -> None:
+    """Has suspected changes measured again, searches the commits of those confirmed, and raises
+    alerts of them."""
+    now = utc_now()
+    duels.tick(now)
+    bisections.tick(now)
+    raising.tick(now)
 
 
 def _start_run(schedule: Schedule) -> str:

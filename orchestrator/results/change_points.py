@@ -114,22 +114,19 @@ def change_for(member: Member, change_id: UUID) -> ChangePoint:
     return found
 
 
-def with_parts(rows: QuerySet[ChangePoint]) -> QuerySet[Any]:
-    """Without those superseded; `searching` tells whether a bisection is under way."""
+def with_parts(rows: QuerySet[ChangePoint], *, every: bool = False) -> QuerySet[Any]:
+    """Without those superseded, unless `every`; `searching`: a bisection is under way."""
     running = Bisection.objects.filter(change_point=OuterRef("pk"), state=BisectionState.RUNNING)
-    return (
-        rows.exclude(state=ChangeState.SUPERSEDED)
-        .select_related(
-            "series__benchmark__project__team",
-            "series__case",
-            "series__host__profile",
-            "series__metric",
-            "commit",
-            "before",
-            "culprit",
-        )
-        .annotate(searching=Exists(running))
-    )
+    kept = rows if every else rows.exclude(state=ChangeState.SUPERSEDED)
+    return kept.select_related(
+        "series__benchmark__project__team",
+        "series__case",
+        "series__host__profile",
+        "series__metric",
+        "commit",
+        "before",
+        "culprit",
+    ).annotate(searching=Exists(running))
 
 
 def mark_of(row: Any) -> ChangeMark:
@@ -230,7 +227,7 @@ def remove_baseline(*, member: Member, baseline_id: UUID) -> None:
         "series__benchmark__project", "case__benchmark__project"
     ).filter(pk=baseline_id)
     made = found.first()
-    of = made and (made.series or made.case)
+    of = (made.series or made.case) if made is not None else None
     if made is None or of is None or of.benchmark.project.team_id != member.team.pk:
         raise NotFoundError("there is no such baseline in this team")
     with transaction.atomic():

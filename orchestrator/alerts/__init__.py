@@ -1,0 +1,1 @@
+"""Regressions that somebody should look at."""

@@ -1,0 +1,58 @@
+"""Alerts: what a team is told of its change points, and what people did about it."""
+
+from django.db import models
+from django.db.models import Q
+
+from orchestrator.accounts.models import Team, User
+from orchestrator.core.ids import new_id
+from orchestrator.results.models import ChangePoint
+
+
+class AlertState(models.TextChoices):
+    OPEN = "open", "Open"
+    ACKNOWLEDGED = "acknowledged", "Acknowledged"
+    RESOLVED = "resolved", "Resolved"
+    DISMISSED = "dismissed", "Dismissed"
+
+
+#: Nothing is left to do about an alert in one of these.
+ALERT_ENDED = frozenset({AlertState.RESOLVED, AlertState.DISMISSED})
+
+
+class Alert(models.Model):
+    """A regression that someone should look at: one, however many cases and metrics show it.
+
+    `change_point` is the one that shows it most; `change_points` are all of them, on one host.
+    `confirmed`: a duel confirmed it; where nothing could be measured again it is not.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="alerts")
+    change_point = models.ForeignKey(ChangePoint, on_delete=models.CASCADE, related_name="+")
+    change_points = models.ManyToManyField(ChangePoint, related_name="alerts")
+    state = models.CharField(max_length=12, choices=AlertState.choices, default=AlertState.OPEN)
+    confirmed = models.BooleanField()
+    assignee = models.ForeignKey(
+        User, on_delete=models.SET_NULL, null=True, blank=True, related_name="alerts"
+    )
+    note = models.TextField(blank=True)
+    raised_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+    changed_by = models.ForeignKey(
+        User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [
+            models.Index(fields=["team", "-id"], name="alert_by_team"),
+            models.Index(fields=["team"], condition=Q(state="open"), name="alert_open_by_team"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(state__in=AlertState.values), name="alert_state_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"alert of {self.change_point}"

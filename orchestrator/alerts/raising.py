@@ -1,0 +1,84 @@
+"""When an alert is raised: for a regression that a duel confirmed, or that nothing can confirm.
+
+A host of ours measures again before anybody is told; where results come from elsewhere, or no host
+was free, the alert says so. Whoever has looked at an alert is not told of it again.
+"""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from orchestrator.accounts.models import Team
+from orchestrator.alerts.models import ALERT_ENDED, Alert, AlertState
+from orchestrator.results.models import ChangeKind, ChangePoint, ChangeState
+
+#: Of a change point that raises an alert, now or later.
+_CONFIRMED = Q(state=ChangeState.CONFIRMED)
+_UNCONFIRMABLE = Q(
+    state=ChangeState.OPEN, settled=True, kind=ChangeKind.ALERT, duel_change=None, seen=True
+)
+_OVER = (ChangeState.REFUTED, ChangeState.DISMISSED, ChangeState.SUPERSEDED)
+
+
+def tick(now: datetime) -> None:
+    """Raises what is due, and ends what nothing is left of. May run twice."""
+    due = _due().values_list("series__benchmark__project__team", flat=True)
+    for team in set(due.order_by()):
+        raise_alerts(team, now)
+    _end_what_is_over(now)
+
+
+def raise_alerts(team: int, now: datetime) -> None:
+    """The alerts of a team; those that are raised already take in what belongs to them."""
+    with transaction.atomic():
+        # One at a time: two would raise the same alert.
+        Team.objects.select_for_update(no_key=True).get(pk=team)
+        rows = _due().filter(series__benchmark__project__team=team).select_related("series")
+        for row in rows.order_by("found_at", "pk"):
+            alert = _alert_of(row) or _new(team, row, now)
+            alert.change_points.add(row)
+            if abs(row.change) > abs(alert.change_point.change):
+                alert.change_point = row
+            alert.confirmed = alert.confirmed or row.state == ChangeState.CONFIRMED
+            alert.save()
+
+
+def _due() -> QuerySet[ChangePoint]:
+    rows = ChangePoint.objects.filter(_CONFIRMED | _UNCONFIRMABLE, regressed=True, recent=True)
+    return rows.filter(alerts=None)
+
+
+def _alert_of(row: ChangePoint) -> Alert | None:
+    """The alert of the same duel, or of the same two commits, on the same host."""
+    same = Q(change_points__before=row.before_id, change_points__commit=row.commit_id)
+    if row.run_id is not None:
+        same |= Q(change_points__run=row.run_id)
+    alerts = Alert.objects.filter(
+        same,
+        change_points__series__benchmark=row.series.benchmark_id,
+        change_points__series__host=row.series.host_id,
+    ).exclude(state__in=ALERT_ENDED)
+    return alerts.select_related("change_point").order_by("pk").first()
+
+
+def _new(team: int, row: ChangePoint, now: datetime) -> Alert:
+    return Alert.objects.create(
+        team_id=team,
+        change_point=row,
+        confirmed=row.state == ChangeState.CONFIRMED,
+        raised_at=now,
+        changed_at=now,
+    )
+
+
+def _end_what_is_over(now: datetime) -> None:
+    """Alerts whose change points were all refuted, dismissed or superseded since."""
+    left = ChangePoint.objects.exclude(state__in=_OVER)
+    over = Alert.objects.exclude(state__in=ALERT_ENDED).exclude(change_points__in=left)
+    over.update(
+        state=AlertState.RESOLVED,
+        note="resolved by itself: nothing of it was borne out",
+        changed_at=now,
+        changed_by=None,
+    )

@@ -1,0 +1,46 @@
+"""Reads of alerts."""
+
+from uuid import UUID
+
+from django.db.models import Count, Prefetch, QuerySet
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Team
+from orchestrator.alerts.models import Alert, AlertState
+from orchestrator.core.errors import NotFoundError
+from orchestrator.results.change_points import with_parts
+from orchestrator.results.models import ChangePoint
+
+
+def alerts_of(member: Member) -> QuerySet[Alert]:
+    """All of the team, newest first, with what it takes to show them."""
+    parts = with_parts(ChangePoint.objects.all())
+    return (
+        Alert.objects.filter(team=member.team)
+        .select_related("assignee", "changed_by")
+        .prefetch_related(
+            Prefetch("change_point", queryset=with_parts(ChangePoint.objects.all(), every=True)),
+            Prefetch("change_points", queryset=parts.order_by("series__case__label", "pk")),
+            "change_point__bisections",
+        )
+        .order_by("-pk")
+    )
+
+
+def alert_for(member: Member, alert_id: UUID) -> Alert:
+    found = alerts_of(member).filter(pk=alert_id).first()
+    if found is None:
+        raise NotFoundError("there is no such alert in this team")
+    return found
+
+
+def open_alerts(team: Team) -> int:
+    """How many nobody has looked at yet."""
+    return Alert.objects.filter(team=team, state=AlertState.OPEN).count()
+
+
+def counts_of(member: Member) -> dict[str, int]:
+    """How many alerts there are in each state; states without any are 0."""
+    rows = Alert.objects.filter(team=member.team).order_by().values_list("state")
+    found = dict(rows.annotate(alerts=Count("pk")))
+    return {str(state): found.get(state, 0) for state in AlertState.values}
