@@ -7,7 +7,8 @@
 2. START_FOLLOWERS  where several hosts play: their supervisors build, and wait for their lead
 3. START            write the round's plan and leave the lead's supervisor behind
 4. LOOK             read the lead's journal from where we were; take in finished trials
-5. FINISH, or the next round's START; CANCEL at any time
+5. FINISH, or the next round's START; CANCEL at any time. Between two rounds, cases that would only
+   fail again are given up, and those that are decided end, where the run asked for that
 
 When a host fails, the job goes back to the queue with its next attempt (`_try_again`): its leases
 are released, and what was measured until then is kept.
@@ -20,7 +21,7 @@ from uuid import UUID
 from django.db import DatabaseError
 
 from orchestrator.core.errors import HostError, PitwallError
-from orchestrator.dispatch import builds, intake, outcomes, support
+from orchestrator.dispatch import builds, intake, looks, outcomes, support
 from orchestrator.dispatch.crew import Crew, Site
 from orchestrator.dispatch.plan import (
     MAX_ATTEMPTS,
@@ -36,8 +37,8 @@ from orchestrator.dispatch.provision import supply, survey
 from orchestrator.dispatch.rounds import plans_of_round, step_id
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import note_host_error, note_host_seen
-from orchestrator.runs import turns
-from orchestrator.runs.models import Job
+from orchestrator.runs import budgets, turns
+from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import JobState
 
 logger = logging.getLogger(__name__)
@@ -108,7 +109,7 @@ def _prepare(job: Job, crew: Crew) -> float | None:
     if not support.decide(job, crew) and (other := _replaceable(job, crew)):
         _, why = outcomes.outcome_of(job)
         return _try_again(job, crew, why, avoid=[other])
-    left = job.trials.filter(state="planned").order_by("position").first()
+    left = _next_trial(job)
     # One without any trial is a mere visit to its hosts.
     if left is None and job.trials.exists():
         turns.move(job, JobState.MEASURING)
@@ -201,8 +202,7 @@ def _why_dead(status: dict[str, object]) -> str:
 
 
 def _after_round(job: Job, crew: Crew, lost: list[str]) -> float | None:
-    outcomes.give_up_cases(job)
-    following = job.trials.filter(state="planned").order_by("position").first()
+    following = _next_trial(job)
     if following is None:
         return _end(job, crew, *outcomes.outcome_of(job))
     if following.round == job.round:
@@ -216,6 +216,23 @@ def _after_round(job: Job, crew: Crew, lost: list[str]) -> float | None:
         journal_offset=0,
     )
     return AT_ONCE
+
+
+def _next_trial(job: Job) -> Trial | None:
+    """The first of those that are still needed; None where nothing is, or the budget is spent.
+
+    Looking at the cases and giving them up may be repeated: it follows from what was measured.
+    """
+    outcomes.give_up_cases(job)
+    looks.take_looks(job)
+    left = job.trials.filter(state="planned").order_by("position")
+    following = left.first()
+    if following is None or budgets.holds(job, following.round):
+        return following
+    turns.skip_the_rest(job, budgets.SPENT)
+    # The last look at what is not going on any more.
+    looks.take_looks(job)
+    return None
 
 
 def _cancel(job: Job, crew: Crew) -> float | None:

@@ -6,7 +6,9 @@ from orchestrator.benchmarks.models import Case
 from orchestrator.dispatch import intake
 from orchestrator.dispatch.plan import FailedTrial, reasons_to_give_up
 from orchestrator.runs import turns
-from orchestrator.runs.models import Job
+from orchestrator.runs.budgets import SPENT
+from orchestrator.runs.models import Job, Until
+from orchestrator.runs.standings import standings_of
 from orchestrator.runs.states import JobState, TrialState
 
 #: Of a case's reason, in the message of a job with several.
@@ -31,6 +33,7 @@ def outcome_of(job: Job) -> tuple[JobState, str]:
     cases = Case.objects.filter(trials__job=job).distinct().in_bulk()
     supported = set(cases) - set(unsupported)
     parts = [
+        *_settled(job, {**failed, **given_up}),
         *_named("given up", given_up, cases),
         *_named("failed", failed, cases),
         *_named("unsupported", unsupported, cases),
@@ -41,6 +44,32 @@ def outcome_of(job: Job) -> tuple[JobState, str]:
         return JobState.FINISHED, message
     (reason, *_) = without.values()
     return JobState.FAILED, reason if len(cases) == 1 else message
+
+
+def _settled(job: Job, without: Collection[int]) -> list[str]:
+    """What a job that goes on until its cases are decided says of them."""
+    skipped = job.trials.filter(state=TrialState.SKIPPED, message=SPENT)
+    spent = "budget spent: some rounds were skipped"
+    parts = [spent] if job.run.budget_s is not None and skipped.exists() else []
+    if job.run.until == Until.ROUNDS:
+        return parts
+    found = [each for each in standings_of(job.run, [job]) if each.case.pk not in without]
+    for state in ("decided", "screened out"):
+        blocks = [each.look.blocks for each in found if each.look and each.state == state]
+        if blocks:
+            parts.append(f"{state}: {len(blocks)} of {_cases(len(found))} after {_span(blocks)}")
+    open_ = [each for each in found if each.state in {"open", "undecided"}]
+    reasons = {each.case.pk: each.text for each in open_}
+    return [*parts, *_named("not decided", reasons, {each.case.pk: each.case for each in open_})]
+
+
+def _cases(number: int) -> str:
+    return f"{number} case{'s' if number != 1 else ''}"
+
+
+def _span(blocks: list[int]) -> str:
+    least, most = min(blocks), max(blocks)
+    return f"{most} blocks" if least == most else f"{least} to {most} blocks"
 
 
 def _failed(job: Job, trials: Iterable[FailedTrial], given_up: Collection[int]) -> dict[int, str]:

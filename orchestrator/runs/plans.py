@@ -16,9 +16,12 @@ from orchestrator.benchmarks.services import commit_of_ref
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HELD, HostState
-from orchestrator.runs.models import Priority
+from orchestrator.runs.ending import blocks_of, budget_warning, check_budget, rounds_of, until_of
+from orchestrator.runs.models import Priority, Until
 from orchestrator.runs.order import parts_of
 from orchestrator.runs.placements import Roles, roles_asked
+from orchestrator.stats.paired import FEWEST_BLOCKS
+from orchestrator.stats.stopping import BlocksLeft
 
 MAX_TRIALS = 20_000
 
@@ -32,7 +35,9 @@ class RunRequest:
     compare it with. `cases` is an expression that chooses cases (benchmarks/choice.py; empty: all);
     `pairwise` takes fewer of them, in which each pair of values still occurs. `hosts` are
     placements of one host that plays every role; `placements` name a host for each role (see
-    runs/placements.py).
+    runs/placements.py). `until` says when a case needs no more rounds (models.Until); where that is
+    not after all of them, `rounds` is how many there are at most. `budget_s`: machine seconds, of
+    all hosts together, that the run may spend.
     """
 
     benchmark: str
@@ -43,6 +48,8 @@ class RunRequest:
     hosts: tuple[str, ...] = ()
     placements: tuple[Mapping[str, str], ...] = ()
     rounds: int | None = None
+    until: str = "rounds"
+    budget_s: float | None = None
     project: str | None = None
     priority: str = "normal"
 
@@ -54,7 +61,7 @@ class RunPlan:
     `definition` is not stored yet where the repository has a new one. `cases` are the chosen ones
     of `cases_in_all`, in matrix order, and `trial_s` how long one trial of each is expected to
     take. `parts`: the cases (their places in that order) of each job of a placement. `job_s`: what
-    one placement is busy for in all.
+    one placement is busy for in all, at most; `trial_count` is as many at most.
     """
 
     definition: Definition
@@ -62,6 +69,8 @@ class RunPlan:
     commits: tuple[Commit, ...]
     placements: tuple[Roles, ...]
     rounds: int
+    until: Until
+    budget_s: float | None
     priority: int
     cases: tuple[CaseSpec, ...]
     cases_in_all: int
@@ -96,8 +105,22 @@ class RunPlan:
 
     @property
     def machine_s(self) -> float:
-        """Of all hosts together."""
-        return self.job_s * sum(len(roles) for roles in self.placements)
+        """Of all hosts together, at most."""
+        return self.job_s * self.host_count
+
+    @property
+    def host_count(self) -> int:
+        return sum(len(roles) for roles in self.placements)
+
+    @property
+    def blocks(self) -> BlocksLeft:
+        """How many rounds a case takes at least, most likely, and at most."""
+        return blocks_of(self.until, self.rounds)
+
+    def seconds_of(self, blocks: int) -> float:
+        """How long one placement is busy with so many rounds of each case, within the budget."""
+        seconds = self.job_s * blocks / self.rounds
+        return seconds if self.budget_s is None else min(seconds, self.budget_s / self.host_count)
 
 
 def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
@@ -106,9 +129,8 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     commits = _commits(benchmark, request)
     definition = definition_at(benchmark, _newest(commits))
     spec = benchmarks.spec_of(definition)
-    rounds = request.rounds if request.rounds is not None else spec.rounds
-    if not 1 <= rounds <= 100:
-        raise InvalidRequestError("expected 1 to 100 rounds", field="rounds")
+    until = until_of(request.until, alone=len(commits) == 1)
+    rounds = rounds_of(until, request.rounds, spec.rounds)
     placements = roles_asked(member, request.hosts, request.placements, roles_of(spec))
     every = expand(spec)
     cases = _chosen(spec, every, request)
@@ -120,20 +142,29 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
             "take fewer cases, commits or rounds"
         )
     case_s = [each * len(commits) * rounds for each in times]
+    typical = blocks_of(until, rounds).typical
+    hosts = sum(len(roles) for roles in placements)
+    round_s = sum(times) * len(commits) * hosts
+    check_budget(request.budget_s, round_s)
     return RunPlan(
         definition=definition,
         spec=spec,
         commits=commits,
         placements=placements,
         rounds=rounds,
+        until=until,
+        budget_s=request.budget_s,
         priority=_priority(request.priority),
         cases=tuple(cases),
         cases_in_all=len(every),
         trial_s=tuple(times),
-        parts=tuple(parts_of(case_s)),
+        parts=tuple(parts_of([each * typical / rounds for each in case_s])),
         trial_count=trial_count * len(placements),
         job_s=sum(case_s),
-        warnings=_warnings(rounds, placements, alone=len(commits) == 1),
+        warnings=(
+            *_few_rounds(rounds, request.budget_s, round_s, alone=len(commits) == 1),
+            *_unusable_now(placements),
+        ),
     )
 
 
@@ -205,12 +236,17 @@ def _commit(benchmark: Benchmark, ref: str, field: str) -> Commit:
         raise InvalidRequestError(str(error), field=field) from error
 
 
-def _warnings(rounds: int, placements: tuple[Roles, ...], *, alone: bool) -> tuple[str, ...]:
-    found = []
-    if rounds < 5 and not alone:
+def _few_rounds(rounds: int, budget_s: float | None, round_s: float, *, alone: bool) -> list[str]:
+    found = [budget_warning(budget_s, round_s, rounds, alone=alone)]
+    if rounds < FEWEST_BLOCKS and not alone:
         found.append(
             f"with {rounds} rounds no verdict can be given; 5 is the least, 7 or more is better"
         )
+    return [warning for warning in found if warning]
+
+
+def _unusable_now(placements: tuple[Roles, ...]) -> list[str]:
+    found = []
     named = [one.host for roles in placements for one in roles.values() if one.host is not None]
     for host in dict.fromkeys(named):
         if host.state == HostState.UNREACHABLE:
@@ -218,4 +254,4 @@ def _warnings(rounds: int, placements: tuple[Roles, ...], *, alone: bool) -> tup
         elif host.state in HELD:
             state = host.get_state_display().lower()
             found.append(f"{host.name} is {state} ({host.message}): the run waits for its release")
-    return tuple(found)
+    return found

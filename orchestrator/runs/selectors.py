@@ -1,7 +1,7 @@
 """Reads of runs, their progress, and schedules."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -11,33 +11,61 @@ from orchestrator.accounts.members import Member
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import NotFoundError
 from orchestrator.fleet.models import Host
-from orchestrator.runs.models import Job, Run, Schedule, Trial
+from orchestrator.runs import budgets
+from orchestrator.runs.models import Job, Run, Schedule, Trial, Until
+from orchestrator.runs.standings import CaseStanding, standings_of
 from orchestrator.runs.states import JOB_ENDED, RUN_ENDED, TrialState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SecondsLeft:
+    """Three times the same where all rounds are measured, whatever they show."""
+
+    least: float
+    typical: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobProgress:
-    """How far one job is; `seconds_left` is None once it has ended."""
+    """How far one job is; `left` is None once it has ended. `standings`: where its cases stand, if
+    the run goes on until they are decided."""
 
     job: Job
     trials_total: int
     trials_done: int
     trials_failed: int
     trials_unsupported: int
-    seconds_left: float | None
+    trials_not_needed: int
+    left: SecondsLeft | None
     current: Trial | None
+    standings: tuple[CaseStanding, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunProgress:
-    """How far a run is. Its hosts work side by side, so the one with most to do counts."""
+    """How far a run is. Its hosts work side by side, so the one with most to do counts.
+
+    `trials_done` counts all that are not still to come, those that were not needed among them.
+    """
 
     run: Run
     jobs: tuple[JobProgress, ...]
     trials_total: int
     trials_done: int
-    seconds_left: float | None
+    trials_not_needed: int
+    left: SecondsLeft | None
     phase: str
+
+    @property
+    def seconds_left(self) -> float | None:
+        """About; None once it has ended."""
+        return self.left.typical if self.left else None
+
+    @property
+    def standings(self) -> list[CaseStanding]:
+        """Where the cases stand, if the run goes on until they are decided."""
+        return [each for part in self.jobs for each in part.standings]
 
 
 def runs_of(member: Member) -> QuerySet[Run]:
@@ -91,7 +119,7 @@ def trials_of(run: Run) -> QuerySet[Trial]:
 
 
 def progress_of(run: Run) -> RunProgress:
-    """The progress of a run, in three queries whatever its size."""
+    """The progress of a run, in a few queries whatever its size."""
     planned = Q(trials__state=TrialState.PLANNED)
     jobs = list(
         run.jobs.select_related("host")
@@ -100,6 +128,7 @@ def progress_of(run: Run) -> RunProgress:
             left=Count("trials", filter=planned),
             failed=Count("trials", filter=Q(trials__state=TrialState.FAILED)),
             unsupported=Count("trials", filter=Q(trials__state=TrialState.UNSUPPORTED)),
+            not_needed=Count("trials", filter=Q(trials__state=TrialState.NOT_NEEDED)),
             left_s=Sum("trials__expected_s", filter=planned),
         )
         .order_by("created_at", "pk")
@@ -107,25 +136,49 @@ def progress_of(run: Run) -> RunProgress:
     current = Trial.objects.select_related("case", "variant__commit").in_bulk(
         [job.current_trial for job in jobs if job.current_trial]
     )
-    parts = tuple(_job_progress(job, current.get(job.current_trial)) for job in jobs)
+    standings = _standings_by_job(run, jobs)
+    parts = tuple(
+        _job_progress(job, current.get(job.current_trial), standings[job.pk]) for job in jobs
+    )
     active = [part.job.phase for part in parts if part.job.state not in JOB_ENDED]
     return RunProgress(
         run=run,
         jobs=parts,
         trials_total=sum(part.trials_total for part in parts),
         trials_done=sum(part.trials_done for part in parts),
-        seconds_left=None if run.state in RUN_ENDED else _longest_s(parts),
+        trials_not_needed=sum(part.trials_not_needed for part in parts),
+        left=None if run.state in RUN_ENDED else _longest(run, parts),
         phase=next((phase for phase in active if phase), run.state),
     )
 
 
-def _longest_s(parts: Iterable[JobProgress]) -> float | None:
+def _standings_by_job(run: Run, jobs: Sequence[Job]) -> dict[UUID, list[CaseStanding]]:
+    found: dict[UUID, list[CaseStanding]] = defaultdict(list)
+    if run.until != Until.ROUNDS:
+        for each in standings_of(run, jobs):
+            found[each.job.pk].append(each)
+    return found
+
+
+def _longest(run: Run, parts: Iterable[JobProgress]) -> SecondsLeft | None:
     """Jobs of one host follow each other; of those that have none yet, each may get its own."""
-    left: dict[UUID, float] = defaultdict(float)
+    by_host: dict[UUID, list[SecondsLeft]] = defaultdict(list)
     for part in parts:
-        if part.seconds_left is not None:
-            left[part.job.host_id or part.job.pk] += part.seconds_left
-    return max(left.values(), default=None)
+        if part.left is not None:
+            by_host[part.job.host_id or part.job.pk].append(part.left)
+    if not by_host:
+        return None
+    budget = budgets.left_s(run)
+
+    def longest(of: Callable[[SecondsLeft], float]) -> float:
+        seconds = max(sum(map(of, jobs)) for jobs in by_host.values())
+        return seconds if budget is None else min(seconds, budget)
+
+    return SecondsLeft(
+        least=longest(lambda left: left.least),
+        typical=longest(lambda left: left.typical),
+        most=longest(lambda left: left.most),
+    )
 
 
 def schedules_of(member: Member) -> QuerySet[Schedule]:
@@ -143,7 +196,9 @@ def schedule_for(member: Member, schedule_id: UUID) -> Schedule:
     return schedule
 
 
-def _job_progress(job: Job, current: Trial | None) -> JobProgress:
+def _job_progress(
+    job: Job, current: Trial | None, standings: Sequence[CaseStanding]
+) -> JobProgress:
     total, left = job.total, job.left  # type: ignore[attr-defined]
     return JobProgress(
         job=job,
@@ -151,17 +206,34 @@ def _job_progress(job: Job, current: Trial | None) -> JobProgress:
         trials_done=total - left,
         trials_failed=job.failed,  # type: ignore[attr-defined]
         trials_unsupported=job.unsupported,  # type: ignore[attr-defined]
-        seconds_left=None if job.state in JOB_ENDED else _left_s(job, current),
+        trials_not_needed=job.not_needed,  # type: ignore[attr-defined]
+        left=None if job.state in JOB_ENDED else _left(job, current, standings),
         current=current,
+        standings=tuple(standings),
     )
 
 
-def _left_s(job: Job, current: Trial | None) -> float:
-    left = float(job.left_s or 0.0)  # type: ignore[attr-defined]
+def _left(job: Job, current: Trial | None, standings: Sequence[CaseStanding]) -> SecondsLeft:
+    """What has begun is not to come any more; the most is all that is planned."""
+    most = float(job.left_s or 0.0)  # type: ignore[attr-defined]
+    begun = _begun_s(current)
+    if not standings:
+        return SecondsLeft(least=most - begun, typical=most - begun, most=most - begun)
+    open_ = [each for each in standings if each.left.most]
+    least = sum(each.left.least * each.block_s for each in open_)
+    typical = sum(each.left.typical * each.block_s for each in open_)
+    return SecondsLeft(
+        least=max(0.0, min(least, most) - begun),
+        typical=max(0.0, min(typical, most) - begun),
+        most=max(0.0, most - begun),
+    )
+
+
+def _begun_s(current: Trial | None) -> float:
     if current is None or current.started_at is None or current.state != TrialState.PLANNED:
-        return left
+        return 0.0
     spent = (utc_now() - current.started_at).total_seconds()
-    return left - min(max(spent, 0.0), current.expected_s)
+    return min(max(spent, 0.0), current.expected_s)
 
 
 def jobs_on(host: Host) -> QuerySet[Job]:

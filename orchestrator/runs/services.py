@@ -60,6 +60,8 @@ def create_run(
             cases=request.cases.strip(),
             pairwise=request.pairwise,
             rounds=plan.rounds,
+            until=plan.until,
+            budget_s=plan.budget_s,
             priority=plan.priority,
             seed=secrets.randbits(62) if seed is None else seed,
         )

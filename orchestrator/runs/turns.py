@@ -16,7 +16,7 @@ from django.db.models import Prefetch, Q
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import HELD, Host, HostState
 from orchestrator.runs.leasing import release
-from orchestrator.runs.models import HostRole, Job, Placement, Run, Trial
+from orchestrator.runs.models import HostRole, Job, Look, Placement, Run, Trial
 from orchestrator.runs.settling import settle_run
 from orchestrator.runs.states import JOB_ACTIVE, JOB_TRANSITIONS, JobState, TrialState
 
@@ -130,6 +130,30 @@ def give_up_case(job: Job, case: int, reason: str) -> None:
         change(job)
         left = Trial.objects.filter(job=job, case=case, state=TrialState.PLANNED)
         left.update(state=TrialState.SKIPPED, message=f"given up: {reason}"[:20_000])
+
+
+def note_looks(job: Job, looks: Collection[Look]) -> None:
+    """Keeps what was seen of the job's cases; what that decided or dropped needs no more trials."""
+    with transaction.atomic():
+        change(job)
+        Look.objects.bulk_create(looks)
+        for look in looks:
+            if not (look.decided or look.dropped):
+                continue
+            left = Trial.objects.filter(job=job, case=look.case_id, state=TrialState.PLANNED)
+            word = "decided" if look.decided else "screened out"
+            left.update(
+                state=TrialState.NOT_NEEDED,
+                message=f"{word} after {look.blocks} blocks: {look.message}"[:20_000],
+            )
+
+
+def skip_the_rest(job: Job, reason: str) -> None:
+    """Skips what is left of all cases."""
+    with transaction.atomic():
+        change(job)
+        left = Trial.objects.filter(job=job, state=TrialState.PLANNED)
+        left.update(state=TrialState.SKIPPED, message=reason[:20_000])
 
 
 def put_back(job: Job, message: str, *, wait_s: float, avoid: Collection[uuid.UUID] = ()) -> None:

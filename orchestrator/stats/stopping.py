@@ -49,7 +49,8 @@ class Seen:
 class Standing:
     """Where a case stands after a look.
 
-    `verdict` is the worst of its cells, `cell` the one that carries it (None without any).
+    `verdict` is the worst of its cells. `cell` carries it, or stands in the way of a decision; None
+    without any.
     `dropped`: screened out, since nothing hints at a change. `needed_blocks`: how many in all
     would settle it, None for a decided case and where that cannot be told. `obstacle` says why a
     case with a verdict is not decided.
@@ -118,6 +119,7 @@ def blocks_left(*, done: int, looked_at: int, most: int, needed: int | None) -> 
 def _standing(seen: Seen, bound: float, screen: bool) -> Standing:
     obstacles = [_obstacle(each, bound) for each in seen.comparisons]
     verdict = worst(each.verdict for each in seen.comparisons)
+    blocked = [at for at, why in enumerate(obstacles) if why]
     obstacle = _void(seen) or next((why for why in obstacles if why), "")
     if not seen.comparisons:
         obstacle = "no primary metric was measured on both sides"
@@ -126,7 +128,7 @@ def _standing(seen: Seen, bound: float, screen: bool) -> Standing:
         decided=decided,
         dropped=screen and not decided and _nothing_hints(seen),
         verdict=verdict,
-        cell=_worst_cell(seen.comparisons, verdict),
+        cell=blocked[0] if blocked else _worst_cell(seen.comparisons, verdict),
         needed_blocks=None if decided else _needed(seen, obstacles, bound),
         obstacle=obstacle,
     )

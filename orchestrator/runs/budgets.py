@@ -1,0 +1,71 @@
+"""What a run has spent of its budget of machine seconds, and whether the next round fits in.
+
+Spent are its trials, with their cool-down, and its builds, times the hosts of each job. So that
+the first jobs of a run do not eat up the budget, the five rounds without which nothing can be
+decided are kept back for each of its other jobs.
+"""
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.db.models import Count, F, Q, Sum
+
+from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.runs.models import Build, Job, Placement, Run, Trial
+from orchestrator.runs.states import JOB_ENDED, TrialState
+from orchestrator.stats.paired import FEWEST_BLOCKS
+
+#: Why trials were skipped that the budget did not hold.
+SPENT = "budget spent"
+ENDED = (TrialState.MEASURED, TrialState.FAILED)
+
+
+def spent_s(run: Run) -> float:
+    """Machine seconds of a run's trials and builds so far."""
+    hosts = _hosts_by_job(run)
+    cooldown_s = spec_of(run.definition).cooldown_s
+    times = Q(trials__started_at__isnull=False, trials__ended_at__isnull=False)
+    ended = Q(trials__state__in=ENDED)
+    rows = run.jobs.annotate(
+        timed=Count("trials", filter=ended & times),
+        took=Sum(F("trials__ended_at") - F("trials__started_at"), filter=ended & times),
+        untimed_s=Sum("trials__expected_s", filter=ended & ~times),
+    ).values_list("pk", "timed", "took", "untimed_s")
+    trials = sum(
+        hosts[job] * ((took or timedelta()).total_seconds() + timed * cooldown_s + (untimed or 0.0))
+        for job, timed, took, untimed in rows
+    )
+    builds = Build.objects.filter(job__run=run, cached=False).aggregate(took=Sum("seconds"))
+    return float(trials + (builds["took"] or 0.0))
+
+
+def left_s(run: Run) -> float | None:
+    """Machine seconds that are left of a run's budget, 0 at least; None where it has none."""
+    return None if run.budget_s is None else max(0.0, run.budget_s - spent_s(run))
+
+
+def holds(job: Job, number: int) -> bool:
+    """Whether the budget of the job's run holds its round of this number as well."""
+    left = left_s(job.run)
+    if left is None:
+        return True
+    hosts = _hosts_by_job(job.run)
+    mine = Trial.objects.filter(job=job, state=TrialState.PLANNED, round=number)
+    cost_s = (mine.aggregate(cost=Sum("expected_s"))["cost"] or 0.0) * hosts[job.pk]
+    others = (
+        Trial.objects.filter(
+            job__run=job.run_id, state=TrialState.PLANNED, round__lte=FEWEST_BLOCKS
+        )
+        .exclude(job=job)
+        .exclude(job__state__in=JOB_ENDED)
+        .values_list("job")
+        .annotate(Sum("expected_s"))
+    )
+    kept_s = sum(seconds * hosts[other] for other, seconds in others)
+    return cost_s + kept_s <= left
+
+
+def _hosts_by_job(run: Run) -> dict[UUID, int]:
+    """For each job, how many hosts it holds; as its plan counts them."""
+    rows = Placement.objects.filter(job__run=run).values_list("job").annotate(Count("pk"))
+    return dict(rows)

@@ -1,0 +1,78 @@
+"""What ends a run beside its number of rounds: that its cases are decided, or its budget."""
+
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.core.units import format_duration
+from orchestrator.runs.models import Until
+from orchestrator.stats.looks import LOOKS
+from orchestrator.stats.paired import FEWEST_BLOCKS
+from orchestrator.stats.stopping import BlocksLeft, blocks_left
+
+#: Rounds at most of a run that goes on until it is decided: there is no look after these.
+ROUNDS_AT_MOST = LOOKS[-1]
+
+
+def until_of(name: str, *, alone: bool) -> Until:
+    """Of a request, by its name; `alone`: one commit is measured, and nothing can be decided."""
+    try:
+        until = Until(name)
+    except ValueError as error:
+        known = ", ".join(Until.values)
+        raise InvalidRequestError(
+            f"expected one of {known}, got {name!r}", field="until"
+        ) from error
+    if alone and until != Until.ROUNDS:
+        raise InvalidRequestError(
+            "one commit alone has nothing to decide: name a contender, or ask for a number of "
+            "rounds",
+            field="until",
+        )
+    return until
+
+
+def rounds_of(until: Until, asked: int | None, defined: int) -> int:
+    """How many rounds there are at most: what was asked for, else what is usual."""
+    if until == Until.ROUNDS:
+        rounds = asked if asked is not None else defined
+        if not 1 <= rounds <= 100:
+            raise InvalidRequestError("expected 1 to 100 rounds", field="rounds")
+        return rounds
+    rounds = asked if asked is not None else ROUNDS_AT_MOST
+    if not FEWEST_BLOCKS <= rounds <= ROUNDS_AT_MOST:
+        raise InvalidRequestError(
+            f"until decided takes {FEWEST_BLOCKS} rounds at least and {ROUNDS_AT_MOST} at most, "
+            f"got {rounds}",
+            field="rounds",
+        )
+    return rounds
+
+
+def blocks_of(until: Until, rounds: int) -> BlocksLeft:
+    """How many blocks each case of a new run takes."""
+    if until == Until.ROUNDS:
+        return BlocksLeft(least=rounds, typical=rounds, most=rounds)
+    return blocks_left(done=0, looked_at=0, most=rounds, needed=None)
+
+
+def check_budget(budget_s: float | None, round_s: float) -> None:
+    """`round_s`: machine seconds of one round of all cases on all hosts."""
+    if budget_s is None:
+        return
+    if not 0 < budget_s < float("inf"):
+        raise InvalidRequestError("expected a budget of some time", field="budget_s")
+    if budget_s < round_s:
+        raise InvalidRequestError(
+            f"a budget of {format_duration(budget_s)} does not hold one round, which takes "
+            f"{format_duration(round_s)} of machine time",
+            field="budget_s",
+        )
+
+
+def budget_warning(budget_s: float | None, round_s: float, rounds: int, *, alone: bool) -> str:
+    """What somebody should know of a budget that does not hold a verdict; empty if it does."""
+    least = min(rounds, FEWEST_BLOCKS)
+    if alone or budget_s is None or budget_s >= least * round_s:
+        return ""
+    return (
+        f"the budget of {format_duration(budget_s)} does not hold the {least} rounds that a "
+        f"verdict takes: {format_duration(least * round_s)} of machine time"
+    )
