@@ -30,7 +30,9 @@ def facts(**tools: Any) -> dict[str, Any]:
     }
 
 
-def leased(personas: Personas, folder: Path, source: str, rounds: int = 1) -> Job:
+def leased(
+    personas: Personas, folder: Path, source: str, rounds: int = 1, commits: int = 2, **asked: Any
+) -> Job:
     """A job that serves on the host `one` and puts its load from `two`, with its turn taken."""
     project, shas = make_project(personas.alice, folder / "origin")
     make_definition(personas.alice, project, source=source)
@@ -39,7 +41,8 @@ def leased(personas: Personas, folder: Path, source: str, rounds: int = 1) -> Jo
         Host.objects.filter(pk=host.pk).update(data_address=address)
         record_snapshot(host=host, facts=facts(oha=THEIR_OHA))
     placement = {"target": "host:one", "generator": "host:two"}
-    run = make_run(personas.alice, shas[:2], rounds=rounds, placements=(placement,), hosts=())
+    request = {"rounds": rounds, "placements": (placement,), "hosts": (), **asked}
+    run = make_run(personas.alice, shas[:commits], **request)
     leasing.lease_queued_jobs()
     job = turns.take_turn(run.jobs.get().pk)
     assert job is not None

@@ -1,0 +1,200 @@
+"""Between two rounds a job looks at its cases: what is decided needs no more rounds."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.core.clock import utc_now
+from orchestrator.dispatch.looks import take_looks
+from orchestrator.dispatch.outcomes import outcome_of
+from orchestrator.runs import budgets, turns
+from orchestrator.runs.models import Job, Look
+from orchestrator.runs.selectors import progress_of
+from orchestrator.runs.standings import standings_of
+from tests.dispatch.support import leased
+from tests.support.factories import DEFINITION, Personas, record_trial
+
+SOURCE = DEFINITION.replace("connections: [4]", "connections: [1, 2, 3]")
+#: In each round something else, so that nothing is known exactly; within ±0.3 %.
+WOBBLE = (0.0, 2.0, -1.0, 3.0, -2.0, 1.0, -3.0)
+#: The same for a case that cannot be decided: within ±9 %.
+NOISE = 30.0
+
+
+@pytest.fixture
+def job(personas: Personas, tmp_path: Path) -> Job:
+    """Three cases and two commits, until they are decided."""
+    return leased(personas, tmp_path, SOURCE, rounds=20, until="decided")
+
+
+def measure(
+    job: Job,
+    *rounds: int,
+    change: Mapping[int, float] | None = None,
+    noise: Mapping[int, float] | None = None,
+    **more: Any,
+) -> None:
+    """Fills rounds in; `change` and `noise` are by the connections of the cases."""
+    now = utc_now()
+    for trial in job.trials.filter(round__in=rounds, state="planned").select_related("case"):
+        connections = trial.case.parameters["connections"]
+        position = trial.variant.position
+        shift = 1 + (change or {}).get(connections, 0.0) * (position == 1)
+        wobble = WOBBLE[(trial.round * (1 + position) + connections) % len(WOBBLE)]
+        rate = 1000 * shift * (1 + 0.001 * wobble * (noise or {}).get(connections, 1.0))
+        trial.host = trial.job.host
+        values = {
+            "state": "measured",
+            "validity": "valid",
+            "host": trial.job.host,
+            "started_at": now,
+            "ended_at": now,
+            **more,
+        }
+        job.trials.filter(pk=trial.pk).update(**values)
+        readings = {
+            "requests.rate": rate,
+            "latency.p50": 4 / rate,
+            "cpu.seconds_per_1k": 900 / rate,
+        }
+        record_trial(trial, readings, validity=values["validity"])
+
+
+def states(job: Job, connections: int) -> set[str]:
+    trials = job.trials.filter(case__parameters__connections=connections)
+    return set(trials.values_list("state", flat=True))
+
+
+def lines(job: Job) -> dict[int, str]:
+    return {each.case.parameters["connections"]: each.text for each in standings_of(job.run)}
+
+
+def test_what_is_decided_ends_and_the_rest_goes_on(job: Job) -> None:
+    measure(job, 1, 2, 3, 4, change={1: -0.2}, noise={3: NOISE})
+    take_looks(job)
+    assert not Look.objects.exists()
+    measure(job, 5, change={1: -0.2}, noise={3: NOISE})
+    take_looks(job)
+    assert states(job, 1) == states(job, 2) == {"measured", "not needed"}
+    assert states(job, 3) == {"measured", "planned"}
+    assert lines(job)[1].startswith("decided after 5 blocks: regressed: ")
+    assert lines(job)[2] == "decided after 5 blocks: no change"
+    assert lines(job)[3].startswith("after 5 blocks: not decided: ")
+    assert "needs about" in lines(job)[3]
+    left = job.trials.filter(state="not needed", case__parameters__connections=2)
+    assert {trial.message for trial in left} == {"decided after 5 blocks: no change"}
+
+
+def test_looks_are_taken_where_they_were_planned_and_once(job: Job) -> None:
+    noise = {1: NOISE, 2: NOISE, 3: NOISE}
+    for number in range(1, 9):
+        measure(job, number, noise=noise)
+        take_looks(job)
+        take_looks(job)
+    assert sorted(set(Look.objects.values_list("blocks", flat=True))) == [5, 7]
+    assert Look.objects.count() == 6
+
+
+def test_void_blocks_are_not_counted(job: Job) -> None:
+    measure(job, 1, 2, 3, 4)
+    measure(job, 5, validity="invalid")
+    take_looks(job)
+    assert not Look.objects.exists()
+    measure(job, 6)
+    take_looks(job)
+    assert set(Look.objects.values_list("blocks", "void", "decided")) == {(5, 1, True)}
+
+
+def test_a_block_that_is_not_through_yet_counts_neither_way(job: Job) -> None:
+    measure(job, 1, 2, 3, 4, 5)
+    job.trials.filter(round=5, variant__position=1).update(state="planned", validity="")
+    take_looks(job)
+    assert not Look.objects.exists()
+
+
+def test_a_run_of_rounds_is_never_looked_at(personas: Personas, tmp_path: Path) -> None:
+    job = leased(personas, tmp_path, SOURCE, rounds=7)
+    measure(job, 1, 2, 3, 4, 5, change={1: -0.2})
+    take_looks(job)
+    assert not Look.objects.exists()
+    assert states(job, 1) == {"measured", "planned"}
+
+
+def test_a_case_is_decided_when_it_is_for_each_contender(
+    personas: Personas, tmp_path: Path
+) -> None:
+    job = leased(personas, tmp_path, SOURCE, rounds=7, commits=3, until="decided")
+    measure(job, 1, 2, 3, 4, 5, change={1: -0.2})
+    # The second contender is too noisy in one case.
+    for trial in job.trials.filter(variant__position=2, case__parameters__connections=2):
+        if trial.state == "measured" and trial.round % 2:
+            job.trials.filter(pk=trial.pk).update(validity="invalid")
+    take_looks(job)
+    assert states(job, 1) == {"measured", "not needed"}
+    assert states(job, 2) == {"measured", "planned"}
+    sha = job.run.variants.get(position=1).commit.short_sha
+    assert lines(job)[1].endswith(f"% at {sha}")
+
+
+def test_screening_lets_go_of_what_shows_no_hint(personas: Personas, tmp_path: Path) -> None:
+    job = leased(personas, tmp_path, SOURCE, rounds=20, until="screened")
+    noise = {1: NOISE, 2: NOISE, 3: 10}
+    change = {3: -0.04}
+    for number in range(1, 8):
+        measure(job, number, noise=noise, change=change)
+        take_looks(job)
+    assert lines(job)[1] == "screened out after 7 blocks: nothing hints at a change"
+    assert states(job, 1) == states(job, 2) == {"measured", "not needed"}
+    looks = Look.objects.filter(case__parameters__connections=3)
+    assert not any(look.dropped for look in looks)
+
+
+def test_the_last_look_is_taken_when_no_round_is_left(job: Job) -> None:
+    noise = {1: NOISE, 2: NOISE, 3: NOISE}
+    measure(job, *range(1, 9), noise=noise)
+    take_looks(job)
+    turns.skip_the_rest(job, budgets.SPENT)
+    take_looks(job)
+    assert set(Look.objects.values_list("blocks", flat=True)) == {8}
+    assert all("needs about" in line for line in lines(job).values())
+
+
+def test_the_outcome_says_what_was_decided_and_what_it_would_take(job: Job) -> None:
+    measure(job, 1, 2, 3, 4, 5, change={1: -0.2}, noise={3: NOISE})
+    take_looks(job)
+    measure(job, *range(6, 21), noise={3: NOISE})
+    take_looks(job)
+    state, message = outcome_of(job)
+    assert state == "finished"
+    first, second = message.splitlines()
+    assert first == "decided: 2 of 3 cases after 5 blocks"
+    assert second.startswith("not decided: connections 3: after 20 blocks: not decided: ")
+    assert "more block" in second
+
+
+def test_what_remains_is_told_as_a_range(job: Job) -> None:
+    before = progress_of(job.run).left
+    assert before is not None
+    assert before.least == pytest.approx(before.most * 5 / 20)
+    assert before.typical == pytest.approx(before.most * 10 / 20)
+    measure(job, 1, 2, 3, 4, 5, change={1: -0.2}, noise={3: NOISE})
+    take_looks(job)
+    now = progress_of(job.run)
+    assert now.left is not None
+    # One case is left, with fifteen rounds at most, two of them until it is looked at again.
+    assert now.left.most == pytest.approx(before.most / 3 * 15 / 20)
+    assert now.left.least == pytest.approx(before.most / 3 * 2 / 20)
+    assert now.trials_not_needed == 2 * 2 * 15
+    assert now.trials_done == 2 * 3 * 5 + 2 * 2 * 15
+
+
+def test_what_was_not_needed_stays_so_when_the_job_is_tried_again(job: Job) -> None:
+    measure(job, 1, 2, 3, 4, 5, noise={3: NOISE})
+    take_looks(job)
+    turns.put_back(job, "the host went away", wait_s=0)
+    job.refresh_from_db()
+    assert states(job, 1) == {"measured", "not needed"}
+    assert states(job, 3) == {"measured", "planned"}
+    assert Look.objects.filter(decided=True).count() == 2
