@@ -115,6 +115,8 @@ def _start_run(schedule: Schedule) -> str:
                 pairwise=schedule.pairwise,
                 hosts=tuple(host.name for host in schedule.hosts.all()),
                 rounds=schedule.rounds,
+                until=schedule.until,
+                budget_s=schedule.budget_s,
             ),
             trigger=Trigger.SCHEDULE,
             schedule=schedule,

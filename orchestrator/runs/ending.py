@@ -31,19 +31,24 @@ def until_of(name: str, *, alone: bool) -> Until:
 
 def rounds_of(until: Until, asked: int | None, defined: int) -> int:
     """How many rounds there are at most: what was asked for, else what is usual."""
+    if asked is not None:
+        check_rounds(until, asked)
+        return asked
+    return defined if until == Until.ROUNDS else ROUNDS_AT_MOST
+
+
+def check_rounds(until: Until, asked: int | None) -> None:
+    if asked is None:
+        return
     if until == Until.ROUNDS:
-        rounds = asked if asked is not None else defined
-        if not 1 <= rounds <= 100:
+        if not 1 <= asked <= 100:
             raise InvalidRequestError("expected 1 to 100 rounds", field="rounds")
-        return rounds
-    rounds = asked if asked is not None else ROUNDS_AT_MOST
-    if not FEWEST_BLOCKS <= rounds <= ROUNDS_AT_MOST:
+    elif not FEWEST_BLOCKS <= asked <= ROUNDS_AT_MOST:
         raise InvalidRequestError(
             f"until decided takes {FEWEST_BLOCKS} rounds at least and {ROUNDS_AT_MOST} at most, "
-            f"got {rounds}",
+            f"got {asked}",
             field="rounds",
         )
-    return rounds
 
 
 def blocks_of(until: Until, rounds: int) -> BlocksLeft:
@@ -53,8 +58,8 @@ def blocks_of(until: Until, rounds: int) -> BlocksLeft:
     return blocks_left(done=0, looked_at=0, most=rounds, needed=None)
 
 
-def check_budget(budget_s: float | None, round_s: float) -> None:
-    """`round_s`: machine seconds of one round of all cases on all hosts."""
+def check_budget(budget_s: float | None, round_s: float = 0.0) -> None:
+    """`round_s`: machine seconds of one round of all cases on all hosts, if known."""
     if budget_s is None:
         return
     if not 0 < budget_s < float("inf"):

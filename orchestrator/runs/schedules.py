@@ -18,6 +18,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.fleet import selectors as fleet
 from orchestrator.runs import selectors
+from orchestrator.runs.ending import check_budget, check_rounds, until_of
 from orchestrator.runs.models import Schedule
 
 
@@ -34,6 +35,8 @@ class NewSchedule:
     cases: str = ""
     pairwise: bool = False
     rounds: int | None = None
+    until: str = "rounds"
+    budget_s: float | None = None
     project: str | None = None
 
 
@@ -54,6 +57,9 @@ def create_schedule(*, member: Member, new: NewSchedule) -> Schedule:
         raise InvalidRequestError("give the schedule a name", field="name")
     benchmark = benchmarks.benchmark_for(member, new.benchmark, new.project)
     _check_cases(benchmark, new.cases)
+    until = until_of(new.until, alone=not new.contender_ref)
+    check_rounds(until, new.rounds)
+    check_budget(new.budget_s)
     hosts = fleet.hosts_named(member, list(new.hosts))
     if not hosts:
         raise InvalidRequestError("choose at least one host", field="hosts")
@@ -69,6 +75,8 @@ def create_schedule(*, member: Member, new: NewSchedule) -> Schedule:
                 cases=new.cases.strip(),
                 pairwise=new.pairwise,
                 rounds=new.rounds,
+                until=until,
+                budget_s=new.budget_s,
                 created_by=member.user,
                 next_at=next_time(new.cron, utc_now()),
             )
