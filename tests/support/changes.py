@@ -1,0 +1,138 @@
+"""Histories with planted changes, for tests of what follows from them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.matrix import expand
+from orchestrator.benchmarks.models import Benchmark, Case, Commit, Project
+from orchestrator.benchmarks.selectors import latest_definition, spec_of
+from orchestrator.benchmarks.services import cases_of
+from orchestrator.core.clock import utc_now
+from orchestrator.core.ids import new_id
+from orchestrator.fleet.models import Host, HostTransport
+from orchestrator.results.change_search import look_at_changed
+from orchestrator.results.models import ChangePoint, Series
+from orchestrator.results.record import Measured, record
+from tests.support.factories import (
+    DEFINITION,
+    finish_run,
+    make_definition,
+    make_local_host,
+    make_project,
+)
+
+RATE = "requests.rate"
+#: Of one trial, as a share.
+NOISE = 0.01
+TRIALS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A project whose main line has many commits; those after the first are known by name only."""
+
+    member: Member
+    project: Project
+    benchmark: Benchmark
+    host: Host
+    cases: list[Case]
+    commits: list[Commit]
+
+    def measure(
+        self,
+        values: Mapping[int, float],
+        *,
+        case: int = 0,
+        metric: str = RATE,
+        seed: int = 1,
+        **changes: Any,
+    ) -> None:
+        """Records five trials of each of these commits (place → value) with a little noise."""
+        rng = np.random.default_rng(seed)
+        rows = [
+            Measured(
+                id=new_id(),
+                benchmark=self.benchmark.pk,
+                case=self.cases[case].pk,
+                host=self.host.pk,
+                commit=self.commits[place].pk,
+                at=utc_now(),
+                validity="valid",
+                readings={metric: value * float(rng.normal(1, NOISE))},
+                **changes,
+            )
+            for place, value in values.items()
+            for _ in range(TRIALS)
+        ]
+        with transaction.atomic():
+            record(rows)
+
+    def step(self, *, until: int, at: int, change: float, every: int = 1, **more: Any) -> None:
+        """Every `every`-th commit before `until` is measured; from `at` on by `change` off."""
+        places = [*range(0, until, every)]
+        self.measure(
+            {place: 1000 * (1 + change if place >= at else 1.0) for place in places}, **more
+        )
+
+    def series(self, case: int = 0, metric: str = RATE) -> Series:
+        return Series.objects.get(case=self.cases[case], metric__key=metric, host=self.host)
+
+    def look(self) -> list[ChangePoint]:
+        """Looks at what was written and returns all change points, oldest commit first."""
+        while look_at_changed():
+            pass
+        return list(ChangePoint.objects.order_by("commit__position", "found_at"))
+
+    def answer_duels(self, truth: Mapping[str, float]) -> int:
+        """Fills queued runs in: hash of a commit → requests/s; how many runs there were."""
+        runs = list(self.benchmark.definitions.get().runs.filter(state="queued"))
+        for run in runs:
+            finish_run(run, [truth[variant.commit.sha] for variant in run.variants.all()])
+        return len(runs)
+
+
+def make_line(
+    member: Member, folder: Path, *, commits: int = 60, cases: int = 1, external: bool = False
+) -> Line:
+    project, _ = make_project(member, folder, [{"file.txt": "first"}])
+    first = project.commits.get()
+    made = [first]
+    for number in range(1, commits):
+        made.append(
+            Commit(
+                project=project,
+                sha=f"{number:040x}",
+                parents=[made[-1].sha],
+                subject=f"commit {number}",
+                author="Ada",
+                committed_at=first.committed_at + timedelta(minutes=number),
+                position=number,
+                mainline=True,
+            )
+        )
+    Commit.objects.bulk_create(made[1:])
+    axis = ", ".join(str(4 + number) for number in range(cases))
+    source = DEFINITION.replace("connections: [4]", f"connections: [{axis}]")
+    definition = make_definition(member, project, source=source)
+    host = make_local_host(member)
+    if external:
+        Host.objects.filter(pk=host.pk).update(
+            transport=HostTransport.EXTERNAL, state="external", work_dir=""
+        )
+        host.refresh_from_db()
+    spec = spec_of(latest_definition(definition.benchmark))
+    return Line(
+        member=member,
+        project=project,
+        benchmark=definition.benchmark,
+        host=host,
+        cases=cases_of(benchmark=definition.benchmark, cases=expand(spec)),
+        commits=list(project.commits.order_by("position")),
+    )
