@@ -3,8 +3,12 @@
 from django.db.models import QuerySet
 
 from orchestrator.accounts.members import Member, member_of
-from orchestrator.accounts.models import ApiToken, Membership, User
-from orchestrator.core.errors import NotFoundError, PermissionRefusedError
+from orchestrator.accounts.models import ApiToken, Membership, Role, User
+from orchestrator.core.errors import (
+    InvalidRequestError,
+    NotFoundError,
+    PermissionRefusedError,
+)
 from orchestrator.core.ids import sha256_hex
 
 
@@ -19,6 +23,25 @@ def member_for_user(user: User, team_slug: str | None = None) -> Member:
             f"{user.get_username()} belongs to no such team; ask an admin of the team to add you"
         )
     return member_of(membership)
+
+
+def first_admin(team: str | None) -> Member:
+    """Who a command of this machine acts for: it may do what the team's admins may.
+
+    InvalidRequestError where there is none, or none is named of several teams.
+    """
+    admins = Membership.objects.select_related("team", "user").filter(role=Role.ADMIN)
+    found = admins.filter(team__slug=team) if team else admins
+    teams = sorted({each.team.slug for each in found})
+    if not teams:
+        raise InvalidRequestError(
+            f"there is no team {team}" if team else "no team has an admin yet"
+        )
+    if len(teams) > 1:
+        raise InvalidRequestError(
+            f"there are several teams: choose one of {', '.join(teams)} with --team"
+        )
+    return member_of(found.order_by("pk")[0])
 
 
 def member_for_token(secret: str) -> tuple[Member, ApiToken]:

@@ -107,6 +107,10 @@ class Repository:
         listed = self._try("for-each-ref", "--format=%(objectname) %(*objectname)", "refs/tags")
         return set((listed or "").split())
 
+    def commits(self) -> set[str]:
+        """The hashes of all commits that branches and tags reach; empty before the first fetch."""
+        return set((self._try("rev-list", "--all") or "").split())
+
     def has(self, sha: str) -> bool:
         return self._lookup(sha) is not None
 

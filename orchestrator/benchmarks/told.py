@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from orchestrator.benchmarks.models import Commit, Project
-from orchestrator.benchmarks.services import commit_of_ref
+from orchestrator.benchmarks.services import commit_of_ref, repository_of
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
 
@@ -42,6 +42,53 @@ def commit_told(*, project: Project, told: Told) -> Commit:
     return _from_repository(project, told.sha) or _appended(project, told)
 
 
+def commits_told(*, project: Project, told: Sequence[Told]) -> dict[str, int]:
+    """Hash → id of many commits; those that are new are made in the order in which they are told,
+    as `commit_told` makes them one by one."""
+    known = _known(project, told)
+    unknown = [each for each in told if each.sha not in known]
+    if not unknown:
+        return known
+    held = _in_repository(project)
+    for each in unknown:
+        if each.sha in held:
+            known[each.sha] = commit_of_ref(project=project, ref=each.sha).pk
+    return known | _append_all(project, [each for each in unknown if each.sha not in known])
+
+
+def _known(project: Project, told: Sequence[Told]) -> dict[str, int]:
+    shas = [each.sha for each in told]
+    return dict(project.commits.filter(sha__in=shas).values_list("sha", "pk"))
+
+
+def _in_repository(project: Project) -> set[str]:
+    """All hashes that the repository has; none where it cannot be read."""
+    if not project.repository_url:
+        return set()
+    repository = repository_of(project)
+    try:
+        if _may_ask(project):
+            repository.fetch()
+        return repository.commits()
+    except InvalidRequestError:
+        return set()
+
+
+@transaction.atomic
+def _append_all(project: Project, told: Sequence[Told]) -> dict[str, int]:
+    # Whoever else tells of a new commit now waits here, and sees ours.
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    known = _known(project, told)
+    newest = project.commits.aggregate(newest=Max("position"))["newest"]
+    rows = []
+    for each in (each for each in told if each.sha not in known):
+        row = _row(project, each, newest)
+        newest = row.position if row.position is not None else newest
+        rows.append(row)
+    Commit.objects.bulk_create(rows, batch_size=1_000)
+    return known | {row.sha: row.pk for row in rows}
+
+
 def _from_repository(project: Project, sha: str) -> Commit | None:
     if not project.repository_url or not _may_ask(project):
         return None
@@ -66,9 +113,15 @@ def _appended(project: Project, told: Told) -> Commit:
     known = project.commits.filter(sha=told.sha).first()
     if known is not None:
         return known
+    row = _row(project, told, project.commits.aggregate(newest=Max("position"))["newest"])
+    row.save(force_insert=True)
+    return row
+
+
+def _row(project: Project, told: Told, newest: int | None) -> Commit:
+    """A commit that comes after the `newest` position, where it is of the default branch."""
     is_main = told.branch in ("", project.default_branch)
-    newest = project.commits.aggregate(newest=Max("position"))["newest"] if is_main else None
-    return Commit.objects.create(
+    return Commit(
         project=project,
         sha=told.sha,
         parents=list(told.parents),

@@ -54,7 +54,7 @@ def forget() -> None:
 
 
 def _taken(member: Member, results: Sequence[ResultIn], token: str) -> int:
-    rows = _rows(member, results, token)
+    rows = rows_of(member, results, token, Drawn())
     try:
         with transaction.atomic():
             return record(rows, _ids)
@@ -63,7 +63,10 @@ def _taken(member: Member, results: Sequence[ResultIn], token: str) -> int:
         raise
 
 
-def _rows(member: Member, results: Sequence[ResultIn], token: str) -> list[Measured]:
+def rows_of(
+    member: Member, results: Sequence[ResultIn], token: str, drawn: "Drawn"
+) -> list[Measured]:
+    """The results as they are recorded, their names looked up or made; `drawn` draws their ids."""
     names = Names(member)
     found = names.benchmarks(results)
     benchmarks = [each for each in found if each is not None]
@@ -71,7 +74,6 @@ def _rows(member: Member, results: Sequence[ResultIn], token: str) -> list[Measu
         raise InvalidRequestError.of(names.faults)
     cases = names.cases(benchmarks, results)
     now = utc_now()
-    drawn = _Drawn()
     rows = []
     for result, benchmark, case in zip(results, benchmarks, cases, strict=True):
         at = result.at or now
@@ -94,8 +96,8 @@ def _rows(member: Member, results: Sequence[ResultIn], token: str) -> list[Measu
     return rows
 
 
-class _Drawn:
-    """The ids of one post's results: a UUID of version 8 (RFC 9562).
+class Drawn:
+    """The ids of the results of one post or file: a UUID of version 8 (RFC 9562).
 
     It begins with the number of the commit, so that the results of a commit lie together in the
     index; the rest is a hash of the client's own id, or of all that a result says. Several that

@@ -54,6 +54,12 @@ def forget_names() -> None:
         each.forget()
 
 
+def remember_commits(project: int, ids: Mapping[str, int]) -> None:
+    """Commits of a project that were looked up or made elsewhere, by their hashes."""
+    for sha, pk in ids.items():
+        _commits.keep((project, sha), pk)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _HostKnown:
     id: UUID

@@ -88,18 +88,8 @@ SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::uuid[], %s::smallint[])
 ON CONFLICT (case_id, host_id, metric_id) DO NOTHING
 """
 
-_POINTS = f"""
-INSERT INTO results_point AS point
-    (series_id, commit_id, epoch, shape, position, at, n, suspect, invalid, mean, mean_log, m2_log,
-     "values", blocks)
-SELECT series_id, row.commit_id, epoch, shape, commit.position, at, n, suspect, invalid, mean,
-       mean_log, m2_log, vals::float8[], blocks::bigint[]
-FROM unnest(%s::int[], %s::bigint[], %s::smallint[], %s::int[], %s::timestamptz[], %s::int[],
-            %s::int[], %s::int[], %s::float8[], %s::float8[], %s::float8[], %s::text[],
-            %s::text[])
-    AS row(series_id, commit_id, epoch, shape, at, n, suspect, invalid, mean, mean_log, m2_log,
-           vals, blocks)
-JOIN benchmarks_commit commit ON commit.id = row.commit_id
+#: A point that is there already takes in the sums of another.
+MERGE = f"""\
 ON CONFLICT (series_id, commit_id, epoch, shape) DO UPDATE SET
     position = EXCLUDED.position,
     at = greatest(point.at, EXCLUDED.at),
@@ -120,6 +110,20 @@ ON CONFLICT (series_id, commit_id, epoch, shape) DO UPDATE SET
     blocks = CASE WHEN point.n >= {MOST_VALUES} THEN point.blocks
         ELSE (point.blocks || EXCLUDED.blocks)[:{MOST_VALUES}] END
 """
+
+_POINTS = f"""
+INSERT INTO results_point AS point
+    (series_id, commit_id, epoch, shape, position, at, n, suspect, invalid, mean, mean_log, m2_log,
+     "values", blocks)
+SELECT series_id, row.commit_id, epoch, shape, commit.position, at, n, suspect, invalid, mean,
+       mean_log, m2_log, vals::float8[], blocks::bigint[]
+FROM unnest(%s::int[], %s::bigint[], %s::smallint[], %s::int[], %s::timestamptz[], %s::int[],
+            %s::int[], %s::int[], %s::float8[], %s::float8[], %s::float8[], %s::text[],
+            %s::text[])
+    AS row(series_id, commit_id, epoch, shape, at, n, suspect, invalid, mean, mean_log, m2_log,
+           vals, blocks)
+JOIN benchmarks_commit commit ON commit.id = row.commit_id
+{MERGE}"""
 
 _CHANGED = "INSERT INTO results_changedseries (series) VALUES (%s::int[])"
 

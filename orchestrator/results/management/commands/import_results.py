@@ -10,8 +10,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
-from orchestrator.accounts.members import Member, member_of
-from orchestrator.accounts.models import Membership, Role
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.selectors import first_admin
 from orchestrator.core.errors import PitwallError
 from orchestrator.importers.document import instant_of
 from orchestrator.importers.registry import FORMATS
@@ -51,7 +51,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            member = _admin(options["team"])
+            member = first_admin(options["team"])
             if options["published"]:
                 self._import_published(member, options["published"])
             else:
@@ -93,20 +93,6 @@ def _new_import(options: dict[str, Any]) -> NewImport:
         measured_at=moment,
         unknown=frozenset(options["unknown"]),
     )
-
-
-def _admin(team: str | None) -> Member:
-    """Whoever may run this command may do what the team's admins may: the first of them asks."""
-    admins = Membership.objects.select_related("team", "user").filter(role=Role.ADMIN)
-    found = admins.filter(team__slug=team) if team else admins
-    teams = sorted({each.team.slug for each in found})
-    if not teams:
-        raise CommandError(f"there is no team {team}" if team else "no team has an admin yet")
-    if len(teams) > 1:
-        raise CommandError(f"there are several teams: choose one of {', '.join(teams)} with --team")
-    first = found.order_by("pk").first()
-    assert first is not None
-    return member_of(first)
 
 
 def _bar(out: OutputWrapper) -> Progress:

@@ -1,0 +1,347 @@
+"""Files of results: the same rows as through the API, all or nothing, again for nothing."""
+
+import csv
+import gzip
+import json
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from orchestrator.accounts.models import AuditEntry
+from orchestrator.benchmarks.models import Case, Commit, Project
+from orchestrator.core.errors import InvalidRequestError, PermissionRefusedError
+from orchestrator.fleet.models import Host
+from orchestrator.results import bulk
+from orchestrator.results.bulk import Imported, check_file, import_file
+from orchestrator.results.incoming import ResultIn
+from orchestrator.results.ingest import forget, take_results
+from orchestrator.results.models import ChangedSeries, Point, Reading, Series
+from tests.support.factories import (
+    Personas,
+    commit_files,
+    make_definition,
+    make_project,
+)
+
+AT = datetime(2026, 5, 1, tzinfo=UTC)
+SHA = "a" * 40
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(settings: Any, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+    settings.ALLOW_LOCAL_REPOSITORIES = True
+    forget()
+
+
+@pytest.fixture
+def project(personas: Personas, tmp_path: Path) -> Project:
+    found, _ = make_project(personas.alice, tmp_path / "repository")
+    make_definition(personas.alice, found)
+    return found
+
+
+def result(**changes: Any) -> dict[str, Any]:
+    return {
+        "benchmark": "hello",
+        "host": "ci-7",
+        "commit": SHA,
+        "parameters": {"connections": 4},
+        "metrics": {"requests.rate": 1000.0, "latency.p50": 0.004},
+        "at": AT.isoformat(),
+        **changes,
+    }
+
+
+def lines_in(folder: Path, *results: Any, name: str = "results.jsonl") -> Path:
+    path = folder / name
+    texts = [each if isinstance(each, str) else json.dumps(each) for each in results]
+    path.write_text("\n".join(texts) + "\n")
+    return path
+
+
+def many(count: int) -> list[dict[str, Any]]:
+    """Of 8 commits, 3 cases and 2 hosts, in any order; some suspect, invalid, zero or without one
+    metric, in blocks or not."""
+    draw = random.Random(6)
+    found = []
+    for number in range(count):
+        commit = draw.randrange(8)
+        metrics = {"requests.rate": draw.lognormvariate(7, 0.02), "latency.p50": draw.random()}
+        if number % 5 == 0:
+            metrics["requests.errors"] = float(draw.randrange(2))
+        if number % 7 == 0:
+            del metrics["latency.p50"]
+        validity = draw.choice(["valid", "valid", "valid", "suspect", "invalid"])
+        found.append(
+            result(
+                id=f"n-{number}",
+                commit=f"{commit:x}" * 40,
+                commit_facts={
+                    "subject": f"Change {commit}",
+                    "author": "Ada \\ B\tC",
+                    "committed_at": (AT + timedelta(days=commit)).isoformat(),
+                    "branch": "topic" if commit == 5 else "",
+                },
+                host=draw.choice(["ci-7", "ci-8"]),
+                parameters={"connections": draw.choice([4, 8]), "text": 'a\\"\té'},
+                metrics=metrics,
+                validity=validity,
+                reasons=[] if validity == "valid" else ["noise: \\N and\nmore\ttext é"],
+                block=f"block {number // 6}" if number % 3 else None,
+                at=(AT + timedelta(seconds=draw.randrange(10_000))).isoformat(),
+                note="a\\b\n\tc\\",
+            )
+        )
+    return found
+
+
+def readings() -> list[Any]:
+    rows = Reading.objects.select_related("commit", "case", "host")
+    names = {each.metric_id: each.metric.key for each in Series.objects.select_related("metric")}
+    return sorted(
+        (
+            row.pk.int & (2**80 - 1), row.commit.sha, row.case.key, row.host.name, row.at,
+            row.validity, [names[each] for each in row.metrics], row.values,
+            json.dumps(row.provenance, sort_keys=True),
+        )
+        for row in rows
+    )  # fmt: skip
+
+
+def points() -> dict[Any, dict[str, Any]]:
+    rows = Point.objects.select_related("commit", "series__case", "series__host", "series__metric")
+    return {
+        (
+            row.commit.sha, row.series.case.key, row.series.host.name, row.series.metric.key,
+            row.epoch, row.shape,
+        ): {
+            name: getattr(row, name)
+            for name in ("at", "position", "n", "suspect", "invalid", "values", "blocks", "mean",
+                         "mean_log", "m2_log")
+        }
+        for row in rows
+    }  # fmt: skip
+
+
+def commits(project: Project) -> list[Any]:
+    fields = ("sha", "position", "mainline", "subject", "author", "committed_at", "parents")
+    return list(project.commits.order_by("sha").values_list(*fields))
+
+
+def start_again(project: Project, known: Sequence[str]) -> None:
+    Point.objects.all().delete()
+    Series.objects.all().delete()
+    Reading.objects.all().delete()
+    project.commits.exclude(sha__in=known).delete()
+    Case.objects.all().delete()
+    Host.objects.all().delete()
+    forget()
+
+
+def same(found: dict[str, Any], wanted: dict[str, Any], *, in_order: bool) -> bool:
+    """Sums of floating-point numbers depend on their order; all else is equal.
+
+    `in_order`: so are the values, which come in the order of their ids a batch.
+    """
+    sums = ("mean", "mean_log", "m2_log")
+    exact = all(
+        found[name] == wanted[name] for name in found if name not in (*sums, "values", "blocks")
+    )
+    pairs, wanted_pairs = (
+        list(zip(p["values"], p["blocks"], strict=True)) for p in (found, wanted)
+    )
+    if not in_order:
+        pairs, wanted_pairs = sorted(pairs), sorted(wanted_pairs)
+    exact = exact and pairs == wanted_pairs
+    return exact and all(
+        found[name] == wanted[name] is None
+        or found[name] == pytest.approx(wanted[name], rel=1e-9, abs=1e-12)
+        for name in sums
+    )
+
+
+@pytest.mark.parametrize("batch", [10_000, 50, 37])
+def test_a_file_makes_the_same_rows_as_the_api(
+    personas: Personas,
+    project: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    batch: int,
+) -> None:
+    known = [each.sha for each in project.commits.all()]
+    results = many(300)
+    for start in range(0, len(results), 50):
+        take_results(
+            member=personas.alice,
+            results=[ResultIn.model_validate(each) for each in results[start : start + 50]],
+            token="file results.jsonl",
+        )
+    wanted = readings(), points(), commits(project)
+    assert len(wanted[0]) == 300
+    start_again(project, known)
+    monkeypatch.setattr(bulk, "BATCH", batch)
+
+    done = import_file(member=personas.alice, path=lines_in(tmp_path, *results))
+
+    assert done == Imported(results=300, accepted=300)
+    assert readings() == wanted[0]
+    assert commits(project) == wanted[2]
+    found = points()
+    assert found.keys() == wanted[1].keys()
+    different = {key: (found[key], each) for key, each in wanted[1].items()
+                 if not same(found[key], each, in_order=batch == 50)}  # fmt: skip
+    assert not different
+    changed = {each for row in ChangedSeries.objects.all() for each in row.series}
+    assert changed >= set(Series.objects.values_list("pk", flat=True))
+
+
+def test_again_it_adds_nothing_and_more_is_added_to_what_is_there(
+    personas: Personas, project: Project, tmp_path: Path
+) -> None:
+    results = many(60)
+    path = lines_in(tmp_path, *results)
+    import_file(member=personas.alice, path=lines_in(tmp_path, *results[:40], name="first"))
+    half = points()
+
+    assert import_file(member=personas.alice, path=path) == Imported(results=60, accepted=20)
+    whole = readings(), points()
+    assert import_file(member=personas.alice, path=path).repeated == 60
+
+    assert (readings(), points()) == whole
+    assert points() != half
+    assert sum(each["n"] + each["invalid"] for each in points().values()) == sum(
+        len(each["metrics"]) for each in results
+    )
+
+
+def test_of_two_lines_with_one_id_one_counts_as_in_a_post(
+    personas: Personas, project: Project, tmp_path: Path
+) -> None:
+    twice = [result(id="x"), result(id="x", metrics={"requests.rate": 5.0})]
+    done = import_file(member=personas.alice, path=lines_in(tmp_path, *twice))
+    assert (done.accepted, done.repeated) == (1, 1)
+    assert [each["values"] for each in points().values()] == [[5.0]]
+
+
+def test_lines_without_an_id_that_say_the_same_are_all_kept(
+    personas: Personas, project: Project, tmp_path: Path
+) -> None:
+    path = lines_in(tmp_path, result(), result(), "", result(metrics={"requests.rate": 5.0}))
+    assert import_file(member=personas.alice, path=path).accepted == 3
+    assert import_file(member=personas.alice, path=path).accepted == 0
+
+
+def test_every_fault_is_told_with_its_line_and_nothing_stored(
+    personas: Personas, project: Project, tmp_path: Path
+) -> None:
+    path = lines_in(
+        tmp_path,
+        result(),
+        "{not json",
+        result(commit="short"),
+        "",
+        result(metrics={"requests.rate": "many"}),
+        result(metrics={"no.such": 1.0}),
+        result(benchmark="nowhere"),
+        result(validity="suspect"),
+        result(more=1),
+    )
+    with pytest.raises(InvalidRequestError) as refused:
+        import_file(member=personas.alice, path=path)
+    faults = dict(refused.value.faults)
+    assert set(faults) == {f"line {number}" for number in (2, 3, 5, 6, 7, 8, 9)}
+    assert "Invalid JSON" in faults["line 2"]
+    assert faults["line 3"].startswith("commit:")
+    assert faults["line 5"].startswith("metrics.requests.rate:")
+    assert "there is no metric no.such" in faults["line 6"]
+    assert "no benchmark nowhere" in faults["line 7"]
+    assert not Reading.objects.exists()
+    assert not Host.objects.exists()
+
+
+def test_the_repository_knows_its_own_commits_better(
+    personas: Personas, project: Project, tmp_path: Path
+) -> None:
+    sha = commit_files(tmp_path / "repository", {"file.txt": "new\n"}, 9)
+    path = lines_in(tmp_path, result(commit=sha, commit_facts={"subject": "not so"}), result())
+    import_file(member=personas.alice, path=path)
+    assert Commit.objects.get(sha=sha).subject == "version 9"
+    assert project.commits.get(sha=SHA).subject == f"Commit {SHA[:10]}"
+
+
+def test_csv_and_gzip_say_the_same(personas: Personas, project: Project, tmp_path: Path) -> None:
+    table = StringIO()
+    rows = csv.writer(table)
+    rows.writerow(
+        ["benchmark", "host", "commit", "commit.subject", "case.connections", "case.protocol",
+         "metric.requests.rate", "metric.latency.p50", "validity", "reasons", "at", "id"]
+    )  # fmt: skip
+    at = AT.isoformat()
+    rows.writerow(["hello", "ci-7", SHA, "First", "4", "h2", "1000", "0.004", "", "", at, "1"])
+    rows.writerow(["hello", "ci-7", SHA, "", "4", "", "900", "", "suspect", "a: b; c: d", at, "2"])
+    path = tmp_path / "results.csv.gz"
+    path.write_bytes(gzip.compress(table.getvalue().encode()))
+
+    import_file(member=personas.alice, path=path, project="server")
+
+    assert Commit.objects.get(sha=SHA).subject == "First"
+    found = sorted((each.parameters for each in Case.objects.all()), key=len)
+    assert found == [{"connections": 4}, {"connections": 4, "protocol": "h2"}]
+    suspect = Reading.objects.get(validity="suspect")
+    assert suspect.values == [900.0]
+    assert suspect.provenance == {
+        "token": "file results.csv.gz", "id": "2", "reasons": ["a: b", "c: d"]
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("benchmark,speed\n", "line 1: there is no column 'speed'"),
+        ("benchmark,benchmark\n", "stands there twice"),
+        ("benchmark,host\nhello\n", "line 2: expected 2 cells, got 1"),
+        ("benchmark,metric.requests.rate\nhello,fast\n", "line 2: metric.requests.rate: expected"),
+        ("benchmark\n", "there is no result"),
+    ],
+)
+def test_it_says_what_is_wrong_with_a_csv(
+    personas: Personas, project: Project, tmp_path: Path, content: str, complaint: str
+) -> None:
+    path = tmp_path / "wrong.csv"
+    path.write_text(content)
+    with pytest.raises(InvalidRequestError, match=complaint):
+        check_file(personas.alice, path)
+
+
+def test_viewers_and_other_teams_import_nothing_here(
+    personas: Personas, project: Project, tmp_path: Path
+) -> None:
+    path = lines_in(tmp_path, result())
+    with pytest.raises(PermissionRefusedError):
+        import_file(member=personas.bob, path=path)
+    with pytest.raises(InvalidRequestError, match="no benchmark hello"):
+        import_file(member=personas.mallory, path=path)
+
+
+def test_the_command_imports_and_tells(
+    personas: Personas, project: Project, tmp_path: Path
+) -> None:
+    path = lines_in(tmp_path, result(id="1"), result(id="2"))
+    out = StringIO()
+    call_command("import_readings", str(path), "--project", "server", "--team", "red", stdout=out)
+    assert "2 results, 2 new, 0 there before" in out.getvalue()
+    assert AuditEntry.objects.get(action="results.imported").subject == "results.jsonl: 2 new"
+    call_command("import_readings", str(path), "--team", "red", "--check", stdout=out)
+    assert "2 results, none is wrong" in out.getvalue()
+    wrong = lines_in(tmp_path, "{", "[", name="wrong")
+    with pytest.raises(CommandError, match=r"line 1: .*\nline 2: "):
+        call_command("import_readings", str(wrong), "--team", "red")
+    with pytest.raises(CommandError, match="cannot be read"):
+        call_command("import_readings", str(tmp_path / "none"), "--team", "red")
