@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo seeds run test chaos tools bench-dispatch bench-fidelity check lock openapi schemas clean clean-all
+.PHONY: help demo seeds run test chaos tools bench-dispatch bench-fidelity bench-scale check lock openapi schemas clean clean-all
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -42,6 +42,10 @@ bench-dispatch: bench-%: ## jobs a minute and CPU time beside ansible, pyinfra, 
 	@$(VENV_PYTHON) -m perf.$* $(ARGS)
 
 bench-fidelity: bench-%: ## Pitwall's readings to those of the load tools started by hand (ARGS=--short)
+	@$(PYTHON) -m devstack.bootstrap
+	@$(VENV_PYTHON) -m perf.$* $(ARGS)
+
+bench-scale: bench-%: ## pages and ingest with 10 million trials beside a bare view (ARGS=--short)
 	@$(PYTHON) -m devstack.bootstrap
 	@$(VENV_PYTHON) -m perf.$* $(ARGS)
 

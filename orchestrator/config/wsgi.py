@@ -5,6 +5,7 @@ import os
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.wsgi import get_wsgi_application
+from django.urls import get_resolver
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "orchestrator.config.settings")
 
@@ -15,3 +16,5 @@ if not settings.SECRET_KEY_IS_GIVEN:
     )
 
 application = get_wsgi_application()
+# Every page is imported now, not by whoever asks first.
+get_resolver().url_patterns  # noqa: B018

@@ -1,0 +1,1 @@
+"""The parts of `perf/scale.py`: made data, servers, pages, ingest."""

@@ -1,0 +1,102 @@
+"""Clients on kept connections over loopback: what each request took, as the client saw it."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+TIMEOUT_S = 120
+
+
+class AnswerError(Exception):
+    """Something else than the wanted status came back; the text has what."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked; `body` makes it a POST."""
+
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Asked:
+    """Seconds of each request, of all together, and the bytes of the last answer on the wire."""
+
+    seconds: list[float] = field(default_factory=list)
+    elapsed_s: float = 0.0
+    wire_bytes: int = 0
+    last: bytes = b""
+
+
+class Connection:
+    """One kept connection to a server on this machine."""
+
+    def __init__(self, port: int) -> None:
+        self._http = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
+
+    def ask(self, request: Request) -> bytes:
+        """The body as it came over the wire; AnswerError unless the status is 200."""
+        method = "GET" if request.body is None else "POST"
+        self._http.request(method, request.path, request.body, dict(request.headers))
+        answer = self._http.getresponse()
+        body = answer.read()
+        if answer.status != 200:
+            raise AnswerError(f"{method} {request.path}: {answer.status} {body[:500]!r}")
+        return body
+
+    def close(self) -> None:
+        self._http.close()
+
+
+def ask_many(port: int, request: Request, *, clients: int, requests: int) -> Asked:
+    """The same request again and again, by several clients at once, each on its connection."""
+    found = Asked()
+    lock = threading.Lock()
+
+    def work(connection: Connection, count: int) -> None:
+        seconds = []
+        body = b""
+        for _ in range(count):
+            began = time.perf_counter()
+            body = connection.ask(request)
+            seconds.append(time.perf_counter() - began)
+        with lock:
+            found.seconds += seconds
+            found.wire_bytes, found.last = len(body), body
+
+    share = -(-requests // clients)
+    found.elapsed_s = in_parallel(port, [lambda each: work(each, share)] * clients)
+    return found
+
+
+def in_parallel(port: int, works: Sequence[Callable[[Connection], None]]) -> float:
+    """Each in a thread with a connection of its own; the seconds of all. The first error raises."""
+    connections = [Connection(port) for _ in works]
+    faults: list[BaseException] = []
+
+    def guarded(work: Callable[[Connection], None], connection: Connection) -> None:
+        try:
+            work(connection)
+        except BaseException as error:
+            faults.append(error)
+
+    threads = [
+        threading.Thread(target=guarded, args=pair) for pair in zip(works, connections, strict=True)
+    ]
+    began = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    elapsed_s = time.perf_counter() - began
+    for connection in connections:
+        connection.close()
+    if faults:
+        raise faults[0]
+    return elapsed_s
