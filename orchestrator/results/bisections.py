@@ -23,7 +23,7 @@ from orchestrator.results.bisection_answers import chances_of, effect_of, step_o
 from orchestrator.results.change_points import note_revision
 from orchestrator.results.commit_paths import commits_of, path_between, path_merged
 from orchestrator.results.duel_readings import as_answer, cannot_be_built, read_duel
-from orchestrator.results.duel_runs import start_run
+from orchestrator.results.duel_runs import TooLittleTimeError, start_run
 from orchestrator.results.machine_time import is_at_it, left_s
 from orchestrator.results.models import Bisection, BisectionState, ChangePoint, ChangeState
 from orchestrator.runs.models import Run, Trigger
@@ -140,10 +140,10 @@ def _go_on(search: Bisection, now: datetime) -> None:
         minutes = project.machine_minutes_a_day
         search.message = f"waits: today's {minutes} minutes of machine time are used up"
     else:
-        _ask(search, step)
+        _ask(search, step, left_s(project, now))
 
 
-def _ask(search: Bisection, step: Ask) -> None:
+def _ask(search: Bisection, step: Ask, budget_s: float) -> None:
     row = search.change_point
     commit = commits_of(row, [search.path[step.index]])[0]
     try:
@@ -154,7 +154,11 @@ def _ask(search: Bisection, step: Ask) -> None:
                 good=search.good,
                 commit=commit,
                 trigger=Trigger.BISECT,
+                budget_s=budget_s,
             )
+    except TooLittleTimeError as error:
+        search.message = f"waits: {error}"
+        return
     except PitwallError as error:
         _end(search, BisectionState.STOPPED, f"{commit.short_sha} cannot be measured: {error}")
         return

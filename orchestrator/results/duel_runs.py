@@ -1,37 +1,55 @@
 """The runs of duels: two commits, the cases concerned, the host where it was seen."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.choice import MAX_LENGTH
 from orchestrator.benchmarks.models import Case, Commit
+from orchestrator.core.errors import InvalidRequestError
 from orchestrator.results.models import Series
-from orchestrator.runs.models import Run
-from orchestrator.runs.plans import RunRequest
+from orchestrator.runs.models import Run, Until
+from orchestrator.runs.plans import RunRequest, plan_run
 from orchestrator.runs.services import create_run
+from orchestrator.stats.paired import FEWEST_BLOCKS
 
 CASES_LENGTH = MAX_LENGTH
-ROUNDS = 10
+
+
+class TooLittleTimeError(InvalidRequestError):
+    """What is left of the day's machine time does not hold the rounds that a verdict takes."""
 
 
 def start_run(
-    *, member: Member, series: Sequence[Series], good: Commit, commit: Commit, trigger: str
+    *,
+    member: Member,
+    series: Sequence[Series],
+    good: Commit,
+    commit: Commit,
+    trigger: str,
+    budget_s: float | None = None,
 ) -> Run:
-    """Queues the duel of two commits in these series, which share a benchmark and a host."""
+    """Queues the duel of two commits in these series, which share a benchmark and a host.
+
+    It goes on until its cases are decided. TooLittleTimeError where `budget_s` of machine time
+    cannot hold a verdict.
+    """
     benchmark, host = series[0].benchmark, series[0].host
-    return create_run(
-        member=member,
-        request=RunRequest(
-            benchmark=benchmark.slug,
-            project=benchmark.project.slug,
-            baseline=good.sha,
-            contenders=(commit.sha,),
-            cases=cases_expression(each.case for each in series),
-            hosts=(host.name,),
-            rounds=ROUNDS,
-        ),
-        trigger=trigger,
+    request = RunRequest(
+        benchmark=benchmark.slug,
+        project=benchmark.project.slug,
+        baseline=good.sha,
+        contenders=(commit.sha,),
+        cases=cases_expression(each.case for each in series),
+        hosts=(host.name,),
+        until=Until.DECIDED,
     )
+    if budget_s is not None:
+        plan = plan_run(member=member, request=request)
+        if budget_s < FEWEST_BLOCKS * sum(plan.trial_s) * len(plan.commits):
+            raise TooLittleTimeError("the machine time that is left today is too little")
+        request = replace(request, budget_s=budget_s)
+    return create_run(member=member, request=request, trigger=trigger)
 
 
 def cases_expression(cases: Iterable[Case]) -> str:

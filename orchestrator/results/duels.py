@@ -22,7 +22,12 @@ from orchestrator.core.units import format_change
 from orchestrator.fleet.models import HostTransport
 from orchestrator.results.change_points import change_for, note_revision
 from orchestrator.results.duel_readings import read_duel
-from orchestrator.results.duel_runs import CASES_LENGTH, cases_expression, start_run
+from orchestrator.results.duel_runs import (
+    CASES_LENGTH,
+    TooLittleTimeError,
+    cases_expression,
+    start_run,
+)
 from orchestrator.results.machine_time import is_at_it, left_s
 from orchestrator.results.models import ChangePoint, ChangeState
 from orchestrator.runs.models import Run, Trigger
@@ -180,18 +185,20 @@ def _start(group: Sequence[UUID], now: datetime) -> None:
             minutes = project.machine_minutes_a_day
             _note(rows, f"waits: today's {minutes} minutes of machine time are used up")
         else:
-            _try_to_begin(rows)
+            _try_to_begin(rows, left_s(project, now))
 
 
-def _try_to_begin(rows: Sequence[ChangePoint]) -> None:
+def _try_to_begin(rows: Sequence[ChangePoint], budget_s: float) -> None:
     try:
         with transaction.atomic():
-            _begin(by_itself(rows[0].series.benchmark.project.team), rows)
+            _begin(by_itself(rows[0].series.benchmark.project.team), rows, budget_s)
+    except TooLittleTimeError as error:
+        _note(rows, f"waits: {error}")
     except PitwallError as error:
         _note(rows, f"not confirmed: {error}"[:2000], settled=True)
 
 
-def _begin(member: Member, rows: Sequence[ChangePoint]) -> Run:
+def _begin(member: Member, rows: Sequence[ChangePoint], budget_s: float | None = None) -> Run:
     """One run for change points of one benchmark and host with the same two commits.
 
     Cases beyond what an expression may hold have theirs with the next tick.
@@ -204,6 +211,7 @@ def _begin(member: Member, rows: Sequence[ChangePoint]) -> Run:
         good=first.before,
         commit=first.commit,
         trigger=Trigger.CONFIRM,
+        budget_s=budget_s,
     )
     for row in rows:
         row.state, row.run, row.settled = ChangeState.CONFIRMING, run, False
