@@ -109,7 +109,7 @@ def noise_floor(host: Host, wanted: str = "") -> NoiseFloor:
 def noise_chart(
     chosen: Series, rows: Sequence[HistoryRow], epochs: Sequence[str]
 ) -> dict[str, Any]:
-    """The drawing shape of `static/js/history.js`, oldest point first; noise in per cent.
+    """The drawing shape of `static/js/noise.js`, oldest point first; noise in per cent.
 
     `epochs[n]` says what changed when epoch n of the host ended.
     """

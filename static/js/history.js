@@ -1,110 +1,138 @@
-// One metric along the commits: a line with the band of its intervals; a point leads to the
-// comparison with the point before it.
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-let chart = null;
+// The page of histories: fetches each line, draws the charts, and tells of the point looked at.
+import { historyChart } from "./history-chart.js";
+import { decoded, shown, shownChange, unitFor } from "./history-data.js";
+import { hold } from "./history-hands.js";
+import { Look } from "./history-look.js";
 
-function colour(name) {
-  // Canvas does not know light-dark(): let the style sheet engine resolve it.
-  const probe = document.createElement("span");
-  probe.hidden = true;
-  probe.style.color = `var(${name})`;
-  document.body.append(probe);
-  const resolved = getComputedStyle(probe).color;
-  probe.remove();
-  return resolved;
-}
+const REST_MS = 150;
+const config = JSON.parse(document.getElementById("history-config").textContent);
+const lines = config.charts.flatMap((chart) => chart.lines);
+const unitOf = new Map(config.charts.flatMap((chart) => chart.lines.map((line) => [line, chart.unit])));
+const facts = new Map();
+let frame = 0, resting = 0;
 
-function faint(ink) {
-  return ink.replace(/^rgb\((.*)\)$/, "rgba($1, 0.18)");
-}
-
-function datasets(data) {
-  const ink = colour("--series-1");
-  const edge = { pointRadius: 0, pointHitRadius: 0, borderWidth: 0 };
-  return [
-    { ...edge, label: "low", data: data.points.map((p) => p.low) },
-    { ...edge, label: "95 % interval", data: data.points.map((p) => p.high), fill: "-1", backgroundColor: faint(ink) },
-    {
-      label: data.title,
-      data: data.points.map((p) => p.value),
-      borderColor: ink,
-      backgroundColor: ink,
-      borderWidth: 2,
-      // A point with suspect trials is a hollow triangle.
-      pointStyle: data.points.map((p) => (p.doubtful ? "triangle" : "circle")),
-      pointBackgroundColor: data.points.map((p) => (p.doubtful ? colour("--surface") : ink)),
-      pointRadius: data.points.map((p) => (p.doubtful ? 6 : 4)),
-      pointHoverRadius: 7,
-    },
-  ];
-}
-
-function options(data) {
-  const text = colour("--muted");
-  const grid = { color: colour("--grid") };
-  return {
-    animation: still ? false : { duration: 300 },
-    maintainAspectRatio: false,
-    interaction: { mode: "index", intersect: false },
-    onClick: (_, hits) => {
-      const url = hits.length ? data.points[hits[0].index].url : null;
-      if (url) location.assign(url);
-    },
-    plugins: {
-      legend: { labels: { color: colour("--text"), filter: (item) => item.text !== "low" } },
-      tooltip: {
-        filter: (item) => item.datasetIndex === 2,
-        callbacks: {
-          title: (items) => items.length ? `${items[0].label} ${data.points[items[0].dataIndex].subject}` : "",
-          label: (item) => data.points[item.dataIndex].shown,
-        },
-      },
-    },
-    scales: {
-      x: { grid, ticks: { color: text } },
-      y: { grid, grace: "10%", title: { display: Boolean(data.unit), text: data.unit, color: text }, ticks: { color: text } },
-    },
-  };
-}
-
-// A dashed line between two points wherever the host was not the same machine for both.
-const epochs = {
-  id: "epochs",
-  afterDatasetsDraw({ ctx, chartArea, scales: { x }, data }) {
-    ctx.save();
-    ctx.strokeStyle = ctx.fillStyle = colour("--warn");
-    ctx.setLineDash([5, 4]);
-    ctx.textAlign = "right";
-    ctx.textBaseline = "bottom";
-    for (const { before, label } of data.changes) {
-      const place = (x.getPixelForValue(before - 1) + x.getPixelForValue(before)) / 2;
-      ctx.beginPath();
-      ctx.moveTo(place, chartArea.top);
-      ctx.lineTo(place, chartArea.bottom);
-      ctx.stroke();
-      ctx.save();
-      ctx.translate(place - 4, chartArea.top + 4);
-      ctx.rotate(-Math.PI / 2);
-      ctx.fillText(`host: ${label}`, 0, 0);
-      ctx.restore();
-    }
-    ctx.restore();
-  },
-};
+const look = new Look(lines, { relative: config.relative, changed: () => draw() });
+const charts = config.charts.map((chart) => {
+  const box = document.querySelector(`[data-history="${CSS.escape(chart.metric)}"]`);
+  const drawn = historyChart(box.querySelector("canvas"), chart, look);
+  hold(box, drawn.chart, look, { pointed, chosen });
+  return { box, ...drawn };
+});
 
 function draw() {
-  const canvas = document.querySelector("canvas[data-chart=history]");
-  const data = JSON.parse(document.getElementById(canvas.dataset.source).textContent);
-  chart?.destroy();
-  chart = new Chart(canvas, {
-    type: "line",
-    data: { labels: data.points.map((p) => p.label), datasets: datasets(data), changes: data.changes },
-    options: options(data),
-    plugins: [epochs],
+  cancelAnimationFrame(frame);
+  frame = requestAnimationFrame(() => {
+    for (const { update } of charts) update();
+    tell();
+    look.keep();
   });
-  canvas.dataset.drawn = "true";
 }
 
-dark.addEventListener("change", draw);
-draw();
+function pointed(rank) {
+  if (rank === null) look.pointer = null;
+  else look.point(rank);
+  cancelAnimationFrame(frame);
+  frame = requestAnimationFrame(() => {
+    for (const { chart } of charts) chart.draw();
+    tell();
+  });
+}
+
+function inUnit(line, value, all) {
+  const [size, unit] = unitFor(unitOf.get(line), all);
+  return `${shown(value / size)} ${unit}`.trim();
+}
+
+// One line of words on a point of a line.
+function words(line, index) {
+  const { data } = line;
+  const value = data.value[index];
+  if (value === null) return `✕ no valid trial, ${data.invalid[index]} left out`;
+  const reach = data.reach[index];
+  const parts = [inUnit(line, value, value)];
+  if (reach !== null) parts[0] += ` (${inUnit(line, value / reach, value)} to ${inUnit(line, value * reach, value)})`;
+  parts.push(`${data.n[index]} trial${data.n[index] === 1 ? "" : "s"}`);
+  if (data.suspect[index]) parts.push(`! ${data.suspect[index]} suspect`);
+  if (data.invalid[index]) parts.push(`✕ ${data.invalid[index]} left out`);
+  if (data.outlier.has(index)) parts.push("outlier");
+  const change = data.changes.find((each) => each.at === index);
+  if (change) parts.push(`${change.regressed ? "▼ regressed" : "▲ improved"} ${shownChange(change.change)}, ${change.state}`);
+  return parts.join(" · ");
+}
+
+function tell() {
+  const told = [];
+  for (const line of lines) {
+    const index = look.pointer === null || !line.data ? -1 : look.indexAt(line, look.pointer);
+    const said = index >= 0 ? words(line, index) : "";
+    document.querySelector(`[data-line="${line.number}"] .said`).textContent = said;
+    if (said) told.push(`${lines.length > 1 ? `${line.label}: ` : ""}${said}`);
+  }
+  const sha = look.pointer === null ? "" : look.shaAt(look.pointer);
+  const where = document.getElementById("pointed");
+  const known = facts.get(sha);
+  where.querySelector("code").textContent = sha;
+  where.querySelector("span").textContent = known ? `${known.subject} · ${known.author}, ${known.committed_at.slice(0, 10)}` : "";
+  where.dataset.empty = String(!sha);
+  for (const { box } of charts) {
+    box.setAttribute("aria-valuemax", String(look.end));
+    box.setAttribute("aria-valuenow", String(look.pointer ?? look.end));
+    box.setAttribute("aria-valuetext", sha ? `commit ${sha}${known ? `, ${known.subject}` : ""}: ${told.join("; ")}` : "no commit chosen");
+  }
+  clearTimeout(resting);
+  if (sha && !known) resting = setTimeout(() => ask(sha), REST_MS);
+}
+
+// Who has the commit of a hash that was pointed at.
+function lineOf(sha) {
+  return look.known.find((line) => line.data.commit.includes(sha));
+}
+
+async function ask(sha) {
+  const line = lineOf(sha);
+  const answer = await fetch(line.commit.replace("SHA", sha));
+  if (!answer.ok) return;
+  facts.set(sha, await answer.json());
+  tell();
+}
+
+async function chosen(rank) {
+  look.point(rank);
+  look.chosen = true;
+  draw();
+  const sha = look.shaAt(look.pointer);
+  const panels = look.known.filter((line) => line.data.commit.includes(sha));
+  const here = encodeURIComponent(location.pathname + location.search);
+  const answers = await Promise.all(panels.map((line) => fetch(`${line.point.replace("SHA", sha)}?panel=1&branch=${encodeURIComponent(line.branch)}&back=${here}`)));
+  const texts = await Promise.all(answers.filter((answer) => answer.ok).map((answer) => answer.text()));
+  document.getElementById("point").innerHTML = texts.join("");
+}
+
+const acts = {
+  in: () => look.zoom(0.6), out: () => look.zoom(1 / 0.6), all: () => look.all(),
+  older: () => look.pan(-0.5), newer: () => look.pan(0.5), newest: () => look.show(look.end - 100, look.end),
+};
+for (const button of document.querySelectorAll("button[data-act]")) button.addEventListener("click", () => acts[button.dataset.act]());
+
+async function load(line) {
+  const answer = await fetch(line.data_url);
+  if (!answer.ok) throw new Error(`${answer.status} for ${line.label}`);
+  line.data = decoded(await answer.json());
+  look.arrived();
+  draw();
+}
+
+async function loadAll() {
+  const done = await Promise.allSettled(lines.map(load));
+  const failed = done.filter((each) => each.status === "rejected");
+  document.getElementById("not-loaded").hidden = !failed.length;
+  look.asked = {};
+  if (look.chosen) chosen(look.pointer);
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    for (const { box } of charts) box.querySelector("canvas").dataset.drawn = "true";
+  }));
+}
+
+document.documentElement.classList.add("scripted");
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { for (const { restyle } of charts) restyle(); });
+loadAll();

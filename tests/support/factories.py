@@ -196,6 +196,7 @@ def record_trial(trial: Any, readings: Mapping[str, float], **changes: Any) -> N
         "readings": readings,
         "block": block_of(trial.job_id, trial.round),
         "shape": shape_of(run.definition, trial.case.parameters, ["oha", "1.0"]),
+        "epoch": trial.job.host.changes.count(),
         **changes,
     }
     with transaction.atomic():

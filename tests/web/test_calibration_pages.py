@@ -124,7 +124,7 @@ def test_its_history_is_a_chart_with_a_table(world: World, alice: Client) -> Non
     ]
     assert chart["changes"] == [{"before": 1, "label": "kernel"}]
     assert 'data-source="noise-series"' in page.content.decode()
-    assert "js/history.js" in page.content.decode()
+    assert "js/noise.js" in page.content.decode()
     rows = re.findall(r"<tr>.*?</tr>", _section(alice, world).rpartition("<tbody>")[2])
     assert len(rows) == 2
     assert "before the host changed" not in rows[0]

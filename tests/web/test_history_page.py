@@ -1,10 +1,17 @@
-"""One metric along the commits."""
+"""Metrics along the commits: the choices, the table, and where the data of the charts is."""
 
+import gzip
+import json
 from typing import Any
 
+import pytest
 from django.test import Client
 from django.urls import reverse
 
+from orchestrator.benchmarks.models import Commit
+from orchestrator.core.clock import utc_now
+from orchestrator.results.models import Baseline, ChangePoint, Series, SeriesLook
+from tests.support.factories import finish_run, make_run
 from tests.web.conftest import World
 
 
@@ -12,21 +19,45 @@ def _page(client: Client, **query: Any) -> Any:
     return client.get(reverse("history"), {"benchmark": "server/hello", **query})
 
 
-def test_it_shows_one_point_a_commit_oldest_first_in_the_chart(world: World, alice: Client) -> None:
-    chart = _page(alice).context["chart"]
-
-    assert [point["label"] for point in chart["points"]] == [sha[:7] for sha in world.shas]
-    for point in chart["points"]:
-        assert point["low"] < point["value"] < point["high"]
+def _series(metric: str = "requests.rate") -> Series:
+    return Series.objects.get(metric__key=metric)
 
 
-def test_it_links_each_point_with_the_one_before(world: World, alice: Client) -> None:
-    answer = _page(alice)
-    urls = [point["url"] for point in answer.context["chart"]["points"]]
+def _data(client: Client, line: dict[str, Any]) -> Any:
+    return client.get(line["data_url"]).json()
 
-    assert urls[0] is None
-    assert f"baseline={world.shas[0]}&contender={world.shas[1]}" in urls[1]
-    assert alice.get(urls[2]).status_code == 200
+
+def _change(world: World, place: int, **changes: Any) -> ChangePoint:
+    now = utc_now()
+    before, commit = (Commit.objects.get(sha=world.shas[place - 1 + n]) for n in (0, 1))
+    given = {
+        "series": _series(), "commit": commit, "before": before, "kind": "alert",
+        "change": -0.15, "low": -0.16, "high": -0.14, "p_value": 1e-9, "level_before": 1000.0,
+        "level_after": 850.0, "regressed": True, "recent": True, "state": "confirmed",
+        "found_at": now, "revised_at": now,
+    }  # fmt: skip
+    return ChangePoint.objects.create(**{**given, **changes})
+
+
+def test_the_chart_fetches_one_point_a_commit_oldest_first(world: World, alice: Client) -> None:
+    (chart,) = _page(alice).context["config"]["charts"]
+    (line,) = chart["lines"]
+    points = _data(alice, line)["points"]
+
+    assert points["commit"] == [sha[:8] for sha in world.shas]
+    assert points["value"] == pytest.approx([1000, 1001, 850], rel=0.01)
+    assert points["n"] == 6
+    assert all(reach > 0 for reach in points["reach"])
+
+
+def test_each_row_leads_to_the_comparison_with_the_point_before(
+    world: World, alice: Client
+) -> None:
+    newest, middle, oldest = _page(alice).context["rows"]
+
+    assert oldest.compare_url is None
+    assert f"baseline={world.shas[0]}&contender={world.shas[1]}" in middle.compare_url
+    assert alice.get(newest.compare_url).status_code == 200
 
 
 def test_it_has_a_table_with_the_same_numbers(world: World, alice: Client) -> None:
@@ -37,15 +68,8 @@ def test_it_has_a_table_with_the_same_numbers(world: World, alice: Client) -> No
     assert " ms" in page
 
 
-def test_it_draws_short_times_in_the_unit_that_reads_best(world: World, alice: Client) -> None:
-    chart = _page(alice, metric="latency.p50").context["chart"]
-
-    assert chart["unit"] == "ms"
-    assert 3.5 < chart["points"][0]["value"] < 4.5
-
-
 def test_it_falls_back_where_a_choice_is_unknown(world: World, alice: Client) -> None:
-    answer = _page(alice, metric="no.such", host="nowhere", case="none")
+    answer = _page(alice, metric="no.such", host="nowhere", case="none", branch="none", table="9")
 
     assert answer.status_code == 200
     assert answer.context["history"].key == "requests.rate"
@@ -62,3 +86,95 @@ def test_it_says_that_an_unknown_benchmark_is_not_there(world: World, alice: Cli
 
     assert answer.status_code == 404
     assert "the team has no benchmark none" in answer.content.decode()
+
+
+def test_metrics_beside_each_other_have_a_chart_each(world: World, alice: Client) -> None:
+    answer = _page(alice, metric=["requests.rate", "latency.p99"], table="2")
+
+    config = answer.context["config"]
+    assert [chart["metric"] for chart in config["charts"]] == ["requests.rate", "latency.p99"]
+    assert [line["number"] for chart in config["charts"] for line in chart["lines"]] == [1, 2]
+    assert answer.context["history"].key == "latency.p99"
+    assert {_data(alice, chart["lines"][0])["series"]["unit"] for chart in config["charts"]} == {
+        "1/s",
+        "s",
+    }
+
+
+def test_the_table_is_paged(world: World, alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.web.pages.history.ROWS", 2)
+    first = _page(alice)
+    assert [row.point.commit.sha for row in first.context["rows"]] == world.shas[:0:-1]
+
+    second = alice.get(reverse("history") + first.context["older"])
+    assert [row.point.commit.sha for row in second.context["rows"]] == world.shas[:1]
+    assert second.context["older"] is None
+    assert "before" not in second.context["newest"]
+
+
+def test_it_sends_the_data_compressed_and_only_once(world: World, alice: Client) -> None:
+    address = reverse("history-data", args=[_series().pk])
+    first = alice.get(address, headers={"accept-encoding": "gzip"})
+
+    assert first.headers["Content-Encoding"] == "gzip"
+    assert json.loads(gzip.decompress(first.content)) == alice.get(address).json()
+    again = alice.get(address, headers={"if-none-match": first.headers["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    finish_run(make_run(world.alice, world.shas[:2]), [900, 900])
+    anew = alice.get(address, headers={"if-none-match": first.headers["ETag"]})
+    assert anew.status_code == 200
+
+
+def test_a_stranger_sees_no_series(world: World, mallory: Client, bob: Client) -> None:
+    sha = world.shas[0][:8]
+    for page, more in (
+        ("history-data", []),
+        ("history-commit", [sha]),
+        ("history-point", [sha]),
+    ):
+        address = reverse(page, args=[_series().pk, *more])
+        assert mallory.get(address).status_code == 404
+        assert bob.get(address).status_code == 200
+
+
+def test_it_marks_changes_outliers_and_where_a_history_begins_anew(
+    world: World, alice: Client
+) -> None:
+    _change(world, 2, message="three pairs of trials")
+    commit = Commit.objects.get(sha=world.shas[1])
+    Baseline.objects.create(series=_series(), commit=commit, reason="a new server")
+    SeriesLook.objects.create(
+        series=_series(), at=utc_now(), points=3, noise=0.01, unstable=True, outliers=[commit.pk]
+    )
+    answer = _page(alice)
+    data = _data(alice, answer.context["config"]["charts"][0]["lines"][0])
+    text = " ".join(answer.content.decode().split())
+
+    (change,) = data["changes"]
+    assert (change["at"], change["kind"], change["state"]) == (2, "alert", "confirmed")
+    assert (change["change"], change["regressed"]) == (-0.15, True)
+    assert (data["outliers"], data["baseline"], data["unstable"]) == ([1], 1, True)
+    assert "−15.0 % alert, confirmed" in text
+    assert "three pairs of trials" in text
+    assert "a new server" in text
+    assert "so often that no change of it is reported" in text
+
+
+def test_a_member_dismisses_a_change(world: World, alice: Client, bob: Client) -> None:
+    change = _change(world, 2, state="open")
+    address = reverse("history-dismiss", args=[change.pk])
+    assert bob.post(address, {"reason": "meant so"}).status_code == 403
+    assert alice.post(address, {"reason": " "}).status_code == 400
+
+    back = f"{reverse('history')}?benchmark=server/hello"
+    assert alice.post(address, {"reason": "meant so", "back": back}).url == back
+    change.refresh_from_db()
+    assert change.state == "dismissed"
+    assert "meant so" in _page(alice).content.decode()
+
+
+def test_nobody_is_led_elsewhere(world: World, alice: Client) -> None:
+    change = _change(world, 2, state="open")
+    address = reverse("history-dismiss", args=[change.pk])
+    answer = alice.post(address, {"reason": "x", "back": "https://example.org/"})
+    assert answer.url == reverse("history")

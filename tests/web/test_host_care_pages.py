@@ -257,13 +257,13 @@ def test_it_says_how_far_the_clock_of_a_host_is_off(
 def test_the_history_marks_where_the_host_changed(world: World, alice: Client) -> None:
     record_snapshot(host=world.host, facts={"fingerprint": "a", "memory_bytes": 8 * 2**30})
     address = f"{reverse('history')}?benchmark=server/hello"
-    assert alice.get(address).context["chart"]["changes"] == []
+    assert alice.get(address).context["history"].breaks == ()
 
     record_snapshot(host=world.host, facts={"fingerprint": "b", "memory_bytes": 16 * 2**30})
-    finish_run(make_run(world.alice, [world.shas[0], world.shas[2]]), [1000, 850])
+    run = make_run(world.alice, [world.shas[0], world.shas[2]])
+    finish_run(run, [1000, 850])
     page = alice.get(address)
-    marks = [{"before": place, "label": "memory"} for place in (1, 2)]
-    assert page.context["chart"]["changes"] == marks
+    assert [each.before for each in page.context["history"].breaks] == [1, 2]
     assert page.content.decode().count("The host changed:") == 2
     assert "memory <code>8.00 GiB</code> → <code>16.0 GiB</code>" in page.content.decode()
 

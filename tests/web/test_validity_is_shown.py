@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from orchestrator.loadtools.thresholds import THRESHOLDS
 from orchestrator.results.calibration import judge_calibration
+from orchestrator.results.models import Series
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Trial
@@ -82,7 +83,9 @@ def test_a_history_marks_points_and_leaves_the_invalid_out(doubtful: World, alic
     assert "5 ✕ 1 left out" in text
     assert "6 ! 2 suspect" in text
     assert 'title="CPU that the hypervisor took (2)"' in page
-    assert page.count('"doubtful": true') == 1
+    series = Series.objects.get(metric__key="requests.rate")
+    data = alice.get(reverse("history-data", args=[series.pk])).json()["points"]
+    assert (data["suspect"], data["invalid"]) == ([0, 0, 2], [1, 0, 0])
 
 
 def test_what_is_all_invalid_is_said_to_be_so(world: World, alice: Client) -> None:

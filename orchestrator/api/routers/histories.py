@@ -1,20 +1,27 @@
 """One metric along the commits."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
+from django.http import HttpResponse
 from ninja import Query, Router
 
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.schemas.common import Text
-from orchestrator.api.schemas.histories import HistoryOut, history_out
+from orchestrator.api.schemas.histories import HistoryColumnsOut, HistoryOut, history_out
 from orchestrator.benchmarks.selectors import benchmark_for, case_for
 from orchestrator.fleet.selectors import host_named
-from orchestrator.results.histories import history_of
+from orchestrator.results.compact import compact_response
+from orchestrator.results.histories import Part, history_at, series_named, series_or_empty
+from orchestrator.results.history_data import history_data
 
 router = Router(tags=["results"])
 
 
-@router.get("/history", response=HistoryOut, summary="Show one metric along the commits")
+@router.get(
+    "/history",
+    response=HistoryOut | HistoryColumnsOut,
+    summary="Show one metric along the commits",
+)
 def show_history(
     request: CallerRequest,
     benchmark: Text,
@@ -22,16 +29,36 @@ def show_history(
     case: Annotated[Text, Query(description="The key of a case of the benchmark.")],
     host: Annotated[Text, Query(description="The name of a host.")],
     project: Text | None = None,
-) -> HistoryOut:
+    branch: Annotated[Text | None, Query(description="Else the default branch.")] = None,
+    format: Annotated[
+        Literal["points", "columns"],
+        Query(description="`columns` is for thousands of points: a list a property."),
+    ] = "points",
+    limit: Annotated[
+        int | None, Query(ge=1, le=10_000, description="Of `points`: so many of the newest.")
+    ] = None,
+    before: Annotated[
+        Text | None, Query(description="Of `points`: those older than this commit.")
+    ] = None,
+) -> HistoryOut | HttpResponse:
     """An empty list of points where nothing was measured yet."""
     member = request.auth.member
-    chosen = benchmark_for(member, benchmark, project)
-    return history_out(
-        history_of(
-            member,
-            benchmark=chosen,
-            metric_key=metric,
-            case=case_for(chosen, case),
-            host=host_named(member, host),
+    if format == "columns":
+        # In one query; what is not there is found out below, and said.
+        known = series_named(
+            member, benchmark=benchmark, project=project, case=case, host=host, metric=metric
         )
+        if known is not None:
+            return compact_response(request, history_data(known, branch or ""))
+    chosen = benchmark_for(member, benchmark, project)
+    series = series_or_empty(
+        member,
+        chosen,
+        metric_key=metric,
+        case=case_for(chosen, case),
+        host=host_named(member, host),
     )
+    if format == "columns":
+        return compact_response(request, history_data(series, branch or ""))
+    part = Part(limit=limit, before=before or "")
+    return history_out(history_at(series, branch or "", part))

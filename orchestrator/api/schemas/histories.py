@@ -1,29 +1,53 @@
 """One metric of one case on one host along the commits."""
 
 from datetime import datetime
+from uuid import UUID
 
 from ninja import Schema
 
 from orchestrator.api.schemas.common import CaseOut, CommitOut, case_out, commit_out
 from orchestrator.api.schemas.comparisons import DoubtOut, doubts_out
 from orchestrator.api.schemas.hosts import ChangedFactOut, changed_out
-from orchestrator.results.reports import History, HistoryPoint
+from orchestrator.results.history_changes import Shift
+from orchestrator.results.history_reports import History, HistoryPoint
+
+
+class ShiftOut(Schema):
+    """From this point on the series is on another level, by `change` (a share) with its 95 %
+    interval. `kind`: alert or candidate; `state`: open, confirming, confirmed, refuted or
+    dismissed; `duel_change`: what measuring both commits again said."""
+
+    id: UUID
+    kind: str
+    state: str
+    change: float
+    interval: tuple[float, float]
+    regressed: bool
+    duel_change: float | None
 
 
 class PointOut(Schema):
     """The geometric mean of a commit's trials with its 95 % confidence interval.
 
-    Of `trials`, so many are `suspect`; `left_out` more are invalid. `doubts` say why.
-    """
+    Of `trials`, so many are `suspect`; `left_out` more are invalid. `doubts` say why. `at` is when
+    the newest of them was measured. Points of another `epoch` of the host or another `shape` of
+    what is measured are not like for like. `shift` is set where the level changes, `baseline`
+    where the history begins anew (with the reason)."""
 
     commit: CommitOut
     committed_at: datetime
+    at: datetime
     value: float
     interval: tuple[float, float] | None
     trials: int
     suspect: int
     left_out: int
     doubts: list[DoubtOut]
+    epoch: int
+    shape: int
+    outlier: bool
+    shift: ShiftOut | None
+    baseline: str | None
 
 
 class HistoryChangeOut(Schema):
@@ -34,23 +58,111 @@ class HistoryChangeOut(Schema):
     changed: list[ChangedFactOut]
 
 
+class HistoryBreakOut(Schema):
+    """The point `before_commit` is not like for like with the point before it: another machine
+    (`host`), something else measured (`definition`). `bridge` is by which factor that alone moved
+    the values, where commits were measured at least 5 times on both sides."""
+
+    before_commit: str
+    host: bool
+    definition: bool
+    bridge: float | None
+
+
 class HistoryOut(Schema):
-    """`points` are in the order of the commits, oldest first. `changes` are those of the host:
-    numbers from both sides of one are not those of the same machine. `left_out` trials of the
-    series are invalid. `label` has to stand beside a latency."""
+    """`points` are in the order of the commits, oldest first: of all `total` those from `first`
+    on. `changes` are those of the host: numbers from both sides of one are not those of the same
+    machine. `left_out` trials of the series are invalid. `unstable`: it changes so often that
+    nothing of it is reported. `label` has to stand beside a latency."""
 
     benchmark: str
     project: str
     case: CaseOut
     host: str
+    branch: str
     metric: str
     title: str
     unit: str
     better: str
     points: list[PointOut]
+    first: int
+    total: int
     changes: list[HistoryChangeOut]
+    breaks: list[HistoryBreakOut]
     left_out: int
+    unstable: bool
     label: str | None
+
+
+class SeriesOut(Schema):
+    id: int | None
+    benchmark: str
+    project: str
+    case: str
+    label: str
+    host: str
+    branch: str
+    metric: str
+    title: str
+    unit: str
+    better: str
+
+
+class ColumnsOut(Schema):
+    """A list a property, an entry a point; where all entries are the same, that one alone.
+
+    `at` and `place`: the first as it is, each other as its difference to the one before. `reach`:
+    ln(high / value) = ln(value / low) of the 95 % interval, in units of 0.0001; null without one.
+    `value` has six significant digits; null where no trial is valid. `shape` counts the different
+    things that were measured."""
+
+    at: list[int] | int
+    value: list[float | None]
+    reach: list[int | None] | int
+    n: list[int] | int
+    suspect: list[int] | int
+    invalid: list[int] | int
+    epoch: list[int] | int
+    shape: list[int] | int
+
+
+class PointColumnsOut(ColumnsOut):
+    """`commit`: the first eight digits of the hash."""
+
+    commit: list[str]
+    place: list[int]
+
+
+class OtherColumnsOut(ColumnsOut):
+    """What the same commits have of other epochs and shapes; `of`: the index of the point."""
+
+    of: list[int] | int
+
+
+class HistoryMarkOut(Schema):
+    """As in `breaks` of the long form; `before` is an index, `host` the facts that changed."""
+
+    before: int
+    host: list[str] | None
+    definition: bool
+    bridge: float | None
+
+
+class HistoryColumnsOut(Schema):
+    """The compact form: `merges`, `side` (commits that came in by a merge), `outliers` and
+    `baseline` are indices of points; `changes` are as `shift` of the long form, at the index
+    `at`."""
+
+    series: SeriesOut
+    points: PointColumnsOut
+    others: OtherColumnsOut
+    merges: list[int]
+    side: list[int]
+    marks: list[HistoryMarkOut]
+    changes: list[dict[str, str | int | float | bool | None]]
+    outliers: list[int]
+    unstable: bool
+    baseline: int | None
 
 
 def history_out(history: History) -> HistoryOut:
@@ -59,11 +171,14 @@ def history_out(history: History) -> HistoryOut:
         project=history.benchmark.project.slug,
         case=case_out(history.case),
         host=history.host.name,
+        branch=history.branch,
         metric=history.key,
         title=history.title,
         unit=history.unit,
         better=history.better,
         points=[_point_out(point) for point in history.points],
+        first=history.first,
+        total=history.total,
         changes=[
             HistoryChangeOut(
                 before_commit=history.points[change.before].commit.sha,
@@ -72,7 +187,17 @@ def history_out(history: History) -> HistoryOut:
             )
             for change in history.changes
         ],
+        breaks=[
+            HistoryBreakOut(
+                before_commit=history.points[each.before].commit.sha,
+                host=each.host,
+                definition=each.definition,
+                bridge=each.bridge,
+            )
+            for each in history.breaks
+        ],
         left_out=history.left_out,
+        unstable=history.unstable,
         label=history.label,
     )
 
@@ -81,10 +206,28 @@ def _point_out(point: HistoryPoint) -> PointOut:
     return PointOut(
         commit=commit_out(point.commit),
         committed_at=point.commit.committed_at,
-        value=point.value,
+        at=point.at,
+        value=point.value or 0.0,
         interval=point.interval,
         trials=point.trials,
         suspect=point.suspect,
         left_out=point.left_out,
         doubts=doubts_out(point.doubts),
+        epoch=point.epoch,
+        shape=point.shape,
+        outlier=point.outlier,
+        shift=_shift_out(point.shift) if point.shift else None,
+        baseline=point.baseline,
+    )
+
+
+def _shift_out(shift: Shift) -> ShiftOut:
+    return ShiftOut(
+        id=shift.id,
+        kind=shift.kind,
+        state=shift.state,
+        change=shift.change,
+        interval=shift.interval,
+        regressed=shift.regressed,
+        duel_change=shift.duel,
     )

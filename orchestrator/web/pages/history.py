@@ -1,24 +1,36 @@
-"""One metric of one case on one host along the commits."""
+"""Metrics along the commits: the page, the data of its charts, and single points."""
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
-from urllib.parse import urlencode
+from typing import Any
+from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.urls import reverse
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_GET, require_POST
 
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.results.histories import HistoryChoices, history_choices, history_of
-from orchestrator.results.reports import History
+from orchestrator.results.change_points import baselines_of, changes_in, dismiss, rebaseline
+from orchestrator.results.compact import compact_response
+from orchestrator.results.histories import Part, history_at, history_choices, series_for
+from orchestrator.results.history_data import history_data
+from orchestrator.results.history_point import commit_in, point_details
+from orchestrator.results.history_reports import History
 from orchestrator.web.access import for_member
-from orchestrator.web.charts import history_chart
 from orchestrator.web.forms import benchmark_choices, benchmark_key
-from orchestrator.web.host_facts import ShownChange, shown_change
+from orchestrator.web.history_views import (
+    Asked,
+    Drawn,
+    asked_for,
+    chart_config,
+    compare_url,
+    rows_of,
+)
 from orchestrator.web.refs import chosen_benchmark
 
-T = TypeVar("T")
+#: Rows of the table on one page.
+ROWS = 25
 
 
 @for_member
@@ -28,47 +40,137 @@ def history(request: HttpRequest, member: Member) -> HttpResponse:
     context: dict[str, Any] = {"benchmarks": benchmark_choices(member)}
     if benchmark is not None:
         choices = history_choices(member, benchmark)
-        context |= {"key": benchmark_key(benchmark), "choices": choices}
-        context |= _chosen(request, member, benchmark, choices)
+        asked = asked_for(member, benchmark, choices, request.GET)
+        context |= {"key": benchmark_key(benchmark), "asked": asked}
+        context |= _shown(member, benchmark, asked, request.GET)
     return render(request, "history.html", context)
 
 
-def _chosen(
-    request: HttpRequest, member: Member, benchmark: Benchmark, choices: HistoryChoices
-) -> dict[str, Any]:
-    case = _pick(choices.cases, "key", request.GET.get("case"))
-    host = _pick(choices.hosts, "name", request.GET.get("host"))
-    metric = _pick(choices.metrics, "key", request.GET.get("metric"))
-    if case is None or host is None or metric is None:
+@for_member
+@require_GET
+def data(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
+    """The points of one series as columns."""
+    series = series_for(member, series_id)
+    return compact_response(request, history_data(series, request.GET.get("branch", "")))
+
+
+@for_member
+@require_GET
+def commit(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
+    """What a commit of a series is, in a few words."""
+    found = commit_in(series_for(member, series_id), sha)
+    facts = {
+        "commit": found.sha,
+        "subject": found.subject,
+        "author": found.author,
+        "committed_at": found.committed_at,
+    }
+    return JsonResponse(facts, headers={"Cache-Control": "private, max-age=600"})
+
+
+@for_member
+@require_GET
+def point(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
+    """One point with the trials behind it: a page, or the panel of the page of histories."""
+    series = series_for(member, series_id)
+    branch = request.GET.get("branch", "")
+    details = point_details(series, sha, branch)
+    shown = next(iter(details.history.points), None)
+    context = {
+        "details": details,
+        "history": details.history,
+        "point": shown,
+        "series": series,
+        "key": benchmark_key(series.benchmark),
+        "compare_url": compare_url(details.history, shown) if shown else None,
+        "may_write": member.role != Role.VIEWER,
+        "back": request.GET.get("back", ""),
+    }
+    partial = "#panel" if request.GET.get("panel") else ""
+    return render(request, f"history_point.html{partial}", context)
+
+
+@for_member
+@require_POST
+def begin_anew(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
+    """The history begins anew at this commit: that of the series, or of all of its case."""
+    series = series_for(member, series_id)
+    whole_case = request.POST.get("of") == "case"
+    rebaseline(
+        member=member,
+        commit=commit_in(series, sha),
+        reason=request.POST.get("reason", ""),
+        series=None if whole_case else series,
+        case=series.case if whole_case else None,
+    )
+    return _back(request)
+
+
+@for_member
+@require_POST
+def dismiss_change(request: HttpRequest, member: Member, change_id: UUID) -> HttpResponse:
+    dismiss(member=member, change_id=change_id, reason=request.POST.get("reason", ""))
+    return _back(request)
+
+
+def _shown(member: Member, benchmark: Benchmark, asked: Asked, query: QueryDict) -> dict[str, Any]:
+    """The table of one line, and what is known of the changes of all; the charts fetch their own
+    data."""
+    if not asked.drawn:
         return {}
-    found = history_of(member, benchmark=benchmark, metric_key=metric.key, case=case, host=host)
-    urls = comparison_urls(found)
-    rows = zip(found.points, urls, _changes(found), strict=True)
+    line = _line(asked, query.get("table", ""))
+    part = Part(limit=ROWS, before=query.get("before", ""), every=True)
+    shown = history_at(line.series, line.branch, part)
+    marks = changes_in(each.series.pk for each in asked.drawn)
     return {
-        "history": found,
-        "rows": list(reversed(list(rows))),
-        "chart": history_chart(found, urls) if found.points else None,
+        "history": shown,
+        "line": line,
+        "rows": rows_of(shown),
+        "nothing_valid": shown.points and all(each.value is None for each in shown.points),
+        "tables": [(each, _address(query, table=str(each.number))) for each in asked.drawn],
+        "older": _older(shown, query),
+        "newest": _address(query) if query.get("before") else None,
+        "config": chart_config(asked, relative=query.get("scale") == "change"),
+        "changes": [
+            (each, mark)
+            for each in {x.series.pk: x for x in reversed(asked.drawn)}.values()
+            for mark in reversed(marks.get(each.series.pk, ()))
+        ],
+        "baselines": [
+            (each, found)
+            for each in asked.drawn
+            if (found := baselines_of([each.series]).get(each.series.pk))
+        ],
+        "may_write": member.role != Role.VIEWER,
+        "relative": query.get("scale") == "change",
+        "other_scale": _address(query, scale="" if query.get("scale") == "change" else "change"),
     }
 
 
-def comparison_urls(found: History) -> list[str | None]:
-    """For each point the address of its comparison with the point before; None for the first."""
-    key = benchmark_key(found.benchmark)
-    urls: list[str | None] = [None] if found.points else []
-    for before, after in zip(found.points, found.points[1:], strict=False):
-        query = {"benchmark": key, "baseline": before.commit.sha, "contender": after.commit.sha}
-        urls.append(f"{reverse('compare')}?{urlencode(query)}")
-    return urls
+def _line(asked: Asked, wanted: str) -> Drawn:
+    return next((each for each in asked.drawn if str(each.number) == wanted), asked.drawn[0])
 
 
-def _changes(found: History) -> list[list[ShownChange]]:
-    """For each point how its host differs from that of the point before; newest first."""
-    changes: list[list[ShownChange]] = [[] for _ in found.points]
-    for each in reversed(found.changes):
-        changes[each.before].append(shown_change(each.at, each.changed))
-    return changes
+def _older(shown: History, query: QueryDict) -> str | None:
+    if not shown.first or not shown.points:
+        return None
+    return _address(query, before=shown.points[0].commit.short_sha)
 
 
-def _pick(items: Sequence[T], attribute: str, wanted: str | None) -> T | None:
-    chosen = (item for item in items if getattr(item, attribute) == wanted)
-    return next(chosen, items[0] if items else None)
+def _address(query: QueryDict, **changes: str) -> str:
+    """The same look with a part of it changed; it goes back to the newest rows."""
+    changed = query.copy()
+    for name in ("before", *changes):
+        changed.pop(name, None)
+    for name, value in changes.items():
+        if value:
+            changed[name] = value
+    return f"?{changed.urlencode()}"
+
+
+def _back(request: HttpRequest) -> HttpResponse:
+    """To the look that was changed from."""
+    back = request.POST.get("back", "")
+    if not url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}):
+        back = "history"
+    return redirect(back)

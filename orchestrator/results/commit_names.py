@@ -1,0 +1,60 @@
+"""How commits are called and what they are in the graph, remembered in the process.
+
+The hash of a commit never changes; whether it is on the main line may, and only when the project's
+repository is fetched: what is remembered counts for one fetch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection
+
+#: Digits of a hash in histories.
+DIGITS = 8
+#: Of so many commits in all; then everything is forgotten and looked up anew.
+MOST_REMEMBERED = 200_000
+
+_NAMES = """
+SELECT id, left(sha, %s), jsonb_array_length(parents) > 1, position IS NOT NULL AND NOT mainline
+FROM benchmarks_commit WHERE id = ANY(%s)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitName:
+    """`side`: it came into the default branch by a merge and is not on its main line."""
+
+    short: str
+    merge: bool
+    side: bool
+
+
+_known: dict[tuple[int, datetime | None], dict[int, CommitName]] = {}
+
+
+def commit_names(
+    project: int, fetched_at: datetime | None, commits: Sequence[int]
+) -> list[CommitName]:
+    """The names of these commits of a project as it was when it was fetched, in their order."""
+    known = _known_of(project, fetched_at)
+    missing = [commit for commit in commits if commit not in known]
+    if missing:
+        with connection.cursor() as cursor:
+            cursor.execute(_NAMES, [DIGITS, missing])
+            known |= {pk: CommitName(*rest) for pk, *rest in cursor.fetchall()}
+    return [known[commit] for commit in commits]
+
+
+def forget_commit_names() -> None:
+    _known.clear()
+
+
+def _known_of(project: int, fetched_at: datetime | None) -> dict[int, CommitName]:
+    key = (project, fetched_at)
+    if key not in _known:
+        for old in [each for each in _known if each[0] == project]:
+            _known.pop(old, None)
+        if sum(map(len, list(_known.values()))) > MOST_REMEMBERED:
+            _known.clear()
+    return _known.setdefault(key, {})

@@ -1,0 +1,130 @@
+"""The line that a history draws: one point a commit, and where it must not be joined. Pure."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: So many trials of one commit on both sides make a bridge (METHODOLOGY, section 1).
+BRIDGE_TRIALS = 5
+
+#: Epoch of the host and shape of what was measured: within one, points are like for like.
+Kind = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Points:
+    """Columns of equal length, a row a point. `place` is where its commit stands on the line, `at`
+    in seconds since 1970; the others are as in `models.Point`, NaN for what it has not."""
+
+    place: Integers
+    commit: Integers
+    at: Integers
+    epoch: Integers
+    shape: Integers
+    n: Integers
+    suspect: Integers
+    invalid: Integers
+    mean: Floats
+    mean_log: Floats
+    m2_log: Floats
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def rows(self, chosen: NDArray[np.intp] | slice) -> "Points":
+        """Those rows, in that order."""
+        return Points(**{each.name: getattr(self, each.name)[chosen] for each in fields(self)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """Point `before` and the one before it that counts (`after`) are not like for like.
+
+    `host`: the host became another machine; `definition`: something else is measured. `bridge` is
+    by which factor that alone moved the values, as commits measured on both sides say; None where
+    there are none, and the line is broken.
+    """
+
+    after: int
+    before: int
+    host: bool
+    definition: bool
+    bridge: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """`points`: one a commit, in the order of the line; `others`: what the same commits have of
+    other epochs or shapes, each with the index of its commit's point in `owner`."""
+
+    points: Points
+    others: Points
+    owner: Integers
+    marks: tuple[Mark, ...]
+
+
+def joined(parts: Sequence[Points]) -> Points:
+    return Points(
+        **{
+            each.name: np.concatenate([getattr(part, each.name) for part in parts])
+            for each in fields(Points)
+        }
+    )
+
+
+def line_of(points: Points) -> Line:
+    """For each commit the point of its newest epoch, of its newest shape, that has valid trials."""
+    ordered = points.rows(
+        np.lexsort((points.at, points.epoch, points.n > 0, points.place)).astype(np.intp)
+    )
+    last = np.append(ordered.place[1:] != ordered.place[:-1], True)[: len(ordered)]
+    rest = np.flatnonzero(~last)
+    chosen = ordered.rows(np.flatnonzero(last))
+    others = ordered.rows(rest)
+    owner = np.cumsum(last)[rest]
+    bridges = _bridges(chosen, others, owner)
+    return Line(points=chosen, others=others, owner=owner, marks=_marks(chosen, bridges))
+
+
+def _bridges(chosen: Points, others: Points, owner: Integers) -> Mapping[tuple[Kind, Kind], float]:
+    """(kind, kind) → the factor from the first to the second, over all commits that have both."""
+    measured: dict[int, dict[Kind, float]] = defaultdict(dict)
+    own = np.unique(owner)
+    for place, part in ((own, chosen.rows(own.astype(np.intp))), (owner, others)):
+        rows = zip(place, part.epoch, part.shape, part.n, part.mean_log, strict=True)
+        for index, epoch, shape, n, mean_log in rows:
+            if n >= BRIDGE_TRIALS and np.isfinite(mean_log):
+                measured[int(index)][int(epoch), int(shape)] = float(mean_log)
+    steps: dict[tuple[Kind, Kind], list[float]] = defaultdict(list)
+    for kinds in measured.values():
+        for one, other in combinations(kinds, 2):
+            steps[one, other].append(kinds[other] - kinds[one])
+            steps[other, one].append(kinds[one] - kinds[other])
+    return {pair: float(np.exp(np.mean(logs))) for pair, logs in steps.items()}
+
+
+def _marks(chosen: Points, bridges: Mapping[tuple[Kind, Kind], float]) -> tuple[Mark, ...]:
+    counted = np.flatnonzero(chosen.n > 0)
+    epoch, shape = chosen.epoch[counted], chosen.shape[counted]
+    differs = np.flatnonzero((epoch[1:] != epoch[:-1]) | (shape[1:] != shape[:-1]))
+    marks = []
+    for place in differs.tolist():
+        one = (int(epoch[place]), int(shape[place]))
+        other = (int(epoch[place + 1]), int(shape[place + 1]))
+        marks.append(
+            Mark(
+                after=int(counted[place]),
+                before=int(counted[place + 1]),
+                host=one[0] != other[0],
+                definition=one[1] != other[1],
+                bridge=bridges.get((one, other)),
+            )
+        )
+    return tuple(marks)

@@ -1,0 +1,144 @@
+"""The line of a history: which point of a commit it takes, where it breaks, what bridges it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orchestrator.results.history_columns import significant, steps, whole
+from orchestrator.results.history_lines import Line, Points, joined, line_of
+
+
+def _points(*rows: dict[str, Any]) -> Points:
+    """Rows of what differs from 5 trials of 100 in epoch 0 of shape 7, a commit after the other."""
+
+    def column(name: str, default: Any) -> np.ndarray:
+        return np.array([row.get(name, default) for row in rows])
+
+    place = np.array([row.get("place", index) for index, row in enumerate(rows)])
+    value = column("value", 100.0)
+    return Points(
+        place=place,
+        commit=place + 1000,
+        at=column("at", 0) + np.arange(len(rows)),
+        epoch=column("epoch", 0),
+        shape=column("shape", 7),
+        n=column("n", 5),
+        suspect=column("suspect", 0),
+        invalid=column("invalid", 0),
+        mean=value,
+        mean_log=np.log(value),
+        m2_log=np.full(len(rows), 1e-4),
+    )
+
+
+def _line(*rows: dict[str, Any]) -> Line:
+    return line_of(_points(*rows))
+
+
+def _marks(line: Line) -> list[tuple[int, bool, bool, float | None]]:
+    return [(m.before, m.host, m.definition, m.bridge and round(m.bridge, 6)) for m in line.marks]
+
+
+def test_it_goes_along_the_places_whatever_the_order_of_the_rows() -> None:
+    line = _line({"place": 2}, {"place": 0}, {"place": 1})
+    assert line.points.place.tolist() == [0, 1, 2]
+    assert (line.marks, len(line.others)) == ((), 0)
+
+
+def test_nothing_measured_is_an_empty_line() -> None:
+    line = _line()
+    assert (len(line.points), len(line.others), line.marks) == (0, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"epoch": 0}, {"epoch": 1}),
+        ({"epoch": 1, "shape": 9, "at": 0}, {"epoch": 1, "shape": 3, "at": 50}),
+        # A newer epoch without a valid trial says nothing.
+        ({"epoch": 3, "n": 0, "invalid": 4}, {"epoch": 2}),
+    ],
+)
+def test_of_a_commit_the_newest_that_counts_is_on_the_line(
+    one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    for rows in ((one, other), (other, one)):
+        line = line_of(_points(*({"place": 0, "at": 0, **row} for row in rows)))
+        chosen = {key: getattr(line.points, key)[0] for key in other if key != "at"}
+        assert chosen == {key: value for key, value in other.items() if key != "at"}
+        assert (len(line.points), line.owner.tolist()) == (1, [0])
+
+
+def test_it_breaks_where_the_host_or_what_is_measured_changed() -> None:
+    line = _line({}, {"epoch": 1}, {"epoch": 1}, {"epoch": 1, "shape": 8}, {"shape": 7})
+    assert _marks(line) == [
+        (1, True, False, None),
+        (3, False, True, None),
+        (4, True, True, None),
+    ]
+
+
+def test_points_without_valid_trials_neither_break_nor_join_it() -> None:
+    line = _line({}, {"n": 0, "epoch": 2}, {}, {"n": 0}, {"epoch": 1})
+    assert _marks(line) == [(4, True, False, None)]
+    assert line.marks[0].after == 2
+
+
+def test_a_commit_measured_often_on_both_sides_is_a_bridge() -> None:
+    line = _line(
+        {"place": 0},
+        {"place": 1, "value": 100.0},
+        {"place": 1, "value": 110.0, "epoch": 1},
+        {"place": 2, "value": 110.0, "epoch": 1},
+    )
+    assert _marks(line) == [(1, True, False, 1.1)]
+    assert line.owner.tolist() == [1]
+
+
+def test_a_bridge_counts_in_both_directions_and_wherever_it_stands() -> None:
+    line = _line(
+        {"place": 0, "epoch": 1},
+        {"place": 1, "epoch": 0},
+        {"place": 2, "epoch": 0, "value": 100.0},
+        {"place": 2, "epoch": 1, "value": 80.0},
+    )
+    assert _marks(line) == [(1, True, False, 1.25), (2, True, False, 0.8)]
+
+
+@pytest.mark.parametrize("few", [{"n": 4}, {"value": float("nan")}])
+def test_too_few_trials_are_no_bridge(few: dict[str, Any]) -> None:
+    line = _line({"place": 0}, {"place": 1, **few}, {"place": 1, "epoch": 1})
+    assert _marks(line) == [(1, True, False, None)]
+
+
+def test_parts_are_joined_in_order() -> None:
+    both = joined([_points({"place": 5}), _points({"place": 3})])
+    assert both.place.tolist() == [5, 3]
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([], "[]"),
+        ([1234567.0, 0.000012345678], "[1.23457e+06,1.23457e-05]"),
+        ([0.0, float("nan"), -2.5], "[0,null,-2.5]"),
+    ],
+)
+def test_values_have_six_digits(values: list[float], text: str) -> None:
+    assert significant(np.array(values)) == text
+
+
+@pytest.mark.parametrize(
+    ("values", "told", "as_steps"),
+    [
+        ([], "[]", "[]"),
+        ([5, 5], "5", "[5,0]"),
+        ([5, 7, 4], "[5,7,4]", "[5,2,-3]"),
+        ([3], "3", "[3]"),
+    ],
+)
+def test_integers_are_told_in_short(values: list[int], told: str, as_steps: str) -> None:
+    column = np.array(values, dtype=np.int64)
+    assert whole(column) == told
+    assert steps(column) == as_steps

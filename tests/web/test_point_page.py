@@ -1,0 +1,99 @@
+"""One point of a history: its numbers, the trials behind it, and beginning anew from it."""
+
+from typing import Any
+from uuid import uuid4
+
+from django.db import transaction
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.benchmarks.models import Commit
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.external import host_told
+from orchestrator.results.models import Baseline, Series
+from orchestrator.results.record import Measured, record
+from tests.web.conftest import World
+
+
+def _address(world: World, page: str = "history-point", place: int = 1, **found: Any) -> str:
+    series = Series.objects.get(metric__key="requests.rate", **found)
+    return reverse(page, args=[series.pk, world.shas[place][:8]])
+
+
+def test_it_names_the_trials_behind_a_point(world: World, alice: Client) -> None:
+    answer = alice.get(_address(world))
+    page = answer.content.decode()
+
+    trials = answer.context["details"].trials
+    assert len(trials) == 6
+    assert all(reverse("trial", args=[each.id]) in page for each in trials)
+    assert "version 2" in page
+    assert f"baseline={world.shas[0]}" in answer.context["compare_url"]
+
+
+def test_the_panel_is_a_part_of_the_page(world: World, alice: Client) -> None:
+    panel = alice.get(_address(world), {"panel": "1"}).content.decode()
+
+    assert "<html" not in panel
+    assert "6 trials behind it" in panel
+
+
+def test_a_hash_that_is_not_there_is_not_found(world: World, alice: Client) -> None:
+    series = Series.objects.get(metric__key="requests.rate")
+    assert alice.get(reverse("history-point", args=[series.pk, "0" * 8])).status_code == 404
+    assert alice.get(reverse("history-commit", args=[series.pk, "0" * 8])).status_code == 404
+
+
+def test_it_tells_what_a_commit_is(world: World, alice: Client) -> None:
+    facts = alice.get(_address(world, "history-commit")).json()
+
+    assert (facts["commit"], facts["subject"], facts["author"]) == (
+        world.shas[1],
+        "version 2",
+        "Ada",
+    )
+
+
+def test_a_history_begins_anew_for_a_series_or_its_case(
+    world: World, alice: Client, bob: Client
+) -> None:
+    address = _address(world, "history-baseline")
+    assert bob.post(address, {"reason": "a new server"}).status_code == 403
+    alice.post(address, {"reason": "a new server"})
+    alice.post(address, {"reason": "all of it", "of": "case"})
+
+    first, second = Baseline.objects.order_by("pk")
+    assert (first.series.metric.key, first.case, first.reason) == (
+        "requests.rate",
+        None,
+        "a new server",
+    )
+    assert (second.series, second.case.benchmark.slug) == (None, "hello")
+    assert "all of it" in alice.get(_address(world)).content.decode()
+
+
+def test_it_shows_what_others_told_of_their_trials(world: World, alice: Client) -> None:
+    case = Series.objects.first().case
+    host = host_told(member=world.alice, name="ci")
+    with transaction.atomic():
+        record(
+            [
+                Measured(
+                    id=uuid4(),
+                    benchmark=case.benchmark_id,
+                    case=case.pk,
+                    host=host.pk,
+                    commit=Commit.objects.get(sha=world.shas[1]).pk,
+                    at=utc_now(),
+                    validity=validity,
+                    readings={"requests.rate": 900.0},
+                    provenance={"runner": "ubuntu-<24>"},
+                )
+                for validity in ("valid", "suspect")
+            ]
+        )
+    page = alice.get(_address(world, host__name="ci")).content.decode()
+
+    assert "runner: ubuntu-&lt;24&gt;" in page
+    assert "2 trials behind it" in page
+    assert "1 suspect" in page
