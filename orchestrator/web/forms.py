@@ -48,7 +48,9 @@ class HostsField(forms.MultipleChoiceField):
 
 
 class MeasureForm(TeamForm):
-    """What runs and schedules have in common: a benchmark, hosts, rounds."""
+    """What runs and schedules have in common: a benchmark, hosts, and when a run ends."""
+
+    renamed = {"budget_s": "budget"}
 
     benchmark = forms.ChoiceField()
     hosts = HostsField(error_messages={"required": "Choose at least one host."})
@@ -56,7 +58,26 @@ class MeasureForm(TeamForm):
         required=False,
         min_value=1,
         max_value=100,
-        help_text="Empty: as many as the definition says. 5 is the least for a verdict.",
+        help_text="Empty: as many as the definition says, or 20 at most until decided. "
+        "5 is the least for a verdict.",
+    )
+    until = forms.ChoiceField(
+        required=False,
+        label="A case is measured",
+        initial="rounds",
+        widget=forms.RadioSelect,
+        choices=[
+            ("rounds", "in a fixed number of rounds"),
+            ("decided", "until it is decided"),
+            ("screened", "until it is decided; after 7 rounds only if it hints at a change"),
+        ],
+    )
+    budget = forms.FloatField(
+        required=False,
+        min_value=0.01,
+        label="Budget, minutes",
+        help_text="Machine time of all hosts together; what does not fit in is skipped. "
+        "Empty: no limit.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -67,6 +88,16 @@ class MeasureForm(TeamForm):
     def host_choices(self) -> list[tuple[str, str]]:
         self.host_rows = list(own_hosts_of(self.member))
         return [(host.name, host.name) for host in self.host_rows]
+
+    def ending(self) -> dict[str, Any]:
+        """What ends the run, as a request names it."""
+        data = self.cleaned_data
+        minutes = data["budget"]
+        return {
+            "rounds": data["rounds"],
+            "until": data["until"] or "rounds",
+            "budget_s": None if minutes is None else 60 * minutes,
+        }
 
     def shown_hosts(self) -> list[tuple[Host, bool, bool]]:
         """Each host of the team, whether it is chosen, and whether it can be used."""
@@ -96,7 +127,7 @@ class PairwiseField(forms.BooleanField):
 
 
 class RunForm(MeasureForm):
-    renamed = {"contenders": "contender"}
+    renamed = {**MeasureForm.renamed, "contenders": "contender"}
 
     baseline = forms.CharField(
         max_length=200,
@@ -179,7 +210,11 @@ class RunForm(MeasureForm):
 
 
 class ScheduleForm(MeasureForm):
-    renamed = {"baseline_ref": "baseline", "contender_ref": "contender"}
+    renamed = {
+        **MeasureForm.renamed,
+        "baseline_ref": "baseline",
+        "contender_ref": "contender",
+    }
 
     name = forms.CharField(max_length=100)
     cron = forms.CharField(

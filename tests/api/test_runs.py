@@ -52,6 +52,8 @@ def test_it_starts_a_run(lab, alice, settings):
             "trials_done": 0,
             "trials_failed": 0,
             "trials_unsupported": 0,
+            "trials_not_needed": 0,
+            "cases": [],
             "current_trial": None,
         }
     ]

@@ -4,6 +4,7 @@ from ninja import Schema
 from pydantic import Field
 
 from orchestrator.api.schemas.common import CommitOut, commit_out
+from orchestrator.api.schemas.runs import UntilName
 from orchestrator.benchmarks.matrix import CaseSpec, is_baseline
 from orchestrator.benchmarks.resolved import why_unsupported
 from orchestrator.benchmarks.spec import Spec
@@ -25,6 +26,8 @@ class PlannedCaseOut(Schema):
 class PlanOut(Schema):
     """`seconds`: how long one placement is busy; `machine_seconds`: of all hosts together.
 
+    Both are at most, as `rounds` and `trials` are. Unless `until` is `rounds` a run takes less as a
+    rule: `seconds_typical`, and `seconds_at_least` where every case is decided at once.
     `definition_is_new`: the repository has a definition that would become this version.
     """
 
@@ -35,9 +38,13 @@ class PlanOut(Schema):
     cases: list[PlannedCaseOut]
     cases_in_all: int
     rounds: int
+    until: UntilName
+    budget_s: float | None
     jobs: int
     trials: int
     seconds: float
+    seconds_at_least: float
+    seconds_typical: float
     machine_seconds: float
     warnings: list[str]
 
@@ -55,9 +62,13 @@ def plan_out(plan: RunPlan) -> PlanOut:
         ],
         cases_in_all=plan.cases_in_all,
         rounds=plan.rounds,
+        until=UntilName(plan.until),
+        budget_s=plan.budget_s,
         jobs=plan.job_count,
         trials=plan.trial_count,
-        seconds=plan.job_s,
+        seconds=plan.seconds_of(plan.rounds),
+        seconds_at_least=plan.seconds_of(plan.blocks.least),
+        seconds_typical=plan.seconds_of(plan.blocks.typical),
         machine_seconds=plan.machine_s,
         warnings=[*plan.warnings, *cautions_of(plan)],
     )

@@ -13,6 +13,7 @@ from orchestrator.runs.job_details import JobDetails, details_of
 from orchestrator.runs.models import Build, Placement, Run, Trial
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.selectors import JobProgress, RunProgress
+from orchestrator.runs.standings import CaseStanding
 from orchestrator.runs.states import BuildState, JobState, RunState
 
 
@@ -22,6 +23,19 @@ class PriorityName(StrEnum):
     LOW = "low"
     NORMAL = "normal"
     HIGH = "high"
+
+
+class UntilName(StrEnum):
+    """When a case needs no more rounds.
+
+    `rounds`: after all of them. `decided`: as soon as each of its primary metrics is, or after
+    `rounds`. `screened`: the same, but a case without a hint of a change after seven blocks is let
+    go of.
+    """
+
+    ROUNDS = "rounds"
+    DECIDED = "decided"
+    SCREENED = "screened"
 
 
 class HostRoleName(StrEnum):
@@ -79,7 +93,15 @@ class RunIn(Schema, extra="forbid"):
     )
     priority: PriorityName = PriorityName.NORMAL
     rounds: Annotated[int, Field(ge=1, le=100)] | None = Field(
-        None, description="Left out: as many as the benchmark's definition says."
+        None,
+        description="Left out: as many as the benchmark's definition says. Unless `until` is "
+        "`rounds`, how many there are at most: 5 to 20; left out: 20.",
+    )
+    until: UntilName = UntilName.ROUNDS
+    budget_s: Annotated[float, Field(gt=0)] | None = Field(
+        None,
+        description="Machine seconds, of all hosts together, that trials and builds may take; "
+        "what does not fit in is skipped. Left out: no limit.",
     )
 
     def request(self) -> RunRequest:
@@ -95,6 +117,8 @@ class RunIn(Schema, extra="forbid"):
             placements=tuple(each.model_dump(exclude_none=True) for each in self.placements),
             priority=self.priority,
             rounds=self.rounds,
+            until=self.until,
+            budget_s=self.budget_s,
         )
 
 
@@ -131,11 +155,37 @@ class CurrentTrialOut(Schema):
     round: int
 
 
+class CaseState(StrEnum):
+    OPEN = "open"
+    DECIDED = "decided"
+    SCREENED_OUT = "screened out"
+    UNDECIDED = "undecided"
+
+
+class CaseStandingOut(Schema):
+    """Where a case stands whose rounds go on until it is decided.
+
+    `blocks`: clean ones at its newest look, 0 before the first. `verdict` is what that look found.
+    `more_blocks`: about how many more would settle it, and how long they take; null for what is
+    settled, and where that cannot be told.
+    """
+
+    case: str
+    label: str
+    state: CaseState
+    text: str
+    blocks: int
+    verdict: str | None
+    more_blocks: int | None
+    more_s: float | None
+
+
 class JobOut(Schema):
     """Some of a run's work on one placement.
 
     `host` plays the target; it is null until it was chosen. `waiting` says why a queued job does
     not start; one that is tried again after a failure of its host waits until `not_before`.
+    `expected_s`: at most. `cases`: where they stand; only of a run that goes on until decided.
     """
 
     id: UUID
@@ -153,6 +203,8 @@ class JobOut(Schema):
     trials_done: int
     trials_failed: int
     trials_unsupported: int
+    trials_not_needed: int
+    cases: list[CaseStandingOut]
     current_trial: CurrentTrialOut | None
 
 
@@ -169,6 +221,8 @@ class RunSummaryOut(Schema):
     cases: str = Field(description="The expression by which cases were chosen; empty: all.")
     pairwise: bool
     rounds: int
+    until: UntilName
+    budget_s: float | None
     priority: PriorityName
     seed: int
     baseline: CommitOut
@@ -178,12 +232,19 @@ class RunSummaryOut(Schema):
 
 
 class RunOut(RunSummaryOut):
-    """A run and how far it is; `seconds_left` is an estimate, and null once it has ended."""
+    """A run and how far it is.
+
+    `seconds_left` is an estimate, between at least and at most; null once it has ended.
+    `trials_done` counts those that were not needed as well.
+    """
 
     phase: str
     trials_total: int
     trials_done: int
+    trials_not_needed: int
     seconds_left: float | None
+    seconds_left_at_least: float | None
+    seconds_left_at_most: float | None
     jobs: list[JobOut]
 
 
@@ -208,6 +269,8 @@ def run_summary_out(run: Run) -> RunSummaryOut:
         cases=run.cases,
         pairwise=run.pairwise,
         rounds=run.rounds,
+        until=UntilName(run.until),
+        budget_s=run.budget_s,
         priority=PriorityName(run.get_priority_display().lower()),
         seed=run.seed,
         baseline=baseline,
@@ -224,7 +287,10 @@ def run_out(progress: RunProgress) -> RunOut:
         phase=progress.phase,
         trials_total=progress.trials_total,
         trials_done=progress.trials_done,
+        trials_not_needed=progress.trials_not_needed,
         seconds_left=progress.seconds_left,
+        seconds_left_at_least=progress.left.least if progress.left else None,
+        seconds_left_at_most=progress.left.most if progress.left else None,
         jobs=[_job_out(part, details[part.job.pk]) for part in progress.jobs],
     )
 
@@ -247,7 +313,23 @@ def _job_out(progress: JobProgress, details: JobDetails) -> JobOut:
         trials_done=progress.trials_done,
         trials_failed=progress.trials_failed,
         trials_unsupported=progress.trials_unsupported,
+        trials_not_needed=progress.trials_not_needed,
+        cases=[_standing_out(each) for each in progress.standings],
         current_trial=_current_trial_out(progress.current),
+    )
+
+
+def _standing_out(standing: CaseStanding) -> CaseStandingOut:
+    more = standing.more_blocks
+    return CaseStandingOut(
+        case=standing.case.key,
+        label=standing.case.label,
+        state=CaseState(standing.state),
+        text=standing.text,
+        blocks=standing.look.blocks if standing.look else 0,
+        verdict=standing.look.verdict if standing.look else None,
+        more_blocks=more,
+        more_s=None if more is None else more * standing.block_s,
     )
 
 

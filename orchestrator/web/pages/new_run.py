@@ -13,6 +13,7 @@ from orchestrator.runs.cautions import cautions_of
 from orchestrator.runs.models import Run
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
 from orchestrator.runs.services import create_run
+from orchestrator.stats.stopping import BlocksLeft
 from orchestrator.web.access import for_member
 from orchestrator.web.cases import case_names, chosen_cases
 from orchestrator.web.forms import FORM_ERRORS, RunForm, benchmark_key
@@ -20,8 +21,8 @@ from orchestrator.web.placements import form_data_of
 from orchestrator.web.refs import chosen_run, ref_choices
 
 PREFILLED = (
-    "benchmark", "baseline", "contender", "second_contender", "rounds", "priority", "generator",
-    "backend", "placements", "cases", "pairwise",
+    "benchmark", "baseline", "contender", "second_contender", "rounds", "until", "budget",
+    "priority", "generator", "backend", "placements", "cases", "pairwise",
 )  # fmt: skip
 
 
@@ -82,7 +83,7 @@ def _run_request(form: RunForm) -> RunRequest:
         contenders=tuple(ref for ref in contenders if ref),
         hosts=form.asked_hosts(),
         placements=form.asked_placements(),
-        rounds=data["rounds"],
+        **form.ending(),
         priority=data["priority"] or "normal",
     )
 
@@ -105,6 +106,8 @@ def _again(run: Run) -> dict[str, Any]:
         "cases": run.cases,
         "pairwise": run.pairwise,
         "rounds": run.rounds,
+        "until": run.until,
+        "budget": None if run.budget_s is None else run.budget_s / 60,
         "priority": run.get_priority_display().lower(),
         **form_data_of(run),
     }
@@ -130,13 +133,19 @@ def _shown(plan: RunPlan) -> dict[str, Any]:
     return {
         "chosen": chosen_cases(plan),
         "job_s": _job_times(plan),
+        "takes": [plan.seconds_of(blocks) for blocks in _span(plan.blocks)],
         "cautions": cautions_of(plan),
         "forecasts": forecasts_of(plan),
     }
 
 
 def _job_times(plan: RunPlan) -> tuple[float, float]:
-    """How long the shortest and the longest job take."""
-    trials_a_case = len(plan.commits) * plan.rounds
+    """About how long the shortest and the longest job take."""
+    trials_a_case = len(plan.commits) * plan.blocks.typical
     times = [sum(plan.trial_s[case] for case in part) * trials_a_case for part in plan.parts]
     return min(times), max(times)
+
+
+def _span(blocks: BlocksLeft) -> list[int]:
+    """At least, as a rule, at most; one number where it is the same."""
+    return list(dict.fromkeys([blocks.least, blocks.typical, blocks.most]))

@@ -27,6 +27,7 @@ from orchestrator.web.verdicts import rows_of_runs, verdict_cards
 RUNS_A_PAGE = 25
 TRIALS_A_PAGE = 200
 LATEST_TRIALS = 40
+SHOWN_CASES = 60
 
 Details = Mapping[UUID, JobDetails]
 
@@ -95,6 +96,7 @@ def entity_tag(now: RunProgress, details: Details) -> str:
             *_shown_of(part.job),
             part.trials_done,
             part.trials_failed,
+            [each.text for each in part.standings],
             *_shown_beside(details[part.job.pk]),
         ]
         for part in now.jobs
@@ -125,6 +127,7 @@ def _live(member: Member, found: Run, now: RunProgress, details: Details) -> dic
         "jobs": [(part, details[part.job.pk]) for part in now.jobs],
         "share": round(100 * now.trials_done / now.trials_total) if now.trials_total else 0,
         "ended": found.state in RUN_ENDED,
+        **_cases(now),
         "poll_headers": json.dumps({"If-None-Match": entity_tag(now, details)}),
         "took_s": _took_s(found),
         "cards": verdict_cards(member, found),
@@ -132,6 +135,19 @@ def _live(member: Member, found: Run, now: RunProgress, details: Details) -> dic
         "trials": done.order_by("-ended_at", "-position")[:LATEST_TRIALS],
         "benchmark_key": benchmark_key(found.definition.benchmark),
         "reports": saved_reports(member).filter(benchmark=found.definition.benchmark),
+    }
+
+
+def _cases(now: RunProgress) -> dict[str, Any]:
+    """Where the cases stand: those that still matter first."""
+    ranks = {"open": 0, "undecided": 1, "decided": 2, "screened out": 3}
+    standings = sorted(now.standings, key=lambda each: ranks[each.state])
+    return {
+        "measured": now.trials_done - now.trials_not_needed,
+        "settled": sum(each.state in {"decided", "screened out"} for each in standings),
+        "shown_standings": standings[:SHOWN_CASES],
+        "hidden_standings": len(standings[SHOWN_CASES:]),
+        "several_hosts": len({each.job.host_id for each in standings}) > 1,
     }
 
 

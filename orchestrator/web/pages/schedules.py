@@ -63,5 +63,5 @@ def _new_schedule(form: ScheduleForm) -> NewSchedule:
         cases=data["cases"],
         pairwise=data["pairwise"],
         hosts=tuple(data["hosts"]),
-        rounds=data["rounds"],
+        **form.ending(),
     )

@@ -1,0 +1,76 @@
+"""A run that goes on until it is decided, over the API."""
+
+import pytest
+
+from orchestrator.runs.models import Look, Run
+
+
+def test_it_starts_such_a_run(lab, alice):
+    shown = alice.post("runs", lab.wanted(until="decided", rounds=None, budget_s=600)).json()
+    run = Run.objects.get()
+    assert (run.until, run.budget_s, run.rounds) == ("decided", 600.0, 20)
+    assert (shown["until"], shown["budget_s"], shown["rounds"]) == ("decided", 600.0, 20)
+    assert shown["trials_total"] == 40
+    assert shown["seconds_left_at_least"] < shown["seconds_left"] < shown["seconds_left_at_most"]
+    (case,) = shown["jobs"][0]["cases"]
+    assert case["state"] == "open"
+    assert case["text"] == "first look after 5 clean blocks; 0 done"
+    assert (case["blocks"], case["verdict"], case["more_blocks"]) == (0, None, 5)
+
+
+def test_rounds_are_what_a_run_has_unless_it_asks_for_more(lab, alice):
+    shown = alice.post("runs", lab.wanted(rounds=2)).json()
+    assert (shown["until"], shown["budget_s"], shown["trials_not_needed"]) == ("rounds", None, 0)
+    assert shown["seconds_left_at_least"] == shown["seconds_left"] == shown["seconds_left_at_most"]
+    assert shown["jobs"][0]["cases"] == []
+
+
+def test_it_tells_where_each_case_stands(lab, alice):
+    shown = alice.post("runs", lab.wanted(until="decided", rounds=None)).json()
+    job = Run.objects.get().jobs.get()
+    trials = job.trials.order_by("round")
+    trials.filter(round__lte=7).update(state="measured", validity="valid")
+    trials.filter(round__gt=7).update(state="not needed", message="decided after 7 blocks")
+    Look.objects.create(
+        job=job,
+        case=trials[0].case,
+        blocks=7,
+        void=0,
+        decided=True,
+        dropped=False,
+        verdict="equivalent",
+        p_values=[0.5],
+        message="no change",
+    )
+    shown = alice.get(f"runs/{shown['id']}").json()
+    assert (shown["trials_done"], shown["trials_not_needed"]) == (40, 26)
+    assert shown["seconds_left"] == 0
+    (case,) = shown["jobs"][0]["cases"]
+    assert (case["state"], case["text"]) == ("decided", "decided after 7 blocks: no change")
+    assert (case["blocks"], case["verdict"], case["more_s"]) == (7, "equivalent", None)
+    page = alice.get(f"runs/{shown['id']}/trials").json()
+    assert "not needed" in {trial["state"] for trial in page["trials"]}
+
+
+def test_the_plan_is_a_range(lab, alice):
+    plan = alice.post("runs/plan", lab.wanted(until="decided", rounds=None)).json()
+    assert (plan["until"], plan["rounds"], plan["trials"]) == ("decided", 20, 40)
+    assert plan["seconds_at_least"] == pytest.approx(plan["seconds"] / 4)
+    assert plan["seconds_typical"] == pytest.approx(plan["seconds"] / 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"until": "bored"}, "until"),
+        ({"until": "decided", "rounds": 40}, "rounds"),
+        ({"until": "decided", "contenders": []}, "until"),
+        ({"budget_s": 0}, "budget_s"),
+        ({"budget_s": 0.5}, "budget_s"),
+    ],
+)
+def test_what_makes_no_sense_names_its_field(lab, alice, changes, field):
+    answer = alice.post("runs", {**lab.wanted(rounds=None), **changes})
+    assert answer.status_code == 422
+    assert field in str(answer.json())
+    assert not Run.objects.exists()

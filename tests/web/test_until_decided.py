@@ -1,0 +1,124 @@
+"""A run that goes on until it is decided: asked for, watched, and what became of its cases."""
+
+from typing import Any
+
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.runs.models import Look, Run, Schedule
+from tests.support.factories import make_run
+from tests.web.conftest import World
+
+HTMX = {"HTTP_HX_REQUEST": "true"}
+
+
+def _data(world: World, **changes: Any) -> dict[str, Any]:
+    given = {
+        "benchmark": "server/hello",
+        "baseline": world.shas[0],
+        "contender": world.shas[1],
+        "hosts": ["here"],
+        "until": "decided",
+    }
+    return {**given, **changes}
+
+
+def _words(page: str) -> str:
+    return " ".join(page.split())
+
+
+def test_the_preview_tells_a_range(world: World, alice: Client) -> None:
+    page = alice.post(reverse("run-preview"), _data(world, budget="30"), **HTMX).content.decode()
+    assert "5 to 20" in page
+    assert "looked at after 5, 7, 10, 15 and 20" in page
+    assert "as a rule" in page
+    assert "30 min 00 s" in page
+
+
+def test_it_starts_a_run_until_decided_within_a_budget(world: World, alice: Client) -> None:
+    answer = alice.post(reverse("run-new"), _data(world, budget="30", rounds="15"))
+    assert answer.status_code == 302
+    run = Run.objects.latest("created_at")
+    assert (run.until, run.budget_s, run.rounds) == ("decided", 1800.0, 15)
+    again = alice.get(f"{reverse('run-new')}?again={run.pk}").content.decode()
+    assert 'value="decided" id="id_until_1" checked' in _words(again)
+    assert 'value="30.0"' in again
+
+
+def test_an_older_form_still_asks_for_rounds(world: World, alice: Client) -> None:
+    data = _data(world, rounds="6")
+    del data["until"]
+    alice.post(reverse("run-new"), data)
+    run = Run.objects.latest("created_at")
+    assert (run.until, run.budget_s, run.rounds) == ("rounds", None, 6)
+
+
+def test_what_makes_no_sense_is_said_at_its_field(world: World, alice: Client) -> None:
+    page = alice.post(reverse("run-new"), _data(world, contender="")).content.decode()
+    start = page.index('id="id_until_error"')
+    assert "nothing to decide" in page[start : start + 300]
+    page = alice.post(reverse("run-new"), _data(world, budget="0.05")).content.decode()
+    start = page.index('id="id_budget_error"')
+    assert "does not hold one round" in page[start : start + 300]
+
+
+def _look(run: Run, **found: Any) -> None:
+    job = run.jobs.get()
+    trial = job.trials.all()[0]
+    values = {
+        "void": 0,
+        "decided": False,
+        "dropped": False,
+        "verdict": "inconclusive",
+        "p_values": [0.4],
+        "message": "not decided: p50 +1.0 %",
+        **found,
+    }
+    Look.objects.create(job=job, case=trial.case, **values)
+
+
+def test_the_run_page_tells_what_a_case_still_needs(world: World, alice: Client) -> None:
+    run = make_run(world.alice, world.shas[:2], until="decided")
+    page = _words(alice.get(reverse("run", args=[run.pk])).content.decode())
+    assert "until decided, at most 20 rounds" in page
+    assert "first look after 5 clean blocks; 0 done" in page
+    assert "0 of 1 settled" in page
+    run.jobs.get().trials.filter(round__lte=5).update(state="measured", validity="valid")
+    _look(run, blocks=5, needed_blocks=11)
+    address = reverse("run-progress", args=[run.pk])
+    page = _words(alice.get(address).content.decode())
+    assert "after 5 blocks: not decided: p50 +1.0 %; needs about 6 more blocks (" in page
+    assert "10 of at most 40 trials" in page
+
+
+def test_the_run_page_tells_what_was_decided_and_what_was_not_needed(
+    world: World, alice: Client
+) -> None:
+    run = make_run(world.alice, world.shas[:2], until="decided")
+    trials = run.jobs.get().trials
+    trials.filter(round__lte=7).update(state="measured", validity="valid")
+    trials.filter(round__gt=7).update(
+        state="not needed", message="decided after 7 blocks: no change"
+    )
+    before = alice.get(reverse("run-progress", args=[run.pk])).headers["ETag"]
+    _look(run, blocks=7, decided=True, verdict="equivalent", message="no change")
+    answer = alice.get(reverse("run-progress", args=[run.pk]))
+    page = _words(answer.content.decode())
+    assert answer.headers["ETag"] != before
+    assert "decided after 7 blocks: no change" in page
+    assert "1 of 1 settled" in page
+    assert "14 of at most 40 trials, 26 not needed" in page
+    assert 'data-state="decided"' in page
+    listed = alice.get(reverse("run-trials", args=[run.pk])).content.decode()
+    assert 'data-state="not needed"' in listed
+    assert "given up" not in listed
+
+
+def test_a_schedule_can_go_on_until_decided(world: World, alice: Client) -> None:
+    data = _data(world, name="nightly", cron="0 3 * * *", budget="45")
+    assert alice.post(reverse("schedules"), data).status_code == 302
+    schedule = Schedule.objects.get()
+    assert (schedule.until, schedule.budget_s) == ("decided", 2700.0)
+    page = alice.get(reverse("schedules")).content.decode()
+    assert "until decided" in page
+    assert "budget 45 min" in page
