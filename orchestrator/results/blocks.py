@@ -1,101 +1,272 @@
-"""The blocks of a comparison: for each case and host, the paired trials of two commits.
+"""The cells of a comparison: what both sides measured, value beside value of the same block.
 
-A block is one round of one job: baseline and contender measured next to each other in time. A
-block counts only if both of its trials are valid enough; what is thrown away is counted.
+A block is one round of one job: what was measured in it was measured next to each other in time.
+Where the sides share blocks, a cell is paired by them; where they share none, it holds the values
+of both as they are. Only points of the same epoch of a host and of the same shape are put beside
+each other, unless both sides have none in common.
 """
 
-from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from orchestrator.benchmarks.models import Benchmark, Commit, Definition
-from orchestrator.runs.models import Run, Trial
-from orchestrator.runs.states import TrialState, Validity
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.results.likeness import block_of
+from orchestrator.results.models import Point
+from orchestrator.results.sides import Side
+from orchestrator.runs.models import Run
 
-#: (host id, case id)
-CellKey = tuple[UUID, int]
+#: More rounds than a job has.
+_MOST_ROUNDS = 200
+
+
+class Place(NamedTuple):
+    host: UUID
+    case: int
+
+
+class Likeness(NamedTuple):
+    """What has to be equal for two points to be like for like."""
+
+    epoch: int
+    shape: int
+
+
+class Values(NamedTuple):
+    """Of one metric, each with its block; 0 where it has none."""
+
+    values: list[float]
+    blocks: list[int]
+
+
+@dataclass(slots=True)
+class Measured:
+    """All metrics of one side at one place, under one likeness; metric key → values."""
+
+    place: Place
+    likeness: Likeness
+    at: datetime
+    suspect: int = 0
+    invalid: int = 0
+    metrics: dict[str, Values] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
 class Cell:
-    """All blocks of one case on one host: pairs of trial ids, baseline first.
+    """One case on one host, or on one kind of hosts: metric key → values of both sides.
 
-    `reasons` are those of each suspect or invalid trial in any of them.
+    `paired`: value i of both sides is of the same block; `blocks` are those of the whole cell.
+    `left_out` counts trials of both sides that are of another epoch or shape.
     """
 
-    pairs: list[tuple[UUID, UUID]] = field(default_factory=list)
-    voided: int = 0
-    suspect: int = 0
-    reasons: list[list[str]] = field(default_factory=list)
+    baseline: tuple[Measured, ...]
+    contender: tuple[Measured, ...]
+    paired: bool
+    metrics: Mapping[str, tuple[list[float], list[float]]]
+    blocks: frozenset[int] = frozenset()
+    left_out: int = 0
+
+    def blocks_of_sides(self) -> tuple[frozenset[int], frozenset[int]]:
+        """The blocks of what is compared."""
+        if self.paired:
+            return self.blocks, self.blocks
+        before, after = (
+            frozenset().union(*(_blocks(each) for each in side))
+            for side in (self.baseline, self.contender)
+        )
+        return before, after
+
+    @property
+    def alike(self) -> bool:
+        """Whether both sides are the same case in the same epoch of one host, in one shape."""
+        before = {(each.place, each.likeness) for each in self.baseline}
+        return before == {(each.place, each.likeness) for each in self.contender}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blocks:
-    """The blocks of two commits under one definition; `left_out` counts those of others."""
-
-    definition: Definition
-    cells: dict[CellKey, Cell]
-    left_out: int
+#: The points of one side at each place.
+Found = dict[Place, dict[Likeness, Measured]]
+#: What the same cell of two sides has in common.
+Key = Callable[[Place], object]
 
 
-def blocks_of(
-    benchmark: Benchmark, baseline: Commit, contender: Commit, run: Run | None = None
-) -> Blocks | None:
-    """The blocks of two commits, over all runs that measured both, or over one run.
+def points_of(
+    benchmark: Benchmark,
+    side: Side,
+    *,
+    metrics: Collection[str] | None = None,
+    places: Callable[[Place, Likeness], bool] | None = None,
+) -> Found:
+    """The points of a side, of some metrics or of all; `places` says which of them count."""
+    wanted: dict[str, Any] = {"commit": side.commit, "series__benchmark": benchmark}
+    if side.case is not None:
+        wanted["series__case"] = side.case
+    if side.host is not None:
+        wanted["series__host"] = side.host
+    if side.profile is not None:
+        wanted["series__host__profile"] = side.profile
+    if metrics is not None:
+        wanted["series__metric__key__in"] = list(metrics)
+    rows = Point.objects.filter(**wanted).values_list(
+        "series__host_id", "series__case_id", "series__metric__key", "epoch", "shape", "at",
+        "suspect", "invalid", "values", "blocks",
+    )  # fmt: skip
+    found: Found = {}
+    for host, case, metric, epoch, shape, at, suspect, invalid, values, blocks in rows:
+        place, likeness = Place(host, case), Likeness(epoch, shape)
+        if places is not None and not places(place, likeness):
+            continue
+        here = found.setdefault(place, {})
+        measured = here.get(likeness)
+        if measured is None:
+            measured = here[likeness] = Measured(place, likeness, at)
+        measured.metrics[metric] = Values(values, blocks)
+        measured.suspect = max(measured.suspect, suspect)
+        measured.invalid = max(measured.invalid, invalid)
+    return found
 
-    Definitions differ in what they measure, so only the newest one that has such blocks counts.
-    None where the commits never shared a block.
+
+def blocks_of_run(run: Run) -> frozenset[int]:
+    """All blocks that a run can have."""
+    jobs = run.jobs.values_list("pk", flat=True)
+    return frozenset(block_of(job, number) for job in jobs for number in range(_MOST_ROUNDS))
+
+
+def cells_of(
+    baseline: Found,
+    contender: Found,
+    *,
+    keys: tuple[Key, Key] | None = None,
+    only: Collection[int] | None = None,
+    one_commit: bool = False,
+) -> list[Cell]:
+    """The cells that both sides have, in the order of the baseline's.
+
+    `keys` give what a place is matched by, for each side; by itself without. `only`: nothing
+    counts but these blocks. With `one_commit` on both sides, points against themselves are no cell.
     """
-    trials = Trial.objects.filter(
-        job__run__definition__benchmark=benchmark,
-        variant__commit__in=[baseline, contender],
-        state__in=[TrialState.MEASURED, TrialState.FAILED],
+    before, after = _by_key(baseline, keys and keys[0]), _by_key(contender, keys and keys[1])
+    cells = (
+        _cell(places, after[key], baseline, contender, only)
+        for key, places in before.items()
+        if key in after
     )
-    if run is not None:
-        trials = trials.filter(job__run=run)
-    rows = trials.values_list(
-        "pk",
-        "job_id",
-        "host_id",
-        "case_id",
-        "round",
-        "variant__commit_id",
-        "state",
-        "validity",
-        "reasons",
-        "job__run__definition_id",
-    ).order_by("job__created_at", "round")
-    grouped: dict[tuple, dict[int, tuple]] = defaultdict(dict)
-    for pk, job, host, case, number, commit, state, validity, reasons, definition in rows:
-        grouped[host, case, job, number, definition][commit] = (pk, state, validity, reasons)
-    shared = {key: block for key, block in grouped.items() if len(block) == 2}
-    definitions = Definition.objects.in_bulk({key[4] for key in shared})
-    newest = max(definitions.values(), key=lambda each: each.version, default=None)
-    if newest is None:
-        return None
-    mine = {key: block for key, block in shared.items() if key[4] == newest.pk}
-    return Blocks(
-        definition=newest,
-        cells=_cells(mine, baseline.pk, contender.pk),
-        left_out=len(shared) - len(mine),
+    return [cell for cell in cells if not (one_commit and cell.alike)]
+
+
+def _by_key(found: Found, key: Key | None) -> dict[object, list[Place]]:
+    grouped: dict[object, list[Place]] = {}
+    for place in found:
+        grouped.setdefault(key(place) if key else place, []).append(place)
+    return grouped
+
+
+def _cell(
+    before: list[Place],
+    after: list[Place],
+    baseline: Found,
+    contender: Found,
+    only: Collection[int] | None,
+) -> Cell:
+    if len(before) == len(after) == 1:
+        first, second, left_out = _chosen(baseline[before[0]], contender[after[0]])
+        return _paired((first,), (second,), left_out, only)
+    return _paired(
+        tuple(_newest(baseline[place].values()) for place in before),
+        tuple(_newest(contender[place].values()) for place in after),
+        0,
+        only,
     )
 
 
-def _cells(
-    grouped: dict[tuple, dict[int, tuple]], baseline: int, contender: int
-) -> dict[CellKey, Cell]:
-    cells: dict[CellKey, Cell] = defaultdict(lambda: Cell())
-    for (host, case, *_), block in grouped.items():
-        cell = cells[host, case]
-        pair = (block[baseline], block[contender])
-        cell.reasons += [reasons for _, _, v, reasons in pair if v != Validity.VALID]
-        if all(state == TrialState.MEASURED and _counts(v) for _, state, v, _ in pair):
-            cell.pairs.append((pair[0][0], pair[1][0]))
-            cell.suspect += any(v == Validity.SUSPECT for _, _, v, _ in pair)
-        else:
-            cell.voided += 1
-    return dict(cells)
+def _chosen(
+    before: Mapping[Likeness, Measured], after: Mapping[Likeness, Measured]
+) -> tuple[Measured, Measured, int]:
+    """What is put beside each other, and how many trials of likenesses that both have are not.
+
+    Of those that both have the newest that shares blocks counts, else the newest.
+    """
+    common = before.keys() & after.keys()
+    pairs = [(before[each], after[each]) for each in common]
+    if not common:
+        pairs = [(first, second) for first in before.values() for second in after.values()]
+    if len(pairs) == 1:
+        return *pairs[0], 0
+    best = max(pairs, key=_preference)
+    rest = [each for pair in pairs if common and pair is not best for each in pair]
+    return *best, sum(map(_trials, rest))
 
 
-def _counts(validity: str) -> bool:
-    return validity in {Validity.VALID, Validity.SUSPECT}
+def _preference(pair: tuple[Measured, Measured]) -> tuple[bool, datetime, datetime]:
+    first, second = pair
+    return bool(_blocks(first) & _blocks(second)), min(first.at, second.at), first.at
+
+
+def _newest(measured: Iterable[Measured]) -> Measured:
+    return max(measured, key=lambda each: each.at)
+
+
+def _blocks(measured: Measured) -> set[int]:
+    found = {block for values in measured.metrics.values() for block in values.blocks}
+    return found - {0}
+
+
+def _trials(measured: Measured) -> int:
+    return max((len(values.values) for values in measured.metrics.values()), default=0)
+
+
+def _paired(
+    before: tuple[Measured, ...],
+    after: tuple[Measured, ...],
+    left_out: int,
+    only: Collection[int] | None,
+) -> Cell:
+    metrics, shared = {}, set()
+    first, second = _pooled(before), _pooled(after)
+    common = [metric for metric in first if metric in second]
+    for metric in common:
+        values = _pairs(first[metric], second[metric], only)
+        if values[0]:
+            metrics[metric] = values[:2]
+            shared.update(values[2])
+    if not shared and only is None:
+        metrics = {each: (first[each].values, second[each].values) for each in common}
+    return Cell(
+        baseline=before,
+        contender=after,
+        paired=bool(shared) or only is not None,
+        metrics=metrics,
+        blocks=frozenset(shared),
+        left_out=left_out,
+    )
+
+
+def _pooled(measured: tuple[Measured, ...]) -> Mapping[str, Values]:
+    if len(measured) == 1:
+        return measured[0].metrics
+    pooled: dict[str, Values] = {}
+    for each in measured:
+        for metric, (values, blocks) in each.metrics.items():
+            kept = pooled.setdefault(metric, Values([], []))
+            kept.values.extend(values)
+            kept.blocks.extend(blocks)
+    return pooled
+
+
+def _pairs(
+    before: Values, after: Values, only: Collection[int] | None
+) -> tuple[list[float], list[float], list[int]]:
+    """The values of the blocks that both have, and these blocks."""
+    if only is None and before.blocks == after.blocks and 0 not in before.blocks:
+        return before.values, after.values, before.blocks
+    known = dict(zip(after.blocks, after.values, strict=True))
+    shared = [
+        (value, known[block], block)
+        for value, block in zip(before.values, before.blocks, strict=True)
+        if block and block in known and (only is None or block in only)
+    ]
+    if not shared:
+        return [], [], []
+    first, second, blocks = zip(*shared, strict=True)
+    return list(first), list(second), list(blocks)

@@ -1,34 +1,34 @@
-"""Two commits side by side: paired blocks in, verdicts out. The statistics are in `stats`."""
+"""Two sides of a benchmark beside each other: points in, verdicts out. `stats` has the numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from uuid import UUID
+
+from django.db.models import Exists, F, OuterRef
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.loads import primary_of
-from orchestrator.benchmarks.models import Benchmark, Case, Commit
+from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.selectors import spec_of
-from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.core.units import format_change
-from orchestrator.fleet.models import Host
-from orchestrator.loadtools.metrics import METRICS, PRIMARY, Metric, metrics_of
-from orchestrator.results.blocks import Blocks, Cell, CellKey, blocks_of
-from orchestrator.results.distributions import latency_curve
-from orchestrator.results.doubts import doubts_in
-from orchestrator.results.readings import values_of
-from orchestrator.results.reports import CaseComparison, ComparisonReport, MetricComparison
+from orchestrator.core.errors import NotFoundError
+from orchestrator.loadtools.metrics import PRIMARY, Metric, metrics_of
+from orchestrator.results.blocks import Cell
+from orchestrator.results.cells import cells_between
+from orchestrator.results.compared import ComparisonReport
+from orchestrator.results.comparison_notes import notes_of, summary_of
+from orchestrator.results.comparison_rows import Judged, rows_of
+from orchestrator.results.models import Point
+from orchestrator.results.sides import Side, check_differ
+from orchestrator.results.unlike import Unlikes, unlikes_of
+from orchestrator.results.void_blocks import RunOfBoth, runs_of
 from orchestrator.runs.models import Run
-from orchestrator.stats.comparison import Comparison, Verdict, compare_blocks
-from orchestrator.stats.matrix import Headline, MatrixVerdict, judge_matrix
+from orchestrator.stats.comparison import Comparison
+from orchestrator.stats.many import ToCompare, compare_many
+from orchestrator.stats.matrix import judge_matrix
+from orchestrator.stats.unpaired import compare_unpaired
 
-#: A comparison of which more than this share of the blocks is void is not to be believed.
-MAX_VOIDED_SHARE = 0.3
-
-_SENTENCES = {
-    Verdict.REGRESSED: "{contender} is a regression: {change}.",
-    Verdict.IMPROVED: "{contender} is an improvement: {change}.",
-    Verdict.TRIVIAL: "{contender} changed something, but less than matters: {change}.",
-    Verdict.EQUIVALENT: "{contender} performs the same: any change is proven to be within margin.",
-    Verdict.INCONCLUSIVE: "Not decided yet for {contender}: {change}.",
-}
+#: What decides where nobody said so: results from elsewhere.
+_USUAL_PRIMARY = tuple(dict.fromkeys(PRIMARY["closed"] + PRIMARY["open"]))
 
 
 def compare_commits(
@@ -39,155 +39,128 @@ def compare_commits(
     contender: Commit,
     run: Run | None = None,
 ) -> ComparisonReport:
-    """The comparison of two commits from all blocks in which both were measured.
+    """`compare_sides` of two commits, over all that both were measured with."""
+    sides = Side(commit=baseline), Side(commit=contender)
+    return compare_sides(member, benchmark=benchmark, sides=sides, run=run)
 
-    NotFoundError where they never were measured together: numbers from different times of a
-    machine are no evidence about a commit. InvalidRequestError for a commit against itself.
+
+def compare_sides(
+    member: Member,
+    *,
+    benchmark: Benchmark,
+    sides: tuple[Side, Side],
+    run: Run | None = None,
+    all_metrics: bool = True,
+) -> ComparisonReport:
+    """The comparison of two sides, by the blocks that both were measured in.
+
+    Where they share none, it is one of all trials of both, and says so. `run`: only what it
+    measured counts. Without `all_metrics` only those that decide are looked at. NotFoundError where
+    one side was not measured, InvalidRequestError for a side against itself.
     """
-    if baseline == contender:
-        raise InvalidRequestError(
-            f"{baseline.short_sha} cannot be compared with itself; name another commit",
-            field="contender",
-        )
-    blocks = blocks_of(benchmark, baseline, contender, run)
-    if benchmark.project.team_id != member.team.pk or blocks is None:
-        raise NotFoundError(
-            f"{baseline.short_sha} and {contender.short_sha} were never measured together, so "
-            "they cannot be compared; start a run with both of them"
-        )
-    spec = spec_of(blocks.definition)
-    primary = primary_of(spec)
-    open_loop = primary == PRIMARY["open"]
-    compared = {_name(key): _compare_cell(cell) for key, cell in blocks.cells.items()}
-    judged = judge_matrix(compared, primary=primary)
+    check_differ(*sides)
+    if benchmark.project.team_id != member.team.pk:
+        raise NotFoundError(f"the team has no benchmark {benchmark.slug}")
+    runs = runs_of(benchmark, sides[0].commit, sides[1].commit, run)
+    definition = _definition(benchmark, sides, runs)
+    primary, open_loop = (_USUAL_PRIMARY, False) if definition is None else _primary(definition)
+    cells = cells_between(benchmark, sides, runs, run=run, metrics=None if all_metrics else primary)
+    if not cells.cells and not cells.void:
+        raise NotFoundError(_why_nothing(sides, run))
+    unlike = unlikes_of(benchmark, sides, cells.cells, cells.names)
+    compared = _compared(cells.cells, unlike)
+    judged = judge_matrix(compared, primary=_deciding(primary, compared))
+    cases = rows_of(
+        cells, Judged(compared=compared, matrix=judged, unlike=unlike, open_loop=open_loop), runs
+    )
     return ComparisonReport(
         benchmark=benchmark,
-        baseline=baseline,
-        contender=contender,
+        sides=sides,
         verdict=judged.verdict,
-        summary=_summary(judged.headline, contender),
-        cases=_cases(blocks.cells, compared, judged, open_loop),
-        notes=_notes(blocks),
+        summary=summary_of(judged.headline, sides),
+        cases=cases,
+        notes=notes_of(cells, cases, runs),
+        unlike=unlike.found,
+        paired=all(each.paired for each in cases),
+        tests=sum(q is not None for q in judged.q_values.values()),
+        changed=judged.changed,
+        survived=judged.survived,
+        open_loop=open_loop,
     )
 
 
-def commits_measured(member: Member, benchmark: Benchmark) -> list[Commit]:
-    """The commits with at least one measured trial, newest first."""
-    commits = benchmark.project.commits.filter(
-        project__team=member.team,
-        variants__run__definition__benchmark=benchmark,
-        variants__trials__state="measured",
-    ).distinct()
-    place = {commit: (commit.position or -1, commit.committed_at) for commit in commits}
-    return sorted(place, key=place.__getitem__, reverse=True)
+def commits_measured(
+    member: Member, benchmark: Benchmark, limit: int | None = None
+) -> list[Commit]:
+    """The commits with at least one measured trial, newest first; the `limit` newest."""
+    points = Point.objects.filter(commit=OuterRef("pk"), series__benchmark=benchmark)
+    commits = benchmark.project.commits.filter(Exists(points), project__team=member.team)
+    ordered = commits.order_by(F("position").desc(nulls_last=True), "-committed_at")
+    return list(ordered[:limit] if limit else ordered)
 
 
-def _name(key: CellKey) -> str:
-    return f"{key[0]} {key[1]}"
+@lru_cache(maxsize=512)
+def _primary(definition: UUID) -> tuple[tuple[str, ...], bool]:
+    """The metrics that decide, and whether the loop is open; a definition never changes."""
+    found = primary_of(spec_of(Definition.objects.get(pk=definition)))
+    return found, found == PRIMARY["open"]
 
 
-def _compare_cell(cell: Cell) -> dict[str, Comparison]:
-    """Every metric to be judged that has values on both sides of some block, in registry order."""
-    trials = [trial for pair in cell.pairs for trial in pair]
-    values = values_of(trials)
-    found = {}
-    for info in metrics_of(set().union(*values.values())):
-        key = info.key
-        if info.informational:
-            continue
-        before = [values[trial].get(key) for trial, _ in cell.pairs]
-        after = [values[trial].get(key) for _, trial in cell.pairs]
-        if any(a is not None and b is not None for a, b in zip(before, after, strict=True)):
-            found[key] = compare_blocks(before, after, better=info.better, margin=info.margin)
+def _definition(
+    benchmark: Benchmark, sides: tuple[Side, Side], runs: Sequence[RunOfBoth]
+) -> UUID | None:
+    """The one that says what decides: as asked for, else of the newest that measured both."""
+    if sides[0].definition is not None:
+        return sides[0].definition.pk
+    if runs:
+        return runs[0].definition
+    return benchmark.definitions.order_by("-version").values_list("pk", flat=True).first()
+
+
+def _deciding(
+    primary: Collection[str], compared: Mapping[str, Mapping[str, Comparison]]
+) -> Collection[str]:
+    """All metrics where none of the primary ones was measured."""
+    present = {metric for metrics in compared.values() for metric in metrics}
+    return primary if present & set(primary) or not present else present
+
+
+def _compared(cells: Sequence[Cell], unlike: Unlikes) -> dict[str, dict[str, Comparison]]:
+    """Cell → metric → comparison, of what may be judged; metrics in the order of the registry."""
+    infos = _judged_metrics(cells)
+    asked: list[tuple[str, str, bool, ToCompare]] = []
+    for place, cell in enumerate(cells):
+        for info in infos:
+            values = cell.metrics.get(info.key)
+            if values is None or (place in unlike.withheld and info.key.startswith("latency.")):
+                continue
+            if min(map(min, values)) < 0:
+                continue
+            one = ToCompare(
+                baseline=values[0], contender=values[1], better=info.better, margin=info.margin
+            )
+            asked.append((str(place), info.key, cell.paired, one))
+    paired = iter(compare_many([one for *_, is_paired, one in asked if is_paired]))
+    found: dict[str, dict[str, Comparison]] = {str(place): {} for place in range(len(cells))}
+    for cell_name, key, is_paired, one in asked:
+        found[cell_name][key] = next(paired) if is_paired else _unpaired(one)
     return found
 
 
-def _cases(
-    cells: Mapping[CellKey, Cell],
-    compared: Mapping[str, Mapping[str, Comparison]],
-    judged: MatrixVerdict,
-    open_loop: bool,
-) -> tuple[CaseComparison, ...]:
-    cases = Case.objects.in_bulk([case for _, case in cells])
-    hosts = Host.objects.in_bulk([host for host, _ in cells])
-    reports = [
-        CaseComparison(
-            case=cases[key[1]],
-            host=hosts[key[0]],
-            verdict=judged.cases[_name(key)],
-            metrics=_metrics(_name(key), compared[_name(key)], judged),
-            baseline_latency=latency_curve([before for before, _ in cell.pairs]),
-            contender_latency=latency_curve([after for _, after in cell.pairs]),
-            voided_blocks=cell.voided,
-            suspect_blocks=cell.suspect,
-            doubts=doubts_in(cell.reasons),
-            open_loop=open_loop,
-        )
-        for key, cell in cells.items()
-    ]
-    attention = {verdict: rank for rank, verdict in enumerate(Verdict)}
-    return tuple(sorted(reports, key=lambda r: (attention[Verdict(r.verdict)], r.case.label)))
+def _unpaired(one: ToCompare) -> Comparison:
+    return compare_unpaired(one.baseline, one.contender, better=one.better, margin=one.margin)
 
 
-def _metrics(
-    name: str, compared: Mapping[str, Comparison], judged: MatrixVerdict
-) -> tuple[MetricComparison, ...]:
-    infos = metrics_of(compared)
-    rows = [_metric(info, name, compared[info.key], judged) for info in infos]
-    return tuple(sorted(rows, key=lambda row: not row.primary))
+def _judged_metrics(cells: Sequence[Cell]) -> list[Metric]:
+    keys = {key for cell in cells for key in cell.metrics}
+    return [info for info in metrics_of(keys) if not info.informational]
 
 
-def _metric(info: Metric, name: str, each: Comparison, judged: MatrixVerdict) -> MetricComparison:
-    primary = (name, info.key) in judged.cells
-    return MetricComparison(
-        key=info.key,
-        title=info.title,
-        unit=info.unit,
-        better=info.better,
-        primary=primary,
-        margin=info.margin,
-        baseline=each.baseline,
-        contender=each.contender,
-        change=each.change,
-        interval=None if each.low is None or each.high is None else (each.low, each.high),
-        blocks=each.blocks,
-        p_value=each.p_value,
-        needed_blocks=each.needed_blocks,
-        verdict=judged.cells[name, info.key] if primary else each.verdict,
-        reasons=each.reasons,
+def _why_nothing(sides: tuple[Side, Side], run: Run | None) -> str:
+    names = " and ".join(dict.fromkeys(side.commit.short_sha for side in sides))
+    if run is not None:
+        return f"this run did not measure {names} together; start a run with both of them"
+    return (
+        f"there is nothing of {names} that could be put side by side: one of them was not "
+        "measured in this way; start a run with both of them"
     )
-
-
-def _summary(headline: Headline, contender: Commit) -> str:
-    change = "there are no complete blocks"
-    if headline.cell is not None:
-        title = METRICS[headline.cell[1]].title
-        change = f"{title[0].lower()}{title[1:]} {format_change(headline.change)}"
-        if headline.low is not None and headline.high is not None:
-            change += f" ({format_change(headline.low)} to {format_change(headline.high)})"
-    sentence = _SENTENCES[headline.verdict].format(contender=contender.short_sha, change=change)
-    if headline.cases > 1:
-        same = headline.counts.get(headline.verdict, 0)
-        sentence += f" So {headline.verdict}: {same} of {headline.cases} cases."
-    return sentence
-
-
-def _notes(blocks: Blocks) -> tuple[str, ...]:
-    """What a reader must know before believing the numbers."""
-    notes = ["Server and load generator shared one machine and talked over loopback."]
-    cells = blocks.cells.values()
-    voided = sum(cell.voided for cell in cells)
-    complete = sum(len(cell.pairs) for cell in cells)
-    suspect = sum(cell.suspect for cell in cells)
-    if blocks.left_out:
-        notes.append(
-            f"{blocks.left_out} blocks of other versions of the definition were left out: only "
-            f"version {blocks.definition.version} counts here."
-        )
-    if voided:
-        notes.append(f"{voided} of {voided + complete} blocks are void and were left out.")
-    if voided > MAX_VOIDED_SHARE * (voided + complete):
-        notes.append("More than 30 % of the blocks are void: do not rely on this comparison.")
-    if suspect:
-        notes.append(f"{suspect} blocks hold a suspect trial; the trials' pages say why.")
-    return tuple(notes)

@@ -8,13 +8,21 @@ from uuid import UUID
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.results.models import Histogram, HistogramKind, LoadResult, Removed
 from orchestrator.results.removed import check_kept
-from orchestrator.results.reports import LatencyCurve
 from orchestrator.runs.models import Trial
 from orchestrator.stats.histogram import Histogram as Distribution
 from orchestrator.stats.summary import SUPPORTING_REQUESTS, is_supported
 
 PERCENTILES = (1, 5, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
 MAX_ASKED = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyCurve:
+    """Latency in seconds at `percentiles` (0 to 100), of all valid trials merged."""
+
+    percentiles: tuple[float, ...]
+    seconds: tuple[float | None, ...]
+    requests: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +105,8 @@ def read_percentiles(
     )
 
 
-def latency_curve(trials: Sequence[UUID]) -> LatencyCurve | None:
-    """The merged latency at PERCENTILES; None at one that too few requests support."""
-    distribution = merged(trials)
+def curve_of(distribution: Distribution | None) -> LatencyCurve | None:
+    """The latency at PERCENTILES; None at one that too few requests support."""
     if distribution is None:
         return None
     return LatencyCurve(

@@ -5,15 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.core.units import format_value
-from orchestrator.results.reports import (
-    CaseComparison,
-    History,
-    HistoryPoint,
-    LatencyCurve,
-    MetricComparison,
-)
-from orchestrator.web.host_facts import fact_title
+from orchestrator.results.compared import MetricComparison
+from orchestrator.results.distributions import LatencyCurve
+from orchestrator.stats.quantile_change import QuantileChanges
 
 BAR_WIDTH = 200.0
 _LEAST_REACH = 0.02
@@ -32,40 +26,6 @@ class IntervalBar:
     margin_x: float
     margin_width: float
     clipped: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricRow:
-    metric: MetricComparison
-    bar: IntervalBar | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseView:
-    """One case of a comparison as the page shows it."""
-
-    comparison: CaseComparison
-    primary: tuple[MetricRow, ...]
-    others: tuple[MetricRow, ...]
-    reach_shown: str
-    chart_id: str
-    latency_rows: tuple[tuple[str, float | None, float | None, float | None], ...]
-    chart: dict[str, Any] | None
-
-
-def case_view(case: CaseComparison, baseline: str, contender: str) -> CaseView:
-    """`baseline` and `contender` name the two sides in the chart's legend."""
-    reach = reach_of(case.metrics)
-    rows = [MetricRow(metric=metric, bar=interval_bar(metric, reach)) for metric in case.metrics]
-    return CaseView(
-        comparison=case,
-        primary=tuple(row for row in rows if row.metric.primary),
-        others=tuple(row for row in rows if not row.metric.primary),
-        reach_shown=f"{reach * 100:.{0 if reach >= 0.1 else 1}f} %",
-        chart_id=f"latency-{case.case.pk}-{case.host.pk}",
-        latency_rows=_latency_rows(case),
-        chart=latency_chart(case, baseline, contender),
-    )
 
 
 def reach_of(metrics: Sequence[MetricComparison]) -> float:
@@ -91,70 +51,43 @@ def interval_bar(metric: MetricComparison, reach: float) -> IntervalBar | None:
     )
 
 
-def latency_chart(case: CaseComparison, baseline: str, contender: str) -> dict[str, Any] | None:
-    """Latency in ms at the percentiles of both commits; see `_logit` for the horizontal axis."""
-    sides = ((baseline, case.baseline_latency), (contender, case.contender_latency))
-    curves = [(label, _curve_points(curve)) for label, curve in sides if curve is not None]
-    places = [point["x"] for _, points in curves for point in points]
-    if not places:
+def latency_chart(
+    names: tuple[str, str], curves: tuple[LatencyCurve | None, LatencyCurve | None]
+) -> dict[str, Any] | None:
+    """Latency in ms at the percentiles of both sides; see `_logit` for the horizontal axis."""
+    known = zip(names, curves, strict=True)
+    drawn = [(label, _curve_points(curve)) for label, curve in known if curve is not None]
+    series = [{"label": label, "points": points} for label, points in drawn]
+    places = [point["x"] for _, points in drawn for point in points]
+    return {"series": series, "ticks": _ticks(places), "unit": "ms"} if places else None
+
+
+def quantile_chart(found: QuantileChanges | None) -> dict[str, Any] | None:
+    """The change at each percentile in per cent, with its interval and the band of all of them."""
+    if found is None:
         return None
-    series = [{"label": label, "points": points} for label, points in curves]
+    points: list[dict[str, Any]] = [
+        {
+            "x": _logit(each.percentile),
+            "label": f"p{each.percentile:g}",
+            **{
+                name: None if change is None else round(change * 100, 4)
+                for name, change in (
+                    ("y", each.change), ("low", each.low), ("high", each.high),
+                    ("bandLow", each.band_low), ("bandHigh", each.band_high),
+                )
+            },
+        }
+        for each in found.points
+    ]  # fmt: skip
+    return {"points": points, "ticks": _ticks([point["x"] for point in points])}
+
+
+def _ticks(places: Sequence[float]) -> list[dict[str, Any]]:
+    if not places:
+        return []
     first, last = min(places) - 0.01, max(places) + 0.01
-    ticks = [{"value": _logit(q), "label": f"p{q:g}"} for q in _TICKS if first <= _logit(q) <= last]
-    return {"series": series, "ticks": ticks, "unit": "ms"}
-
-
-def history_chart(history: History, urls: Sequence[str | None]) -> dict[str, Any]:
-    """The points of a series with their band; `urls[i]` is where point i leads.
-
-    `changes` are those of the host, each to be drawn before the point of that place.
-    """
-    scale, unit = _chart_unit(history)
-    return {
-        "title": history.title,
-        "unit": unit,
-        "points": [
-            _history_point(point, history.unit, scale, url)
-            for point, url in zip(history.points, urls, strict=True)
-        ],
-        "changes": _history_changes(history),
-    }
-
-
-def _history_changes(history: History) -> list[dict[str, Any]]:
-    """One mark before each point at which the host was not the same any more."""
-    facts: dict[int, dict[str, None]] = {}
-    for each in history.changes:
-        facts.setdefault(each.before, {}).update(dict.fromkeys(map(fact_title, each.changed)))
-    return [{"before": place, "label": ", ".join(names)} for place, names in facts.items()]
-
-
-def _history_point(point: HistoryPoint, unit: str, scale: float, url: str | None) -> dict[str, Any]:
-    low, high = point.interval or (None, None)
-    return {
-        "label": point.commit.short_sha[:7],
-        "subject": point.commit.subject,
-        "value": point.value * scale,
-        "low": None if low is None else low * scale,
-        "high": None if high is None else high * scale,
-        "shown": format_value(point.value, unit) + _doubt(point),
-        "doubtful": bool(point.suspect),
-        "url": url,
-    }
-
-
-def _doubt(point: HistoryPoint) -> str:
-    return f" ({point.suspect} of {point.trials} trials suspect)" if point.suspect else ""
-
-
-def _chart_unit(history: History) -> tuple[float, str]:
-    if not history.unit.startswith("s"):
-        return 1.0, "" if history.unit in {"count", "ratio"} else history.unit
-    largest = max((abs(point.value) for point in history.points), default=0.0)
-    suffix = history.unit.removeprefix("s")
-    if largest >= 1:
-        return 1.0, f"s{suffix}"
-    return (1e3, f"ms{suffix}") if largest >= 1e-3 else (1e6, f"µs{suffix}")
+    return [{"value": _logit(q), "label": f"p{q:g}"} for q in _TICKS if first <= _logit(q) <= last]
 
 
 def _place(change: float, reach: float) -> float:
@@ -177,16 +110,13 @@ def _logit(percentile: float) -> float:
     return round(math.log10(share / (1 - share)), 6)
 
 
-def _latency_rows(
-    case: CaseComparison,
-) -> tuple[tuple[str, float | None, float | None, float | None], ...]:
-    before, after = _by_percentile(case.baseline_latency), _by_percentile(case.contender_latency)
+def latency_rows(
+    curves: tuple[LatencyCurve | None, LatencyCurve | None],
+) -> tuple[tuple[str, float | None, float | None], ...]:
+    """(percentile, baseline, contender), seconds."""
+    before, after = (_by_percentile(curve) for curve in curves)
     places = sorted(set(before) | set(after))
-    rows = []
-    for q in places:
-        old, new = before.get(q), after.get(q)
-        rows.append((f"p{q:g}", old, new, new / old - 1 if old and new else None))
-    return tuple(rows)
+    return tuple((f"p{q:g}", before.get(q), after.get(q)) for q in places)
 
 
 def _by_percentile(curve: LatencyCurve | None) -> dict[float, float | None]:

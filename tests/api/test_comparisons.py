@@ -78,11 +78,21 @@ def test_a_run_of_several_contenders_needs_the_name_of_one(lab, alice):
     assert verdicts == ["equivalent", "regressed"]
 
 
-def test_it_refuses_commits_that_were_never_measured_together(lab, alice):
+def test_it_refuses_a_commit_that_was_not_measured(lab, alice):
     lab.measured_run(1000, 800)
     answer = alice.get("comparisons", baseline=lab.shas[0], contender=lab.shas[2])
     assert answer.status_code == 404
     assert "start a run" in answer.json()["detail"]
+
+
+def test_commits_that_were_never_measured_together_are_unpaired(lab, alice):
+    lab.measured_run(1000, 800)
+    factories.finish_run(lab.queued_run(1, 2), [800, 700])
+    shown = alice.get("comparisons", baseline=lab.shas[0], contender=lab.shas[2]).json()
+    assert (shown["paired"], shown["verdict"]) == (False, "regressed")
+    assert "drift of the machine is not removed" in shown["notes"][0]
+    assert shown["cases"][0]["quantiles"] is None
+    assert shown["cases"][0]["latency"]["contender"]
 
 
 def test_it_says_which_side_is_missing(lab, alice):

@@ -6,9 +6,10 @@ import pytest
 
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.results.case_detail import detail_of
+from orchestrator.results.compared import ComparisonReport
 from orchestrator.results.comparisons import commits_measured, compare_commits
 from orchestrator.results.histories import history_of
-from orchestrator.results.reports import ComparisonReport
 from orchestrator.runs.models import Trial
 from tests.support.factories import (
     DEFINITION,
@@ -18,6 +19,7 @@ from tests.support.factories import (
     make_local_host,
     make_project,
     make_run,
+    record_again,
 )
 
 
@@ -65,15 +67,49 @@ def test_it_swaps_the_sign_with_the_sides(personas: Personas, commits: list[Comm
     assert compare(personas, commits[1], commits[0]).verdict == "improved"
 
 
-def test_it_refuses_what_was_never_measured_together(
+def test_two_commits_never_measured_together_are_compared_and_it_is_said_loudly(
     personas: Personas, commits: list[Commit]
 ) -> None:
     measure(personas, commits[:2], [1000, 800])
     measure(personas, commits[1:], [800, 700])
-    with pytest.raises(NotFoundError, match="never measured together"):
-        compare(personas, commits[0], commits[2])
+    report = compare(personas, commits[0], commits[2])
+    (case,) = report.cases
+    assert (report.verdict, report.paired, case.paired) == ("regressed", False, False)
+    assert report.notes[0].startswith("Unpaired")
+    assert "drift of the machine is not removed" in report.notes[0]
+    assert all("drift of the machine" in metric.reasons[0] for metric in case.metrics)
+    assert case.metrics[0].change == pytest.approx(-0.3, abs=0.01)
+    assert report.unlike == ()
+
+
+def test_it_refuses_a_commit_against_itself_and_one_that_was_not_measured(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    measure(personas, commits[:2], [1000, 800])
     with pytest.raises(InvalidRequestError, match="itself"):
         compare(personas, commits[0], commits[0])
+    with pytest.raises(NotFoundError, match="start a run with both"):
+        compare(personas, commits[0], commits[2])
+
+
+def test_of_one_run_only_its_own_blocks_count(personas: Personas, commits: list[Commit]) -> None:
+    first = finish_run(make_run(personas.alice, [each.sha for each in commits[:2]]), [1000, 800])
+    other = finish_run(make_run(personas.alice, [each.sha for each in commits[1:]]), [800, 700])
+    measure(personas, commits[:2], [1000, 1000])
+    benchmark = Benchmark.objects.get()
+    report = compare_commits(
+        personas.alice, benchmark=benchmark, baseline=commits[0], contender=commits[1], run=first
+    )
+    assert (report.verdict, report.cases[0].metrics[0].blocks) == ("regressed", 5)
+    assert compare(personas, commits[0], commits[1]).cases[0].metrics[0].blocks == 12
+    with pytest.raises(NotFoundError, match="this run did not measure"):
+        compare_commits(
+            personas.alice,
+            benchmark=benchmark,
+            baseline=commits[0],
+            contender=commits[1],
+            run=other,
+        )
 
 
 def test_it_hides_from_strangers(personas: Personas, commits: list[Commit]) -> None:
@@ -91,6 +127,7 @@ def test_it_hides_from_strangers(personas: Personas, commits: list[Commit]) -> N
 def test_it_voids_the_block_of_an_invalid_trial(personas: Personas, commits: list[Commit]) -> None:
     measure(personas, commits[:2], [1000, 800])
     Trial.objects.filter(variant__position=1, round__lte=3).update(validity="invalid")
+    record_again()
     report = compare(personas, commits[0], commits[1])
     assert report.cases[0].voided_blocks == 3
     assert report.cases[0].metrics[0].blocks == 4
@@ -116,8 +153,10 @@ def test_it_merges_distributions_and_leaves_out_unsupported_percentiles(
     personas: Personas, commits: list[Commit]
 ) -> None:
     measure(personas, commits[:2], [1000, 800])
-    curve = compare(personas, commits[0], commits[1]).cases[0].baseline_latency
+    report = compare(personas, commits[0], commits[1])
+    curve, other = detail_of(report, report.cases[0]).curves
     assert curve is not None
+    assert other is not None
     assert curve.requests == 7 * 2000
     values = dict(zip(curve.percentiles, curve.seconds, strict=True))
     assert values[50] == pytest.approx(0.0064, rel=0.05)

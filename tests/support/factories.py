@@ -231,7 +231,10 @@ def _fill_trial(trial: Any, rate: float, now: Any) -> None:
         attempt=1,
         started_at=now,
         ended_at=now,
-        provenance={"argv": ["oha", "http://127.0.0.1:1/"], "tool": {"name": "oha"}},
+        provenance={
+            "argv": ["oha", "http://127.0.0.1:1/"],
+            "tool": {"name": "oha", "version": "1.0"},
+        },
     )
     record_trial(trial, readings, at=now)
     values = sorted({max(1, int(p50 * 1e6 * (0.6 + share / 50))) for share in range(100)})

@@ -7,8 +7,8 @@ from pathlib import Path
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.benchmarks.selectors import benchmark_for
-from orchestrator.results.blocks import blocks_of
 from orchestrator.results.case_latency import case_latency
+from orchestrator.results.comparisons import compare_commits
 from orchestrator.results.histories import history_of
 from orchestrator.runs.models import Run, Trial
 from tests.support.engine import Engine
@@ -88,10 +88,15 @@ class Laboratory:
         Trial.objects.filter(pk=honest.pk).update(validity="valid")
         benchmark, case, host = self.benchmark(run), liar.case, liar.host
         assert host is not None
-        blocks = blocks_of(benchmark, self.commit("honest"), self.commit("liar"), run)
-        assert blocks is not None
-        cell = blocks.cells[host.pk, case.pk]
-        assert (cell.pairs, cell.voided) == ([], 1)
+        report = compare_commits(
+            self.member,
+            benchmark=benchmark,
+            baseline=self.commit("honest"),
+            contender=self.commit("liar"),
+            run=run,
+        )
+        (row,) = [each for each in report.cases if each.case.pk == case.pk]
+        assert (row.host.pk, row.metrics, row.voided_blocks) == (host.pk, (), 1)
         history = history_of(
             self.member, benchmark=benchmark, metric_key="latency.p50", case=case, host=host
         )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.results.reports import MetricComparison
+from orchestrator.results.compared import MetricComparison
 from orchestrator.web.charts import BAR_WIDTH, interval_bar, reach_of
 
 
@@ -13,7 +13,7 @@ def _metric(low: float | None, high: float | None, **changes: Any) -> MetricComp
     given: dict[str, Any] = {
         "key": "k", "title": "K", "unit": "s", "better": "lower", "primary": True, "margin": 0.03,
         "baseline": 1.0, "contender": 1.0, "change": (low + high) / 2 if known else None,
-        "interval": (low, high) if known else None, "blocks": 5, "p_value": None,
+        "interval": (low, high) if known else None, "blocks": 5, "p_value": None, "q_value": None,
         "needed_blocks": None, "verdict": "inconclusive", "reasons": (),
     }  # fmt: skip
     return MetricComparison(**{**given, **changes})

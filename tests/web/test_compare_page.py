@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,6 @@ def _page(client: Client, world: World, **changes: Any) -> Any:
     return client.get(reverse("compare"), {**query, **changes})
 
 
-def _median(series: dict[str, Any]) -> dict[str, Any]:
-    return next(point for point in series["points"] if point["label"] == "p50")
-
-
 def test_it_begins_with_the_verdict_in_a_sentence(world: World, alice: Client) -> None:
     page = _page(alice, world).content.decode()
 
@@ -36,34 +33,87 @@ def test_it_begins_with_the_verdict_in_a_sentence(world: World, alice: Client) -
     assert "is a regression" in headline
 
 
-def test_it_shows_primary_metrics_first_and_folds_the_others(world: World, alice: Client) -> None:
-    page = _page(alice, world).content.decode()
-    folded = page.index("<details>")
+def _case(client: Client, world: World, *, whole: bool = True, **changes: Any) -> Any:
+    """One case in full: the page that the first row leads to, or the part for htmx."""
+    found = re.search(r'<a href="([^"]*compare/case[^"]*)"', _page(client, world).content.decode())
+    assert found is not None
+    return client.get(unescape(found[1]), changes, headers={} if whole else {"HX-Request": "true"})
 
-    assert page.index("Requests per second") < folded
-    assert page.index("Latency p99") > folded
+
+def test_a_row_shows_the_primary_metrics_and_leads_to_the_whole_case(
+    world: World, alice: Client
+) -> None:
+    page = _page(alice, world).content.decode()
+    assert "Requests per second" in page
+    assert "Latency p99" not in page
+
+    whole = _case(alice, world).content.decode()
+    folded = whole.index("<details>")
+    assert whole.index("Requests per second") < folded
+    assert whole.index("Latency p99") > folded
+
+
+def test_the_part_for_htmx_is_a_row_of_the_table(world: World, alice: Client) -> None:
+    part = _case(alice, world, whole=False).content.decode()
+
+    assert part.strip().startswith('<tr class="detail">')
+    assert "Latency percentiles" in part
+    assert "<html" not in part
+
+
+def test_it_says_what_survives_the_number_of_tests(world: World, alice: Client) -> None:
+    page = _page(alice, world).content.decode()
+
+    assert "Of 3 primary metrics 3 look changed" in page
+    assert "<strong>3</strong> survive the correction" in page
+    assert "q = " in page
 
 
 def test_it_draws_interval_bars_on_the_side_of_the_change(world: World, alice: Client) -> None:
-    case = _page(alice, world).context["cases"][0]
-    bars = {row.metric.key: row.bar for row in case.primary}
+    page = _page(alice, world).content.decode()
+    places = [float(each) for each in re.findall(r'<circle cx="(\d+)" cy="6"', page)]
+    bars = {row.metric.key: row.bar for row in _case(alice, world).context["case"].primary}
 
+    assert places[0] < 60 < places[1]
     assert bars["requests.rate"].point < 100 < bars["latency.p50"].point
-    assert 'class="interval"' in _page(alice, world).content.decode()
+    assert 'class="interval"' in _case(alice, world).content.decode()
+
+
+def _chart(page: str, kind: str) -> Any:
+    found = re.search(rf'<script id="{kind}-[^"]+" type="application/json">(.*?)</script>', page)
+    assert found is not None
+    return json.loads(found[1])
 
 
 def test_it_hands_both_latency_curves_to_the_chart(world: World, alice: Client) -> None:
-    page = _page(alice, world).content.decode()
-    found = re.search(r'<script id="latency-[^"]+" type="application/json">(.*?)</script>', page)
-    assert found is not None
-    baseline, contender = json.loads(found[1])["series"]
+    page = _case(alice, world).content.decode()
+    baseline, contender = _chart(page, "latency")["series"]
 
     assert world.shas[0][:7] in baseline["label"]
     assert world.shas[2][:7] in contender["label"]
-    before, after = (_median(each) for each in (baseline, contender))
+    before, after = (
+        next(point for point in each["points"] if point["label"] == "p50")
+        for each in (baseline, contender)
+    )
     assert before["x"] == after["x"] == 0
     assert after["y"] > before["y"] > 0
-    assert "<td" in page[page.index("Latency percentiles of both commits</caption>") :]
+    assert "<td" in page[page.index("Latency percentiles of both sides</caption>") :]
+
+
+def test_it_draws_the_change_of_each_percentile_with_its_band(world: World, alice: Client) -> None:
+    page = _case(alice, world).content.decode()
+    middle = next(each for each in _chart(page, "quantiles")["points"] if each["label"] == "p50")
+
+    assert middle["bandLow"] < middle["low"] < middle["y"] < middle["high"] < middle["bandHigh"]
+    assert middle["y"] > 10
+    assert "from 6 blocks" in page
+
+
+def test_it_keeps_a_case_to_the_team(world: World, alice: Client, mallory: Client) -> None:
+    found = re.search(r'<a href="([^"]*compare/case[^"]*)"', _page(alice, world).content.decode())
+    assert found is not None
+    assert mallory.get(unescape(found[1])).status_code == 404
+    assert _case(alice, world, of="nonsense").status_code == 404
 
 
 def test_it_takes_short_hashes(world: World, alice: Client) -> None:
@@ -73,7 +123,7 @@ def test_it_takes_short_hashes(world: World, alice: Client) -> None:
     assert answer.context["report"].contender.sha == world.shas[2]
 
 
-def test_it_says_when_two_commits_were_never_measured_together(
+def test_it_says_loudly_that_two_commits_were_never_measured_together(
     personas: Personas, alice: Client, tmp_path: Path
 ) -> None:
     project, shas = make_project(personas.alice, tmp_path / "repository")
@@ -83,9 +133,26 @@ def test_it_says_when_two_commits_were_never_measured_together(
         finish_run(make_run(personas.alice, pair), [1000, 1000])
     query = {"benchmark": "server/hello", "baseline": shas[0], "contender": shas[2]}
     answer = alice.get(reverse("compare"), query)
+    page = answer.content.decode()
+
+    assert answer.status_code == 200
+    assert "! unpaired" in page
+    assert "drift of the machine is not removed" in page
+    assert "Measure both in one run" in page
+
+
+def test_it_offers_a_run_where_one_commit_was_not_measured(
+    personas: Personas, alice: Client, tmp_path: Path
+) -> None:
+    project, shas = make_project(personas.alice, tmp_path / "repository")
+    make_definition(personas.alice, project)
+    make_local_host(personas.alice)
+    finish_run(make_run(personas.alice, shas[:2]), [1000, 1000])
+    query = {"benchmark": "server/hello", "baseline": shas[0], "contender": shas[2]}
+    answer = alice.get(reverse("compare"), query)
 
     assert answer.status_code == 404
-    assert "never measured together" in answer.content.decode()
+    assert "start a run with both" in answer.content.decode()
     assert "New run with these commits" in answer.content.decode()
 
 

@@ -16,5 +16,5 @@ def test_it_collects_all_files_with_their_hashes(settings: Any, tmp_path: Path) 
     }
     call_command("collectstatic", interactive=False, verbosity=0)
 
-    for name in ("css/tokens.css", "js/latency.js", "vendor/htmx/htmx.min.js", "favicon.svg"):
+    for name in ("css/tokens.css", "js/compare.js", "vendor/htmx/htmx.min.js", "favicon.svg"):
         assert Path(settings.STATIC_ROOT, Path(static(name)).relative_to("/static/")).is_file()

@@ -1,29 +1,53 @@
-"""What changed between two commits."""
+"""What changed between two commits, or between any other two sides."""
 
 from typing import Annotated
 from uuid import UUID
 
-from ninja import Query, Router
+from ninja import Query, Router, Schema
+from pydantic import Field
 
 from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.comparisons import ComparisonOut, comparison_out
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.benchmarks.selectors import benchmark_for, benchmarks_of, commit_for
+from orchestrator.benchmarks.selectors import benchmark_for, benchmarks_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.results.comparisons import compare_commits
+from orchestrator.results.compared import ComparisonReport
+from orchestrator.results.comparisons import compare_sides
+from orchestrator.results.sides import Asked, sides_of
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import run_for
 
 router = Router(tags=["results"])
 
 
-@router.get("/comparisons", response=ComparisonOut, summary="Compare two commits")
+class Selection(Schema):
+    """What narrows both sides down, and with `contender_` the contender alone."""
+
+    case: Annotated[Text | None, Field(description="The key of a case.")] = None
+    host: Annotated[Text | None, Field(description="The name of a host.")] = None
+    profile: Annotated[Text | None, Field(description="Hosts of this hardware profile.")] = None
+    tool: Annotated[Text | None, Field(description="The load tool.")] = None
+    version: Annotated[
+        int | None, Field(description="A version of the definition.", ge=1, le=10**9)
+    ] = None
+    contender_case: Text | None = None
+    contender_host: Text | None = None
+    contender_profile: Text | None = None
+    contender_tool: Text | None = None
+    contender_version: Annotated[int | None, Field(ge=1, le=10**9)] = None
+
+
+@router.get("/comparisons", response=ComparisonOut, summary="Put two sides side by side")
 def show_comparison(
     request: CallerRequest,
+    selection: Query[Selection],
     baseline: Annotated[Text | None, Query(description="Hash, or seven digits of it.")] = None,
-    contender: Annotated[Text | None, Query(description="Hash, or seven digits of it.")] = None,
+    contender: Annotated[
+        Text | None,
+        Query(description="The same; left out: the baseline, where something else is another one."),
+    ] = None,
     benchmark: Annotated[
         Text | None, Query(description="May be left out where the team has only one, or with run.")
     ] = None,
@@ -33,36 +57,67 @@ def show_comparison(
         Query(description="Only what this run measured; it gives what is left out beside it."),
     ] = None,
 ) -> ComparisonOut:
-    """404 where the two were never measured together: numbers from different times of a machine
-    are no evidence about a commit."""
+    """Any two commits, cases, hosts, hardware profiles, load tools or versions of the definition.
+
+    What both sides measured in the same blocks is compared block by block. Where they share none,
+    all trials of both are, with `paired` false: then the drift of the machine is in the change.
+    `unlike` says what else is not like for like. 404 where one side was not measured."""
     member = request.auth.member
     if run is not None:
-        return _of_run(member, run_for(member, run), baseline, contender)
+        return _of_run(member, run_for(member, run), baseline, contender, selection)
     chosen = _benchmark(member, benchmark, project)
-    report = compare_commits(
-        member,
-        benchmark=chosen,
-        baseline=commit_for(member, chosen, _needed(baseline, "baseline")),
-        contender=commit_for(member, chosen, _needed(contender, "contender")),
-    )
-    return comparison_out(report)
+    first = _needed(baseline, "baseline")
+    if contender is None and not _differs(selection):
+        raise InvalidRequestError("name the contender, or a run", field="contender")
+    return comparison_out(_report(member, chosen, first, contender or first, selection))
 
 
-def _of_run(member: Member, run: Run, baseline: str | None, contender: str | None) -> ComparisonOut:
-    benchmark = run.definition.benchmark
+def _of_run(
+    member: Member, run: Run, baseline: str | None, contender: str | None, selection: Selection
+) -> ComparisonOut:
     first, *others = [variant.commit for variant in run.variants.all()]
     if contender is None and len(others) > 1:
         raise InvalidRequestError(
             "this run has several contenders; name one of them", field="contender"
         )
-    report = compare_commits(
-        member,
-        benchmark=benchmark,
-        baseline=commit_for(member, benchmark, baseline) if baseline else first,
-        contender=commit_for(member, benchmark, contender) if contender else others[0],
-        run=run,
-    )
+    if contender is None and not others and not _differs(selection):
+        raise InvalidRequestError(
+            "this run measured one commit alone; name another case or host as the contender's",
+            field="contender",
+        )
+    after = contender or (others[0].sha if others else first.sha)
+    benchmark = run.definition.benchmark
+    report = _report(member, benchmark, baseline or first.sha, after, selection, run)
     return comparison_out(report, run)
+
+
+def _report(
+    member: Member,
+    benchmark: Benchmark,
+    baseline: str,
+    contender: str,
+    selection: Selection,
+    run: Run | None = None,
+) -> ComparisonReport:
+    sides = sides_of(
+        member,
+        benchmark,
+        _asked(baseline, selection, ""),
+        _asked(contender, selection, "contender_"),
+    )
+    return compare_sides(member, benchmark=benchmark, sides=sides, run=run)
+
+
+def _asked(commit: str, selection: Selection, prefix: str) -> Asked:
+    words = {
+        name: str(getattr(selection, prefix + name) or "")
+        for name in ("case", "host", "profile", "tool", "version")
+    }
+    return Asked(commit=commit, **words)
+
+
+def _differs(selection: Selection) -> bool:
+    return any(_asked("", selection, "contender_").words())
 
 
 def _benchmark(member: Member, slug: str | None, project: str | None) -> Benchmark:

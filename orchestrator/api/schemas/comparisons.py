@@ -8,23 +8,32 @@ from ninja import Schema
 from orchestrator.api.schemas.common import (
     CaseOut,
     CommitOut,
-    case_out,
     commit_out,
     web_url,
 )
-from orchestrator.results.doubts import Doubt
-from orchestrator.results.reports import (
+from orchestrator.results.case_detail import CaseDetail, detail_of
+from orchestrator.results.compared import (
     CaseComparison,
+    CaseName,
     ComparisonReport,
-    LatencyCurve,
     MetricComparison,
+    Unlike,
+    address_of,
 )
+from orchestrator.results.doubts import Doubt
+from orchestrator.results.sides import Side
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Verdict
 
+#: In a comparison of more cases, latencies are told of a case that is asked for by name.
+MOST_WITH_LATENCY = 20
+
 
 class MetricOut(Schema):
-    """`change` is contender / baseline - 1, `interval` its 95 % confidence interval."""
+    """`change` is contender / baseline - 1, `interval` its 95 % confidence interval.
+
+    `q_value`, of primary metrics: among all cells that look as sure as this one, the share that did
+    not change (Benjamini and Hochberg)."""
 
     metric: str
     title: str
@@ -38,6 +47,7 @@ class MetricOut(Schema):
     interval: tuple[float, float] | None
     blocks: int
     p_value: float | None
+    q_value: float | None
     needed_blocks: int | None
     verdict: Verdict
     reasons: list[str]
@@ -51,6 +61,37 @@ class LatencyOut(Schema):
     contender: list[float | None]
 
 
+class QuantileOut(Schema):
+    """The change at one percentile: `interval` bounds it alone, `band` all percentiles at once."""
+
+    percentile: float
+    baseline: float
+    contender: float
+    change: float
+    interval: tuple[float, float] | None
+    band: tuple[float, float] | None
+
+
+class UnlikeOut(Schema):
+    """Something in which the two sides are not like for like, and why that matters."""
+
+    what: str
+    baseline: str
+    contender: str
+    why: str
+
+
+class SideOut(Schema):
+    """What one side was narrowed down to; null is not narrowed down."""
+
+    commit: str
+    case: str | None
+    host: str | None
+    profile: str | None
+    tool: str | None
+    version: int | None
+
+
 class DoubtOut(Schema):
     """A reason of suspect or invalid trials, and how many of them have it."""
 
@@ -61,10 +102,19 @@ class DoubtOut(Schema):
 
 class CaseComparisonOut(Schema):
     """`voided_blocks` were left out, because a trial failed or is invalid; of the others,
-    `suspect_blocks` have a suspect trial. `doubts` say why (docs/validity.md)."""
+    `suspect_blocks` have a suspect trial. `doubts` say why (docs/validity.md).
+
+    Not `paired`: the sides share no block, so that the machine's drift is in the change. So many
+    `missing_blocks` more would probably decide what is open, in `missing_s` seconds. `latency` and
+    `quantiles` are null in a comparison of more than 20 cases: ask for one `case`."""
 
     case: CaseOut
+    contender_case: CaseOut
     host: str
+    contender_host: str
+    paired: bool
+    missing_blocks: int | None
+    missing_s: float | None
     verdict: Verdict
     open_loop: bool
     voided_blocks: int
@@ -72,15 +122,24 @@ class CaseComparisonOut(Schema):
     doubts: list[DoubtOut]
     metrics: list[MetricOut]
     latency: LatencyOut | None
+    quantiles: list[QuantileOut] | None
 
 
 class ComparisonOut(Schema):
-    """`verdict` speaks of the whole matrix; `notes` are what to know before believing it."""
+    """`verdict` speaks of the whole matrix; `notes` are what to know before believing it, `unlike`
+    what is not like for like. Of `tests` primary metrics `changed` look improved or regressed when
+    looked at alone; `survived` still do at a false discovery rate of 5 %."""
 
     benchmark: str
     project: str
     baseline: CommitOut
     contender: CommitOut
+    sides: list[SideOut]
+    paired: bool
+    unlike: list[UnlikeOut]
+    tests: int
+    changed: int
+    survived: int
     verdict: Verdict
     summary: str
     notes: list[str]
@@ -90,43 +149,66 @@ class ComparisonOut(Schema):
 
 def comparison_out(report: ComparisonReport, run: Run | None = None) -> ComparisonOut:
     """`run`: the one run that the report is limited to, if it is."""
+    with_latency = len(report.cases) <= MOST_WITH_LATENCY
     return ComparisonOut(
         benchmark=report.benchmark.slug,
         project=report.benchmark.project.slug,
         baseline=commit_out(report.baseline),
         contender=commit_out(report.contender),
+        sides=[_side_out(side) for side in report.sides],
+        paired=report.paired,
+        unlike=[_unlike_out(each) for each in report.unlike],
+        tests=report.tests,
+        changed=report.changed,
+        survived=report.survived,
         verdict=Verdict(report.verdict),
         summary=report.summary,
         notes=list(report.notes),
-        web_url=_web_url(report, run),
-        cases=[_case_out(case) for case in report.cases],
+        web_url=f"{web_url('compare')}?{urlencode(address_of(report, run))}",
+        cases=[
+            _case_out(case, detail_of(report, case) if with_latency else None)
+            for case in report.cases
+        ],
     )
 
 
-def _web_url(report: ComparisonReport, run: Run | None) -> str:
-    benchmark = report.benchmark
-    query = {
-        "benchmark": f"{benchmark.project.slug}/{benchmark.slug}",
-        "baseline": report.baseline.sha,
-        "contender": report.contender.sha,
-    }
-    if run is not None:
-        query["run"] = str(run.pk)
-    return f"{web_url('compare')}?{urlencode(query)}"
+def _side_out(side: Side) -> SideOut:
+    return SideOut(
+        commit=side.commit.sha,
+        case=side.case.key if side.case else None,
+        host=side.host.name if side.host else None,
+        profile=side.profile.slug if side.profile else None,
+        tool=side.tool or None,
+        version=side.definition.version if side.definition else None,
+    )
 
 
-def _case_out(compared: CaseComparison) -> CaseComparisonOut:
+def _unlike_out(each: Unlike) -> UnlikeOut:
+    return UnlikeOut(what=each.what, baseline=each.baseline, contender=each.contender, why=each.why)
+
+
+def _case_out(compared: CaseComparison, detail: CaseDetail | None) -> CaseComparisonOut:
     return CaseComparisonOut(
-        case=case_out(compared.case),
+        case=_name_out(compared.case),
+        contender_case=_name_out(compared.contender_case),
         host=compared.host.name,
+        contender_host=compared.contender_host.name,
+        paired=compared.paired,
+        missing_blocks=compared.missing_blocks,
+        missing_s=compared.missing_s,
         verdict=Verdict(compared.verdict),
         open_loop=compared.open_loop,
         voided_blocks=compared.voided_blocks,
         suspect_blocks=compared.suspect_blocks,
         doubts=doubts_out(compared.doubts),
         metrics=[_metric_out(metric) for metric in compared.metrics],
-        latency=_latency_out(compared.baseline_latency, compared.contender_latency),
+        latency=_latency_out(detail) if detail else None,
+        quantiles=_quantiles_out(detail) if detail else None,
     )
+
+
+def _name_out(case: CaseName) -> CaseOut:
+    return CaseOut(key=case.key, label=case.label, parameters=dict(case.parameters))
 
 
 def doubts_out(doubts: Sequence[Doubt]) -> list[DoubtOut]:
@@ -147,15 +229,15 @@ def _metric_out(metric: MetricComparison) -> MetricOut:
         interval=metric.interval,
         blocks=metric.blocks,
         p_value=metric.p_value,
+        q_value=metric.q_value,
         needed_blocks=metric.needed_blocks,
         verdict=Verdict(metric.verdict),
         reasons=list(metric.reasons),
     )
 
 
-def _latency_out(
-    baseline: LatencyCurve | None, contender: LatencyCurve | None
-) -> LatencyOut | None:
+def _latency_out(detail: CaseDetail) -> LatencyOut | None:
+    baseline, contender = detail.curves
     known = baseline or contender
     if known is None:
         return None
@@ -165,3 +247,23 @@ def _latency_out(
         baseline=list(baseline.seconds) if baseline else unknown,
         contender=list(contender.seconds) if contender else unknown,
     )
+
+
+def _quantiles_out(detail: CaseDetail) -> list[QuantileOut] | None:
+    if detail.quantiles is None:
+        return None
+    return [
+        QuantileOut(
+            percentile=each.percentile,
+            baseline=each.baseline_s,
+            contender=each.contender_s,
+            change=each.change,
+            interval=_bounds(each.low, each.high),
+            band=_bounds(each.band_low, each.band_high),
+        )
+        for each in detail.quantiles.points
+    ]
+
+
+def _bounds(low: float | None, high: float | None) -> tuple[float, float] | None:
+    return None if low is None or high is None else (low, high)

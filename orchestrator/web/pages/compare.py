@@ -1,70 +1,176 @@
-"""Any two commits of a benchmark side by side."""
+"""Any two sides of a benchmark beside each other: commits, cases, hosts, tools, definitions."""
 
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.benchmarks.selectors import commit_for
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.results.comparisons import commits_measured, compare_commits
-from orchestrator.results.reports import ComparisonReport
+from orchestrator.results.case_detail import detail_of
+from orchestrator.results.compared import CaseComparison, ComparisonReport, address_of
+from orchestrator.results.comparison_choices import choices_of, recently_measured
+from orchestrator.results.comparisons import compare_sides
+from orchestrator.results.sides import Asked, sides_of
 from orchestrator.runs.models import Run
 from orchestrator.web.access import for_member
-from orchestrator.web.charts import BAR_WIDTH, case_view
+from orchestrator.web.comparison_views import BAR, case_view, columns_of, more_blocks, rows_of
 from orchestrator.web.forms import benchmark_choices, benchmark_key
 from orchestrator.web.middleware import status_of
 from orchestrator.web.refs import chosen_benchmark, chosen_run
 
+#: What narrows a side down, as addresses name it, with its words.
+NARROWS = {
+    "case": "Case",
+    "host": "Host",
+    "profile": "Hardware profile",
+    "tool": "Load tool",
+    "version": "Definition",
+}
+
 
 @for_member
 def compare(request: HttpRequest, member: Member) -> HttpResponse:
-    """The form and, once both commits are named, the comparison or why there is none."""
+    """The form and, once both sides are named, the comparison or why there is none."""
     benchmark = chosen_benchmark(member, request.GET.get("benchmark", ""))
-    baseline = request.GET.get("baseline", "").strip()
-    contender = request.GET.get("contender", "").strip()
-    context: dict[str, Any] = {
-        "benchmarks": benchmark_choices(member),
-        "key": benchmark_key(benchmark) if benchmark else "",
-        "commits": commits_measured(member, benchmark) if benchmark else [],
-        "baseline": baseline,
-        "contender": contender,
-        "run_id": request.GET.get("run", ""),
-    }
+    context = _form(request, member, benchmark)
     status = 200
-    if benchmark and baseline and contender:
+    if benchmark and context["baseline"] and (context["contender"] or _differs(request.GET)):
         try:
             run = chosen_run(member, request.GET.get("run", ""))
-            report = _report(member, benchmark, baseline, contender, run)
-            context |= _shown(report)
+            context |= _shown(_report(request, member, benchmark, run), run, context["key"])
         except (NotFoundError, InvalidRequestError) as error:
             context["problem"] = str(error)
             status, _ = status_of(error)
+    if benchmark and "report" not in context:
+        context["commits"] = recently_measured(member, benchmark)
     return render(request, "compare.html", context, status=status)
 
 
+@for_member
+def compare_case(request: HttpRequest, member: Member) -> HttpResponse:
+    """One case in full: `of` is its key and `on` its host. The part alone for htmx."""
+    benchmark = chosen_benchmark(member, request.GET.get("benchmark", ""))
+    if benchmark is None:
+        raise NotFoundError("the team has no benchmark yet")
+    run = chosen_run(member, request.GET.get("run", ""))
+    report = _report(request, member, benchmark, run, all_metrics=True)
+    case = _case(report, request.GET.get("of", ""), request.GET.get("on", ""))
+    key = benchmark_key(benchmark)
+    query = address_of(report, run)
+    context = {
+        "report": report,
+        "case": case_view(case, detail_of(report, case), _names(report)),
+        "more": more_blocks(report, [case], key),
+        "address": f"{reverse('compare')}?{urlencode(query)}",
+        **BAR,
+    }
+    part = "#case" if request.headers.get("HX-Request") else ""
+    return render(request, f"compare_case.html{part}", context)
+
+
+@for_member
+def choose(request: HttpRequest, member: Member) -> HttpResponse:
+    """The form with all that narrows a side down; its fields alone for htmx."""
+    benchmark = chosen_benchmark(member, request.GET.get("benchmark", ""))
+    context = _form(request, member, benchmark)
+    if benchmark is not None:
+        choices = choices_of(member, benchmark)
+        context["commits"] = recently_measured(member, benchmark)
+        context["choices"] = [
+            (name, title, getattr(choices, f"{name}s"), *_both(request.GET, name))
+            for name, title in NARROWS.items()
+        ]
+    part = "#fields" if request.headers.get("HX-Request") else ""
+    return render(request, f"compare_choose.html{part}", context)
+
+
+def _form(request: HttpRequest, member: Member, benchmark: Benchmark | None) -> dict[str, Any]:
+    given = {name: value for name, value in request.GET.items() if value and name != "run"}
+    narrowed = [
+        (title, *_both(request.GET, name))
+        for name, title in NARROWS.items()
+        if any(_both(request.GET, name))
+    ]
+    return {
+        "benchmarks": benchmark_choices(member),
+        "key": benchmark_key(benchmark) if benchmark else "",
+        "baseline": request.GET.get("baseline", "").strip(),
+        "contender": request.GET.get("contender", "").strip(),
+        "run_id": request.GET.get("run", ""),
+        "narrowed": narrowed,
+        "hidden": [each for each in given.items() if each[0].removeprefix("contender_") in NARROWS],
+        "choose": f"{reverse('compare-choose')}?{urlencode(given)}",
+    }
+
+
+def _both(given: Mapping[str, str], name: str) -> tuple[str, str]:
+    return given.get(name, ""), given.get(f"contender_{name}", "")
+
+
+def _differs(given: Mapping[str, str]) -> bool:
+    return any(given.get(f"contender_{name}") for name in NARROWS)
+
+
 def _report(
-    member: Member, benchmark: Benchmark, baseline: str, contender: str, run: Run | None
+    request: HttpRequest,
+    member: Member,
+    benchmark: Benchmark,
+    run: Run | None,
+    *,
+    all_metrics: bool = False,
 ) -> ComparisonReport:
-    return compare_commits(
-        member,
-        benchmark=benchmark,
-        baseline=commit_for(member, benchmark, baseline),
-        contender=commit_for(member, benchmark, contender),
-        run=run,
+    sides = sides_of(member, benchmark, _asked(request.GET, ""), _asked(request.GET, "contender_"))
+    return compare_sides(member, benchmark=benchmark, sides=sides, run=run, all_metrics=all_metrics)
+
+
+def _asked(given: Mapping[str, str], prefix: str) -> Asked:
+    words = {each.name: given.get(prefix + each.name, "").strip() for each in fields(Asked)}
+    return Asked(
+        **{**words, "commit": given.get("contender" if prefix else "baseline", "").strip()}
     )
 
 
-def _shown(report: ComparisonReport) -> dict[str, Any]:
-    names = (
-        f"baseline {report.baseline.short_sha[:7]}",
-        f"contender {report.contender.short_sha[:7]}",
-    )
+def _case(report: ComparisonReport, key: str, host: str) -> CaseComparison:
+    found = (case for case in report.cases if case.case.key == key and case.host.pk.hex == host)
+    case = next(found, None)
+    if case is None:
+        raise NotFoundError("this comparison has no such case")
+    return case
+
+
+def _shown(report: ComparisonReport, run: Run | None, key: str) -> dict[str, Any]:
+    columns = columns_of(report)
+    query = address_of(report, run)
     return {
         "report": report,
-        "cases": [case_view(case, *names) for case in report.cases],
-        "bar_width": BAR_WIDTH,
-        "half": f"{BAR_WIDTH / 2:.0f}",
+        "columns": columns,
+        "rows": rows_of(report, columns, query),
+        "case_url": reverse("compare-case"),
+        "more": more_blocks(report, report.cases, key),
+        "one_host": _one_host(report),
+        "all_runs": urlencode({name: value for name, value in query.items() if name != "run"}),
     }
+
+
+def _one_host(report: ComparisonReport) -> str:
+    """The host of all rows; empty where there are several."""
+    hosts = {(case.host.name, case.contender_host.name) for case in report.cases}
+    first, second = next(iter(hosts), ("", ""))
+    return first if len(hosts) == 1 and first == second else ""
+
+
+def _names(report: ComparisonReport) -> tuple[str, str]:
+    """In the legends of charts: by what the sides differ in."""
+    baseline, contender = (side.words() for side in report.sides)
+    differ = [name for name in contender if contender[name] != baseline.get(name)]
+    if not differ or "commit" in differ:
+        shas = report.baseline.short_sha[:7], report.contender.short_sha[:7]
+        return f"baseline {shas[0]}", f"contender {shas[1]}"
+    values = [[words.get(name, "") for name in differ] for words in (baseline, contender)]
+    return f"baseline {' '.join(values[0])}".strip(), f"contender {' '.join(values[1])}".strip()

@@ -1,0 +1,211 @@
+"""The rows of a comparison: cells with their verdicts, those that matter first."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from orchestrator.loadtools.metrics import METRICS, Metric, metrics_of
+from orchestrator.results.blocks import Cell, Measured, Place
+from orchestrator.results.cells import Cells
+from orchestrator.results.compared import CaseComparison, HostName, MetricComparison
+from orchestrator.results.doubts import doubts_in
+from orchestrator.results.unlike import Unlikes
+from orchestrator.results.void_blocks import RunOfBoth, Voids
+from orchestrator.runs.models import Trial
+from orchestrator.stats.comparison import Comparison, Verdict
+from orchestrator.stats.matrix import MatrixVerdict
+from orchestrator.stats.summary import summarise
+
+#: Changes first, then what is open.
+_ORDER = {
+    Verdict.REGRESSED: 0,
+    Verdict.IMPROVED: 1,
+    Verdict.INCONCLUSIVE: 2,
+    Verdict.TRIVIAL: 3,
+    Verdict.EQUIVALENT: 4,
+}
+_WITHHELD = "closed and open loop: their latencies are never judged against each other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """`compared`: place of a cell, as text → metric → comparison."""
+
+    compared: Mapping[str, Mapping[str, Comparison]]
+    matrix: MatrixVerdict
+    unlike: Unlikes
+    open_loop: bool
+
+
+def rows_of(cells: Cells, judged: Judged, runs: Sequence[RunOfBoth]) -> tuple[CaseComparison, ...]:
+    """Regressions first, then improvements, what is open, and what did not change."""
+    keys = {key for metrics in judged.compared.values() for key in metrics}
+    infos = metrics_of(keys)
+    rows = [_row(place, cells, judged, infos) for place in range(len(cells.cells))]
+    rows += [_void_row(place, voids, cells, judged) for place, voids in cells.void.items()]
+    if any(row.missing_blocks for row in rows):
+        rows = _timed(rows, runs)
+    return tuple(sorted(rows, key=_place_in_order))
+
+
+def _place_in_order(row: CaseComparison) -> tuple[int, float, str]:
+    verdict = Verdict(row.verdict)
+    order = _ORDER[verdict]
+    largest = max(
+        (abs(each.change or 0) for each in row.metrics if each.verdict == verdict), default=0.0
+    )
+    return order, -largest if order < 2 else 0.0, row.case.label
+
+
+def _row(place: int, cells: Cells, judged: Judged, infos: Sequence[Metric]) -> CaseComparison:
+    cell, voids, names = cells.cells[place], cells.voids[place], cells.names
+    metrics = _metrics(place, judged, infos)
+    if place in judged.unlike.withheld:
+        metrics += _withheld(cell)
+    before, after = cell.baseline[0].place, cell.contender[0].place
+    paired_or_sum = voids if cell.paired else _of_points(cell)
+    return CaseComparison(
+        case=names.cases[before.case],
+        contender_case=names.cases[after.case],
+        host=_host(cell.baseline, cells),
+        contender_host=_host(cell.contender, cells),
+        verdict=judged.matrix.cases[str(place)],
+        metrics=metrics,
+        paired=cell.paired,
+        voided_blocks=paired_or_sum.voided,
+        suspect_blocks=paired_or_sum.suspect,
+        doubts=doubts_in(voids.reasons),
+        open_loop=judged.open_loop,
+        blocks=cell.blocks_of_sides(),
+        missing_blocks=_missing(metrics),
+    )
+
+
+def _void_row(place: Place, voids: Voids, cells: Cells, judged: Judged) -> CaseComparison:
+    names = cells.names
+    host = names.hosts[place.host]
+    return CaseComparison(
+        case=names.cases[place.case],
+        contender_case=names.cases[place.case],
+        host=host,
+        contender_host=host,
+        verdict=Verdict.INCONCLUSIVE,
+        metrics=(),
+        paired=True,
+        voided_blocks=voids.voided,
+        suspect_blocks=0,
+        doubts=doubts_in(voids.reasons),
+        open_loop=judged.open_loop,
+    )
+
+
+def _host(side: Sequence[Measured], cells: Cells) -> HostName:
+    hosts = [cells.names.hosts[each.place.host] for each in side]
+    if len(hosts) == 1:
+        return hosts[0]
+    name = ", ".join(sorted(dict.fromkeys(each.name for each in hosts)))
+    return HostName(pk=hosts[0].pk, name=name, profile=hosts[0].profile)
+
+
+def _of_points(cell: Cell) -> Voids:
+    """Of sides that share no block: their trials."""
+    both = (*cell.baseline, *cell.contender)
+    return Voids(
+        voided=sum(each.invalid for each in both), suspect=sum(each.suspect for each in both)
+    )
+
+
+def _metrics(place: int, judged: Judged, infos: Sequence[Metric]) -> tuple[MetricComparison, ...]:
+    """Those that decide first."""
+    name = str(place)
+    compared, cells = judged.compared[name], judged.matrix.cells
+    rows = [
+        _metric(info, compared[info.key], judged, (name, info.key))
+        for info in infos
+        if info.key in compared
+    ]
+    first = [row for row in rows if (name, row.key) in cells]
+    return (*first, *(row for row in rows if (name, row.key) not in cells))
+
+
+def _metric(
+    info: Metric, each: Comparison, judged: Judged, cell: tuple[str, str]
+) -> MetricComparison:
+    verdict = judged.matrix.cells.get(cell)
+    return MetricComparison(
+        key=info.key,
+        title=info.title,
+        unit=info.unit,
+        better=info.better,
+        primary=verdict is not None,
+        margin=info.margin,
+        baseline=each.baseline,
+        contender=each.contender,
+        change=each.change,
+        interval=None if each.low is None or each.high is None else (each.low, each.high),
+        blocks=each.blocks,
+        p_value=each.p_value,
+        q_value=judged.matrix.q_values.get(cell),
+        needed_blocks=each.needed_blocks,
+        verdict=verdict or each.verdict,
+        reasons=each.reasons,
+    )
+
+
+def _withheld(cell: Cell) -> tuple[MetricComparison, ...]:
+    """The latencies of a closed and of an open loop: both are shown, none is judged."""
+    infos = metrics_of([key for key in cell.metrics if key.startswith("latency.")])
+    return tuple(
+        MetricComparison(
+            key=info.key,
+            title=info.title,
+            unit=info.unit,
+            better=info.better,
+            primary=False,
+            margin=info.margin,
+            baseline=_mean(cell.metrics[info.key][0]),
+            contender=_mean(cell.metrics[info.key][1]),
+            change=None,
+            interval=None,
+            blocks=min(map(len, cell.metrics[info.key])),
+            p_value=None,
+            q_value=None,
+            needed_blocks=None,
+            verdict=Verdict.INCONCLUSIVE,
+            reasons=(_WITHHELD,),
+        )
+        for info in infos
+        if not METRICS[info.key].informational
+    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    summary = summarise(values)
+    return summary.mean if summary else None
+
+
+def _missing(metrics: Sequence[MetricComparison]) -> int | None:
+    """How many more blocks the primary metrics need that are open."""
+    wanted = [
+        each.needed_blocks - each.blocks
+        for each in metrics
+        if each.primary and each.verdict == Verdict.INCONCLUSIVE and each.needed_blocks is not None
+    ]
+    return max((each for each in wanted if each > 0), default=None)
+
+
+def _timed(rows: list[CaseComparison], runs: Sequence[RunOfBoth]) -> list[CaseComparison]:
+    """With how long the missing blocks of each case take, as the newest run expected it."""
+    if not runs:
+        return rows
+    trials = Trial.objects.filter(variant__in=runs[0].variants, round=1).order_by()
+    seconds: dict[int, float] = {}
+    for case, expected in trials.values_list("case_id", "expected_s"):
+        seconds[case] = max(seconds.get(case, 0.0), expected)
+    return [replace(row, missing_s=_seconds(row, seconds.get(row.case.pk))) for row in rows]
+
+
+def _seconds(row: CaseComparison, trial_s: float | None) -> float | None:
+    if row.missing_blocks is None or trial_s is None or not math.isfinite(trial_s):
+        return None
+    return 2 * trial_s * row.missing_blocks

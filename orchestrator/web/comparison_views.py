@@ -1,0 +1,255 @@
+"""A comparison as its page shows it: a row a case, and one case in full."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.utils.safestring import SafeString, mark_safe
+
+from orchestrator.core.units import format_change, format_duration
+from orchestrator.results.case_detail import CaseDetail
+from orchestrator.results.compared import CaseComparison, ComparisonReport, MetricComparison
+from orchestrator.stats.comparison import Verdict
+from orchestrator.web.charts import (
+    BAR_WIDTH,
+    IntervalBar,
+    interval_bar,
+    latency_chart,
+    latency_rows,
+    quantile_chart,
+    reach_of,
+)
+from orchestrator.web.templatetags.pitwall import VERDICT_SYMBOLS
+
+#: As many as a run may have.
+_MOST_ROUNDS = 100
+#: More cases than these are not named one by one in an address.
+_MOST_NAMED = 12
+#: Bars of rows are drawn in this many units.
+_ROW_BAR = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A primary metric; its bars reach `reach` to both sides."""
+
+    key: str
+    title: str
+    short: str
+    better: str
+    reach: float
+    reach_shown: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """`query` asks for the case in full; `cells` is one for each column."""
+
+    label: str
+    host: str
+    verdict: str
+    symbol: str
+    query: str
+    cells: SafeString
+    remark: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricRow:
+    metric: MetricComparison
+    bar: IntervalBar | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseView:
+    """One case in full."""
+
+    comparison: CaseComparison
+    primary: tuple[MetricRow, ...]
+    others: tuple[MetricRow, ...]
+    reach_shown: str
+    latency_id: str
+    quantiles_id: str
+    chart: dict[str, Any] | None
+    latency_rows: tuple[tuple[str, float | None, float | None], ...]
+    quantiles: dict[str, Any] | None
+    detail: CaseDetail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoreBlocks:
+    """What would probably decide the open cases: `query` is that of the form of a new run."""
+
+    blocks: int
+    cases: int
+    seconds: float | None
+    query: str
+
+
+def columns_of(report: ComparisonReport) -> list[Column]:
+    """The metrics that decide, in the order of the first case that has most of them."""
+    widest = max((_primary(case) for case in report.cases), key=len, default=[])
+    return [_column(report, metric) for metric in widest]
+
+
+def rows_of(
+    report: ComparisonReport, columns: Sequence[Column], query: Mapping[str, str]
+) -> list[Row]:
+    """`query` is that of the page; see `compare_case` for what is added."""
+    base = urlencode(query)
+    several = len({case.host.pk for case in report.cases}) > 1
+    return [_row(case, columns, base, several) for case in report.cases]
+
+
+def case_view(case: CaseComparison, detail: CaseDetail, names: tuple[str, str]) -> CaseView:
+    """`names` are those of the two sides in the charts' legends."""
+    reach = reach_of(case.metrics)
+    rows = [MetricRow(metric=metric, bar=interval_bar(metric, reach)) for metric in case.metrics]
+    return CaseView(
+        comparison=case,
+        primary=tuple(row for row in rows if row.metric.primary),
+        others=tuple(row for row in rows if not row.metric.primary),
+        reach_shown=_reach_shown(reach),
+        latency_id=f"latency-{case.case.key}-{case.host.pk.hex}",
+        quantiles_id=f"quantiles-{case.case.key}-{case.host.pk.hex}",
+        chart=latency_chart(names, detail.curves),
+        latency_rows=latency_rows(detail.curves),
+        quantiles=quantile_chart(detail.quantiles),
+        detail=detail,
+    )
+
+
+def more_blocks(
+    report: ComparisonReport, cases: Sequence[CaseComparison], key: str
+) -> MoreBlocks | None:
+    """For cases that need more; None where the sides are not two commits, or nothing is open.
+
+    `key` is the benchmark's.
+    """
+    baseline, contender = report.sides
+    if baseline.commit == contender.commit:
+        return None
+    unpaired = [case for case in cases if not case.paired]
+    open_cases = unpaired or [case for case in cases if case.missing_blocks]
+    if not open_cases:
+        return None
+    blocks = max((case.missing_blocks or 0) for case in open_cases) if not unpaired else 7
+    times = [case.missing_s for case in open_cases if case.missing_s is not None]
+    query = {
+        "benchmark": key,
+        "baseline": baseline.commit.short_sha,
+        "contender": contender.commit.short_sha,
+        "rounds": min(blocks, _MOST_ROUNDS),
+        "hosts": sorted({case.host.name for case in open_cases}),
+        "cases": "" if len(open_cases) == len(report.cases) else expression_of(open_cases),
+    }
+    return MoreBlocks(
+        blocks=min(blocks, _MOST_ROUNDS),
+        cases=len(open_cases),
+        seconds=sum(times) if times and not unpaired else None,
+        query=urlencode({name: value for name, value in query.items() if value}, doseq=True),
+    )
+
+
+def expression_of(cases: Sequence[CaseComparison]) -> str:
+    """What chooses these cases in a new run (benchmarks/choice.py); empty where they are many."""
+    if len(cases) > _MOST_NAMED:
+        return ""
+    found = dict.fromkeys(
+        " and ".join(f"{axis} == {value!r}" for axis, value in case.case.parameters.items())
+        for case in cases
+    )
+    return " or ".join(f"({each})" if len(found) > 1 else each for each in found if each)
+
+
+def _primary(case: CaseComparison) -> list[MetricComparison]:
+    return [metric for metric in case.metrics if metric.primary]
+
+
+def _column(report: ComparisonReport, metric: MetricComparison) -> Column:
+    same = [each for case in report.cases for each in case.metrics if each.key == metric.key]
+    reach = reach_of(same)
+    return Column(
+        key=metric.key,
+        title=metric.title,
+        short=metric.key.removeprefix("requests.").removeprefix("latency."),
+        better=metric.better,
+        reach=reach,
+        reach_shown=_reach_shown(reach),
+    )
+
+
+def _reach_shown(reach: float) -> str:
+    return f"{reach * 100:.{0 if reach >= 0.1 else 1}f} %"
+
+
+def _row(case: CaseComparison, columns: Sequence[Column], base: str, several: bool) -> Row:
+    metrics = {metric.key: metric for metric in case.metrics}
+    host = case.host.name
+    if case.contender_host.pk != case.host.pk:
+        host = f"{host} → {case.contender_host.name}"
+    label = case.case.label
+    if case.contender_case.pk != case.case.pk:
+        label = f"{label} → {case.contender_case.label}"
+    return Row(
+        label=label,
+        host=host if several or "→" in host else "",
+        verdict=case.verdict,
+        symbol=VERDICT_SYMBOLS[case.verdict],
+        query=f"{base}&of={case.case.key}&on={case.host.pk.hex}",
+        # Made of numbers and of words of our own.
+        cells=mark_safe("".join(_cell(metrics.get(each.key), each) for each in columns)),
+        remark=_remark(case),
+    )
+
+
+def _remark(case: CaseComparison) -> str:
+    """What the row has to say beside its numbers."""
+    said = []
+    if not case.paired:
+        said.append("unpaired")
+    if case.verdict == Verdict.INCONCLUSIVE and case.missing_blocks:
+        time = f", {format_duration(case.missing_s)}" if case.missing_s else ""
+        said.append(f"{case.missing_blocks} more blocks{time}")
+    if case.voided_blocks:
+        said.append(f"✕ {case.voided_blocks} void")
+    if case.suspect_blocks:
+        said.append(f"! {case.suspect_blocks} suspect")
+    return " · ".join(said)
+
+
+def _cell(metric: MetricComparison | None, column: Column) -> str:
+    """The change with its interval, as text and as a bar."""
+    if metric is None or metric.change is None:
+        return f'<td class="number" data-m="{column.short}">–</td>'
+    change = format_change(metric.change)
+    if metric.interval is None:
+        return f'<td class="number" data-m="{column.short}"><b>{change}</b></td>'
+    low, high = metric.interval
+    reach = f"{format_change(low)} to {format_change(high)}"
+    title = reach if metric.q_value is None else f"{reach}, q = {metric.q_value:.2g}"
+    return (
+        f'<td class="number" data-m="{column.short}" data-verdict="{metric.verdict}" '
+        f'title="{title}"><b>{change}</b> {_bar(metric, low, high, column.reach)}'
+        f"<small>{reach}</small></td>"
+    )
+
+
+def _bar(metric: MetricComparison, low: float, high: float, reach: float) -> str:
+    """Three lines and a dot, in 120 × 12 units with zero in the middle."""
+    start, end, point = (_at(each, reach) for each in (low, high, metric.change or 0.0))
+    first, last = _at(-metric.margin, reach), _at(metric.margin, reach)
+    return (
+        f'<svg viewBox="0 0 {_ROW_BAR} 12" aria-hidden="true">'
+        f'<path class="m" d="M{first} 6H{last}"/><path class="z" d="M{_ROW_BAR // 2} 0V12"/>'
+        f'<path class="r" d="M{start} 6H{max(end, start + 1)}"/>'
+        f'<circle cx="{point}" cy="6" r="3.5"/></svg>'
+    )
+
+
+def _at(change: float, reach: float) -> int:
+    return round(_ROW_BAR / 2 * (1 + max(-1.0, min(1.0, change / reach))))
+
+
+BAR = {"bar_width": BAR_WIDTH, "half": f"{BAR_WIDTH / 2:.0f}"}

@@ -1,0 +1,150 @@
+// One case of a comparison: its latency percentiles, and how they changed, with interval and band.
+// A second click on a case folds what the first one fetched.
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+const charts = new Map();
+
+function colour(name, share = 100) {
+  // Canvas does not know light-dark(): let the style sheet engine resolve it.
+  const probe = document.createElement("span");
+  probe.hidden = true;
+  probe.style.color = share === 100 ? `var(${name})` : `color-mix(in srgb, var(${name}) ${share}%, transparent)`;
+  document.body.append(probe);
+  const resolved = getComputedStyle(probe).color;
+  probe.remove();
+  return resolved;
+}
+
+function shownMs(ms) {
+  if (ms >= 1000) return `${(ms / 1000).toPrecision(3)} s`;
+  return ms >= 1 ? `${ms.toPrecision(3)} ms` : `${(ms * 1000).toPrecision(3)} µs`;
+}
+
+function shownChange(percent) {
+  const sign = percent > 0 ? "+" : percent < 0 ? "−" : "±";
+  return `${sign}${Math.abs(percent).toFixed(1)} %`;
+}
+
+function latencyLine(series, place) {
+  const ink = colour(place === 0 ? "--series-1" : "--series-2");
+  return {
+    label: series.label,
+    data: series.points,
+    borderColor: ink,
+    backgroundColor: ink,
+    borderWidth: 2,
+    borderDash: place === 0 ? [6, 4] : [],
+    pointStyle: place === 0 ? "rectRot" : "circle",
+    pointRadius: 4,
+    cubicInterpolationMode: "monotone",
+  };
+}
+
+function edge(points, key, fill, background) {
+  return {
+    data: points.filter((point) => point[key] !== null).map((point) => ({ x: point.x, y: point[key], raw: point })),
+    borderWidth: 0, pointRadius: 0, pointHitRadius: 0, fill, backgroundColor: background,
+    cubicInterpolationMode: "monotone",
+  };
+}
+
+function quantileLines({ points }) {
+  const ink = colour("--series-2");
+  return [
+    { ...edge(points, "bandLow", false, ""), label: "" },
+    { ...edge(points, "bandHigh", "-1", colour("--series-2", 18)), label: "95 % band of the whole curve" },
+    { ...edge(points, "low", false, ""), label: "" },
+    { ...edge(points, "high", "-1", colour("--series-2", 38)), label: "95 % interval" },
+    {
+      label: "change", data: points, borderColor: ink, backgroundColor: ink, borderWidth: 2,
+      pointRadius: 3, cubicInterpolationMode: "monotone",
+    },
+  ];
+}
+
+function percentileAxis(data, text, grid) {
+  return {
+    type: "linear",
+    grid,
+    title: { display: true, text: "percentile", color: text },
+    afterBuildTicks: (axis) => { axis.ticks = data.ticks.map(({ value }) => ({ value })); },
+    ticks: { color: text, callback: (value) => data.ticks.find((tick) => tick.value === value)?.label },
+  };
+}
+
+function options(data, y, tooltip) {
+  const text = colour("--muted");
+  const grid = { color: colour("--grid") };
+  return {
+    animation: still ? false : { duration: 300 },
+    maintainAspectRatio: false,
+    interaction: { mode: "nearest", axis: "x", intersect: false },
+    plugins: {
+      legend: { labels: { color: colour("--text"), usePointStyle: true, filter: (item) => item.text !== "" } },
+      tooltip: { callbacks: tooltip, filter: (item) => item.dataset.pointRadius > 0 },
+    },
+    scales: {
+      x: percentileAxis(data, text, grid),
+      y: { ...y, grid, title: { display: true, text: y.name, color: text }, ticks: { color: text, maxTicksLimit: 8, callback: y.shown } },
+    },
+  };
+}
+
+const KINDS = {
+  latency: (data) => ({
+    data: { datasets: data.series.map(latencyLine) },
+    options: options(data, { type: "logarithmic", name: "latency", shown: shownMs }, {
+      title: (items) => items[0]?.raw.label,
+      label: (item) => `${item.dataset.label}: ${shownMs(item.raw.y)}`,
+    }),
+  }),
+  quantiles: (data) => ({
+    data: { datasets: quantileLines(data) },
+    options: options(data, { type: "linear", name: "change", shown: shownChange }, {
+      title: (items) => items[0]?.raw.label,
+      label: ({ raw }) => [
+        shownChange(raw.y),
+        ...(raw.low === null ? [] : [`interval ${shownChange(raw.low)} to ${shownChange(raw.high)}`]),
+        ...(raw.bandLow === null ? [] : [`band ${shownChange(raw.bandLow)} to ${shownChange(raw.bandHigh)}`]),
+      ],
+    }),
+  }),
+};
+
+function draw(canvas) {
+  const data = JSON.parse(document.getElementById(canvas.dataset.source).textContent);
+  charts.get(canvas)?.destroy();
+  charts.set(canvas, new Chart(canvas, { type: "line", ...KINDS[canvas.dataset.chart](data) }));
+  canvas.dataset.drawn = "true";
+}
+
+function drawAll(again) {
+  document.querySelectorAll("canvas[data-chart]").forEach((canvas) => {
+    if (again || !charts.has(canvas)) draw(canvas);
+  });
+}
+
+function fold(event) {
+  const link = event.target.closest(".compared th a[hx-get]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const row = link.closest("tr");
+  const detail = row.nextElementSibling;
+  if (!detail?.classList.contains("detail")) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  detail.hidden = !detail.hidden;
+  link.setAttribute("aria-expanded", String(!detail.hidden));
+}
+
+function opened() {
+  document.querySelectorAll(".compared tr.detail:not([hidden])").forEach((detail) => {
+    detail.previousElementSibling.querySelector("a").setAttribute("aria-expanded", "true");
+  });
+  drawAll(false);
+}
+
+// Before htmx, which listens on the link itself.
+document.addEventListener("click", fold, true);
+document.addEventListener("htmx:after:swap", opened);
+dark.addEventListener("change", () => drawAll(true));
+drawAll(false);
