@@ -7,6 +7,7 @@ from orchestrator.api.routers import (
     builds,
     calibrations,
     catalogue,
+    changes,
     comparisons,
     histories,
     hosts,
@@ -38,7 +39,7 @@ api = DescribedAPI(
 add_handlers(api)
 PARTS = (
     runs, builds, comparisons, histories, latencies, reports, results, catalogue, load_tools, hosts,
-    calibrations, trials, retention, unknown,
+    calibrations, trials, retention, changes, unknown,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

@@ -30,6 +30,11 @@ class Answer:
     error: float
     blocks: int
 
+    @property
+    def change(self) -> float:
+        """commit / good − 1."""
+        return math.expm1(self.difference)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:

@@ -7,6 +7,7 @@ from django.http import HttpRequest
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
+from orchestrator.alerts.selectors import open_alerts
 from orchestrator.core.errors import PermissionRefusedError
 from orchestrator.web.access import member_of
 
@@ -16,6 +17,7 @@ class NavigationItem:
     url_name: str
     title: str
     active: bool
+    count: int = 0
 
 
 #: (url name, title, prefixes of the url names that belong to it)
@@ -24,6 +26,7 @@ _ITEMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("runs", "Runs", ("run", "trial", "validity")),
     ("compare", "Compare", ("compare",)),
     ("history", "History", ("history",)),
+    ("alerts", "Alerts", ("alert",)),
     ("reports", "Reports", ("report", "reference")),
     ("benchmarks", "Benchmarks", ("benchmark", "project", "catalogue")),
     ("hosts", "Hosts", ("host", "profile")),
@@ -43,7 +46,12 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     return {
         "member": member,
         "navigation": tuple(
-            NavigationItem(url_name=name, title=title, active=here.startswith(prefixes))
+            NavigationItem(
+                url_name=name,
+                title=title,
+                active=here.startswith(prefixes),
+                count=open_alerts(member.team) if name == "alerts" else 0,
+            )
             for name, title, prefixes in _ITEMS
         ),
         "may_write": member.role in {Role.MEMBER, Role.ADMIN},

@@ -1,0 +1,158 @@
+"""Change points of histories, and the alerts that they raise."""
+
+from typing import Annotated
+from uuid import UUID
+
+from ninja import Query, Router
+
+from orchestrator.alerts import services
+from orchestrator.alerts.models import AlertState
+from orchestrator.alerts.selectors import alert_for, alerts_of
+from orchestrator.api.auth import CallerRequest
+from orchestrator.api.pages import Cursor, Limit, page_of
+from orchestrator.api.schemas.changes import (
+    AlertOut,
+    AlertPage,
+    AssigneeIn,
+    ChangePointOut,
+    ChangePointPage,
+    ChangeRules,
+    NoteIn,
+    ReasonIn,
+    alert_out,
+    change_point_out,
+    rules_out,
+)
+from orchestrator.api.schemas.common import Text
+from orchestrator.benchmarks.selectors import project_for
+from orchestrator.benchmarks.services import set_change_rules
+from orchestrator.dispatch.waking import wake_engine
+from orchestrator.results import change_points, duels
+from orchestrator.results.models import ChangeState
+
+router = Router(tags=["changes"])
+
+CHANGE = "/change-points/{uuid:change_id}"
+ALERT = "/alerts/{uuid:alert_id}"
+RULES = "/projects/{project}/changes"
+
+
+@router.get("/change-points", response=ChangePointPage, summary="List change points, newest first")
+def list_change_points(
+    request: CallerRequest,
+    benchmark: Text | None = None,
+    project: Text | None = None,
+    host: Text | None = None,
+    metric: Annotated[Text | None, Query(description="Such as requests.rate.")] = None,
+    state: ChangeState | None = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> ChangePointPage:
+    """Improvements too. Those that moved or went are superseded, and not listed."""
+    asked = {
+        "series__benchmark__slug": benchmark,
+        "series__benchmark__project__slug": project,
+        "series__host__name": host,
+        "series__metric__key": metric,
+        "state": state,
+    }
+    rows = change_points.changes_of(request.auth.member)
+    rows = rows.filter(**{name: value for name, value in asked.items() if value is not None})
+    found, following = page_of(rows, after=cursor, limit=limit)
+    return ChangePointPage(change_points=[change_point_out(row) for row in found], next=following)
+
+
+@router.get(CHANGE, response=ChangePointOut, summary="Show a change point")
+def show_change_point(request: CallerRequest, change_id: UUID) -> ChangePointOut:
+    return change_point_out(change_points.change_for(request.auth.member, change_id))
+
+
+@router.post(CHANGE + "/confirm", response=ChangePointOut, summary="Measure a change again")
+def confirm_change_point(request: CallerRequest, change_id: UUID) -> ChangePointOut:
+    """Starts a duel of its two commits, whatever the project's settings are."""
+    member = request.auth.member
+    duels.confirm_now(member=member, change_id=change_id)
+    wake_engine()
+    return change_point_out(change_points.change_for(member, change_id))
+
+
+@router.post(CHANGE + "/dismiss", response=ChangePointOut, summary="Dismiss a change point")
+def dismiss_change_point(
+    request: CallerRequest, change_id: UUID, payload: ReasonIn
+) -> ChangePointOut:
+    member = request.auth.member
+    change_points.dismiss(member=member, change_id=change_id, reason=payload.reason)
+    return change_point_out(change_points.change_for(member, change_id))
+
+
+@router.get("/alerts", response=AlertPage, summary="List alerts, newest first")
+def list_alerts(
+    request: CallerRequest,
+    state: AlertState | None = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> AlertPage:
+    rows = alerts_of(request.auth.member)
+    if state is not None:
+        rows = rows.filter(state=state)
+    found, following = page_of(rows, after=cursor, limit=limit)
+    return AlertPage(alerts=[alert_out(alert) for alert in found], next=following)
+
+
+@router.get(ALERT, response=AlertOut, summary="Show an alert")
+def show_alert(request: CallerRequest, alert_id: UUID) -> AlertOut:
+    return alert_out(alert_for(request.auth.member, alert_id))
+
+
+@router.post(ALERT + "/acknowledge", response=AlertOut, summary="Acknowledge an alert")
+def acknowledge_alert(
+    request: CallerRequest, alert_id: UUID, payload: NoteIn | None = None
+) -> AlertOut:
+    """Who asks looks after it, unless somebody does already."""
+    note = payload.note if payload else ""
+    services.acknowledge(member=request.auth.member, alert_id=alert_id, note=note)
+    return alert_out(alert_for(request.auth.member, alert_id))
+
+
+@router.post(ALERT + "/resolve", response=AlertOut, summary="Resolve an alert")
+def resolve_alert(request: CallerRequest, alert_id: UUID, payload: ReasonIn) -> AlertOut:
+    services.resolve(member=request.auth.member, alert_id=alert_id, note=payload.reason)
+    return alert_out(alert_for(request.auth.member, alert_id))
+
+
+@router.post(ALERT + "/dismiss", response=AlertOut, summary="Dismiss an alert")
+def dismiss_alert(request: CallerRequest, alert_id: UUID, payload: ReasonIn) -> AlertOut:
+    """Its change points are dismissed with it."""
+    services.dismiss_alert(member=request.auth.member, alert_id=alert_id, reason=payload.reason)
+    return alert_out(alert_for(request.auth.member, alert_id))
+
+
+@router.post(ALERT + "/reopen", response=AlertOut, summary="Open an alert again")
+def reopen_alert(request: CallerRequest, alert_id: UUID) -> AlertOut:
+    services.reopen(member=request.auth.member, alert_id=alert_id)
+    return alert_out(alert_for(request.auth.member, alert_id))
+
+
+@router.put(ALERT + "/assignee", response=AlertOut, summary="Say who looks after an alert")
+def assign_alert(request: CallerRequest, alert_id: UUID, payload: AssigneeIn) -> AlertOut:
+    member = request.auth.member
+    services.assign(member=member, alert_id=alert_id, username=payload.assignee or "")
+    return alert_out(alert_for(member, alert_id))
+
+
+@router.get(RULES, response=ChangeRules, summary="Show what is done about suspected changes")
+def show_change_rules(request: CallerRequest, project: str) -> ChangeRules:
+    return rules_out(project_for(request.auth.member, project))
+
+
+@router.put(RULES, response=ChangeRules, summary="Say what is done about suspected changes")
+def change_change_rules(request: CallerRequest, project: str, payload: ChangeRules) -> ChangeRules:
+    member = request.auth.member
+    saved = set_change_rules(
+        member=member,
+        project=project_for(member, project),
+        confirm=payload.confirm,
+        bisect=payload.bisect,
+        minutes_a_day=payload.machine_minutes_a_day,
+    )
+    return rules_out(saved)

@@ -1,0 +1,216 @@
+"""Change points and alerts."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from ninja import Schema
+from pydantic import BaseModel, ConfigDict
+
+from orchestrator.alerts.models import Alert, AlertState
+from orchestrator.api.schemas.common import (
+    CaseOut,
+    CommitOut,
+    Text,
+    case_out,
+    commit_out,
+    web_url,
+)
+from orchestrator.benchmarks.models import Project
+from orchestrator.results.bisection_answers import answers_of, bad_of
+from orchestrator.results.models import Bisection, BisectionState, ChangeKind, ChangeState
+
+
+class RevisionOut(Schema):
+    at: datetime
+    text: str
+
+
+class StepOut(Schema):
+    """A commit that was measured against the last good one; `has_it`: it has the change."""
+
+    commit: str
+    change: float
+    blocks: int
+    has_it: bool
+    run: UUID | None
+
+
+class SearchOut(Schema):
+    """The search for the commit that a change comes from, among `commits`, oldest first."""
+
+    state: BisectionState
+    message: str
+    good: CommitOut
+    commits: list[str]
+    unbuildable: list[str]
+    run: UUID | None
+    steps: list[StepOut]
+
+
+class ChangePointOut(Schema):
+    """`commit` is the first of the new level, `before_commit` the last of the old one, as far as
+    they were measured. `change` is after / before - 1 with its 95 % `interval`. `run` is the duel
+    that measured both again, and `duel_change` what it found; without one `message` says why.
+    """
+
+    id: UUID
+    benchmark: str
+    project: str
+    case: CaseOut
+    host: str
+    metric: str
+    commit: CommitOut
+    before_commit: CommitOut
+    kind: ChangeKind
+    change: float
+    interval: tuple[float, float]
+    p_value: float
+    level_before: float
+    level_after: float
+    regressed: bool
+    state: ChangeState
+    seen: bool
+    message: str
+    run: UUID | None
+    duel_change: float | None
+    duel_interval: tuple[float, float] | None
+    culprit: CommitOut | None
+    found_at: datetime
+    revisions: list[RevisionOut]
+
+
+class ChangePointPage(Schema):
+    change_points: list[ChangePointOut]
+    next: str | None
+
+
+class AlertOut(Schema):
+    """`confirmed`: a duel confirmed it. The first of `change_points` shows it most; `searches` are
+    for the commit that it comes from."""
+
+    id: UUID
+    state: AlertState
+    confirmed: bool
+    assignee: str | None
+    note: str
+    raised_at: datetime
+    changed_at: datetime
+    web_url: str
+    change_points: list[ChangePointOut]
+    searches: list[SearchOut]
+
+
+class AlertPage(Schema):
+    alerts: list[AlertOut]
+    next: str | None
+
+
+class NoteIn(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    note: str = ""
+
+
+class AssigneeIn(BaseModel):
+    """The user name of a member of the team, or null for nobody."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    assignee: Text | None
+
+
+class ReasonIn(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    reason: Text
+
+
+class ChangeRules(Schema):
+    """What Pitwall does by itself about a suspected change, and the machine minutes a day for it,
+    all hosts together."""
+
+    confirm: bool
+    bisect: bool
+    machine_minutes_a_day: int
+
+
+def change_point_out(row: Any) -> ChangePointOut:
+    """Of a row of `results.change_points.with_parts`."""
+    series = row.series
+    duel = None
+    if row.duel_low is not None and row.duel_high is not None:
+        duel = (row.duel_low, row.duel_high)
+    return ChangePointOut(
+        id=row.pk,
+        benchmark=series.benchmark.slug,
+        project=series.benchmark.project.slug,
+        case=case_out(series.case),
+        host=series.host.name,
+        metric=series.metric.key,
+        commit=commit_out(row.commit),
+        before_commit=commit_out(row.before),
+        kind=ChangeKind(row.kind),
+        change=row.change,
+        interval=(row.low, row.high),
+        p_value=row.p_value,
+        level_before=row.level_before,
+        level_after=row.level_after,
+        regressed=row.regressed,
+        state=ChangeState(row.state),
+        seen=row.seen,
+        message=row.message,
+        run=row.run_id,
+        duel_change=row.duel_change,
+        duel_interval=duel,
+        culprit=commit_out(row.culprit) if row.culprit else None,
+        found_at=row.found_at,
+        revisions=[RevisionOut(**each) for each in row.revisions],
+    )
+
+
+def alert_out(alert: Alert) -> AlertOut:
+    lead = alert.change_point
+    rows = sorted(alert.change_points.all(), key=lambda row: row.pk != lead.pk)
+    return AlertOut(
+        id=alert.pk,
+        state=AlertState(alert.state),
+        confirmed=alert.confirmed,
+        assignee=alert.assignee.get_username() if alert.assignee else None,
+        note=alert.note,
+        raised_at=alert.raised_at,
+        changed_at=alert.changed_at,
+        web_url=web_url("alert", alert.pk),
+        change_points=[change_point_out(row) for row in rows],
+        searches=[_search_out(each) for each in lead.bisections.all()],
+    )
+
+
+def _search_out(search: Bisection) -> SearchOut:
+    steps = [
+        StepOut(
+            commit=search.path[answer.index],
+            change=answer.change,
+            blocks=answer.blocks,
+            has_it=bad_of(search, answer),
+            run=told.get("run"),
+        )
+        for answer, told in zip(answers_of(search), search.answers, strict=True)
+    ]
+    return SearchOut(
+        state=BisectionState(search.state),
+        message=search.message,
+        good=commit_out(search.good),
+        commits=search.path,
+        unbuildable=[search.path[index] for index in search.unbuildable],
+        run=search.run_id,
+        steps=steps,
+    )
+
+
+def rules_out(project: Project) -> ChangeRules:
+    return ChangeRules(
+        confirm=project.confirm_changes,
+        bisect=project.bisect_changes,
+        machine_minutes_a_day=project.machine_minutes_a_day,
+    )

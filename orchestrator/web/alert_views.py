@@ -1,0 +1,175 @@
+"""Alerts and change points as pages show them: words, links and badges."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from orchestrator.alerts.models import Alert, AlertState
+from orchestrator.benchmarks.models import Commit
+from orchestrator.loadtools.metrics import metric_for
+from orchestrator.results.bisection_answers import answers_of, bad_of
+from orchestrator.results.commit_paths import commits_of
+from orchestrator.results.models import Bisection, BisectionState, ChangePoint, ChangeState
+from orchestrator.web.forms import benchmark_key
+
+#: What a badge of another state looks like, that means the same to whoever looks.
+ALERT_BADGES = {
+    AlertState.OPEN: "suspect",
+    AlertState.ACKNOWLEDGED: "running",
+    AlertState.RESOLVED: "finished",
+    AlertState.DISMISSED: "cancelled",
+}
+CHANGE_BADGES = {
+    ChangeState.OPEN: "planned",
+    ChangeState.CONFIRMING: "measuring",
+    ChangeState.CONFIRMED: "failed",
+    ChangeState.REFUTED: "cancelled",
+    ChangeState.DISMISSED: "cancelled",
+    ChangeState.SUPERSEDED: "cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeView:
+    """A change point; `row` is one of `with_parts`."""
+
+    row: Any
+    metric: str
+    badge: str
+    history_url: str
+    compare_url: str
+
+    @property
+    def shown_change(self) -> float:
+        """As the duel measured it where there was one, else as it was seen."""
+        return self.row.duel_change if self.row.duel_change is not None else self.row.change
+
+    @property
+    def seen_interval(self) -> tuple[float, float]:
+        return self.row.low, self.row.high
+
+    @property
+    def p_shown(self) -> str:
+        return f"{self.row.p_value:.1g}" if self.row.p_value >= 1e-9 else "below 1e-9"
+
+    @property
+    def shown_interval(self) -> tuple[float, float]:
+        if self.row.duel_low is not None and self.row.duel_high is not None:
+            return self.row.duel_low, self.row.duel_high
+        return self.row.low, self.row.high
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertView:
+    """An alert with the change point that shows it most, and how many others do."""
+
+    alert: Alert
+    badge: str
+    lead: ChangeView
+    others: int
+    comes_from: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepView:
+    """One step of a search: the commit that was measured against the last good one."""
+
+    commit: Commit
+    change: float | None
+    blocks: int
+    bad: bool | None
+    run_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchView:
+    """A search; its steps in the order of the commits."""
+
+    search: Bisection
+    commits: int
+    steps: tuple[StepView, ...]
+
+
+def change_view(row: Any) -> ChangeView:
+    key = row.series.metric.key
+    info = metric_for(key)
+    return ChangeView(
+        row=row,
+        metric=info.title if info else key,
+        badge=CHANGE_BADGES[ChangeState(row.state)] if row.regressed else _improved(row),
+        history_url=history_url(row),
+        compare_url=compare_url(row),
+    )
+
+
+def alert_view(alert: Alert) -> AlertView:
+    return AlertView(
+        alert=alert,
+        badge=ALERT_BADGES[AlertState(alert.state)],
+        lead=change_view(alert.change_point),
+        others=len(alert.change_points.all()) - 1,
+        comes_from=comes_from(alert.change_point),
+    )
+
+
+def comes_from(row: Any) -> str:
+    """Which commit it comes from, as far as that is known, in words."""
+    if row.culprit is not None:
+        return f"comes from {row.culprit.short_sha} {row.culprit.subject}"
+    for search in sorted(row.bisections.all(), key=lambda each: each.pk, reverse=True):
+        if search.state == BisectionState.RUNNING:
+            return f"searched among {len(search.path)} commits: {search.message or 'begins'}"
+        if search.state != BisectionState.FOUND:
+            return f"search ended: {search.message}"
+    return f"between {row.before.short_sha} and {row.commit.short_sha}"
+
+
+def search_view(row: ChangePoint, search: Bisection) -> SearchView:
+    """The search of a change point, with what each step said."""
+    commits = commits_of(row, search.path)
+    told = zip(answers_of(search), search.answers, strict=True)
+    steps = [
+        (
+            answer.index,
+            StepView(
+                commit=commits[answer.index],
+                change=answer.change,
+                blocks=answer.blocks,
+                bad=bad_of(search, answer),
+                run_id=each.get("run"),
+            ),
+        )
+        for answer, each in told
+    ]
+    steps += [
+        (index, StepView(commit=commits[index], change=None, blocks=0, bad=None, run_id=None))
+        for index in search.unbuildable
+    ]
+    ordered = sorted(steps, key=lambda step: step[0])
+    return SearchView(search=search, commits=len(commits), steps=tuple(step for _, step in ordered))
+
+
+def history_url(row: Any) -> str:
+    series = row.series
+    query = {
+        "benchmark": benchmark_key(series.benchmark),
+        "case": series.case.key,
+        "host": series.host.name,
+        "metric": series.metric.key,
+    }
+    return f"{reverse('history')}?{urlencode(query)}"
+
+
+def compare_url(row: Any) -> str:
+    query = {
+        "benchmark": benchmark_key(row.series.benchmark),
+        "baseline": row.before.sha,
+        "contender": row.commit.sha,
+    }
+    return f"{reverse('compare')}?{urlencode(query)}"
+
+
+def _improved(row: Any) -> str:
+    return "finished" if row.state == ChangeState.CONFIRMED else CHANGE_BADGES[row.state]
