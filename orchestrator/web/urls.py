@@ -4,9 +4,11 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
 from orchestrator.web.pages import (
+    alerts,
     benchmarks,
     builds,
     catalogue,
+    change_rules,
     compare,
     history,
     host_care,
@@ -65,6 +67,14 @@ urlpatterns = [
         history.dismiss_change,
         name="history-dismiss",
     ),
+    path("alerts/", alerts.alerts, name="alerts"),
+    path("alerts/<uuid:alert_id>/", alerts.alert, name="alert"),
+    path("alerts/<uuid:alert_id>/change", alerts.change, name="alert-change"),
+    path(
+        "alerts/<uuid:alert_id>/changes/<uuid:change_id>/confirm",
+        alerts.confirm,
+        name="alert-confirm",
+    ),
     path("reports/", reports.reports, name="reports"),
     path("reports/new", reports.new_report, name="report-new"),
     path("reports/save", reports.save, name="report-save"),
@@ -96,6 +106,7 @@ urlpatterns = [
     path("catalogue/<slug:slug>/", catalogue.suite, name="catalogue-suite"),
     path("projects/new", projects.new_project, name="project-new"),
     path("projects/<slug:slug>/", retention.project, name="project"),
+    path("projects/<slug:slug>/changes", change_rules.change_rules, name="project-changes"),
     path("projects/<slug:slug>/pins", retention.pin, name="project-pin"),
     path(
         "projects/<slug:slug>/pins/<int:pin_id>/remove",
