@@ -1,15 +1,37 @@
 """Reads of users, teams and tokens."""
 
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from django.db import connection
 from django.db.models import QuerySet
 
 from orchestrator.accounts.members import Member, member_of
-from orchestrator.accounts.models import ApiToken, Membership, Role, User
+from orchestrator.accounts.models import ApiToken, Membership, Role, Team, User
 from orchestrator.core.errors import (
     InvalidRequestError,
     NotFoundError,
     PermissionRefusedError,
 )
 from orchestrator.core.ids import sha256_hex
+
+#: What the row of a token is made of, in this order.
+_MODELS: tuple[Any, ...] = (ApiToken, User, Team)
+_COLUMNS = ", ".join(
+    f"{table}.{field.column}"
+    for table, model in zip(("token", "owner", "team"), _MODELS, strict=True)
+    for field in model._meta.concrete_fields
+)
+_MEMBER_OF_TOKEN = f"""
+SELECT {_COLUMNS}, membership.role
+FROM accounts_apitoken token
+JOIN accounts_user owner ON owner.id = token.user_id
+JOIN accounts_team team ON team.id = token.team_id
+LEFT JOIN accounts_membership membership
+    ON membership.team_id = team.id AND membership.user_id = owner.id
+WHERE token.digest = %s AND token.revoked_at IS NULL AND owner.is_active
+"""
 
 
 def member_for_user(user: User, team_slug: str | None = None) -> Member:
@@ -45,18 +67,26 @@ def first_admin(team: str | None) -> Member:
 
 
 def member_for_token(secret: str) -> tuple[Member, ApiToken]:
-    """The member that a bearer token stands for; NotFoundError for an unknown or revoked one."""
-    token = (
-        ApiToken.objects.select_related("team", "user")
-        .filter(digest=sha256_hex(secret.encode()), revoked_at=None, user__is_active=True)
-        .first()
-    )
-    if token is None:
+    """The member that a bearer token stands for; NotFoundError for an unknown or revoked one.
+
+    One query, written by hand: the API asks it before everything that it does.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_MEMBER_OF_TOKEN, [sha256_hex(secret.encode())])
+        row = cursor.fetchone()
+    if row is None:
         raise NotFoundError("this API token is unknown or was revoked; make a new one in the UI")
-    membership = Membership.objects.filter(team=token.team, user=token.user).first()
-    if membership is None:
+    if row[-1] is None:
         raise NotFoundError("the owner of this API token has left the team")
-    return Member(user=token.user, team=token.team, role=membership.role), token
+    parts = iter(row)
+    token, user, team = (_row(model, parts) for model in _MODELS)
+    token.user, token.team = user, team
+    return Member(user=user, team=team, role=row[-1]), token
+
+
+def _row(model: Any, values: Iterator[Any]) -> Any:
+    names = [field.attname for field in model._meta.concrete_fields]
+    return model.from_db("default", names, list(islice(values, len(names))))
 
 
 def tokens_of(member: Member) -> QuerySet[ApiToken]:

@@ -35,27 +35,24 @@ Progress = Callable[[int], None]
 
 _MAKE = """
 CREATE TEMPORARY TABLE incoming (
-    line bigint, id uuid, case_id bigint, commit_id bigint, at timestamptz, host_id uuid,
+    id uuid, case_id bigint, commit_id bigint, at timestamptz, host_id uuid,
     validity text, metrics smallint[], "values" float8[], provenance jsonb, block bigint, shape int,
     epoch smallint
 ) ON COMMIT DROP
 """
 _COPY = """
-COPY incoming (line, id, case_id, commit_id, at, host_id, validity, metrics, "values", provenance,
+COPY incoming (id, case_id, commit_id, at, host_id, validity, metrics, "values", provenance,
                block, shape, epoch) FROM STDIN
 """
 _READINGS = """
 WITH added AS (
     INSERT INTO results_reading
         (id, case_id, commit_id, at, host_id, validity, metrics, "values", provenance)
-    SELECT DISTINCT ON (id) id, case_id, commit_id, at, host_id, validity, metrics, "values",
-           provenance
-    FROM incoming ORDER BY id, line DESC
+    SELECT id, case_id, commit_id, at, host_id, validity, metrics, "values", provenance
+    FROM incoming ORDER BY id
     ON CONFLICT (id) DO NOTHING RETURNING id
 )
-DELETE FROM incoming WHERE id NOT IN (SELECT id FROM added) OR line < (
-    SELECT max(line) FROM incoming other WHERE other.id = incoming.id
-)
+DELETE FROM incoming WHERE id NOT IN (SELECT id FROM added)
 """
 _SERIES = """
 INSERT INTO results_series (benchmark_id, case_id, host_id, metric_id)
@@ -156,7 +153,7 @@ def import_file(
     done = accepted = 0
     for lines in _batches(read_results(path)):
         results = [_of_project(_checked(line), project) for line in lines]
-        accepted += _store(member, lines, results, source)
+        accepted += _store(member, results, source)
         done += len(results)
         progress(done)
     record_audit(member=member, action="results.imported", subject=f"{path.name}: {accepted} new")
@@ -189,26 +186,26 @@ def _checked(line: Line) -> ResultIn:
     return line.result
 
 
-def _store(member: Member, lines: Sequence[Line], results: Sequence[ResultIn], source: str) -> int:
+def _store(member: Member, results: Sequence[ResultIn], source: str) -> int:
     try:
-        return _stored(member, lines, results, source)
+        return _stored(member, results, source)
     except IntegrityError:
         # Something that was remembered has been deleted meanwhile.
         forget()
-        return _stored(member, lines, results, source)
+        return _stored(member, results, source)
 
 
-def _stored(member: Member, lines: Sequence[Line], results: Sequence[ResultIn], source: str) -> int:
+def _stored(member: Member, results: Sequence[ResultIn], source: str) -> int:
     """How many results of a batch were new; names that are new are made before."""
     _make_commits(member, results)
     rows = rows_of(member, results, source, Drawn())
-    metrics = metric_ids({key for row in rows for key in row.readings})
+    # As in `record`: of those with the same id the last one counts.
+    once = {row.id: row for row in rows}.values()
+    metrics = metric_ids({key for row in once for key in row.readings})
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_MAKE)
         with cursor.copy(_COPY) as copy:
-            copy.write(
-                "".join(_copied(line, row, metrics) for line, row in zip(lines, rows, strict=True))
-            )
+            copy.write("".join(_copied(row, metrics) for row in once))
         cursor.execute("ANALYZE incoming")
         cursor.execute(_READINGS)
         cursor.execute("SELECT count(*) FROM incoming")
@@ -237,12 +234,11 @@ def _told(result: ResultIn) -> Told:
     return Told(sha=result.commit, **dict(result.commit_facts or CommitTold()))
 
 
-def _copied(line: Line, row: Measured, metrics: Mapping[str, int]) -> str:
+def _copied(row: Measured, metrics: Mapping[str, int]) -> str:
     """A row in the text form of COPY."""
     # Nothing else of a row can hold a backslash, a tab or the end of a line.
     told = json.dumps(row.provenance).replace("\\", "\\\\")
     cells: tuple[Any, ...] = (
-        line.number,
         row.id,
         row.case,
         row.commit,

@@ -5,6 +5,7 @@ that a result may be sent or fetched again. Points are written by sums that merg
 the order of their keys: writers to the same points wait for each other and never overwrite.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import psycopg
 from django.db import connection
-from psycopg.types.json import Jsonb
 
 from orchestrator.results.models import Metric
 from orchestrator.results.models.series import MOST_VALUES
@@ -137,12 +138,19 @@ def record(rows: Sequence[Measured], ids: Ids | None = None) -> int:
     metrics = _metric_ids({key for row in rows for key in row.readings}, ids)
     # In the order of their ids: two that send the same results must not wait for each other.
     once = {row.id: row for row in sorted(rows, key=_id)}
-    with connection.cursor() as cursor:
-        cursor.execute(_READINGS, _reading_columns(once.values(), metrics))
+    with _cursor() as cursor:
+        table = (_reading(row, metrics) for row in once.values())
+        cursor.execute(_READINGS, _columns(table, 9), prepare=True)
         new = [once[key] for (key,) in cursor.fetchall()]
         if new:
             _write_points(cursor, new, _series_ids(cursor, new, metrics, ids), metrics)
     return len(new)
+
+
+def _cursor() -> psycopg.Cursor[Any]:
+    """Statements are prepared once a connection, which Django's own cursors do not do."""
+    connection.ensure_connection()
+    return psycopg.Cursor(connection.connection)
 
 
 def metric_ids(keys: Iterable[str]) -> dict[str, int]:
@@ -167,22 +175,18 @@ def _metric_ids(keys: set[str], ids: Ids) -> Mapping[str, int]:
     return known
 
 
-def _reading_columns(rows: Iterable[Measured], metrics: Mapping[str, int]) -> list[list[Any]]:
-    table = [
-        (
-            row.id,
-            row.case,
-            row.commit,
-            row.at,
-            row.host,
-            row.validity,
-            _array(metrics[key] for key in row.readings),
-            _array(row.readings.values()),
-            None if row.provenance is None else Jsonb(dict(row.provenance)),
-        )
-        for row in rows
-    ]
-    return _columns(table, 9)
+def _reading(row: Measured, metrics: Mapping[str, int]) -> tuple[str, ...]:
+    return (
+        row.id.hex,
+        str(row.case),
+        str(row.commit),
+        row.at.isoformat(),
+        row.host.hex,
+        row.validity,
+        _array(metrics[key] for key in row.readings),
+        _array(row.readings.values()),
+        "NULL" if row.provenance is None else _quoted(json.dumps(row.provenance)),
+    )
 
 
 def _series_ids(
@@ -197,7 +201,8 @@ def _series_ids(
         known |= _known_series(cursor, unknown)
         missing = sorted(key for key in unknown if key not in known)
         if missing:
-            cursor.execute(_NEW_SERIES, _columns([(wanted[key], *key) for key in missing], 4))
+            rows_of_them = ((str(wanted[key]), *_texts(key)) for key in missing)
+            cursor.execute(_NEW_SERIES, _columns(rows_of_them, 4))
             known |= _known_series(cursor, missing)
     return known
 
@@ -205,7 +210,7 @@ def _series_ids(
 def _known_series(
     cursor: Any, wanted: Iterable[tuple[int, UUID, int]]
 ) -> dict[tuple[int, UUID, int], int]:
-    cursor.execute(_KNOWN_SERIES, _columns(wanted, 3))
+    cursor.execute(_KNOWN_SERIES, _columns(map(_texts, wanted), 3), prepare=True)
     return {(case, host, metric): series for case, host, metric, series in cursor.fetchall()}
 
 
@@ -222,33 +227,47 @@ def _write_points(
             found[PointKey(number, row.commit, row.epoch, row.shape)].append((row, value))
     table = [_point(key, found[key]) for key in sorted(found)]
     if table:
-        cursor.execute(_POINTS, _columns(table, 13))
+        cursor.execute(_POINTS, _columns(table, 13), prepare=True)
         # Their change points are looked for later, by a task.
-        cursor.execute(_CHANGED, [sorted({key.series for key in found})])
+        cursor.execute(_CHANGED, [sorted({key.series for key in found})], prepare=True)
 
 
-def _point(key: PointKey, trials: Sequence[tuple[Measured, float]]) -> tuple[Any, ...]:
+def _point(key: PointKey, trials: Sequence[tuple[Measured, float]]) -> tuple[str, ...]:
     counted = [(row, value) for row, value in trials if row.validity != Validity.INVALID]
     rollup = rolled_up([value for _, value in counted])
     return (
-        *key,
-        max(row.at for row, _ in trials),
-        rollup.n,
-        sum(row.validity == Validity.SUSPECT for row, _ in counted),
-        len(trials) - rollup.n,
-        rollup.mean,
-        rollup.mean_log,
-        rollup.m2_log,
+        *map(str, key),
+        max(row.at for row, _ in trials).isoformat(),
+        str(rollup.n),
+        str(sum(row.validity == Validity.SUSPECT for row, _ in counted)),
+        str(len(trials) - rollup.n),
+        _number(rollup.mean),
+        _number(rollup.mean_log),
+        _number(rollup.m2_log),
         _array(value for _, value in counted[:MOST_VALUES]),
         _array(row.block for row, _ in counted[:MOST_VALUES]),
     )
 
 
+def _texts(key: tuple[int, UUID, int]) -> tuple[str, ...]:
+    return (str(key[0]), key[1].hex, str(key[2]))
+
+
+def _number(value: float | None) -> str:
+    return "NULL" if value is None else repr(value)
+
+
 def _array(values: Iterable[float]) -> str:
-    """As PostgreSQL writes an array: several of different lengths fit into one column so."""
-    return "{" + ",".join(map(repr, values)) + "}"
+    """An array as an element of another: several of different lengths fit into one column so."""
+    return '"{' + ",".join(map(repr, values)) + '}"'
 
 
-def _columns(table: Iterable[tuple[Any, ...]], width: int) -> list[list[Any]]:
-    """By column, as `unnest` takes them."""
-    return [list(column) for column in zip(*table, strict=True)] or [[] for _ in range(width)]
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _columns(table: Iterable[tuple[str, ...]], width: int) -> list[str]:
+    """By column, as PostgreSQL writes arrays: much cheaper to make than arrays of values."""
+    columns = list(zip(*table, strict=True)) or [()] * width
+    return ["{" + ",".join(column) + "}" for column in columns]
