@@ -12,15 +12,15 @@ Killick et al. 2012 (PELT); Hampel 1974; the pruning after Fleming et al., arXiv
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.stats.courses import course_of
-from orchestrator.stats.shifts import FEWEST_BESIDE, Noise, Shift, Sums, shift_at
+from orchestrator.stats.search import shifts_of
+from orchestrator.stats.shifts import Noise, Shift
 from orchestrator.stats.spikes import (
-    MOST_CORRELATION,
     correlation_of_neighbours,
     noise_of_neighbours,
     spikes_of,
@@ -29,13 +29,15 @@ from orchestrator.stats.summary import t_quantile
 
 Floats = NDArray[np.float64]
 
-#: Times ln n: what a further level has to save of the squares, in units of the noise's variance.
-PENALTY = 3.0
-BIAS = 4.0
-ALERT, CANDIDATE = 1e-4, 1e-3
+ALERT = 1e-4
 CONFIDENCE = 0.95
 #: Unstable: this many changes or more, and more than one in so many points; or so many returns.
 FEWEST_TO_BE_UNSTABLE, POINTS_A_CHANGE, RETURNS = 3, 20, 3
+#: More has no exponential.
+_MOST_OF_A_LOG = 700.0
+#: More, squared and summed, leaves nothing of the others.
+_MOST_OF_A_SHARE = 1e6
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,19 +111,24 @@ class _Scale:
 
     def __init__(self, known: Floats) -> None:
         self.logs = bool((known > 0).all())
-        size = float(np.median(np.abs(known))) if known.size else 1.0
-        self._size = size or float(np.abs(known).max()) or 1.0
+        largest = float(np.abs(known).max(initial=0.0)) or 1.0
+        typical = float(np.median(np.abs(known / largest))) if known.size else 1.0
+        self._size = typical * largest or largest
 
     def levels(self, known: Floats) -> Floats:
-        return np.log(known / self._size) if self.logs else known / self._size
+        if self.logs:
+            return np.asarray(np.log(known) - math.log(self._size), dtype=np.float64)
+        with np.errstate(over="ignore"):
+            return np.clip(known / self._size, -_MOST_OF_A_SHARE, _MOST_OF_A_SHARE)
 
     def value(self, level: float) -> float:
-        return self._size * (math.exp(level) if self.logs else level)
+        return math.exp(level + math.log(self._size)) if self.logs else level * self._size
 
     def change(self, before: float, difference: float) -> float:
         if self.logs:
-            return math.expm1(difference)
-        return difference / before if before > 0 and before + difference > 0 else difference
+            return math.expm1(min(difference, _MOST_OF_A_LOG))
+        has_ratio = before > 0 and before + difference > -_ROUNDING
+        return difference / before if has_ratio else difference
 
 
 class _Series:
@@ -142,9 +149,8 @@ class _Series:
         steps = self._steps(self._level, self.spikes)
         sigma = noise_of_neighbours(steps)
         correlation = correlation_of_neighbours(steps, sigma)
-        return Noise(
-            sigma=max(sigma / math.sqrt(2 * (1 - correlation)), floor), correlation=correlation
-        )
+        apart = math.sqrt(2 * (1 - correlation))
+        return Noise(sigma=max(sigma / apart, floor), floor=floor, correlation=correlation)
 
     def _steps(self, level: Floats, without: NDArray[np.bool_]) -> Floats:
         parts = [np.diff(level[start:end][~without[start:end]]) for start, end in self._pieces]
@@ -154,7 +160,7 @@ class _Series:
         found = []
         for start, end in self._pieces:
             kept = np.flatnonzero(~self.spikes[start:end]) + start
-            for at, shift in _shifts(self._level[kept], self.noise, least):
+            for at, shift in shifts_of(self._level[kept], self.noise, least):
                 found.append((self._index(int(kept[at]), shift), shift))
         return found
 
@@ -168,77 +174,7 @@ class _Series:
 
 def _pieces(borders: list[int]) -> list[tuple[int, int]]:
     ends = sorted(set(borders))
-    return list(zip(ends, ends[1:], strict=False))
-
-
-def _shifts(calm: Floats, noise: Noise, least: float) -> list[tuple[int, Shift]]:
-    """The shifts of a stretch without spikes, each with where it is."""
-    if calm.size < 2 * FEWEST_BESIDE:
-        return []
-    unit = noise.sigma * math.sqrt(noise.inflation(calm.size))
-    course = course_of(calm / unit, PENALTY * math.log(calm.size))
-    slope, starts = course.slope * unit, course.starts
-    calm = calm - slope * np.arange(calm.size)
-    sums = Sums(calm)
-    for _ in range(2):
-        starts = _pruned(sums, calm, starts, noise, least)
-        starts = _settled(sums, starts, calm.size)
-    starts = _pruned(sums, calm, starts, noise, least)
-    known = _correlated(calm, starts, noise)
-    bounds = [0, *starts, calm.size]
-    return [
-        (at, shift_at(sums, before, at, after, known).raised(slope * at))
-        for before, at, after in zip(bounds, starts, bounds[2:], strict=False)
-    ]
-
-
-def _pruned(sums: Sums, calm: Floats, starts: list[int], noise: Noise, least: float) -> list[int]:
-    """Without those that are not sure, the weakest first."""
-    starts = list(starts)
-    while starts:
-        known = _correlated(calm, starts, noise)
-        bounds = [0, *starts, calm.size]
-        doubts = [
-            _doubt(shift_at(sums, before, at, after, known), least)
-            for before, at, after in zip(bounds, starts, bounds[2:], strict=False)
-        ]
-        worst = max(range(len(starts)), key=doubts.__getitem__)
-        if doubts[worst] <= CANDIDATE:
-            break
-        del starts[worst]
-    return starts
-
-
-def _doubt(shift: Shift, least: float) -> float:
-    """Its p; more than 1 where it is too small, the more so the smaller."""
-    size = abs(shift.difference)
-    return shift.p_value if size >= least else 2 - size / least
-
-
-def _settled(sums: Sums, starts: list[int], n: int) -> list[int]:
-    """Each moved to where it explains the two levels beside it best."""
-    bounds = [0, *starts, n]
-    for place in range(1, len(bounds) - 1):
-        before, after = bounds[place - 1], bounds[place + 1]
-        if after - before >= 2 * FEWEST_BESIDE:
-            bounds[place] = sums.best_split(before, after)
-    return bounds[1:-1]
-
-
-def _correlated(calm: Floats, starts: list[int], noise: Noise) -> Noise:
-    """The noise with the correlation that is left beside the levels, where that is more."""
-    bounds = [0, *starts, calm.size]
-    left = np.concatenate(
-        [calm[a:b] - calm[a:b].mean() for a, b in zip(bounds, bounds[1:], strict=False)]
-    )
-    square = float(np.dot(left, left))
-    if square <= 0:
-        return noise
-    levels = len(bounds) - 1
-    lag = float(np.dot(left[1:], left[:-1])) / square
-    lag += levels * (1 + BIAS * max(0.0, lag)) / calm.size
-    lag = min(max(lag, noise.correlation), MOST_CORRELATION)
-    return Noise(sigma=noise.sigma, correlation=lag)
+    return list(pairwise(ends))
 
 
 def _is_unstable(shifts: list[Shift], sigma: float, n: int) -> bool:
@@ -258,7 +194,7 @@ def _change(
     reach = t_quantile(CONFIDENCE, shift.degrees) * shift.error
     bounds = [scale.change(shift.before, shift.difference + side) for side in (-reach, 0.0, reach)]
     low, change, high = sorted(bounds)
-    sure = shift.p_value <= ALERT and not unstable
+    sure = shift.cautious_p <= ALERT and not unstable
     return Change(
         index=index,
         before=scale.value(shift.before),

@@ -15,15 +15,17 @@ FEWEST_BESIDE = 3
 REACH = 60
 #: The noise of the whole series counts as much as so many values of the two levels.
 PRIOR_DEGREES = 10.0
-#: How much more than a line a step has to explain, in variances of a value: its place was chosen.
-AHEAD_OF_A_LINE = 0.0
+#: How much more than a line a step has to explain to be beyond doubt, in variances of a value: the
+#: place of a step was chosen.
+AHEAD_OF_A_LINE = 6.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
-    """`sigma` of one value, and `correlation` of neighbours."""
+    """`sigma` of one value, what it is at least, and `correlation` of neighbours."""
 
     sigma: float
+    floor: float
     correlation: float
 
     def inflation(self, n: int) -> float:
@@ -36,13 +38,18 @@ class Noise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shift:
-    """`difference` of the means beside, its standard error with `degrees`, and the two-sided p."""
+    """Two levels, the standard error of their difference with `degrees`, and the two-sided p.
+
+    p is with no more correlation of neighbours than is sure, `cautious_p` with what is likely, and
+    only for a step that explains clearly more than a drift.
+    """
 
     before: float
     after: float
     error: float
     degrees: float
     p_value: float
+    cautious_p: float
 
     @property
     def difference(self) -> float:
@@ -61,6 +68,7 @@ class Sums:
         place = np.arange(series.size, dtype=np.float64)
         self._y = np.concatenate([[0.0], np.cumsum(series)])
         self._yy = np.concatenate([[0.0], np.cumsum(series**2)])
+        self._lag = np.concatenate([[0.0, 0.0], np.cumsum(series[1:] * series[:-1])])
         self._ty = np.concatenate([[0.0], np.cumsum(place * series)])
 
     def mean(self, start: int, end: int) -> float:
@@ -71,6 +79,15 @@ class Sums:
         total = float(self._y[end] - self._y[start])
         square = float(self._yy[end] - self._yy[start])
         return max(0.0, square - total * total / (end - start))
+
+    def lagged(self, start: int, end: int) -> float:
+        """Products of the deviations of neighbours from the mean."""
+        n = end - start
+        total = float(self._y[end] - self._y[start])
+        mean = total / n
+        ends = float(self._series[start] + self._series[end - 1])
+        products = float(self._lag[end] - self._lag[start + 1])
+        return products - mean * (2 * total - ends) + (n - 1) * mean * mean
 
     def slope(self, start: int, end: int) -> float:
         """The sum of (place − middle) · value."""
@@ -88,38 +105,51 @@ class Sums:
         return int(places[int(np.argmax(gain))])
 
 
-def shift_at(sums: Sums, start: int, at: int, end: int, noise: Noise) -> Shift:
-    """Test the means of start … at against at … end.
+def shift_at(sums: Sums, stretch: tuple[int, int, int], noise: Noise, likely: float) -> Shift:
+    """Test the means of start … at against at … end, of which `stretch` consists.
 
-    The variance is that of the two levels, moderated by the noise of the series and never under
-    it (Smyth 2004); means of correlated values vary more. Where a straight line explains the
-    stretch better than a step, the step has to stand out of that line.
+    The variance is that of the two levels, moderated by the noise of the series (Smyth 2004); means
+    of correlated values vary more. Where a straight line explains the stretch better than a step,
+    the step has to stand out of that line. `likely`: the correlation, of which that in `noise` is
+    what is sure.
     """
-    start, end = max(start, at - REACH), min(end, at + REACH)
+    start, at, end = stretch
+    near = max(start, at - REACH), at, min(end, at + REACH)
+    before, after = sums.mean(near[0], at), sums.mean(at, near[2])
+    if at - start < FEWEST_BESIDE or end - at < FEWEST_BESIDE:
+        error, degrees, p_value, cautious_p = math.inf, 1.0, 1.0, 1.0
+    else:
+        error, degrees, p_value = _tested(sums, near, noise, 0.0)
+        *_, cautious_p = _tested(sums, near, replace(noise, correlation=likely), AHEAD_OF_A_LINE)
+    return Shift(
+        before=before,
+        after=after,
+        error=error,
+        degrees=degrees,
+        p_value=p_value,
+        cautious_p=max(p_value, cautious_p),
+    )
+
+
+def _tested(
+    sums: Sums, stretch: tuple[int, int, int], noise: Noise, ahead: float
+) -> tuple[float, float, float]:
+    """The standard error, its degrees of freedom, and p."""
+    start, at, end = stretch
     before, after = at - start, end - at
-    mean_before, mean_after = sums.mean(start, at), sums.mean(at, end)
-    if before < FEWEST_BESIDE or after < FEWEST_BESIDE:
-        return Shift(before=mean_before, after=mean_after, error=math.inf, degrees=1, p_value=1.0)
     scatter = sums.scatter(start, at) + sums.scatter(at, end)
     inflated = noise.inflation(before), noise.inflation(after)
     sigma = _moderated(scatter, before + after - sum(inflated), noise)
     error = sigma * math.sqrt(inflated[0] / before + inflated[1] / after)
     degrees = before / inflated[0] + after / inflated[1] - 2 + PRIOR_DEGREES
-    p_value = _p(mean_after - mean_before, error, degrees)
-    drift = _p_beside_drift(sums, (start, at, end), scatter, noise)
-    return Shift(
-        before=mean_before,
-        after=mean_after,
-        error=error,
-        degrees=degrees,
-        p_value=max(p_value, drift),
-    )
+    p_value = _p(sums.mean(at, end) - sums.mean(start, at), error, degrees)
+    return error, degrees, max(p_value, _p_beside_drift(sums, stretch, scatter, noise, ahead))
 
 
 def _moderated(scatter: float, degrees: float, noise: Noise) -> float:
     degrees = max(0.0, degrees)
     variance = (scatter + PRIOR_DEGREES * noise.sigma**2) / (degrees + PRIOR_DEGREES)
-    return max(math.sqrt(variance), noise.sigma)
+    return max(math.sqrt(variance), noise.floor)
 
 
 def _p(difference: float, error: float, degrees: float) -> float:
@@ -127,7 +157,7 @@ def _p(difference: float, error: float, degrees: float) -> float:
 
 
 def _p_beside_drift(
-    sums: Sums, stretch: tuple[int, int, int], scatter: float, noise: Noise
+    sums: Sums, stretch: tuple[int, int, int], scatter: float, noise: Noise, ahead: float
 ) -> float:
     """0 where a step explains the stretch better than a line; else the p of a step beside it."""
     start, at, end = stretch
@@ -135,7 +165,7 @@ def _p_beside_drift(
     of_place = n * (n * n - 1) / 12
     of_line = sums.slope(start, end)
     beside_line = sums.scatter(start, end) - of_line**2 / of_place
-    ahead = AHEAD_OF_A_LINE * noise.inflation(n // 2)
+    ahead *= noise.inflation(n // 2)
     if beside_line > scatter * (1 + ahead / n) or n <= 2 * FEWEST_BESIDE + 2:
         return 0.0
     share = after / n

@@ -17,6 +17,8 @@ MOST_SPIKES = 0.1
 _TRIMMED = 0.1
 #: What of a correlation of neighbours is believed: it is estimated from few values.
 MOST_CORRELATION = 0.7
+CUT, OF_CUT = 2.0, 0.9205
+SURE = 1.0
 
 
 def noise_of_neighbours(steps: Floats) -> float:
@@ -26,9 +28,16 @@ def noise_of_neighbours(steps: Floats) -> float:
     sizes = np.sort(np.abs(steps - np.median(steps)))
     middling = MAD_TO_SIGMA * float(np.median(sizes))
     if middling > 0:
-        return middling
+        return _sharper(sizes, middling)
     kept = sizes[: max(1, math.ceil((1 - _TRIMMED) * sizes.size))]
     return float(np.sqrt(np.mean(kept**2)))
+
+
+def _sharper(sizes: Floats, sigma: float) -> float:
+    """A better estimate than the median's, from all that are not beyond CUT sigma."""
+    for _ in range(3):
+        sigma = float(np.sqrt(np.mean(np.minimum(sizes, CUT * sigma) ** 2) / OF_CUT))
+    return sigma
 
 
 def correlation_of_neighbours(steps: Floats, sigma: float) -> float:
@@ -42,7 +51,7 @@ def correlation_of_neighbours(steps: Floats, sigma: float) -> float:
         return 0.0
     cut = np.clip(steps, -3 * sigma, 3 * sigma)
     lag = float(np.dot(cut[1:], cut[:-1]) / np.dot(cut, cut))
-    return float(np.clip(1 + 2 * lag - 1 / math.sqrt(steps.size), 0.0, MOST_CORRELATION))
+    return float(np.clip(1 + 2 * lag - SURE / math.sqrt(steps.size), 0.0, MOST_CORRELATION))
 
 
 def spikes_of(level: Floats, sigma: float) -> NDArray[np.bool_]:
