@@ -81,5 +81,7 @@ def revoke_token(*, member: Member, token_id: UUID) -> None:
 def note_token_use(*, token: ApiToken) -> None:
     """Remembers the use of a token, to the minute: a busy CI costs no write a request."""
     now = utc_now()
+    if token.last_used_at and now - token.last_used_at < _USE_RESOLUTION:
+        return
     stale = Q(last_used_at=None) | Q(last_used_at__lt=now - _USE_RESOLUTION)
     ApiToken.objects.filter(stale, pk=token.pk).update(last_used_at=now)

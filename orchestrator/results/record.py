@@ -136,12 +136,13 @@ def record(rows: Sequence[Measured], ids: Ids | None = None) -> int:
     """
     ids = ids or Ids()
     metrics = _metric_ids({key for row in rows for key in row.readings}, ids)
-    # In the order of their ids: two that send the same results must not wait for each other.
-    once = {row.id: row for row in sorted(rows, key=_id)}
+    once = {row.id: row for row in rows}
     with _cursor() as cursor:
-        table = (_reading(row, metrics) for row in once.values())
+        # In the order of their ids: two that send the same results must not wait for each other.
+        table = (_reading(row, metrics) for row in sorted(once.values(), key=_id))
         cursor.execute(_READINGS, _columns(table, 9), prepare=True)
-        new = [once[key] for (key,) in cursor.fetchall()]
+        stored = {key for (key,) in cursor.fetchall()}
+        new = [row for row in once.values() if row.id in stored]
         if new:
             _write_points(cursor, new, _series_ids(cursor, new, metrics, ids), metrics)
     return len(new)
