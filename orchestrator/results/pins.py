@@ -58,6 +58,11 @@ def pins_of(project: Project) -> QuerySet[Pin]:
     return project.pins.select_related("commit", "run__definition__benchmark", "pinned_by")
 
 
+def pin_of(run: Run) -> Pin | None:
+    """That of the run itself; what else keeps it is told on the project's page."""
+    return Pin.objects.select_related("pinned_by").filter(run=run).first()
+
+
 def pin_commit(*, member: Member, project: Project, ref: str, reason: str) -> Pin:
     """Keeps what was measured of the commit that a hash, a branch or a tag names now."""
     member.require(Role.MEMBER, to="keep a commit for ever")

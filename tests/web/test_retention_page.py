@@ -64,7 +64,10 @@ def test_viewers_look_and_strangers_do_not(
 
 def test_a_commit_and_a_run_are_kept_for_ever(world: World, alice: Client, bob: Client) -> None:
     alice.post(reverse("project-pin", args=["server"]), {"ref": world.shas[0], "reason": "1.0"})
-    alice.post(reverse("run-keep", args=[world.run.pk]), {"reason": "the report"})
+    run = alice.post(
+        reverse("run-keep", args=[world.run.pk]), {"reason": "the report"}, follow=True
+    )
+    assert "Kept for ever: the report" in run.content.decode()
 
     page = bob.get(PAGE).content.decode()
 
@@ -130,6 +133,9 @@ def test_no_page_fails_where_single_trials_are_gone(world: World, alice: Client)
         PAGE,
     ):
         assert alice.get(url).status_code == 200, url
+    told = f"Single trials were removed on {utc_now():%Y-%m-%d}, 30 days after the run"
+    for page in ("run", "run-trials"):
+        assert told in alice.get(reverse(page, args=[world.run.pk])).content.decode()
     assert alice.get(reverse("trial", args=[trial.pk])).status_code == 404
     compare = f"?benchmark=server/hello&baseline={world.shas[0]}&contender={world.shas[2]}"
     assert alice.get(reverse("compare") + compare).status_code in (200, 404)

@@ -64,9 +64,9 @@ def remove_pin(request: HttpRequest, member: Member, slug: str, pin_id: int) -> 
 @require_POST
 def keep_run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     """Keeps a run for ever, for the reason that the form gives."""
-    made = pin_run(member=member, run_id=run_id, reason=request.POST.get("reason", ""))
+    pin_run(member=member, run_id=run_id, reason=request.POST.get("reason", ""))
     messages.success(request, "This run is kept for ever.")
-    return redirect("project", made.project.slug)
+    return redirect("run", run_id)
 
 
 def _page(

@@ -14,6 +14,8 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.core.ids import digest_of
 from orchestrator.results.doubts import doubts_of
+from orchestrator.results.pins import pin_of
+from orchestrator.results.removed import removals_of
 from orchestrator.results.saved_reports import saved_reports
 from orchestrator.runs.job_details import JobDetails, details_of
 from orchestrator.runs.models import Job, Run
@@ -43,7 +45,8 @@ def runs(request: HttpRequest, member: Member) -> HttpResponse:
 def run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     found = run_for(member, run_id)
     now = progress_of(found)
-    return render(request, "runs/detail.html", _live(member, found, now, _details(now)))
+    kept = {"removed": list(removals_of(found.pk).values()), "pin": pin_of(found)}
+    return render(request, "runs/detail.html", _live(member, found, now, _details(now)) | kept)
 
 
 @for_member
@@ -78,6 +81,7 @@ def trials(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
         "with_invalid": with_invalid,
         "more": "&invalid=1" if with_invalid else "",
         "doubts": doubts_of([found.pk])[found.pk],
+        "removed": list(removals_of(found.pk).values()),
     }
     return render(request, "runs/trials.html", context)
 
