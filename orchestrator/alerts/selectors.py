@@ -9,7 +9,7 @@ from orchestrator.accounts.models import Team
 from orchestrator.alerts.models import Alert, AlertState
 from orchestrator.core.errors import NotFoundError
 from orchestrator.results.change_points import with_parts
-from orchestrator.results.models import ChangePoint
+from orchestrator.results.models import Bisection, ChangePoint
 
 
 def alerts_of(member: Member) -> QuerySet[Alert]:
@@ -21,7 +21,7 @@ def alerts_of(member: Member) -> QuerySet[Alert]:
         .prefetch_related(
             Prefetch("change_point", queryset=with_parts(ChangePoint.objects.all(), every=True)),
             Prefetch("change_points", queryset=parts.order_by("series__case__label", "pk")),
-            "change_point__bisections",
+            "change_points__bisections__good",
         )
         .order_by("-pk")
     )
@@ -32,6 +32,12 @@ def alert_for(member: Member, alert_id: UUID) -> Alert:
     if found is None:
         raise NotFoundError("there is no such alert in this team")
     return found
+
+
+def searches_of(alert: Alert) -> list[Bisection]:
+    """The searches for the commit that an alert comes from, oldest first; of one of `alerts_of`."""
+    found = [each for row in alert.change_points.all() for each in row.bisections.all()]
+    return sorted(found, key=lambda search: search.pk)
 
 
 def open_alerts(team: Team) -> int:

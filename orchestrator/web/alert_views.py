@@ -1,5 +1,6 @@
 """Alerts and change points as pages show them: words, links and badges."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -7,6 +8,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from orchestrator.alerts.models import Alert, AlertState
+from orchestrator.alerts.selectors import searches_of
 from orchestrator.benchmarks.models import Commit
 from orchestrator.loadtools.metrics import metric_for
 from orchestrator.results.bisection_answers import answers_of, bad_of
@@ -110,15 +112,15 @@ def alert_view(alert: Alert) -> AlertView:
         badge=ALERT_BADGES[AlertState(alert.state)],
         lead=change_view(alert.change_point),
         others=len(alert.change_points.all()) - 1,
-        comes_from=comes_from(alert.change_point),
+        comes_from=comes_from(alert.change_point, searches_of(alert)),
     )
 
 
-def comes_from(row: Any) -> str:
+def comes_from(row: ChangePoint, searches: Sequence[Bisection]) -> str:
     """Which commit it comes from, as far as that is known, in words."""
     if row.culprit is not None:
         return f"comes from {row.culprit.short_sha} {row.culprit.subject}"
-    for search in sorted(row.bisections.all(), key=lambda each: each.pk, reverse=True):
+    for search in reversed(searches):
         if search.state == BisectionState.RUNNING:
             return f"searched among {len(search.path)} commits: {search.message or 'begins'}"
         if search.state != BisectionState.FOUND:

@@ -8,6 +8,7 @@ from ninja import Schema
 from pydantic import BaseModel, ConfigDict
 
 from orchestrator.alerts.models import Alert, AlertState
+from orchestrator.alerts.selectors import searches_of
 from orchestrator.api.schemas.common import (
     CaseOut,
     CommitOut,
@@ -182,7 +183,7 @@ def alert_out(alert: Alert) -> AlertOut:
         changed_at=alert.changed_at,
         web_url=web_url("alert", alert.pk),
         change_points=[change_point_out(row) for row in rows],
-        searches=[_search_out(each) for each in lead.bisections.all()],
+        searches=[_search_out(each) for each in searches_of(alert)],
     )
 
 

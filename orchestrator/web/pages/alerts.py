@@ -12,7 +12,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.selectors import members_of
 from orchestrator.alerts import services
 from orchestrator.alerts.models import AlertState
-from orchestrator.alerts.selectors import alert_for, alerts_of, counts_of
+from orchestrator.alerts.selectors import alert_for, alerts_of, counts_of, searches_of
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.results.duels import confirm_now
 from orchestrator.web.access import for_member
@@ -93,12 +93,10 @@ def _page(
     request: HttpRequest, member: Member, alert_id: UUID, *, problem: str = ""
 ) -> HttpResponse:
     found = alert_for(member, alert_id)
-    lead = found.change_point
-    searches = sorted(lead.bisections.all(), key=lambda each: each.pk)
     context = {
         "shown": alert_view(found),
         "changes": [change_view(row) for row in found.change_points.all()],
-        "searches": [search_view(lead, search) for search in searches],
+        "searches": [search_view(found.change_point, each) for each in searches_of(found)],
         "members": members_of(member),
         "problem": problem,
     }

@@ -1,0 +1,102 @@
+"""Change points and alerts through the API."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.alerts import raising
+from orchestrator.alerts.models import Alert
+from orchestrator.core.clock import utc_now
+from orchestrator.results import bisections, duels
+from tests.api.conftest import ApiClient, make_client
+from tests.support.changes import Line, make_line
+from tests.support.factories import Personas
+
+
+@pytest.fixture
+def line(personas: Personas, settings: object, tmp_path: Path) -> Line:
+    made = make_line(personas.alice, tmp_path / "origin")
+    made.step(until=41, at=26, change=-0.08, every=4)
+    made.look()
+    return made
+
+
+@pytest.fixture
+def alice(line: Line) -> ApiClient:
+    return make_client(line.member)
+
+
+def raise_alert(line: Line) -> Alert:
+    rates = {c.sha: 920.0 if place >= 26 else 1000.0 for place, c in enumerate(line.commits)}
+    for _ in range(6):
+        duels.tick(utc_now())
+        bisections.tick(utc_now())
+        line.answer_duels(rates)
+    raising.tick(utc_now())
+    return Alert.objects.get()
+
+
+def test_change_points_are_listed_and_shown(line: Line, alice: ApiClient) -> None:
+    listed = alice.get("change-points", benchmark="hello", metric="requests.rate").json()
+    (found,) = listed["change_points"]
+    assert found["commit"]["commit"] == line.commits[28].sha
+    assert found["before_commit"]["commit"] == line.commits[24].sha
+    assert (found["kind"], found["state"], found["regressed"]) == ("alert", "open", True)
+    assert found["interval"][0] < found["change"] < found["interval"][1]
+    assert found["revisions"][0]["text"].startswith("found")
+    assert alice.get(f"change-points/{found['id']}").json() == found
+    assert alice.get("change-points", state="refuted").json()["change_points"] == []
+
+
+def test_one_is_confirmed_and_dismissed(line: Line, alice: ApiClient) -> None:
+    (found,) = alice.get("change-points").json()["change_points"]
+    begun = alice.post(f"change-points/{found['id']}/confirm").json()
+    assert begun["state"] == "confirming"
+    assert alice.get(f"runs/{begun['run']}").json()["state"] == "queued"
+    assert alice.post(f"change-points/{found['id']}/confirm").status_code == 409
+    path = f"change-points/{found['id']}/dismiss"
+    assert alice.post(path, {}).status_code == 422
+    assert alice.post(path, {"reason": "meant so"}).json()["state"] == "dismissed"
+
+
+def test_an_alert_says_what_was_measured_and_searched(line: Line, alice: ApiClient) -> None:
+    alert = raise_alert(line)
+    (found,) = alice.get("alerts", state="open").json()["alerts"]
+    assert (found["id"], found["confirmed"]) == (str(alert.pk), True)
+    assert found["change_points"][0]["culprit"]["commit"] == line.commits[26].sha
+    (search,) = found["searches"]
+    assert search["state"] == "found"
+    steps = {step["commit"]: step["has_it"] for step in search["steps"]}
+    assert steps[line.commits[26].sha]
+    assert alice.get(f"alerts/{alert.pk}").json() == found
+
+
+def test_alerts_are_worked_on(line: Line, alice: ApiClient) -> None:
+    path = f"alerts/{raise_alert(line).pk}"
+    taken = alice.post(f"{path}/acknowledge").json()
+    assert (taken["state"], taken["assignee"]) == ("acknowledged", "alice")
+    assert alice.put(f"{path}/assignee", {"assignee": None}).json()["assignee"] is None
+    assert alice.post(f"{path}/resolve", {"reason": "reverted"}).json()["note"] == "reverted"
+    assert alice.post(f"{path}/resolve", {"reason": "again"}).status_code == 409
+    assert alice.post(f"{path}/reopen").json()["state"] == "open"
+    assert alice.post(f"{path}/dismiss", {"reason": "none"}).json()["state"] == "dismissed"
+
+
+def test_strangers_and_viewers_are_refused(line: Line, personas: Personas) -> None:
+    alert = raise_alert(line)
+    bob, mallory = make_client(personas.bob), make_client(personas.mallory)
+    assert len(bob.get("alerts").json()["alerts"]) == 1
+    assert bob.post(f"alerts/{alert.pk}/acknowledge").status_code == 403
+    assert mallory.get("alerts").json()["alerts"] == []
+    assert mallory.get(f"alerts/{alert.pk}").status_code == 404
+    assert mallory.get("change-points").json()["change_points"] == []
+    assert mallory.get("projects/server/changes").status_code == 404
+
+
+def test_the_rules_of_a_project_are_read_and_changed(line: Line, alice: ApiClient) -> None:
+    path = "projects/server/changes"
+    rules = {"confirm": True, "bisect": True, "machine_minutes_a_day": 60}
+    assert alice.get(path).json() == rules
+    changed = {"confirm": False, "bisect": True, "machine_minutes_a_day": 5}
+    assert alice.put(path, changed).json() == changed
+    assert alice.put(path, {**changed, "machine_minutes_a_day": -1}).status_code == 422

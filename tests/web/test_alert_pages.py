@@ -1,0 +1,152 @@
+"""Alerts in the browser: the list, one of them, and what is done about it."""
+
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.alerts import raising
+from orchestrator.alerts.models import Alert
+from orchestrator.core.clock import utc_now
+from orchestrator.results import bisections, duels
+from orchestrator.results.models import ChangePoint
+from orchestrator.runs.models import Run
+from tests.support.changes import Line, make_line
+from tests.support.factories import Personas
+
+
+@pytest.fixture
+def line(personas: Personas, tmp_path: Path) -> Line:
+    return make_line(personas.alice, tmp_path / "origin", cases=2)
+
+
+def rates(line: Line) -> dict[str, float]:
+    return {c.sha: 920.0 if place >= 26 else 1000.0 for place, c in enumerate(line.commits)}
+
+
+@pytest.fixture
+def alert(line: Line) -> Alert:
+    """Two cases are 8 % slower from commit 26 on, of which every fourth was measured."""
+    for case in (0, 1):
+        line.step(until=41, at=26, change=-0.08, every=4, case=case, seed=case)
+    line.look()
+    duels.tick(utc_now())
+    line.answer_duels(rates(line))
+    duels.tick(utc_now())
+    raising.tick(utc_now())
+    return Alert.objects.get()
+
+
+def text(client: Client, url: str) -> str:
+    response = client.get(url)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_without_any_it_says_when_there_will_be(alice: Client) -> None:
+    page = text(alice, reverse("alerts"))
+    assert "No alert yet" in page
+    assert 'class="count"' not in page
+
+
+def test_the_list_says_what_where_and_since_which_commit(
+    line: Line, alert: Alert, alice: Client
+) -> None:
+    page = text(alice, reverse("alerts"))
+    assert "Hello: Requests per second" in page
+    assert "−8.0 %" in page
+    assert "confirmed by a duel" in page
+    assert "and 1 more" in page
+    assert f"between {line.commits[24].short_sha} and {line.commits[28].short_sha}" in page
+    assert '<span class="count">1<' in page
+    assert reverse("alert", args=[alert.pk]) in page
+
+
+def test_one_of_them_leads_to_its_history_its_duel_and_the_search(
+    line: Line, alert: Alert, alice: Client
+) -> None:
+    for _ in range(6):
+        bisections.tick(utc_now())
+        line.answer_duels(rates(line))
+    page = text(alice, reverse("alert", args=[alert.pk]))
+    for run in Run.objects.all():
+        assert reverse("run", args=[run.pk]) in page
+    assert f"{reverse('compare')}?benchmark=server%2Fhello&amp;baseline=" in page
+    assert f"{reverse('history')}?benchmark=server%2Fhello&amp;case=" in page
+    assert "has it not" in page
+    assert line.commits[26].short_sha in page
+    assert "it comes from" in page
+
+
+def test_its_links_lead_somewhere(alert: Alert, alice: Client) -> None:
+    page = text(alice, reverse("alert", args=[alert.pk]))
+    for part in page.split('href="')[1:]:
+        url = part.split('"')[0].replace("&amp;", "&")
+        if url.startswith("/") and not url.startswith(("/static", "/api")):
+            assert alice.get(url).status_code in (200, 302), url
+
+
+def test_buttons_acknowledge_resolve_and_open_again(alert: Alert, alice: Client) -> None:
+    url = reverse("alert-change", args=[alert.pk])
+    alice.post(url, {"do": "acknowledge", "note": "on it"})
+    page = text(alice, reverse("alerts"))
+    assert "alice" in page
+    assert 'class="count"' not in page
+    refused = alice.post(url, {"do": "resolve", "note": ""})
+    assert refused.status_code == 422
+    assert "say why" in refused.content.decode()
+    alice.post(url, {"do": "resolve", "note": "reverted"})
+    assert "There is no alert in this state" in text(alice, reverse("alerts"))
+    assert "Hello" in text(alice, reverse("alerts") + "?state=resolved")
+    alice.post(url, {"do": "reopen"})
+    alice.post(url, {"do": "assign", "assignee": "bob"})
+    alert.refresh_from_db()
+    assert alert.state == "open"
+    assert alert.assignee is not None
+    assert alert.assignee.get_username() == "bob"
+
+
+def test_dismissing_needs_a_reason_and_takes_its_change_points_along(
+    alert: Alert, alice: Client
+) -> None:
+    alice.post(reverse("alert-change", args=[alert.pk]), {"do": "dismiss", "note": "meant so"})
+    assert set(ChangePoint.objects.values_list("state", flat=True)) == {"dismissed"}
+
+
+def test_a_change_point_can_be_measured_again(line: Line, alert: Alert, alice: Client) -> None:
+    url = reverse("alert-confirm", args=[alert.pk, alert.change_point_id])
+    answer = alice.post(url)
+    run = Run.objects.get(state="queued")
+    assert answer.headers["Location"] == reverse("run", args=[run.pk])
+    assert alice.post(url).status_code == 422
+
+
+def test_a_viewer_has_no_buttons_and_a_stranger_no_alert(
+    alert: Alert, bob: Client, mallory: Client
+) -> None:
+    url = reverse("alert", args=[alert.pk])
+    assert "Acknowledge" not in text(bob, url)
+    assert (
+        bob.post(reverse("alert-change", args=[alert.pk]), {"do": "acknowledge"}).status_code == 403
+    )
+    assert mallory.get(url).status_code == 404
+    assert "No alert yet" in text(mallory, reverse("alerts"))
+
+
+def test_the_projects_rules_are_changed_on_their_page(
+    line: Line, alice: Client, bob: Client
+) -> None:
+    url = reverse("project-changes", args=["server"])
+    assert "60" in text(alice, url)
+    alice.post(url, {"confirm": "on", "machine_minutes_a_day": "30"})
+    line.project.refresh_from_db()
+    rules = line.project
+    assert (rules.confirm_changes, rules.bisect_changes) == (True, False)
+    assert rules.machine_minutes_a_day == 30
+    assert "are not searched" in text(bob, url)
+    assert bob.post(url, {"machine_minutes_a_day": "5"}).status_code == 403
+    assert alice.post(url, {"machine_minutes_a_day": "-1"}).status_code == 422
+    assert reverse("project-changes", args=["server"]) in text(
+        alice, reverse("project", args=["server"])
+    )
