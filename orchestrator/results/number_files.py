@@ -1,0 +1,200 @@
+"""Plain files of numbers for the commands `detect` and `compare-trials`: JSON, told apart by keys.
+
+Everything wrong is an InvalidRequestError that names the place in the file and what to do.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.loadtools.metrics import Metric, metric_for
+from orchestrator.stats.comparison import Better
+
+MARGIN = 0.03
+Trials = list[float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesFile:
+    """A series along the commits, oldest first; None is a gap. `breaks` are indices."""
+
+    values: Trials
+    lower_is_better: bool
+    breaks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialsFile:
+    """`baseline[i]` and `contender[i]` were measured in block i; None is a void trial."""
+
+    baseline: Trials
+    contender: Trials
+    better: Better
+    margin: float
+
+
+def series_in(text: str) -> SeriesFile:
+    """`{"values": [...], "lower_is_better": true, "breaks": [40]}`, or the bare list of values."""
+    document = _json(text)
+    if isinstance(document, list):
+        document = {"values": document}
+    table = _table(document, "", 'an object such as {"values": [10.1, 10.2]}')
+    values = [_number(each, f"values[{at}]") for at, each in enumerate(_list(table, "values"))]
+    breaks = tuple(
+        _index(each, f"breaks[{at}]") for at, each in enumerate(_list(table, "breaks", []))
+    )
+    lower = _flag(table, "lower_is_better", "")
+    return SeriesFile(
+        values=values, lower_is_better=True if lower is None else lower, breaks=breaks
+    )
+
+
+def trials_in(text: str) -> dict[str, TrialsFile]:
+    """The trials by metric; those of a file of a single, nameless one under the empty key.
+
+    One metric is `{"baseline": [...], "contender": [...]}` or `{"pairs": [[b, c], ...]}`, with
+    `"better"`, or `"lower_is_better"`, and `"margin"`, or `"metric"`, a key of the registry, from
+    which both follow. Several are `{"metrics": {key: {...}}}`. A bare list is one of pairs.
+    """
+    document = _json(text)
+    if isinstance(document, list):
+        document = {"pairs": document}
+    table = _table(document, "", 'an object such as {"baseline": [...], "contender": [...]}')
+    if "metrics" not in table:
+        return {"": _trials(table, "", table.get("metric"))}
+    found = _table(table["metrics"], "metrics", "an object with a key for each metric")
+    if not found:
+        raise _wrong("metrics", "there is none: name at least one metric")
+    return {
+        key: _trials(_table(each, f"metrics.{key}", "an object"), f"metrics.{key}.", key)
+        for key, each in found.items()
+    }
+
+
+def _trials(table: Mapping[str, Any], at: str, key: object) -> TrialsFile:
+    info = _metric(key, at, named="metric" in table)
+    baseline, contender = _sides(table, at)
+    if len(baseline) != len(contender):
+        raise _wrong(
+            f"{at}contender",
+            f"{len(contender)} trials, but {len(baseline)} of the baseline: each block has one of "
+            "both, and a void trial is null",
+        )
+    margin = table.get("margin", info.margin if info else MARGIN)
+    if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < 1:
+        raise _wrong(f"{at}margin", "expected a share between 0 and 1, such as 0.03")
+    return TrialsFile(
+        baseline=baseline,
+        contender=contender,
+        better=_better(table, at, info),
+        margin=float(margin),
+    )
+
+
+def _metric(key: object, at: str, *, named: bool) -> Metric | None:
+    info = metric_for(key) if isinstance(key, str) else None
+    if named and info is None:
+        raise _wrong(f"{at}metric", f"{key!r} is no metric of Pitwall: say better and margin")
+    return info
+
+
+def _sides(table: Mapping[str, Any], at: str) -> tuple[Trials, Trials]:
+    if "pairs" not in table:
+        sides = {
+            side: [
+                _trial(each, f"{at}{side}[{place}]")
+                for place, each in enumerate(_list(table, side, within=at))
+            ]
+            for side in ("baseline", "contender")
+        }
+        return sides["baseline"], sides["contender"]
+    pairs = []
+    for place, pair in enumerate(_list(table, "pairs", within=at)):
+        where = f"{at}pairs[{place}]"
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise _wrong(where, "expected [baseline, contender]")
+        pairs.append([_trial(each, f"{where}[{side}]") for side, each in enumerate(pair)])
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def _better(table: Mapping[str, Any], at: str, info: Metric | None) -> Better:
+    said = table.get("better")
+    if said is not None:
+        if said == "lower" or said == "higher":
+            return "lower" if said == "lower" else "higher"
+        raise _wrong(f"{at}better", f'{said!r}: expected "lower" or "higher"')
+    lower = _flag(table, "lower_is_better", at)
+    if lower is None:
+        return info.better if info else "lower"
+    return "lower" if lower else "higher"
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidRequestError(
+            f"line {error.lineno}, column {error.colno}: no JSON ({error.msg})"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidRequestError(f"no JSON that can be read: {error}") from error
+
+
+def _table(found: Any, at: str, expected: str) -> dict[str, Any]:
+    if isinstance(found, dict):
+        return found
+    raise _wrong(at or "the file", f"expected {expected}, got {_kind(found)}")
+
+
+def _list(
+    table: Mapping[str, Any], key: str, missing: list[Any] | None = None, within: str = ""
+) -> list[Any]:
+    found = table.get(key, missing)
+    if isinstance(found, list):
+        return found
+    if key not in table:
+        raise _wrong(f"{within}{key}", "it is missing: expected a list of numbers")
+    raise _wrong(f"{within}{key}", f"expected a list, got {_kind(found)}")
+
+
+def _flag(table: Mapping[str, Any], key: str, at: str) -> bool | None:
+    found = table.get(key)
+    if found is None or isinstance(found, bool):
+        return found
+    raise _wrong(f"{at}{key}", f"expected true or false, got {_kind(found)}")
+
+
+def _index(found: Any, at: str) -> int:
+    if isinstance(found, int) and not isinstance(found, bool):
+        return found
+    raise _wrong(at, f"expected an index, got {_kind(found)}")
+
+
+def _number(found: Any, at: str) -> float | None:
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise _wrong(at, f"expected a number, or null where there is none, got {_kind(found)}")
+    try:
+        return float(found)
+    except OverflowError:
+        return math.inf
+
+
+def _trial(found: Any, at: str) -> float | None:
+    number = _number(found, at)
+    if number is None or (math.isfinite(number) and number >= 0):
+        return number
+    raise _wrong(at, f"{number:g}: expected a finite number that is not negative, or null")
+
+
+def _kind(found: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
+    return "null" if found is None else names.get(type(found), "a number")
+
+
+def _wrong(at: str, message: str) -> InvalidRequestError:
+    return InvalidRequestError(f"{at}: {message}", field=at)
