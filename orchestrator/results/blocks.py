@@ -8,13 +8,13 @@ each other, unless both sides have none in common.
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from django.db import connection
+
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.results.likeness import block_of
-from orchestrator.results.models import Point
 from orchestrator.results.sides import Side
 from orchestrator.runs.models import Run
 
@@ -35,10 +35,22 @@ class Likeness(NamedTuple):
 
 
 class Values(NamedTuple):
-    """Of one metric, each with its block; 0 where it has none."""
+    """Of one metric, each with its block, as PostgreSQL writes an array; 0 where it has none.
+
+    Blocks are read as numbers only where those of two sides are not the same text.
+    """
 
     values: list[float]
-    blocks: list[int]
+    blocks: str
+
+    @property
+    def numbers(self) -> list[int]:
+        return list(map(int, self.blocks[1:-1].split(","))) if self.values else []
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether each value has a block."""
+        return ",0," not in f",{self.blocks[1:-1]},"
 
 
 @dataclass(slots=True)
@@ -47,7 +59,7 @@ class Measured:
 
     place: Place
     likeness: Likeness
-    at: datetime
+    at: float
     suspect: int = 0
     invalid: int = 0
     metrics: dict[str, Values] = field(default_factory=dict)
@@ -57,26 +69,32 @@ class Measured:
 class Cell:
     """One case on one host, or on one kind of hosts: metric key → values of both sides.
 
-    `paired`: value i of both sides is of the same block; `blocks` are those of the whole cell.
-    `left_out` counts trials of both sides that are of another epoch or shape.
+    `paired`: value i of both sides is of the same block; `shared` are these, where they are not
+    simply all. `left_out` counts trials of both sides that are of another epoch or shape.
     """
 
     baseline: tuple[Measured, ...]
     contender: tuple[Measured, ...]
     paired: bool
     metrics: Mapping[str, tuple[list[float], list[float]]]
-    blocks: frozenset[int] = frozenset()
+    shared: frozenset[int] | None = None
     left_out: int = 0
 
-    def blocks_of_sides(self) -> tuple[frozenset[int], frozenset[int]]:
-        """The blocks of what is compared."""
-        if self.paired:
-            return self.blocks, self.blocks
+    @property
+    def count(self) -> int:
+        """Blocks that are compared; trials of the smaller side where they share none."""
+        return max((min(map(len, values)) for values in self.metrics.values()), default=0)
+
+    @property
+    def blocks(self) -> tuple[frozenset[int], frozenset[int]]:
+        """The blocks of what is compared, of both sides."""
+        if self.paired and self.shared is not None:
+            return self.shared, self.shared
         before, after = (
-            frozenset().union(*(_blocks(each) for each in side))
+            frozenset[int]().union(*(_blocks(each) for each in side))
             for side in (self.baseline, self.contender)
         )
-        return before, after
+        return (before & after, before & after) if self.paired else (before, after)
 
     @property
     def alike(self) -> bool:
@@ -84,6 +102,18 @@ class Cell:
         before = {(each.place, each.likeness) for each in self.baseline}
         return before == {(each.place, each.likeness) for each in self.contender}
 
+
+# As plain rows: what Django makes of them (a time, an array of numbers) costs more than they do.
+_POINTS = """
+SELECT series.host_id, series.case_id, metric.key, point.epoch, point.shape,
+       extract(epoch FROM point.at)::float8, point.suspect, point.invalid, point."values",
+       point.blocks::text
+FROM results_point point
+JOIN results_series series ON series.id = point.series_id
+JOIN results_metric metric ON metric.id = series.metric_id
+JOIN fleet_host host ON host.id = series.host_id
+WHERE {conditions}
+"""
 
 #: The points of one side at each place.
 Found = dict[Place, dict[Likeness, Measured]]
@@ -99,19 +129,10 @@ def points_of(
     places: Callable[[Place, Likeness], bool] | None = None,
 ) -> Found:
     """The points of a side, of some metrics or of all; `places` says which of them count."""
-    wanted: dict[str, Any] = {"commit": side.commit, "series__benchmark": benchmark}
-    if side.case is not None:
-        wanted["series__case"] = side.case
-    if side.host is not None:
-        wanted["series__host"] = side.host
-    if side.profile is not None:
-        wanted["series__host__profile"] = side.profile
-    if metrics is not None:
-        wanted["series__metric__key__in"] = list(metrics)
-    rows = Point.objects.filter(**wanted).values_list(
-        "series__host_id", "series__case_id", "series__metric__key", "epoch", "shape", "at",
-        "suspect", "invalid", "values", "blocks",
-    )  # fmt: skip
+    conditions, given = _conditions(benchmark, side, metrics)
+    with connection.cursor() as cursor:
+        cursor.execute(_POINTS.format(conditions=conditions), given)
+        rows = cursor.fetchall()
     found: Found = {}
     for host, case, metric, epoch, shape, at, suspect, invalid, values, blocks in rows:
         place, likeness = Place(host, case), Likeness(epoch, shape)
@@ -125,6 +146,25 @@ def points_of(
         measured.suspect = max(measured.suspect, suspect)
         measured.invalid = max(measured.invalid, invalid)
     return found
+
+
+def _conditions(
+    benchmark: Benchmark, side: Side, metrics: Collection[str] | None
+) -> tuple[str, list[Any]]:
+    """SQL of our own words only, and what is given for its places."""
+    found: list[tuple[str, Any]] = [
+        ("point.commit_id = %s", side.commit.pk),
+        ("series.benchmark_id = %s", benchmark.pk),
+    ]
+    if side.case is not None:
+        found.append(("series.case_id = %s", side.case.pk))
+    if side.host is not None:
+        found.append(("series.host_id = %s", side.host.pk))
+    if side.profile is not None:
+        found.append(("host.profile_id = %s", side.profile.pk))
+    if metrics is not None:
+        found.append(("metric.key = ANY(%s)", list(metrics)))
+    return " AND ".join(text for text, _ in found), [value for _, value in found]
 
 
 def blocks_of_run(run: Run) -> frozenset[int]:
@@ -198,7 +238,7 @@ def _chosen(
     return *best, sum(map(_trials, rest))
 
 
-def _preference(pair: tuple[Measured, Measured]) -> tuple[bool, datetime, datetime]:
+def _preference(pair: tuple[Measured, Measured]) -> tuple[bool, float, float]:
     first, second = pair
     return bool(_blocks(first) & _blocks(second)), min(first.at, second.at), first.at
 
@@ -208,7 +248,8 @@ def _newest(measured: Iterable[Measured]) -> Measured:
 
 
 def _blocks(measured: Measured) -> set[int]:
-    found = {block for values in measured.metrics.values() for block in values.blocks}
+    texts = {values.blocks: values for values in measured.metrics.values()}
+    found = {block for values in texts.values() for block in values.numbers}
     return found - {0}
 
 
@@ -222,22 +263,25 @@ def _paired(
     left_out: int,
     only: Collection[int] | None,
 ) -> Cell:
-    metrics, shared = {}, set()
     first, second = _pooled(before), _pooled(after)
     common = [metric for metric in first if metric in second]
+    metrics: dict[str, tuple[list[float], list[float]]] = {}
+    shared: set[int] | None = None
     for metric in common:
         values = _pairs(first[metric], second[metric], only)
         if values[0]:
             metrics[metric] = values[:2]
-            shared.update(values[2])
-    if not shared and only is None:
+            if values[2] is not None:
+                shared = (shared or set()).union(values[2])
+    paired = bool(metrics) or only is not None
+    if not paired:
         metrics = {each: (first[each].values, second[each].values) for each in common}
     return Cell(
         baseline=before,
         contender=after,
-        paired=bool(shared) or only is not None,
+        paired=paired,
         metrics=metrics,
-        blocks=frozenset(shared),
+        shared=None if shared is None else frozenset(shared),
         left_out=left_out,
     )
 
@@ -245,25 +289,28 @@ def _paired(
 def _pooled(measured: tuple[Measured, ...]) -> Mapping[str, Values]:
     if len(measured) == 1:
         return measured[0].metrics
-    pooled: dict[str, Values] = {}
+    pooled: dict[str, list[Values]] = {}
     for each in measured:
-        for metric, (values, blocks) in each.metrics.items():
-            kept = pooled.setdefault(metric, Values([], []))
-            kept.values.extend(values)
-            kept.blocks.extend(blocks)
-    return pooled
+        for metric, values in each.metrics.items():
+            pooled.setdefault(metric, []).append(values)
+    return {metric: _joined(values) for metric, values in pooled.items()}
+
+
+def _joined(several: list[Values]) -> Values:
+    blocks = ",".join(each.blocks[1:-1] for each in several if each.values)
+    return Values([value for each in several for value in each.values], f"{{{blocks}}}")
 
 
 def _pairs(
     before: Values, after: Values, only: Collection[int] | None
-) -> tuple[list[float], list[float], list[int]]:
-    """The values of the blocks that both have, and these blocks."""
-    if only is None and before.blocks == after.blocks and 0 not in before.blocks:
-        return before.values, after.values, before.blocks
-    known = dict(zip(after.blocks, after.values, strict=True))
+) -> tuple[list[float], list[float], list[int] | None]:
+    """The values of the blocks that both have, and these blocks; None where they are all."""
+    if only is None and before.blocks == after.blocks and before.in_blocks:
+        return before.values, after.values, None
+    known = dict(zip(after.numbers, after.values, strict=True))
     shared = [
         (value, known[block], block)
-        for value, block in zip(before.values, before.blocks, strict=True)
+        for value, block in zip(before.values, before.numbers, strict=True)
         if block and block in known and (only is None or block in only)
     ]
     if not shared:

@@ -31,8 +31,9 @@ class CaseDetail:
 
 def detail_of(report: ComparisonReport, case: CaseComparison) -> CaseDetail:
     """Of one case of a report."""
-    first = _distributions(report.baseline, case.case.pk, case.blocks[0])
-    second = _distributions(report.contender, case.contender_case.pk, case.blocks[1])
+    blocks = case.cell.blocks if case.cell else (frozenset[int](), frozenset[int]())
+    first = _distributions(report.baseline, case.case.pk, blocks[0])
+    second = _distributions(report.contender, case.contender_case.pk, blocks[1])
     shared = [block for block in sorted(first) if block in second] if case.paired else []
     before = _merged(report.benchmark, report.baseline, case.case.pk, case.host.pk, first)
     after = _merged(

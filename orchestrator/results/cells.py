@@ -73,7 +73,7 @@ def cells_between(
     newest = runs[0].version if runs else None
     voids = [voids_of(cell, commits, doubted, newest) for cell in cells]
     if run is not None:
-        counted = [i for i, cell in enumerate(cells) if cell.blocks or voids[i].voided]
+        counted = [i for i, cell in enumerate(cells) if cell.metrics or voids[i].voided]
         cells, voids = [cells[i] for i in counted], [voids[i] for i in counted]
     else:
         cells = [_settled(cell, each) for cell, each in zip(cells, voids, strict=True)]

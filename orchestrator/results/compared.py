@@ -7,9 +7,12 @@ from uuid import UUID
 
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.benchmarks.versions import DiffLine
+from orchestrator.loadtools.metrics import Metric
+from orchestrator.results.blocks import Cell
 from orchestrator.results.doubts import Doubt
 from orchestrator.results.sides import Side
 from orchestrator.runs.models import Run
+from orchestrator.stats.comparison import Comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,22 +45,64 @@ class MetricComparison:
     sides share no block.
     """
 
-    key: str
-    title: str
-    unit: str
-    better: str
+    info: Metric
+    found: Comparison
     primary: bool
-    margin: float
-    baseline: float | None
-    contender: float | None
-    change: float | None
-    interval: tuple[float, float] | None
-    blocks: int
-    p_value: float | None
-    q_value: float | None
-    needed_blocks: int | None
     verdict: str
-    reasons: tuple[str, ...]
+    q_value: float | None
+
+    @property
+    def key(self) -> str:
+        return self.info.key
+
+    @property
+    def title(self) -> str:
+        return self.info.title
+
+    @property
+    def unit(self) -> str:
+        return self.info.unit
+
+    @property
+    def better(self) -> str:
+        return self.info.better
+
+    @property
+    def margin(self) -> float:
+        return self.info.margin
+
+    @property
+    def baseline(self) -> float | None:
+        return self.found.baseline
+
+    @property
+    def contender(self) -> float | None:
+        return self.found.contender
+
+    @property
+    def change(self) -> float | None:
+        return self.found.change
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        low, high = self.found.low, self.found.high
+        return None if low is None or high is None else (low, high)
+
+    @property
+    def blocks(self) -> int:
+        return self.found.blocks
+
+    @property
+    def p_value(self) -> float | None:
+        return self.found.p_value
+
+    @property
+    def needed_blocks(self) -> int | None:
+        return self.found.needed_blocks
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return self.found.reasons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +126,7 @@ class CaseComparison:
     suspect_blocks: int
     doubts: tuple[Doubt, ...]
     open_loop: bool
-    blocks: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+    cell: Cell | None = None
     missing_blocks: int | None = None
     missing_s: float | None = None
 

@@ -94,7 +94,7 @@ def _left_out(cells: Cells) -> Iterator[str]:
 def _voided(cells: Cells, cases: Sequence[CaseComparison]) -> Iterator[str]:
     voids = (*cells.voids, *cells.void.values())
     voided = sum(each.voided for each in voids)
-    complete = sum(len(cell.blocks) for cell in cells.cells)
+    complete = sum(cell.count for cell in cells.cells if cell.paired)
     suspect = sum(case.suspect_blocks for case in cases if case.paired)
     if voided:
         yield f"{voided} of {voided + complete} blocks are void and were left out."

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from orchestrator.loadtools.metrics import METRICS, Metric, metrics_of
+from orchestrator.loadtools.metrics import Metric, metrics_of
 from orchestrator.results.blocks import Cell, Measured, Place
 from orchestrator.results.cells import Cells
 from orchestrator.results.compared import CaseComparison, HostName, MetricComparison
@@ -76,7 +76,7 @@ def _row(place: int, cells: Cells, judged: Judged, infos: Sequence[Metric]) -> C
         suspect_blocks=paired_or_sum.suspect,
         doubts=doubts_in(voids.reasons),
         open_loop=judged.open_loop,
-        blocks=cell.blocks_of_sides(),
+        cell=cell,
         missing_blocks=_missing(metrics),
     )
 
@@ -133,22 +133,11 @@ def _metric(
 ) -> MetricComparison:
     verdict = judged.matrix.cells.get(cell)
     return MetricComparison(
-        key=info.key,
-        title=info.title,
-        unit=info.unit,
-        better=info.better,
+        info=info,
+        found=each,
         primary=verdict is not None,
-        margin=info.margin,
-        baseline=each.baseline,
-        contender=each.contender,
-        change=each.change,
-        interval=None if each.low is None or each.high is None else (each.low, each.high),
-        blocks=each.blocks,
-        p_value=each.p_value,
-        q_value=judged.matrix.q_values.get(cell),
-        needed_blocks=each.needed_blocks,
         verdict=verdict or each.verdict,
-        reasons=each.reasons,
+        q_value=judged.matrix.q_values.get(cell),
     )
 
 
@@ -157,25 +146,28 @@ def _withheld(cell: Cell) -> tuple[MetricComparison, ...]:
     infos = metrics_of([key for key in cell.metrics if key.startswith("latency.")])
     return tuple(
         MetricComparison(
-            key=info.key,
-            title=info.title,
-            unit=info.unit,
-            better=info.better,
+            info=info,
+            found=_not_judged(info, *cell.metrics[info.key]),
             primary=False,
-            margin=info.margin,
-            baseline=_mean(cell.metrics[info.key][0]),
-            contender=_mean(cell.metrics[info.key][1]),
-            change=None,
-            interval=None,
-            blocks=min(map(len, cell.metrics[info.key])),
-            p_value=None,
-            q_value=None,
-            needed_blocks=None,
             verdict=Verdict.INCONCLUSIVE,
-            reasons=(_WITHHELD,),
+            q_value=None,
         )
         for info in infos
-        if not METRICS[info.key].informational
+        if not info.informational
+    )
+
+
+def _not_judged(info: Metric, before: Sequence[float], after: Sequence[float]) -> Comparison:
+    return Comparison(
+        verdict=Verdict.INCONCLUSIVE,
+        reasons=(_WITHHELD,),
+        better=info.better,
+        margin=info.margin,
+        confidence=0.95,
+        blocks=min(len(before), len(after)),
+        baseline=_mean(before),
+        contender=_mean(after),
+        paired=False,
     )
 
 

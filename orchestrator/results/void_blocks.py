@@ -111,11 +111,13 @@ def voids_of(
     """What does not count of a paired cell. `newest`: the version of the definition that counts
     where points of others were left out."""
     sides = zip(commits, (cell.baseline, cell.contender), strict=True)
+    if not doubtful:
+        return Voids()
     keys = dict.fromkeys((commit, each.place) for commit, side in sides for each in side)
     trials = [trial for key in keys for trial in doubtful.get(key, ())]
     if cell.left_out:
         trials = [trial for trial in trials if trial.version == newest]
-    return summed(trials, cell.blocks)
+    return summed(trials, cell.blocks[0] if trials and cell.paired else ())
 
 
 def summed(trials: Sequence[Doubtful], counted: Collection[int]) -> Voids:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from orchestrator.core.units import format_change, format_duration
@@ -40,19 +41,6 @@ class Column:
     better: str
     reach: float
     reach_shown: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """`query` asks for the case in full; `cells` is one for each column."""
-
-    label: str
-    host: str
-    verdict: str
-    symbol: str
-    query: str
-    cells: SafeString
-    remark: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +83,18 @@ def columns_of(report: ComparisonReport) -> list[Column]:
 
 def rows_of(
     report: ComparisonReport, columns: Sequence[Column], query: Mapping[str, str]
-) -> list[Row]:
-    """`query` is that of the page; see `compare_case` for what is added."""
-    base = urlencode(query)
+) -> SafeString:
+    """The rows of the table. `query` is that of the page; see `compare_case` for what is added.
+
+    Written here and not in a template, which would take longer for hundreds of them than all else
+    that the page does.
+    """
+    base = escape(urlencode(query))
     several = len({case.host.pk for case in report.cases}) > 1
-    return [_row(case, columns, base, several) for case in report.cases]
+    # What people wrote is escaped; all else are numbers and words of our own.
+    return mark_safe(
+        "\n".join(_row(case, columns, base, several) for case in report.cases)
+    )
 
 
 def case_view(case: CaseComparison, detail: CaseDetail, names: tuple[str, str]) -> CaseView:
@@ -184,7 +179,7 @@ def _reach_shown(reach: float) -> str:
     return f"{reach * 100:.{0 if reach >= 0.1 else 1}f} %"
 
 
-def _row(case: CaseComparison, columns: Sequence[Column], base: str, several: bool) -> Row:
+def _row(case: CaseComparison, columns: Sequence[Column], base: str, several: bool) -> str:
     metrics = {metric.key: metric for metric in case.metrics}
     host = case.host.name
     if case.contender_host.pk != case.host.pk:
@@ -192,15 +187,14 @@ def _row(case: CaseComparison, columns: Sequence[Column], base: str, several: bo
     label = case.case.label
     if case.contender_case.pk != case.case.pk:
         label = f"{label} → {case.contender_case.label}"
-    return Row(
-        label=label,
-        host=host if several or "→" in host else "",
-        verdict=case.verdict,
-        symbol=VERDICT_SYMBOLS[case.verdict],
-        query=f"{base}&of={case.case.key}&on={case.host.pk.hex}",
-        # Made of numbers and of words of our own.
-        cells=mark_safe("".join(_cell(metrics.get(each.key), each) for each in columns)),
-        remark=_remark(case),
+    on = f' <span class="muted">on {escape(host)}</span>' if several or "→" in host else ""
+    remark = _remark(case)
+    cells = "".join([_cell(metrics.get(each.key), each) for each in columns])
+    return (
+        f'<tr><th scope="row"><a href="case?{base}&amp;of={case.case.key}&amp;on='
+        f'{case.host.pk.hex}">{escape(label)}</a>{on}</th><td><span class="badge verdict" '
+        f'data-verdict="{case.verdict}"><span aria-hidden="true">{VERDICT_SYMBOLS[case.verdict]}'
+        f"</span> {case.verdict}</span>{remark and f'<small>{remark}</small>'}</td>{cells}</tr>"
     )
 
 
@@ -228,10 +222,10 @@ def _cell(metric: MetricComparison | None, column: Column) -> str:
         return f'<td class="number" data-m="{column.short}"><b>{change}</b></td>'
     low, high = metric.interval
     reach = f"{format_change(low)} to {format_change(high)}"
-    title = reach if metric.q_value is None else f"{reach}, q = {metric.q_value:.2g}"
+    title = "" if metric.q_value is None else f' title="q = {metric.q_value:.2g}"'
     return (
-        f'<td class="number" data-m="{column.short}" data-verdict="{metric.verdict}" '
-        f'title="{title}"><b>{change}</b> {_bar(metric, low, high, column.reach)}'
+        f'<td class="number" data-m="{column.short}" data-verdict="{metric.verdict}"'
+        f"{title}><b>{change}</b> {_bar(metric, low, high, column.reach)}"
         f"<small>{reach}</small></td>"
     )
 

@@ -124,16 +124,20 @@ function drawAll(again) {
   });
 }
 
-function fold(event) {
-  const link = event.target.closest(".compared th a[hx-get]");
-  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+function open(event) {
+  const link = event.target.closest(".compared tbody th a");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
   const row = link.closest("tr");
   const detail = row.nextElementSibling;
-  if (!detail?.classList.contains("detail")) return;
-  event.preventDefault();
-  event.stopImmediatePropagation();
-  detail.hidden = !detail.hidden;
-  link.setAttribute("aria-expanded", String(!detail.hidden));
+  if (detail?.classList.contains("detail")) {
+    detail.hidden = !detail.hidden;
+    link.setAttribute("aria-expanded", String(!detail.hidden));
+  } else if (row.ariaBusy !== "true") {
+    row.ariaBusy = "true";
+    htmx.ajax("GET", link.href, { source: row, target: row, swap: "afterend" })
+      .finally(() => { row.ariaBusy = "false"; });
+  }
 }
 
 function opened() {
@@ -143,8 +147,7 @@ function opened() {
   drawAll(false);
 }
 
-// Before htmx, which listens on the link itself.
-document.addEventListener("click", fold, true);
+document.addEventListener("click", open);
 document.addEventListener("htmx:after:swap", opened);
 dark.addEventListener("change", () => drawAll(true));
 drawAll(false);

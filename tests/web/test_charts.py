@@ -4,17 +4,22 @@ from typing import Any
 
 import pytest
 
+from orchestrator.loadtools.metrics import Metric
 from orchestrator.results.compared import MetricComparison
+from orchestrator.stats.comparison import Comparison, Verdict
 from orchestrator.web.charts import BAR_WIDTH, interval_bar, reach_of
 
 
 def _metric(low: float | None, high: float | None, **changes: Any) -> MetricComparison:
     known = low is not None and high is not None
+    change = changes.pop("change", (low + high) / 2 if known else None)
+    found = Comparison(
+        verdict=Verdict.INCONCLUSIVE, reasons=(), better="lower", margin=0.03, confidence=0.95,
+        blocks=5, baseline=1.0, contender=1.0, change=change, low=low, high=high,
+    )  # fmt: skip
     given: dict[str, Any] = {
-        "key": "k", "title": "K", "unit": "s", "better": "lower", "primary": True, "margin": 0.03,
-        "baseline": 1.0, "contender": 1.0, "change": (low + high) / 2 if known else None,
-        "interval": (low, high) if known else None, "blocks": 5, "p_value": None, "q_value": None,
-        "needed_blocks": None, "verdict": "inconclusive", "reasons": (),
+        "info": Metric(key="k", title="K", unit="s", better="lower"), "found": found,
+        "primary": True, "q_value": None, "verdict": "inconclusive",
     }  # fmt: skip
     return MetricComparison(**{**given, **changes})
 

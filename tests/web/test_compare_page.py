@@ -35,9 +35,13 @@ def test_it_begins_with_the_verdict_in_a_sentence(world: World, alice: Client) -
 
 def _case(client: Client, world: World, *, whole: bool = True, **changes: Any) -> Any:
     """One case in full: the page that the first row leads to, or the part for htmx."""
-    found = re.search(r'<a href="([^"]*compare/case[^"]*)"', _page(client, world).content.decode())
+    found = re.search(r'<a href="(case\?[^"]*)"', _page(client, world).content.decode())
     assert found is not None
-    return client.get(unescape(found[1]), changes, headers={} if whole else {"HX-Request": "true"})
+    return client.get(
+        reverse("compare") + unescape(found[1]),
+        changes,
+        headers={} if whole else {"HX-Request": "true"},
+    )
 
 
 def test_a_row_shows_the_primary_metrics_and_leads_to_the_whole_case(
@@ -110,9 +114,9 @@ def test_it_draws_the_change_of_each_percentile_with_its_band(world: World, alic
 
 
 def test_it_keeps_a_case_to_the_team(world: World, alice: Client, mallory: Client) -> None:
-    found = re.search(r'<a href="([^"]*compare/case[^"]*)"', _page(alice, world).content.decode())
+    found = re.search(r'<a href="(case\?[^"]*)"', _page(alice, world).content.decode())
     assert found is not None
-    assert mallory.get(unescape(found[1])).status_code == 404
+    assert mallory.get(reverse("compare") + unescape(found[1])).status_code == 404
     assert _case(alice, world, of="nonsense").status_code == 404
 
 

@@ -151,7 +151,6 @@ def _shown(report: ComparisonReport, run: Run | None, key: str) -> dict[str, Any
         "report": report,
         "columns": columns,
         "rows": rows_of(report, columns, query),
-        "case_url": reverse("compare-case"),
         "more": more_blocks(report, report.cases, key),
         "one_host": _one_host(report),
         "all_runs": urlencode({name: value for name, value in query.items() if name != "run"}),
