@@ -20,6 +20,7 @@ from orchestrator.runs.ending import blocks_of, budget_warning, check_budget, ro
 from orchestrator.runs.models import Priority, Until
 from orchestrator.runs.order import parts_of
 from orchestrator.runs.placements import Roles, roles_asked
+from orchestrator.stats.looks import LOOKS
 from orchestrator.stats.paired import FEWEST_BLOCKS
 from orchestrator.stats.stopping import BlocksLeft
 
@@ -106,7 +107,8 @@ class RunPlan:
     @property
     def machine_s(self) -> float:
         """Of all hosts together, at most."""
-        return self.job_s * self.host_count
+        seconds = self.job_s * self.host_count
+        return seconds if self.budget_s is None else min(seconds, self.budget_s)
 
     @property
     def host_count(self) -> int:
@@ -116,6 +118,11 @@ class RunPlan:
     def blocks(self) -> BlocksLeft:
         """How many rounds a case takes at least, most likely, and at most."""
         return blocks_of(self.until, self.rounds)
+
+    @property
+    def looks(self) -> list[int]:
+        """The numbers of rounds after which cases are looked at."""
+        return [*(look for look in LOOKS if look < self.rounds), self.rounds]
 
     def seconds_of(self, blocks: int) -> float:
         """How long one placement is busy with so many rounds of each case, within the budget."""

@@ -57,7 +57,8 @@ class CaseStanding:
             return f"{state} after {look.blocks} blocks: {look.message}"
         if look is None and state == "open":
             return f"first look after {FEWEST_BLOCKS} clean blocks; {self.rounds} done"
-        known = f"after {look.blocks} blocks: {look.message}" if look else "too few clean blocks"
+        few = f"too few clean blocks in {self.rounds} rounds"
+        known = f"after {look.blocks} blocks: {look.message}" if look else few
         return "; ".join(part for part in (known, self._wanted()) if part)
 
     def _wanted(self) -> str:

@@ -13,7 +13,6 @@ from orchestrator.runs.cautions import cautions_of
 from orchestrator.runs.models import Run
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
 from orchestrator.runs.services import create_run
-from orchestrator.stats.stopping import BlocksLeft
 from orchestrator.web.access import for_member
 from orchestrator.web.cases import case_names, chosen_cases
 from orchestrator.web.forms import FORM_ERRORS, RunForm, benchmark_key
@@ -133,7 +132,7 @@ def _shown(plan: RunPlan) -> dict[str, Any]:
     return {
         "chosen": chosen_cases(plan),
         "job_s": _job_times(plan),
-        "takes": [plan.seconds_of(blocks) for blocks in _span(plan.blocks)],
+        "takes": _takes(plan),
         "cautions": cautions_of(plan),
         "forecasts": forecasts_of(plan),
     }
@@ -146,6 +145,8 @@ def _job_times(plan: RunPlan) -> tuple[float, float]:
     return min(times), max(times)
 
 
-def _span(blocks: BlocksLeft) -> list[int]:
-    """At least, as a rule, at most; one number where it is the same."""
-    return list(dict.fromkeys([blocks.least, blocks.typical, blocks.most]))
+def _takes(plan: RunPlan) -> list[float]:
+    """Seconds at least, as a rule, at most; each once where they are the same."""
+    blocks = plan.blocks
+    times = [plan.seconds_of(each) for each in (blocks.least, blocks.typical, blocks.most)]
+    return list(dict.fromkeys(times))

@@ -1,0 +1,59 @@
+"""A run until it is decided, as somebody asks for it and watches it."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from orchestrator.runs.models import Look, Run
+from tests.browser.conftest import World
+from tests.support.factories import make_run
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_plan_becomes_a_range_when_it_is_chosen(page: Page, world: World) -> None:
+    page.goto("/runs/new")
+    page.get_by_label("Benchmark").select_option("server/hello")
+    page.get_by_label("Baseline").fill(world.shas[0])
+    page.get_by_label("Contender", exact=True).fill(world.shas[1])
+    page.get_by_role("checkbox", name="here").check()
+    plan = page.locator("#plan")
+    expect(plan).to_contain_text("Estimated time")
+    expect(plan).not_to_contain_text("as a rule")
+    page.get_by_label("until it is decided", exact=True).check()
+    expect(plan).to_contain_text("5 to 20")
+    expect(plan).to_contain_text("as a rule")
+    expect(plan).to_contain_text("looked at after 5, 7, 10, 15, 20")
+    page.get_by_label("Budget, minutes").fill("0.5")
+    expect(plan).to_contain_text("30 s of machine time")
+    page.get_by_role("button", name="Start run").click()
+    page.wait_for_url("**/runs/*-*/")
+    expect(page.locator("main")).to_contain_text("until decided, at most 20 rounds within 30 s")
+    expect(page.locator("main")).to_contain_text("first look after 5 clean blocks; 0 done")
+
+
+def _look(run: Run, **found: Any) -> None:
+    job = run.jobs.get()
+    values = {"void": 0, "decided": False, "dropped": False, "p_values": [0.2], **found}
+    Look.objects.create(job=job, case=job.trials.all()[0].case, **values)
+
+
+def test_the_page_says_it_as_soon_as_a_case_is_decided(page: Page, world: World) -> None:
+    run = make_run(world.personas.alice, world.shas[:2], until="decided")
+    trials = run.jobs.get().trials
+    run.jobs.update(state="measuring", phase="measuring")
+    Run.objects.filter(pk=run.pk).update(state="running")
+    page.goto(f"/runs/{run.pk}/")
+    cases = page.get_by_role("region", name="Cases")
+    expect(cases).to_contain_text("0 of 1 settled")
+    trials.filter(round__lte=5).update(state="measured", validity="valid")
+    _look(run, blocks=5, verdict="inconclusive", needed_blocks=11, message="not decided: p50 +1 %")
+    expect(cases).to_contain_text("after 5 blocks: not decided: p50 +1 %; needs about 6 more")
+    expect(page.locator(".left")).to_contain_text("between")
+    trials.filter(round__lte=7).update(state="measured", validity="valid")
+    trials.filter(round__gt=7).update(state="not needed", message="decided after 7 blocks")
+    _look(run, blocks=7, verdict="equivalent", decided=True, message="no change")
+    expect(cases).to_contain_text("1 of 1 settled")
+    expect(cases).to_contain_text("decided after 7 blocks: no change")
+    expect(page.locator("#live")).to_contain_text("14 of at most 40 trials, 26 not needed")
