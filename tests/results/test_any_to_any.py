@@ -1,0 +1,270 @@
+"""Any two sides are laid side by side, and what is not like for like is said."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.benchmarks.models import Benchmark, Commit, Project
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.fleet.models import Host, HostChange, HostSnapshot
+from orchestrator.fleet.services import save_profile
+from orchestrator.results.compared import ComparisonReport, address_of
+from orchestrator.results.comparison_choices import choices_of, recently_measured
+from orchestrator.results.comparisons import compare_sides
+from orchestrator.results.sides import Asked, sides_of
+from tests.support.factories import (
+    DEFINITION,
+    Personas,
+    finish_run,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+
+TWO_CASES = DEFINITION.replace("connections: [4]", "connections: [4, 8]")
+
+
+@pytest.fixture
+def project(personas: Personas, tmp_path: Path) -> Project:
+    found, _ = make_project(personas.alice, tmp_path / "origin")
+    make_definition(personas.alice, found, source=TWO_CASES)
+    make_local_host(personas.alice)
+    return found
+
+
+@pytest.fixture
+def commits(project: Project) -> list[Commit]:
+    return list(project.commits.order_by("position"))
+
+
+def other_host(personas: Personas, name: str = "there", profile: str = "other") -> Host:
+    """A second machine; a copy of the first in all but its name and profile."""
+    first = personas.alice.team.hosts.get(name="here")
+    kind = save_profile(member=personas.alice, slug=profile, name=profile.capitalize())
+    first.pk, first.name, first.profile = None, name, kind
+    first._state.adding = True
+    first.id = Host._meta.get_field("id").get_default()
+    first.transport = "external"
+    first.state = "external"
+    first.save()
+    return first
+
+
+def measure(
+    personas: Personas, commits: list[Commit], rates: list[float], host: Host | None = None
+) -> None:
+    run = make_run(personas.alice, [commit.sha for commit in commits], rounds=7)
+    if host is not None:
+        run.jobs.update(host=host)
+    finish_run(run, rates)
+
+
+def compare(personas: Personas, first: Asked, second: Asked) -> ComparisonReport:
+    benchmark = Benchmark.objects.select_related("project").get()
+    sides = sides_of(personas.alice, benchmark, first, second)
+    return compare_sides(personas.alice, benchmark=benchmark, sides=sides)
+
+
+def what(report: ComparisonReport) -> list[str]:
+    return [each.what for each in report.unlike]
+
+
+def keys(personas: Personas) -> dict[int, str]:
+    cases = Benchmark.objects.get().cases.all()
+    return {case.parameters["connections"]: case.key for case in cases}
+
+
+def test_two_cases_of_a_commit_are_paired_by_their_rounds(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    measure(personas, commits[:1], [1000])
+    key = keys(personas)
+    report = compare(personas, Asked(commit=commits[0].sha, case=key[4]), Asked(case=key[8]))
+    (case,) = report.cases
+    assert (case.case.key, case.contender_case.key) == (key[4], key[8])
+    assert (case.paired, case.metrics[0].blocks) == (True, 7)
+    assert what(report) == ["case"]
+    assert "connections" in report.unlike[0].why
+
+
+def test_two_hosts_are_unpaired_and_unlike(personas: Personas, commits: list[Commit]) -> None:
+    measure(personas, commits[:1], [1000])
+    measure(personas, commits[:1], [800], other_host(personas))
+    report = compare(personas, Asked(commit=commits[0].sha, host="here"), Asked(host="there"))
+    assert len(report.cases) == 2
+    assert not report.paired
+    assert (report.verdict, what(report)) == ("regressed", ["host", "profile"])
+    assert {(case.host.name, case.contender_host.name) for case in report.cases} == {
+        ("here", "there")
+    }
+
+
+def test_the_hosts_of_two_profiles_are_put_together(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    measure(personas, commits[:1], [1000])
+    for name in ("there", "yonder"):
+        measure(personas, commits[:1], [800], other_host(personas, name))
+    report = compare(personas, Asked(commit=commits[0].sha, profile="any"), Asked(profile="other"))
+    case = report.cases[0]
+    assert (case.host.name, case.contender_host.name) == ("here", "there, yonder")
+    assert case.cell is not None
+    assert [len(values) for values in case.cell.metrics["requests.rate"]] == [7, 14]
+
+
+def test_commits_on_different_hosts_are_compared_all_the_same(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    measure(personas, commits[:1], [1000])
+    measure(personas, commits[1:2], [800], other_host(personas))
+    report = compare(personas, Asked(commit=commits[0].sha), Asked(commit=commits[1].sha))
+    assert (report.paired, what(report)) == (False, ["host", "profile"])
+
+
+def test_another_epoch_of_the_host_is_another_machine(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    measure(personas, commits[:1], [1000])
+    host = personas.alice.team.hosts.get()
+    snapshot = HostSnapshot.objects.create(host=host, facts={}, fingerprint="g" * 64)
+    HostChange.objects.create(
+        host=host, snapshot=snapshot, changed={"kernel": ["6.1", "6.6"]}, at=snapshot.taken_at
+    )
+    measure(personas, commits[1:2], [800])
+    report = compare(personas, Asked(commit=commits[0].sha), Asked(commit=commits[1].sha))
+    assert (report.paired, what(report)) == (False, ["epoch"])
+    assert "kernel" in report.unlike[0].why
+
+
+def edit(personas: Personas, project: Project, *changes: tuple[str, str]) -> None:
+    source = TWO_CASES
+    for old, new in changes:
+        assert old in source
+        source = source.replace(old, new)
+    make_definition(personas.alice, project, source=source)
+
+
+def test_two_versions_of_the_definition_show_what_differs(
+    personas: Personas, project: Project, commits: list[Commit]
+) -> None:
+    measure(personas, commits[:1], [1000])
+    edit(personas, project, ("duration_s: 0.6", "duration_s: 0.7"))
+    measure(personas, commits[:1], [900])
+    report = compare(personas, Asked(commit=commits[0].sha, version="1"), Asked(version="2"))
+    (unlike,) = report.unlike
+    assert (unlike.what, unlike.baseline, unlike.contender) == (
+        "definition", "version 1", "version 2",
+    )  # fmt: skip
+    assert [line.text.strip() for line in unlike.diff if line.sign in "+-"] == [
+        "duration_s: 0.6", "duration_s: 0.7",
+    ]  # fmt: skip
+    assert not report.paired
+    assert report.cases[0].metrics[0].change == pytest.approx(-0.1, abs=0.01)
+
+
+def test_an_edit_that_leaves_a_case_alone_leaves_it_like_for_like(
+    personas: Personas, project: Project, commits: list[Commit]
+) -> None:
+    measure(personas, commits[:1], [1000])
+    edit(personas, project, ("title: Hello", "title: Good day"))
+    measure(personas, commits[1:2], [900])
+    report = compare(personas, Asked(commit=commits[0].sha), Asked(commit=commits[1].sha))
+    assert (report.unlike, report.paired) == ((), False)
+    with pytest.raises(NotFoundError, match="start a run"):
+        compare(personas, Asked(commit=commits[0].sha, version="1"), Asked(version="2"))
+
+
+def test_latencies_of_a_closed_and_of_an_open_loop_are_never_judged(
+    personas: Personas, project: Project, commits: list[Commit]
+) -> None:
+    measure(personas, commits[:1], [1000])
+    edit(personas, project, ("  duration_s: 0.6", "  rate: 100\n  duration_s: 0.6"))
+    measure(personas, commits[:1], [500])
+    report = compare(personas, Asked(commit=commits[0].sha, version="1"), Asked(version="2"))
+    assert {"definition", "loop"} <= set(what(report))
+    for case in report.cases:
+        latencies = [each for each in case.metrics if each.key.startswith("latency.")]
+        assert latencies
+        for metric in latencies:
+            assert (metric.change, metric.interval, metric.verdict) == (None, None, "inconclusive")
+            assert metric.baseline is not None
+            assert "never judged" in metric.reasons[0]
+            assert not metric.primary
+
+
+def test_a_side_of_one_tool_has_only_what_it_measured(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    measure(personas, commits[:2], [1000, 800])
+    first, second = Asked(commit=commits[0].sha, tool="oha"), Asked(commit=commits[1].sha)
+    assert compare(personas, first, second).verdict == "regressed"
+    with pytest.raises(NotFoundError):
+        compare(personas, Asked(commit=commits[0].sha, tool="wrk"), second)
+
+
+def test_one_case_on_one_host_of_two_commits_stays_paired(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    measure(personas, commits[:2], [1000, 800])
+    asked = Asked(commit=commits[0].sha, case=keys(personas)[8], host="here")
+    report = compare(personas, asked, Asked(commit=commits[1].sha))
+    assert (len(report.cases), report.paired, report.unlike) == (1, True, ())
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ({"host": "nowhere"}, NotFoundError),
+        ({"profile": "none"}, NotFoundError),
+        ({"case": "0" * 16}, NotFoundError),
+        ({"version": "9"}, NotFoundError),
+        ({"version": "two"}, InvalidRequestError),
+        ({}, InvalidRequestError),
+    ],
+)
+def test_it_says_which_word_names_nothing(
+    personas: Personas, commits: list[Commit], words: dict[str, Any], error: type[Exception]
+) -> None:
+    measure(personas, commits[:1], [1000])
+    with pytest.raises(error):
+        compare(personas, Asked(commit=commits[0].sha), Asked(**words))
+
+
+def test_its_address_asks_for_the_same_again(personas: Personas, commits: list[Commit]) -> None:
+    measure(personas, commits[:1], [1000])
+    key = keys(personas)
+    report = compare(personas, Asked(commit=commits[0].sha, case=key[4]), Asked(case=key[8]))
+    assert address_of(report) == {
+        "benchmark": "server/hello",
+        "baseline": commits[0].sha,
+        "contender": commits[0].sha,
+        "case": key[4],
+        "contender_case": key[8],
+    }
+
+
+def test_only_what_was_measured_is_offered(personas: Personas, commits: list[Commit]) -> None:
+    other_host(personas)
+    benchmark = Benchmark.objects.get()
+    assert choices_of(personas.alice, benchmark).hosts == []
+    measure(personas, commits[:1], [1000])
+    found = choices_of(personas.alice, benchmark)
+    assert found.hosts == [("here", "here")]
+    assert found.tools == [("oha", "oha")]
+    assert found.versions == [("1", "version 1")]
+    assert len(found.cases) == 2
+    assert recently_measured(personas.alice, benchmark) == commits[:1]
+    assert choices_of(personas.mallory, benchmark).cases == []
+
+
+def test_more_of_a_profile_than_one_side_measured_is_left_out_and_said(
+    personas: Personas, project: Project, commits: list[Commit]
+) -> None:
+    measure(personas, commits[:1], [1000])
+    edit(personas, project, ("connections: [4, 8]", "connections: [8]"))
+    measure(personas, commits[1:2], [900])
+    report = compare(personas, Asked(commit=commits[0].sha), Asked(commit=commits[1].sha))
+    assert len(report.cases) == 1
+    assert any("measured on one side only" in note for note in report.notes)
