@@ -117,3 +117,49 @@ def test_a_viewer_compares_and_a_stranger_does_not(lab, bob, mallory):
     assert bob.get("comparisons", **query).status_code == 200
     assert mallory.get("comparisons", **query).status_code == 404
     assert mallory.get("comparisons", run=run.pk).status_code == 404
+
+
+def test_it_takes_a_case_and_a_host_and_offers_the_quantiles(lab, alice):
+    run = lab.measured_run(1000, 800)
+    key = run.jobs.get().trials.first().case.key
+    query = {"baseline": lab.shas[0], "contender": lab.shas[1], "case": key, "host": "here"}
+    shown = alice.get("comparisons", **query).json()
+    assert (shown["paired"], shown["unlike"]) == (True, [])
+    assert shown["sides"][1] == {
+        "commit": lab.shas[1], "case": key, "host": "here", "profile": None, "tool": None,
+        "version": None,
+    }  # fmt: skip
+    assert (shown["tests"], shown["changed"], shown["survived"]) == (3, 3, 3)
+    (case,) = shown["cases"]
+    middle = next(each for each in case["quantiles"] if each["percentile"] == 50)
+    assert middle["band"][0] < middle["interval"][0] < middle["change"] < middle["interval"][1]
+    assert all(each["q_value"] < 0.05 for each in case["metrics"] if each["primary"])
+
+
+def test_it_says_what_is_not_like_for_like(lab, alice):
+    run = lab.measured_run(1000, 800)
+    project = run.definition.benchmark.project
+    source = factories.DEFINITION.replace("duration_s: 0.6", "duration_s: 0.7")
+    factories.make_definition(lab.personas.alice, project, source=source)
+    factories.finish_run(lab.queued_run(0, 1), [900, 800])
+    query = {"baseline": lab.shas[0], "version": 1, "contender_version": 2}
+    shown = alice.get("comparisons", **query).json()
+    assert [each["what"] for each in shown["unlike"]] == ["definition"]
+    assert shown["paired"] is False
+    assert "version=1" in shown["web_url"]
+    assert "contender_version=2" in shown["web_url"]
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ({"contender_host": "nowhere"}, 404),
+        ({"contender_version": "0"}, 422),
+        ({"contender_case": "x"}, 404),
+        ({"contender_tool": "wrk"}, 404),
+        ({}, 422),
+    ],
+)
+def test_a_selection_that_names_nothing_is_refused(lab, alice, words, status):
+    lab.measured_run(1000, 800)
+    assert alice.get("comparisons", baseline=lab.shas[0], **words).status_code == status

@@ -1,0 +1,75 @@
+"""The form of a comparison of more than commits, and the page that answers it."""
+
+from typing import Any
+
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.benchmarks.models import Benchmark
+from tests.support.factories import DEFINITION, finish_run, make_definition, make_run
+from tests.web.conftest import World
+
+
+def _query(world: World, **changes: Any) -> dict[str, Any]:
+    return {"benchmark": "server/hello", "baseline": world.shas[0], **changes}
+
+
+def test_it_offers_only_what_was_measured(world: World, alice: Client) -> None:
+    page = alice.get(reverse("compare-choose"), _query(world)).content.decode()
+
+    assert '<option value="here">here</option>' in page
+    assert '<option value="oha">oha</option>' in page
+    assert '<option value="1">version 1</option>' in page
+    assert f'value="{world.shas[0]}"' in page
+    assert 'name="contender_profile"' in page
+
+
+def test_the_fields_alone_answer_htmx(world: World, alice: Client) -> None:
+    answer = alice.get(
+        reverse("compare-choose"), _query(world, host="here"), headers={"HX-Request": "true"}
+    )
+    part = answer.content.decode()
+
+    assert "<html" not in part
+    assert '<option value="here" selected>' in part
+
+
+def test_it_shows_what_is_not_like_for_like_at_the_top(world: World, alice: Client) -> None:
+    project = Benchmark.objects.get().project
+    source = DEFINITION.replace("duration_s: 0.6", "duration_s: 0.7")
+    make_definition(world.alice, project, source=source)
+    finish_run(make_run(world.alice, world.shas[:1]), [900])
+    page = alice.get(
+        reverse("compare"), _query(world, version="1", contender_version="2")
+    ).content.decode()
+
+    assert page.index("Not like for like") < page.index('class="compared"')
+    assert "duration_s: 0.7" in page
+    assert "Definition: 1 → 2" in page
+    assert "! unpaired" in page
+
+
+def test_a_contender_without_a_commit_is_the_baseline_with_one_thing_changed(
+    world: World, alice: Client
+) -> None:
+    assert alice.get(reverse("compare"), _query(world)).context.get("report") is None
+    answer = alice.get(reverse("compare"), _query(world, contender_host="nowhere"))
+
+    assert answer.status_code == 404
+    assert "no host nowhere" in answer.content.decode()
+
+
+def test_open_cases_offer_the_run_that_would_decide_them(world: World, alice: Client) -> None:
+    shas = world.shas[1:]
+    finish_run(make_run(world.alice, shas, rounds=5), [1000, 1000], wobble=0.08)
+    finish_run(make_run(world.alice, shas, rounds=5), [1000, 1300], wobble=0.08)
+    query = _query(world, baseline=shas[0], contender=shas[1])
+    page = alice.get(reverse("compare"), query)
+    more = page.context["more"]
+
+    assert page.context["report"].verdict == "inconclusive"
+    assert f"Measure {more.blocks} more block" in page.content.decode()
+    form = alice.get(f"{reverse('run-new')}?{more.query}").context["form"]
+    assert form.initial["rounds"] == str(more.blocks)
+    assert form.initial["contender"] == shas[1][:10]
+    assert form.initial["hosts"] == ["here"]
