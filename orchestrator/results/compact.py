@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response
 
 #: More takes three times as long for a tenth less.
-_LEVEL = 4
+_LEVEL = 2
 
 
 def compact_response(request: HttpRequest, text: str) -> HttpResponse:

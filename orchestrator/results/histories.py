@@ -54,6 +54,8 @@ class Part:
 
 
 _ALL = Part()
+#: Large, and read only where another branch is asked for or a case is shown.
+_NOT_NEEDED = ("benchmark__project__branches", "host__tuning", "case__parameters")
 
 
 def history_choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
@@ -96,26 +98,11 @@ def series_or_empty(
     return found or Series(benchmark=benchmark, case=case, host=host, metric=metric)
 
 
-def series_named(
-    member: Member, *, benchmark: str, project: str | None, case: str, host: str, metric: str
-) -> Series | None:
-    """By names; None unless there is one alone."""
-    found = Series.objects.filter(
-        benchmark__slug=benchmark,
-        benchmark__project__team=member.team,
-        case__key=case,
-        host__name=host,
-        metric__key=metric,
-    ).select_related("case", "host", "metric", "benchmark__project")
-    found = found.filter(benchmark__project__slug=project) if project else found
-    both = list(found[:2])
-    return both[0] if len(both) == 1 else None
-
-
 def series_for(member: Member, pk: int) -> Series:
     found = (
         Series.objects.filter(pk=pk, benchmark__project__team=member.team)
         .select_related("case", "host", "metric", "benchmark__project")
+        .defer(*_NOT_NEEDED)
         .first()
     )
     if found is None:

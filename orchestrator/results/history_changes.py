@@ -3,12 +3,26 @@
 In few columns, since histories are read often; `change_points` knows the rest.
 """
 
+import json
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Q
+from django.db import connection
 
-from orchestrator.results.models import Baseline, ChangePoint, ChangeState, SeriesLook
+#: All in one query: a history waits for each of them.
+_SHIFTS = """
+SELECT (
+    SELECT jsonb_agg(jsonb_build_array(
+        id, commit_id, kind, state, change, low, high, regressed, duel_change, message))
+    FROM results_changepoint
+    WHERE series_id = %s AND state <> 'superseded'
+        AND (seen OR state IN ('confirmed', 'confirming'))
+), (
+    SELECT jsonb_build_array(commit_id, reason) FROM results_baseline
+    WHERE series_id = %s OR case_id = %s ORDER BY id DESC LIMIT 1
+), outliers, unstable
+FROM (SELECT %s::int AS series_id) AS asked LEFT JOIN results_serieslook USING (series_id)
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,33 +55,30 @@ class Shifts:
 
 def shifts_of(series: int, case: int) -> Shifts:
     """Change points that the last look still saw or that are sure, and what was found beside."""
-    rows = (
-        ChangePoint.objects.filter(series=series)
-        .exclude(state=ChangeState.SUPERSEDED)
-        .filter(Q(seen=True) | Q(state__in=[ChangeState.CONFIRMED, ChangeState.CONFIRMING]))
-        .values_list(
-            "pk", "commit", "kind", "state", "change", "low", "high", "regressed", "duel_change",
-            "message",
-        )
-    )  # fmt: skip
-    look = SeriesLook.objects.filter(series=series).values_list("outliers", "unstable").first()
-    begun = Baseline.objects.filter(Q(series=series) | Q(case=case)).order_by("-pk")
+    with connection.cursor() as cursor:
+        cursor.execute(_SHIFTS, [series, series, case, series])
+        points, baseline, outliers, unstable = cursor.fetchone()
+    begun = json.loads(baseline) if baseline else None
     return Shifts(
-        points=tuple(
-            Shift(
-                id=pk,
-                commit=commit,
-                kind=kind,
-                state=state,
-                change=change,
-                interval=(low, high),
-                regressed=regressed,
-                duel=duel,
-                message=message,
-            )
-            for pk, commit, kind, state, change, low, high, regressed, duel, message in rows
-        ),
-        baseline=begun.values_list("commit", "reason").first(),
-        outliers=tuple(look[0]) if look else (),
-        unstable=bool(look and look[1]),
+        points=tuple(_shift(*each) for each in json.loads(points or "[]")),
+        baseline=(begun[0], begun[1]) if begun else None,
+        outliers=tuple(outliers or ()),
+        unstable=bool(unstable),
+    )
+
+
+def _shift(
+    pk: str, commit: int, kind: str, state: str, change: float, low: float, high: float,
+    regressed: bool, duel: float | None, message: str,
+) -> Shift:  # fmt: skip
+    return Shift(
+        id=UUID(pk),
+        commit=commit,
+        kind=kind,
+        state=state,
+        change=change,
+        interval=(low, high),
+        regressed=regressed,
+        duel=duel,
+        message=message,
     )

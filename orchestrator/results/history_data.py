@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from orchestrator.fleet.selectors import changes_of
+from orchestrator.benchmarks.models import Project
+from orchestrator.fleet.models import HostChange
 from orchestrator.loadtools.metrics import metric_for
+from orchestrator.results.charted import Charted
 from orchestrator.results.commit_names import CommitName, commit_names
 from orchestrator.results.histories import changes_between
 from orchestrator.results.history_branches import points_on
@@ -15,26 +15,26 @@ from orchestrator.results.history_columns import (
     as_object,
     columns,
     compact,
+    hashes,
     shapes_of,
     steps,
     whole,
 )
-from orchestrator.results.history_lines import Line, line_of
-from orchestrator.results.models import Series
+from orchestrator.results.history_lines import Line, Points, line_of
+from orchestrator.results.history_points import points_along
 
 
-def history_data(series: Series, branch: str = "") -> str:
-    """JSON of a series from `series_for` along a branch; docs/history.md says what is in it."""
-    project = series.benchmark.project
-    line = line_of(points_on(series.pk or 0, project, branch))
-    names = commit_names(project.pk, project.fetched_at, line.points.commit.tolist())
+def history_data(series: Charted, branch: str = "") -> str:
+    """JSON of a series along a branch; docs/history.md says what is in it."""
+    line = line_of(_points(series, branch))
+    names = commit_names(series.project_id, series.fetched_at, line.points.commit.tolist())
     shapes = shapes_of(line)
     return as_object(
         {
             "series": compact(_about(series, branch)),
             "points": as_object(
                 {
-                    "commit": compact([name.short for name in names]),
+                    "commit": hashes([name.short for name in names]),
                     "place": steps(line.points.place),
                     **columns(line.points, shapes),
                 }
@@ -45,25 +45,31 @@ def history_data(series: Series, branch: str = "") -> str:
     )
 
 
-def _about(series: Series, branch: str) -> dict[str, Any]:
-    info = metric_for(series.metric.key)
+def _points(series: Charted, branch: str) -> Points:
+    if branch in ("", series.default_branch):
+        return points_along(series.id)
+    return points_on(series.id, Project.objects.get(pk=series.project_id), branch)
+
+
+def _about(series: Charted, branch: str) -> dict[str, Any]:
+    info = metric_for(series.metric)
     return {
-        "id": series.pk,
-        "benchmark": series.benchmark.slug,
-        "project": series.benchmark.project.slug,
-        "case": series.case.key,
-        "label": series.case.label,
-        "host": series.host.name,
-        "branch": branch or series.benchmark.project.default_branch,
-        "metric": series.metric.key,
-        "title": info.title if info else series.metric.key,
+        "id": series.id or None,
+        "benchmark": series.benchmark,
+        "project": series.project,
+        "case": series.case,
+        "label": series.label,
+        "host": series.host,
+        "branch": branch or series.default_branch,
+        "metric": series.metric,
+        "title": info.title if info else series.metric,
         "unit": info.unit if info else "",
         "better": info.better if info else "",
     }
 
 
-def _marked(series: Series, line: Line, names: Sequence[CommitName]) -> dict[str, str]:
-    shifts = shifts_of(series.pk or 0, series.case_id)
+def _marked(series: Charted, line: Line, names: Sequence[CommitName]) -> dict[str, str]:
+    shifts = shifts_of(series.id, series.case_id)
     places = {commit: index for index, commit in enumerate(line.points.commit.tolist())}
     begun = shifts.baseline
     return {
@@ -77,8 +83,11 @@ def _marked(series: Series, line: Line, names: Sequence[CommitName]) -> dict[str
     }
 
 
-def _marks(series: Series, line: Line) -> list[dict[str, Any]]:
-    host_changes = list(changes_of(series.host)) if any(m.host for m in line.marks) else []
+def _marks(series: Charted, line: Line) -> list[dict[str, Any]]:
+    moved = any(mark.host for mark in line.marks)
+    host_changes = (
+        list(HostChange.objects.filter(host=series.host_id).order_by("at")) if moved else []
+    )
     found = []
     for mark in line.marks:
         changes = changes_between(host_changes, line.points, mark.after, mark.before)
@@ -113,4 +122,4 @@ def _changes(shifts: Shifts, places: dict[int, int]) -> list[dict[str, Any]]:
 
 
 def _rounded(change: float) -> float:
-    return float(np.round(change, 5))
+    return round(change, 5)

@@ -37,6 +37,13 @@ class HistoryPoint:
     shift: Shift | None
     baseline: str | None
 
+    @property
+    def reach(self) -> str:
+        """How far the interval goes to either side, in per cent of the value; empty without."""
+        if self.interval is None or not self.value:
+            return ""
+        return f"{(self.interval[1] / self.value - 1) * 100:.1f} %"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryChange:

@@ -30,7 +30,7 @@ export function historyChart(canvas, config, look) {
   let colours = inks(config.lines);
   const chart = new Chart(canvas, {
     type: "line",
-    data: { datasets: [] },
+    data: { datasets: [], own: { config, look, colours: () => colours } },
     options: {
       animation: false,
       parsing: false, normalized: true, maintainAspectRatio: false, events: [],
@@ -43,7 +43,6 @@ export function historyChart(canvas, config, look) {
     },
     plugins: [bands, marks],
   });
-  chart.config_ = { config, look, colours: () => colours };
   return {
     chart,
     restyle() { colours = inks(config.lines); update(chart); },
@@ -71,7 +70,7 @@ function scaling(config, look) {
 }
 
 function update(chart) {
-  const { config, look, colours } = chart.config_;
+  const { config, look, colours } = chart.data.own;
   const ink = colours();
   const { first, last } = look.window();
   const { unit, of } = scaling(config, look);
@@ -159,7 +158,7 @@ const bands = {
 
 // What is marked between and at points: hosts, definitions, levels, where a history begins anew.
 function marksOf(chart) {
-  const { config, look, colours } = chart.config_;
+  const { config, look, colours } = chart.data.own;
   const ink = colours();
   const found = [];
   for (const line of known(config)) {
@@ -190,7 +189,7 @@ const marks = {
   id: "marks",
   afterDatasetsDraw(chart) {
     const { ctx, chartArea, scales: { x } } = chart;
-    const { config, look, colours } = chart.config_;
+    const { config, look, colours } = chart.data.own;
     const ink = colours();
     ctx.save();
     ctx.font = `12px ${getComputedStyle(document.body).fontFamily}`;

@@ -10,8 +10,9 @@ from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.histories import HistoryColumnsOut, HistoryOut, history_out
 from orchestrator.benchmarks.selectors import benchmark_for, case_for
 from orchestrator.fleet.selectors import host_named
+from orchestrator.results.charted import charted_by_names, charted_series
 from orchestrator.results.compact import compact_response
-from orchestrator.results.histories import Part, history_at, series_named, series_or_empty
+from orchestrator.results.histories import Part, history_at, series_or_empty
 from orchestrator.results.history_data import history_data
 
 router = Router(tags=["results"])
@@ -45,7 +46,7 @@ def show_history(
     member = request.auth.member
     if format == "columns":
         # In one query; what is not there is found out below, and said.
-        known = series_named(
+        known = charted_by_names(
             member, benchmark=benchmark, project=project, case=case, host=host, metric=metric
         )
         if known is not None:
@@ -59,6 +60,6 @@ def show_history(
         host=host_named(member, host),
     )
     if format == "columns":
-        return compact_response(request, history_data(series, branch or ""))
+        return compact_response(request, history_data(charted_series(series), branch or ""))
     part = Part(limit=limit, before=before or "")
     return history_out(history_at(series, branch or "", part))

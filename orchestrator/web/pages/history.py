@@ -12,6 +12,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.results.change_points import baselines_of, changes_in, dismiss, rebaseline
+from orchestrator.results.charted import charted
 from orchestrator.results.compact import compact_response
 from orchestrator.results.histories import Part, history_at, history_choices, series_for
 from orchestrator.results.history_data import history_data
@@ -50,7 +51,7 @@ def history(request: HttpRequest, member: Member) -> HttpResponse:
 @require_GET
 def data(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
     """The points of one series as columns."""
-    series = series_for(member, series_id)
+    series = charted(member, series_id)
     return compact_response(request, history_data(series, request.GET.get("branch", "")))
 
 
