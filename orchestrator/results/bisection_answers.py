@@ -7,11 +7,15 @@ from orchestrator.stats.bisection import (
     Answer,
     Ask,
     Found,
+    blocks_to_ask,
     culprit_chances,
     has_effect,
     next_step,
 )
 from orchestrator.stats.summary import t_quantile
+
+#: Of the duel whose interval is known and whose blocks are not.
+USUAL_BLOCKS = 10
 
 
 def step_of(search: Bisection) -> Ask | Found:
@@ -37,7 +41,13 @@ def effect_of(row: ChangePoint) -> tuple[float, float]:
     else:
         change, low, high = row.change, row.low, row.high
     reach = (math.log1p(high) - math.log1p(low)) / 2
-    return math.log1p(change), reach / t_quantile(0.95, 9)
+    return math.log1p(change), reach / t_quantile(0.95, USUAL_BLOCKS - 1)
+
+
+def blocks_of(row: ChangePoint) -> int:
+    """How many blocks a step of its search should have."""
+    effect, error = effect_of(row)
+    return blocks_to_ask(Answer(index=0, difference=effect, error=error, blocks=USUAL_BLOCKS))
 
 
 def answers_of(search: Bisection) -> list[Answer]:

@@ -19,7 +19,7 @@ from orchestrator.accounts.members import by_itself
 from orchestrator.benchmarks.models import Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import PitwallError
-from orchestrator.results.bisection_answers import chances_of, effect_of, step_of
+from orchestrator.results.bisection_answers import blocks_of, chances_of, effect_of, step_of
 from orchestrator.results.change_points import note_revision
 from orchestrator.results.commit_paths import commits_of, path_between, path_merged
 from orchestrator.results.duel_readings import as_answer, cannot_be_built, read_duel
@@ -155,6 +155,7 @@ def _ask(search: Bisection, step: Ask, budget_s: float) -> None:
                 commit=commit,
                 trigger=Trigger.BISECT,
                 budget_s=budget_s,
+                rounds=blocks_of(row),
             )
     except TooLittleTimeError as error:
         search.message = f"waits: {error}"

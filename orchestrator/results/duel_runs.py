@@ -28,11 +28,12 @@ def start_run(
     commit: Commit,
     trigger: str,
     budget_s: float | None = None,
+    rounds: int | None = None,
 ) -> Run:
     """Queues the duel of two commits in these series, which share a benchmark and a host.
 
-    It goes on until its cases are decided. TooLittleTimeError where `budget_s` of machine time
-    cannot hold a verdict.
+    Without a number of rounds it goes on until its cases are decided. TooLittleTimeError where
+    `budget_s` of machine time cannot hold a verdict.
     """
     benchmark, host = series[0].benchmark, series[0].host
     request = RunRequest(
@@ -42,7 +43,8 @@ def start_run(
         contenders=(commit.sha,),
         cases=cases_expression(each.case for each in series),
         hosts=(host.name,),
-        until=Until.DECIDED,
+        rounds=rounds,
+        until=Until.DECIDED if rounds is None else Until.ROUNDS,
     )
     if budget_s is not None:
         plan = plan_run(member=member, request=request)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from scipy.stats import t as student
 
+#: Of a step.
+FEWEST_BLOCKS, MOST_BLOCKS = 5, 20
 #: A culprit is named at this probability.
 SURE = 0.975
 #: However clear an answer, it is wrong so often: the machine was busy, the build was another one.
@@ -99,6 +101,19 @@ def has_effect(answer: Answer, *, effect: float, effect_error: float) -> bool:
     """Whether the answer speaks for the effect rather than against it."""
     bad, good = _evidence(answer, effect, effect_error)
     return bad > good
+
+
+def blocks_to_ask(whole: Answer) -> int:
+    """How many blocks a step should have, from what the duel of both ends measured (`whole`).
+
+    So many that half the effect, which is what tells its presence from its absence, is three
+    standard errors: a step is then wrong about once in 700.
+    """
+    one_block = whole.error * math.sqrt(whole.blocks)
+    if whole.difference == 0:
+        return MOST_BLOCKS
+    needed = math.ceil((6 * one_block / whole.difference) ** 2)
+    return min(max(needed, FEWEST_BLOCKS), MOST_BLOCKS)
 
 
 def credible(chances: Sequence[float], share: float = 0.95) -> range:

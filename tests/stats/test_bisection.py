@@ -9,6 +9,7 @@ from orchestrator.stats.bisection import (
     Answer,
     Ask,
     Found,
+    blocks_to_ask,
     credible,
     culprit_chances,
     has_effect,
@@ -115,6 +116,16 @@ def test_the_same_answer_twice_weighs_more() -> None:
     once = culprit_chances(8, [answer], effect=0.05, effect_error=0.01)
     twice = culprit_chances(8, [answer, answer], effect=0.05, effect_error=0.01)
     assert sum(twice[:4]) > sum(once[:4]) > 0.5
+
+
+def test_steps_have_as_many_blocks_as_the_noise_asks_for() -> None:
+    def blocks(effect: float, error: float) -> int:
+        return blocks_to_ask(Answer(index=0, difference=effect, error=error, blocks=9))
+
+    assert blocks(1.0, 0.01) == 5
+    assert blocks(0.05, 0.01) == 13
+    assert blocks(-0.05, 0.01) == 13
+    assert blocks(0.02, 0.02) == blocks(0.0, 0.02) == 20
 
 
 def test_no_single_answer_is_a_proof() -> None:
