@@ -18,6 +18,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.told import Told, commits_told
+from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.results.incoming import CommitTold, ResultIn
 from orchestrator.results.ingest import Drawn, forget, rows_of
@@ -25,6 +26,7 @@ from orchestrator.results.models.series import MOST_VALUES
 from orchestrator.results.names import Names, remember_commits
 from orchestrator.results.record import MERGE, Measured, metric_ids
 from orchestrator.results.result_files import Line, read_results
+from orchestrator.results.retentions import faults_of_age
 
 #: Lines a transaction. Results without an id that say the same in one batch are told apart by
 #: their order, so that this number is part of what an import means.
@@ -35,13 +37,13 @@ Progress = Callable[[int], None]
 
 _MAKE = """
 CREATE TEMPORARY TABLE incoming (
-    id uuid, case_id bigint, commit_id bigint, at timestamptz, host_id uuid,
+    place int, id uuid, case_id bigint, commit_id bigint, at timestamptz, host_id uuid,
     validity text, metrics smallint[], "values" float8[], provenance jsonb, block bigint, shape int,
     epoch smallint
 ) ON COMMIT DROP
 """
 _COPY = """
-COPY incoming (id, case_id, commit_id, at, host_id, validity, metrics, "values", provenance,
+COPY incoming (place, id, case_id, commit_id, at, host_id, validity, metrics, "values", provenance,
                block, shape, epoch) FROM STDIN
 """
 _READINGS = """
@@ -77,10 +79,10 @@ SELECT series.id, each.commit_id, epoch, shape, made.position, max(at),
             THEN avg(log) FILTER (WHERE counts) END,
        CASE WHEN min(value) FILTER (WHERE counts) > 0
             THEN coalesce(regr_sxx(log, log) FILTER (WHERE counts), 0) END,
-       coalesce((array_agg(value ORDER BY each.id) FILTER (WHERE counts))[:{MOST_VALUES}], '{{}}'),
-       coalesce((array_agg(block ORDER BY each.id) FILTER (WHERE counts))[:{MOST_VALUES}], '{{}}')
+       coalesce((array_agg(value ORDER BY place) FILTER (WHERE counts))[:{MOST_VALUES}], '{{}}'),
+       coalesce((array_agg(block ORDER BY place) FILTER (WHERE counts))[:{MOST_VALUES}], '{{}}')
 FROM (
-    SELECT id, case_id, commit_id, host_id, at, validity, epoch, shape, block, metric, value,
+    SELECT place, case_id, commit_id, host_id, at, validity, epoch, shape, block, metric, value,
            validity <> 'invalid' AS counts, CASE WHEN value > 0 THEN ln(value) END AS log
     FROM incoming, unnest(metrics, "values") AS pair(metric, value)
 ) each
@@ -125,7 +127,7 @@ def check_file(member: Member, path: Path, project: str | None = None) -> int:
             found.append((f"line {line.number}", line.fault))
         else:
             result = _of_project(line.result, project)
-            names.setdefault((result.project, result.benchmark), (line.number, result))
+            _note_oldest(names, line.number, result)
         if len(found) >= MOST_FAULTS:
             break
     found += _unknown_names(member, names)
@@ -160,6 +162,16 @@ def import_file(
     return Imported(results=done, accepted=accepted)
 
 
+def _note_oldest(
+    names: dict[tuple[str | None, str], tuple[int, ResultIn]], number: int, result: ResultIn
+) -> None:
+    """Of each benchmark that a file names, the line with its oldest result."""
+    name = (result.project, result.benchmark)
+    known = names.get(name)
+    if known is None or (result.at and (known[1].at is None or result.at < known[1].at)):
+        names[name] = number, result
+
+
 def _batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
     while batch := list(islice(lines, BATCH)):
         yield batch
@@ -168,10 +180,14 @@ def _batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
 def _unknown_names(
     member: Member, names: Mapping[tuple[str | None, str], tuple[int, ResultIn]]
 ) -> Iterator[tuple[str, str]]:
+    """Benchmarks that there are not, and of the others results that are too old."""
     for number, result in names.values():
         looked_up = Names(member)
-        looked_up.benchmarks([result])
-        yield from ((f"line {number}", fault) for _, fault in looked_up.faults)
+        benchmarks = [each for each in looked_up.benchmarks([result]) if each is not None]
+        faults = [fault for _, fault in looked_up.faults]
+        if benchmarks:
+            faults += faults_of_age(benchmarks, [result], utc_now()).values()
+        yield from ((f"line {number}", fault) for fault in faults)
 
 
 def _of_project(result: ResultIn, project: str | None) -> ResultIn:
@@ -205,7 +221,8 @@ def _stored(member: Member, results: Sequence[ResultIn], source: str) -> int:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_MAKE)
         with cursor.copy(_COPY) as copy:
-            copy.write("".join(_copied(row, metrics) for row in once))
+            told = (_copied(place, row, metrics) for place, row in enumerate(once))
+            copy.write("".join(told))
         cursor.execute("ANALYZE incoming")
         cursor.execute(_READINGS)
         cursor.execute("SELECT count(*) FROM incoming")
@@ -234,11 +251,12 @@ def _told(result: ResultIn) -> Told:
     return Told(sha=result.commit, **dict(result.commit_facts or CommitTold()))
 
 
-def _copied(row: Measured, metrics: Mapping[str, int]) -> str:
+def _copied(place: int, row: Measured, metrics: Mapping[str, int]) -> str:
     """A row in the text form of COPY."""
     # Nothing else of a row can hold a backslash, a tab or the end of a line.
     told = json.dumps(row.provenance).replace("\\", "\\\\")
     cells: tuple[Any, ...] = (
+        place,
         row.id,
         row.case,
         row.commit,

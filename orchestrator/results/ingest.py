@@ -20,6 +20,7 @@ from orchestrator.core.errors import InvalidRequestError
 from orchestrator.results.incoming import ResultIn, provenance_of
 from orchestrator.results.names import Names, forget_names
 from orchestrator.results.record import Ids, Measured, record
+from orchestrator.results.retentions import faults_of_age
 
 _ids = Ids()
 
@@ -72,8 +73,11 @@ def rows_of(
     benchmarks = [each for each in found if each is not None]
     if names.faults:
         raise InvalidRequestError.of(names.faults)
-    cases = names.cases(benchmarks, results)
     now = utc_now()
+    if old := faults_of_age(benchmarks, results, now):
+        faults = [(f"results[{place}].at", fault) for place, fault in old.items()]
+        raise InvalidRequestError.of(faults)
+    cases = names.cases(benchmarks, results)
     rows = []
     for result, benchmark, case in zip(results, benchmarks, cases, strict=True):
         at = result.at or now

@@ -1,19 +1,23 @@
 """How long a project keeps what was measured: reads and changes of it."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 
 from django.db import transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.models import Benchmark, Project
 from orchestrator.core.errors import InvalidRequestError
+from orchestrator.results.incoming import ResultIn
 from orchestrator.results.models import Retention
 
 #: A hundred years.
 MOST_DAYS = 36_525
 MOST_EVERY = 1_000
+ONE_DAY = timedelta(days=1)
 
 _NAMES = {
     "files_days": "raw output",
@@ -54,6 +58,28 @@ def save_retention(*, member: Member, project: Project, wanted: Wanted) -> Reten
         told = ", ".join(f"{name} {value}" for name, value in asdict(wanted).items())
         record_audit(member=member, action="retention.changed", subject=f"{project}: {told}")
     return held
+
+
+def faults_of_age(
+    benchmarks: Sequence[Benchmark], results: Sequence[ResultIn], now: datetime
+) -> dict[int, str]:
+    """Place → why a result is too old to be taken in: single results of its time are not kept any
+    more, so that nobody can tell whether it was taken before."""
+    old = {
+        place: benchmark.project_id
+        for place, (benchmark, result) in enumerate(zip(benchmarks, results, strict=True))
+        if result.at is not None and now - result.at > ONE_DAY
+    }
+    if not old:
+        return {}
+    kept = Retention.objects.filter(project__in={*old.values()}, trials_days__isnull=False)
+    days = dict(kept.values_list("project_id", "trials_days"))
+    return {
+        place: f"it is older than the {days[project]} days for which its project keeps single "
+        "results: whether it was taken before cannot be told any more"
+        for place, project in old.items()
+        if project in days and now - results[place].at > days[project] * ONE_DAY  # type: ignore[operator]
+    }
 
 
 def _check(wanted: Wanted) -> None:

@@ -15,6 +15,7 @@ from django.core.management import CommandError, call_command
 
 from orchestrator.accounts.models import AuditEntry
 from orchestrator.benchmarks.models import Case, Commit, Project
+from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, PermissionRefusedError
 from orchestrator.fleet.models import Host
 from orchestrator.results import bulk
@@ -22,6 +23,7 @@ from orchestrator.results.bulk import Imported, check_file, import_file
 from orchestrator.results.incoming import ResultIn
 from orchestrator.results.ingest import forget, take_results
 from orchestrator.results.models import ChangedSeries, Point, Reading, Series
+from orchestrator.results.retentions import Wanted, save_retention
 from tests.support.factories import (
     Personas,
     commit_files,
@@ -328,6 +330,23 @@ def test_viewers_and_other_teams_import_nothing_here(
         import_file(member=personas.bob, path=path)
     with pytest.raises(InvalidRequestError, match="no benchmark hello"):
         import_file(member=personas.mallory, path=path)
+
+
+def test_what_is_older_than_single_results_are_kept_is_refused(
+    personas: Personas, project: Project, tmp_path: Path
+) -> None:
+    days = (utc_now() - AT).days
+    wanted = Wanted(
+        files_days=1, distributions_days=1, trials_days=days, points_days=None, keep_every=None
+    )
+    save_retention(member=personas.alice, project=project, wanted=wanted)
+    old = result(at=(AT - timedelta(days=2)).isoformat())
+    path = lines_in(tmp_path, result(at=utc_now().isoformat()), old)
+    with pytest.raises(InvalidRequestError, match="line 2: it is older than the"):
+        import_file(member=personas.alice, path=path)
+    with pytest.raises(InvalidRequestError, match=r"results\[0\].at: it is older"):
+        take_results(member=personas.alice, results=[ResultIn.model_validate(old)])
+    assert not Reading.objects.exists()
 
 
 def test_the_command_imports_and_tells(

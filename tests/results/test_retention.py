@@ -23,6 +23,8 @@ from orchestrator.core.errors import (
 from orchestrator.results import leftover_rows
 from orchestrator.results.case_latency import CaseLatency, case_latency
 from orchestrator.results.distributions import distribution_of
+from orchestrator.results.incoming import ResultIn
+from orchestrator.results.ingest import forget, take_results
 from orchestrator.results.models import (
     Artifact,
     Histogram,
@@ -62,6 +64,7 @@ ALL = Wanted(
 def _own_folder(settings: Any, tmp_path: Path) -> None:
     settings.DATA_DIR = tmp_path / "data"
     settings.ALLOW_LOCAL_REPOSITORIES = True
+    forget()
 
 
 @pytest.fixture
@@ -344,6 +347,30 @@ def test_old_points_are_thinned_out_only_if_asked_for(personas: Personas, projec
 def positions(project: Project) -> list[int | None]:
     found = project.commits.filter(points__isnull=False).distinct().order_by("position")
     return list(found.values_list("position", flat=True))
+
+
+def test_single_results_from_elsewhere_go_and_their_points_stay(
+    personas: Personas, project: Project
+) -> None:
+    alice = personas.alice
+    sent = {"benchmark": "hello", "host": "ci-7", "metrics": {"requests.rate": 5.0}}
+    results = [
+        ResultIn.model_validate({**sent, "commit": sha, "at": (NOW - days * DAY).isoformat()})
+        for sha, days in zip(shas(project)[:3], (100, 100, 5), strict=True)
+    ]
+    take_results(member=alice, results=results)
+    save_retention(member=alice, project=project, wanted=ALL)
+    pin_commit(member=alice, project=project, ref=shas(project)[1], reason="release")
+    before = points()
+    due = {each.what: each.rows for each in what_is_due(project, NOW)}
+
+    prune(project, NOW)
+
+    assert due["readings"] == 1  # type: ignore[index]
+    left = Reading.objects.order_by("commit__position").values_list("commit__sha", flat=True)
+    assert list(left) == shas(project)[1:3]
+    assert points() == before
+    assert Removal.objects.get(what="readings").rows == 1
 
 
 def test_a_dry_run_tells_what_would_go_and_leaves_it(personas: Personas, project: Project) -> None:

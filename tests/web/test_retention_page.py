@@ -1,6 +1,8 @@
 """The project's page, and the pages of what its retention has taken away."""
 
+import re
 from datetime import timedelta
+from html import unescape
 
 from django.test import Client
 from django.urls import reverse
@@ -119,6 +121,21 @@ def test_a_trial_says_what_was_removed_and_when(world: World, alice: Client) -> 
     assert alice.get(reverse("trial", args=[trial.pk]) + "?load=0").status_code == 200
 
 
+def test_a_comparison_draws_the_merged_distributions(world: World, alice: Client) -> None:
+    query = f"?benchmark=server/hello&baseline={world.shas[0]}&contender={world.shas[2]}"
+    page = alice.get(reverse("compare") + query).content.decode()
+    case = re.search(r'<a href="(case\?[^"]*)"', page)
+    assert case is not None
+    address = reverse("compare") + unescape(case[1])
+    assert 'data-chart="latency"' in alice.get(address).content.decode()
+    pruned(world)
+
+    after = alice.get(address)
+
+    assert after.status_code == 200
+    assert 'data-chart="latency"' in after.content.decode()
+
+
 def test_no_page_fails_where_single_trials_are_gone(world: World, alice: Client) -> None:
     alice.post(PAGE, FORM)
     trial = pruned(world)
@@ -138,4 +155,6 @@ def test_no_page_fails_where_single_trials_are_gone(world: World, alice: Client)
         assert told in alice.get(reverse(page, args=[world.run.pk])).content.decode()
     assert alice.get(reverse("trial", args=[trial.pk])).status_code == 404
     compare = f"?benchmark=server/hello&baseline={world.shas[0]}&contender={world.shas[2]}"
-    assert alice.get(reverse("compare") + compare).status_code in (200, 404)
+    compared = alice.get(reverse("compare") + compare)
+    assert compared.status_code == 200
+    assert "is a regression" in compared.content.decode()
