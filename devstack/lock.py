@@ -13,6 +13,7 @@ from devstack.places import CHECKOUT
 
 # One file for every platform and every Python from the oldest on.
 OPTIONS = ("--universal", "--python-version", "3.11", "--generate-hashes", "--no-header", "--quiet")
+FILES = ("requirements", "requirements-dev", "requirements-bench", "requirements-bench-detection")
 
 
 def main() -> int:
@@ -20,7 +21,7 @@ def main() -> int:
     if uv is None:
         print("pitwall: there is no uv, and pip cannot install one.", file=sys.stderr)
         return 1
-    for name in ("requirements", "requirements-dev", "requirements-bench"):
+    for name in FILES:
         argv = [uv, "pip", "compile", *OPTIONS, *sys.argv[1:], f"{name}.in", "-o", f"{name}.txt"]
         status = subprocess.run(argv, cwd=CHECKOUT).returncode
         if status != 0:

@@ -47,8 +47,8 @@ def quiet(rng: np.random.Generator, number: int) -> Labelled:
 
 
 def one_step(rng: np.random.Generator, *, noise: float, step: float, after: int) -> Labelled:
-    """White noise with one step up, 30 to 120 points after the first, and `after` more points."""
-    before = int(rng.integers(30, 121))
+    """White noise with one step up, 50 to 150 points after the first, and `after` more points."""
+    before = int(rng.integers(50, 151))
     log = rng.normal(0, noise, before + after)
     log[before:] += np.log1p(step)
     return Labelled("step", (100 * np.exp(log)).tolist(), (before,))

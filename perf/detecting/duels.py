@@ -1,0 +1,75 @@
+"""Comparisons of two commits that go on until they are decided: how often they are wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.stats.comparison import Comparison, Verdict
+from orchestrator.stats.looks import ALPHA, EQUIVALENCE_ALPHA, LOOKS, next_look
+from orchestrator.stats.many import ToCompare, compare_many
+
+MARGIN = 0.03
+NOISES = (0.01, 0.02, 0.03, 0.05)
+EFFECTS = (0.0, 0.02, MARGIN, 0.05, 0.10)
+#: How far the host drifts from block to block; both trials of a block share it.
+DRIFT = 0.02
+CHANGED = (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.TRIVIAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duels:
+    """Of many comparisons with this noise of a trial and this slowdown: shares, and mean blocks."""
+
+    noise: float
+    effect: float
+    regressed: float
+    changed: float
+    equivalent: float
+    blocks: float
+
+
+def duels(number: int, seed: int) -> list[Duels]:
+    """The grid of noises and effects, `number` comparisons each."""
+    rng = np.random.default_rng([seed, 9])
+    return [_duels(rng, number, noise, effect) for noise in NOISES for effect in EFFECTS]
+
+
+def _duels(rng: np.random.Generator, number: int, noise: float, effect: float) -> Duels:
+    shape = number, LOOKS[-1]
+    drift = np.cumsum(rng.normal(0, DRIFT, shape), axis=1)
+    before = 100 * np.exp(drift + rng.normal(0, noise, shape))
+    after = 100 * np.exp(drift + np.log1p(effect) + rng.normal(0, noise, shape))
+    ends = _ends(before, after)
+    verdicts = Counter(end.verdict for end in ends)
+    return Duels(
+        noise=noise,
+        effect=effect,
+        regressed=verdicts[Verdict.REGRESSED] / number,
+        changed=sum(verdicts[verdict] for verdict in CHANGED) / number,
+        equivalent=verdicts[Verdict.EQUIVALENT] / number,
+        blocks=sum(end.blocks for end in ends) / number,
+    )
+
+
+def _ends(before: NDArray[np.float64], after: NDArray[np.float64]) -> list[Comparison]:
+    """What each comparison ends with: the first look with a verdict, or the last one."""
+    ends: dict[int, Comparison] = {}
+    open_ = list(range(len(before)))
+    for look in LOOKS:
+        cells = [
+            ToCompare(
+                baseline=before[at, :look].tolist(),
+                contender=after[at, :look].tolist(),
+                better="lower",
+                margin=MARGIN,
+            )
+            for at in open_
+        ]
+        found = compare_many(cells, alpha=ALPHA, equivalence_alpha=EQUIVALENCE_ALPHA)
+        ends.update(zip(open_, found, strict=True))
+        open_ = [at for at in open_ if next_look(ends[at]) is not None]
+    return [ends[at] for at in range(len(before))]
