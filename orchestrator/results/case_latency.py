@@ -98,7 +98,8 @@ def _with_distributions(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _one_host(trials: Sequence[Trial], points: Sequence[PointHistogram], what: str) -> Host:
-    hosts = {each.host for each in [*trials, *points] if each.host is not None}
+    hosts = {each.host for each in trials if each.host is not None}
+    hosts |= {each.host for each in points}
     if not hosts:
         raise NotFoundError(f"{what} was not measured there; start a run with it")
     if len(hosts) > 1:
