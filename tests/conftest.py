@@ -7,6 +7,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from orchestrator.results.ingest import forget
+from orchestrator.web.kept import forget_parts
 from tests.support.factories import Personas, make_personas
 
 
@@ -26,6 +27,7 @@ def uncollected_static_files(tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def nothing_remembered() -> None:
     """What a process remembers of rows is of no use to the next test: they are rolled back."""
     forget()
+    forget_parts()
 
 
 @pytest.fixture

@@ -14,8 +14,10 @@ from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host
 from orchestrator.results.comparisons import commits_measured
+from orchestrator.results.marks import mark_of_results
 from orchestrator.results.pivot import pivot
 from orchestrator.results.pivot_columns import chosen
+from orchestrator.results.pivot_external import with_external
 from orchestrator.results.pivot_model import Observation, PivotTable
 from orchestrator.results.pivot_observations import dimensions_in, measured, published, scope_of
 from orchestrator.results.pivot_trials import CellKey, tried
@@ -27,6 +29,7 @@ from orchestrator.runs.models import Run, Trial
 
 #: Of the newest commits at most so many stand in a report of all.
 MAX_COMMITS = 50
+_NEWEST = {"newest": 1, "all": MAX_COMMITS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,8 @@ def report_of(member: Member, spec: ReportSpec, *, run: Run | None = None) -> Re
     trials = _trials(member, benchmark, commits, run)
     metrics, merged = _wanted(spec)
     cells = tried(trials, metrics, merged, one_run=run is not None)
+    if run is None:
+        cells = with_external(cells, benchmark, commits, metrics)
     hosts = _hosts(member, spec, cells)
     scope = scope_of(spec, definition, hosts, commits, metrics)
     seen = [*measured(scope, cells, benchmark), *published(member, scope, benchmark, metrics)]
@@ -88,6 +93,13 @@ def report_of(member: Member, spec: ReportSpec, *, run: Run | None = None) -> Re
     )
 
 
+def mark_of_report(member: Member, spec: ReportSpec) -> str:
+    """A text that changes with what `report_of` reads; its errors are the same."""
+    benchmark = benchmark_of(member, spec)
+    commits = _commits(member, benchmark, spec.commit, None)
+    return mark_of_results(benchmark, commits)
+
+
 def benchmark_of(member: Member, spec: ReportSpec) -> Benchmark:
     """The benchmark that a report is of; NotFoundError where it names none of the team's."""
     if not spec.benchmark:
@@ -99,11 +111,9 @@ def benchmark_of(member: Member, spec: ReportSpec) -> Benchmark:
 def _commits(member: Member, benchmark: Benchmark, asked: str, run: Run | None) -> Sequence[Commit]:
     if run is not None:
         return [variant.commit for variant in run.variants.select_related("commit")]
+    if asked in _NEWEST:
+        return commits_measured(member, benchmark, _NEWEST[asked])
     measured = commits_measured(member, benchmark)
-    if asked == "all":
-        return measured[:MAX_COMMITS]
-    if asked == "newest":
-        return measured[:1]
     found = [each for each in measured if len(asked) >= 7 and each.sha.startswith(asked.lower())]
     if len(found) == 1:
         return found

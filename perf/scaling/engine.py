@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
+from django.db.models import F
 from numpy.typing import NDArray
 
 from orchestrator.core.ids import new_id
@@ -46,6 +47,8 @@ def make_runs(catalog: Catalog, part: Part) -> Runs:
     host = part.cells[0][1]
     runs = [_run(catalog, part, place) for place in places]
     Run.objects.bulk_create(runs, batch_size=BATCH)
+    # They were asked for when they began, not now.
+    Run.objects.filter(definition=part.definition).update(created_at=F("started_at"))
     pairs = [
         (Variant(run=run, commit_id=part.commits[place - 1], position=0),
          Variant(run=run, commit_id=part.commits[place], position=1))

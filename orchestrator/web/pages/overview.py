@@ -2,13 +2,16 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.templatetags.static import static
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.selectors import projects_of
 from orchestrator.fleet.selectors import hosts_of
+from orchestrator.runs.marks import mark_of_fleet, mark_of_runs
 from orchestrator.runs.selectors import runs_of, schedules_of
 from orchestrator.web.access import for_member
+from orchestrator.web.kept import kept
 from orchestrator.web.verdicts import rows_of_runs
 
 LATEST_RUNS = 8
@@ -17,13 +20,20 @@ NEXT_SCHEDULES = 5
 
 @for_member
 def overview(request: HttpRequest, member: Member) -> HttpResponse:
+    runs = mark_of_runs(member, count=LATEST_RUNS)
+    mark = None if runs is None else f"{runs} {mark_of_fleet(member)}"
+    body = kept(("overview", member.team.pk, member.role), mark, lambda: _body(request, member))
+    return render(request, "overview.html", {"body": body})
+
+
+def _body(request: HttpRequest, member: Member) -> str:
     context = {
         "runs": rows_of_runs(member, runs_of(member)[:LATEST_RUNS]),
         "hosts": hosts_of(member),
         "projects": projects_of(member),
         "schedules": schedules_of(member).filter(enabled=True).order_by("next_at")[:NEXT_SCHEDULES],
     }
-    return render(request, "overview.html", context)
+    return render_to_string("overview.html#body", context, request)
 
 
 def favicon(request: HttpRequest) -> HttpResponse:

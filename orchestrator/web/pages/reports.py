@@ -5,12 +5,13 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.results.pivots import Report, report_of
+from orchestrator.results.pivots import Report, mark_of_report, report_of
 from orchestrator.results.report_exports import report_csv, report_json, report_markdown
 from orchestrator.results.report_provenance import provenance_of
 from orchestrator.results.report_spec import ReportSpec, from_data, to_yaml
@@ -23,6 +24,7 @@ from orchestrator.results.saved_reports import (
 )
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS, benchmark_choices
+from orchestrator.web.kept import kept
 from orchestrator.web.middleware import status_of
 from orchestrator.web.refs import chosen_benchmark, chosen_run
 from orchestrator.web.report_forms import ReportForm, ReportTextForm
@@ -60,7 +62,13 @@ def report(request: HttpRequest, member: Member, slug: str, ending: str = "") ->
     }
     try:
         spec = _changed(spec_of_report(saved), request)
-        found = report_of(member, spec, run=chosen_run(member, request.GET.get("run", "")))
+        run = chosen_run(member, request.GET.get("run", ""))
+        if run is None and not wanted:
+            mark = f"{saved.changed_at} {mark_of_report(member, spec)}"
+            key = ("report", member.team.pk, request.get_full_path())
+            shown = kept(key, mark, lambda: _parts(request, report_of(member, spec)))
+            return render(request, "reports/detail.html", {**context, **shown})
+        found = report_of(member, spec, run=run)
     except (InvalidRequestError, NotFoundError) as error:
         if wanted:
             raise
@@ -68,7 +76,7 @@ def report(request: HttpRequest, member: Member, slug: str, ending: str = "") ->
         return render(request, "reports/detail.html", {**context, "problem": error}, status=status)
     if wanted:
         return exported(found, wanted, slug)
-    return render(request, "reports/detail.html", {**context, **_shown(request, found)})
+    return render(request, "reports/detail.html", {**context, **_parts(request, found)})
 
 
 @for_member
@@ -159,6 +167,22 @@ def exported(report: Report, wanted: str, name: str) -> HttpResponse:
     response = HttpResponse(write(report), content_type=media)
     response.headers["Content-Disposition"] = f'inline; filename="{name}.{wanted}"'
     return response
+
+
+def _parts(request: HttpRequest, found: Report) -> dict[str, Any]:
+    """What the page of a saved report shows, its tables as text already."""
+    shown = _shown(request, found)
+    tables = {name: shown[name] for name in ("report", "tables", "provenance")}
+    return {
+        "body": render_to_string("reports/_tables.html", tables, request),
+        "report": {
+            "spec": found.spec,
+            "commits": found.commits[:3],
+            "hosts": found.hosts[:6],
+            "run": found.run,
+        },
+        **{name: shown[name] for name in ("permalink", "exports", "has_chart")},
+    }
 
 
 def _shown(request: HttpRequest, found: Report) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.utils.http import parse_etags
 from django.views.decorators.http import require_POST
 
@@ -18,12 +19,14 @@ from orchestrator.results.pins import pin_of
 from orchestrator.results.removed import removals_of
 from orchestrator.results.saved_reports import saved_reports
 from orchestrator.runs.job_details import JobDetails, details_of
+from orchestrator.runs.marks import mark_of_runs
 from orchestrator.runs.models import Job, Run
 from orchestrator.runs.selectors import RunProgress, progress_of, run_for, runs_of, trials_of
 from orchestrator.runs.services import cancel_run
 from orchestrator.runs.states import RUN_ENDED, TrialState, Validity
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import benchmark_key
+from orchestrator.web.kept import kept
 from orchestrator.web.verdicts import rows_of_runs, verdict_cards
 
 RUNS_A_PAGE = 25
@@ -36,9 +39,18 @@ Details = Mapping[UUID, JobDetails]
 
 @for_member
 def runs(request: HttpRequest, member: Member) -> HttpResponse:
+    number = request.GET.get("page", "1")
+    known = int(number) if number.isdecimal() and len(number) < 7 else 1
+    mark = mark_of_runs(member, count=RUNS_A_PAGE, offset=max(0, known - 1) * RUNS_A_PAGE)
+    key = ("runs", member.team.pk, member.role, number)
+    body = kept(key, mark, lambda: _list(request, member))
+    return render(request, "runs/list.html", {"body": body})
+
+
+def _list(request: HttpRequest, member: Member) -> str:
     page = Paginator(runs_of(member), RUNS_A_PAGE).get_page(request.GET.get("page"))
-    rows = rows_of_runs(member, page)
-    return render(request, "runs/list.html", {"page": page, "runs": rows})
+    context = {"page": page, "runs": rows_of_runs(member, page)}
+    return render_to_string("runs/list.html#body", context, request)
 
 
 @for_member
