@@ -124,10 +124,14 @@ function drawAll(again) {
   });
 }
 
-function open(event) {
+function clicked(event) {
   const link = event.target.closest(".compared tbody th a");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
+  open(link);
+}
+
+function open(link) {
   const row = link.closest("tr");
   const detail = row.nextElementSibling;
   if (detail?.classList.contains("detail")) {
@@ -147,7 +151,10 @@ function opened() {
   drawAll(false);
 }
 
-document.addEventListener("click", open);
+document.addEventListener("click", clicked);
 document.addEventListener("htmx:after:swap", opened);
 dark.addEventListener("change", () => drawAll(true));
 drawAll(false);
+// A comparison of one case is that case.
+const links = document.querySelectorAll(".compared tbody th a");
+if (links.length === 1) open(links[0]);

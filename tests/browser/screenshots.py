@@ -26,6 +26,9 @@ def take_screenshots(page: Page, base_url: str, *, compare_path: str, folder: Pa
     for scheme, name in (("light", "compare.png"), ("dark", "compare-dark.png")):
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page.goto(base_url.rstrip("/") + compare_path)
+        if page.locator(".compared tbody th a").count() > 1:
+            page.locator(".compared tbody th a").first.click()
+        page.locator(".case-detail canvas").first.wait_for()
         wait_until_drawn(page)
         # Chart.js paints in the next frame.
         page.wait_for_timeout(200)

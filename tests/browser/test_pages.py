@@ -13,8 +13,8 @@ from tests.support.factories import make_run
 pytestmark = pytest.mark.browser
 
 PAGES = (
-    "/", "/runs/", "/runs/new", "/compare/", "/history/", "/reports/", "/reports/new",
-    "/published/",
+    "/", "/runs/", "/runs/new", "/compare/", "/compare/choose", "/history/", "/reports/",
+    "/reports/new", "/published/",
     "/benchmarks/", "/benchmarks/new",
     "/benchmarks/server/hello/", "/projects/new", "/hosts/", "/hosts/new", "/profiles/",
     "/schedules/", "/settings/", "/load-tools/", "/validity/",
@@ -99,6 +99,7 @@ def test_it_draws_the_latency_of_both_commits(page: Page, world: World) -> None:
     page.goto(f"/runs/{world.run.pk}/")
     page.get_by_role("link", name="Open the comparison").last.click()
     expect(page.locator(".headline")).to_contain_text("is a regression")
+    expect(page.locator("canvas[data-chart=latency]")).to_be_visible()
     wait_until_drawn(page)
     page.wait_for_timeout(100)
 
