@@ -2,7 +2,7 @@
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from orchestrator.accounts.models import Team, User
 from orchestrator.core.ids import new_id
@@ -57,6 +57,14 @@ class Commit(models.Model):
     mainline = models.BooleanField(default=False)
 
     class Meta:
+        indexes = [
+            models.Index(
+                "project",
+                F("position").desc(nulls_last=True),
+                F("committed_at").desc(),
+                name="commit_newest",
+            )
+        ]
         constraints = [
             models.UniqueConstraint(fields=["project", "sha"], name="commit_once"),
             models.CheckConstraint(
