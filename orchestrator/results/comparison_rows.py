@@ -167,7 +167,6 @@ def _not_judged(info: Metric, before: Sequence[float], after: Sequence[float]) -
         blocks=min(len(before), len(after)),
         baseline=_mean(before),
         contender=_mean(after),
-        paired=False,
     )
 
 

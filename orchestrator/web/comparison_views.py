@@ -92,9 +92,7 @@ def rows_of(
     base = escape(urlencode(query))
     several = len({case.host.pk for case in report.cases}) > 1
     # What people wrote is escaped; all else are numbers and words of our own.
-    return mark_safe(
-        "\n".join(_row(case, columns, base, several) for case in report.cases)
-    )
+    return mark_safe("\n".join(_row(case, columns, base, several) for case in report.cases))
 
 
 def case_view(case: CaseComparison, detail: CaseDetail, names: tuple[str, str]) -> CaseView:
@@ -203,7 +201,7 @@ def _remark(case: CaseComparison) -> str:
     said = []
     if not case.paired:
         said.append("unpaired")
-    if case.verdict == Verdict.INCONCLUSIVE and case.missing_blocks:
+    elif case.verdict == Verdict.INCONCLUSIVE and case.missing_blocks:
         time = f", {format_duration(case.missing_s)}" if case.missing_s else ""
         said.append(f"{case.missing_blocks} more blocks{time}")
     if case.voided_blocks:

@@ -149,6 +149,8 @@ def _shown(report: ComparisonReport, run: Run | None, key: str) -> dict[str, Any
     query = address_of(report, run)
     return {
         "report": report,
+        # The first one of an unpaired comparison stands above the others.
+        "shown_notes": report.notes if report.paired else report.notes[1:],
         "columns": columns,
         "rows": rows_of(report, columns, query),
         "more": more_blocks(report, report.cases, key),
