@@ -85,7 +85,9 @@ def _facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str, str]
 
 def _outcomes(report: Report) -> str:
     """`90 valid, 3 suspect, 2 invalid, 5 unsupported; …`."""
-    known = ("valid", "suspect", "invalid", "failed", "unsupported", "skipped", "planned")
+    known = (
+        "valid", "suspect", "invalid", "failed", "unsupported", "skipped", "not needed", "planned",
+    )  # fmt: skip
     told = [f"{report.outcomes[each]} {each}" for each in known if report.outcomes.get(each)]
     return f"{', '.join(told) or 'none'}; only valid and suspect ones are in numbers"
 
