@@ -36,8 +36,8 @@ logger = logging.getLogger(__name__)
 MOST_COMMITS = 1_000
 #: Answers beyond twice as many as a search without noise would take, and these, end it.
 SPARE_STEPS = 6
-#: Steps that measured nothing, one after another.
-MOST_FAILURES = 2
+#: Steps that measured nothing, of a search.
+MOST_FAILURES = 3
 
 
 def tick(now: datetime) -> None:
@@ -117,8 +117,9 @@ def _take_in(search: Bisection, run: Run) -> None:
     else:
         failures = [*search.failures, str(run.pk)]
         search.failures = failures
+        why = run.message or "none of their blocks is valid"
         if len(failures) >= MOST_FAILURES:
-            _end(search, BisectionState.STOPPED, f"a step measured nothing: {run.message}")
+            _end(search, BisectionState.STOPPED, f"{MOST_FAILURES} steps measured nothing: {why}")
 
 
 def _go_on(search: Bisection, now: datetime) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
@@ -20,6 +20,7 @@ from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.models import Case, Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
+from orchestrator.fleet.models import Host
 from orchestrator.results.models import (
     Baseline,
     Bisection,
@@ -100,6 +101,34 @@ def baselines_of(series: Iterable[Series]) -> dict[int, Baseline]:
         if both:
             found[row.pk] = max(both, key=lambda each: each.pk)
     return found
+
+
+def series_in(case: Case, host: Host, metric: str) -> Series:
+    """One metric of a case on a host; NotFoundError where it was not measured."""
+    found = Series.objects.select_related("case__benchmark__project")
+    series = found.filter(case=case, host=host, metric__key=metric).first()
+    if series is None:
+        raise NotFoundError(f"{metric} of this case was not measured on {host.name} yet")
+    return series
+
+
+def baselines_for(member: Member) -> QuerySet[Baseline]:
+    """All of the team, newest first."""
+    team = member.team
+    of_team = Q(series__benchmark__project__team=team) | Q(case__benchmark__project__team=team)
+    parts = ("case__benchmark__project", "series__case__benchmark__project")
+    return (
+        Baseline.objects.filter(of_team)
+        .select_related(*parts, "series__host", "series__metric", "commit", "created_by")
+        .order_by("-pk")
+    )
+
+
+def baseline_case(baseline: Baseline) -> Case:
+    """The case that it is of, whole or in part."""
+    case = baseline.series.case if baseline.series is not None else baseline.case
+    assert case is not None, "a constraint of the table"
+    return case
 
 
 def changes_of(member: Member) -> QuerySet[ChangePoint]:
@@ -223,12 +252,8 @@ def rebaseline(
 def remove_baseline(*, member: Member, baseline_id: UUID) -> None:
     """What was measured before it is looked at again."""
     member.require(Role.MEMBER, to="remove a baseline")
-    found = Baseline.objects.select_related(
-        "series__benchmark__project", "case__benchmark__project"
-    ).filter(pk=baseline_id)
-    made = found.first()
-    of = (made.series or made.case) if made is not None else None
-    if made is None or of is None or of.benchmark.project.team_id != member.team.pk:
+    made = baselines_for(member).filter(pk=baseline_id).first()
+    if made is None:
         raise NotFoundError("there is no such baseline in this team")
     with transaction.atomic():
         _look_again(made)

@@ -118,7 +118,8 @@ def _judged(row: ChangePoint, outcome: Comparison) -> tuple[str, str]:
 
 def _nothing_measured(row: ChangePoint, run: Run) -> None:
     again = run.state != RunState.CANCELLED and row.duels < MOST_TRIES
-    why = "was cancelled" if run.state == RunState.CANCELLED else f"measured nothing: {run.message}"
+    told = run.message or "none of its blocks is valid"
+    why = "was cancelled" if run.state == RunState.CANCELLED else f"measured nothing: {told}"
     row.state, row.settled = ChangeState.OPEN, not again
     row.message = f"{'to be tried again' if again else 'not confirmed'}: its run {why}"[:2000]
 

@@ -93,6 +93,29 @@ def test_strangers_and_viewers_are_refused(line: Line, personas: Personas) -> No
     assert mallory.get("projects/server/changes").status_code == 404
 
 
+def test_a_history_is_begun_anew(line: Line, alice: ApiClient, personas: Personas) -> None:
+    body = {
+        "benchmark": "hello",
+        "case": line.cases[0].key,
+        "commit": line.commits[28].sha,
+        "reason": "the answers are longer now",
+    }
+    made = alice.post("baselines", body).json()
+    assert (made["host"], made["created_by"]) == (None, "alice")
+    line.look()
+    assert alice.get("change-points").json()["change_points"] == []
+    one = {**body, "host": "here", "metric": "requests.rate"}
+    assert alice.post("baselines", one).json()["metric"] == "requests.rate"
+    assert alice.post("baselines", {**body, "host": "here"}).status_code == 422
+    assert alice.post("baselines", {**one, "metric": "latency.p90"}).status_code == 404
+    assert len(alice.get("baselines", benchmark="hello").json()) == 2
+    mallory = make_client(personas.mallory)
+    assert mallory.get("baselines").json() == []
+    assert mallory.delete(f"baselines/{made['id']}").status_code == 404
+    assert alice.delete(f"baselines/{made['id']}").status_code == 204
+    assert len(alice.get("baselines").json()) == 1
+
+
 def test_the_rules_of_a_project_are_read_and_changed(line: Line, alice: ApiClient) -> None:
     path = "projects/server/changes"
     rules = {"confirm": True, "bisect": True, "machine_minutes_a_day": 60}

@@ -1,9 +1,11 @@
 """Change points of histories, and the alerts that they raise."""
 
+from http import HTTPStatus
 from typing import Annotated
 from uuid import UUID
 
 from ninja import Query, Router
+from ninja.responses import Status
 
 from orchestrator.alerts import services
 from orchestrator.alerts.models import AlertState
@@ -14,19 +16,23 @@ from orchestrator.api.schemas.changes import (
     AlertOut,
     AlertPage,
     AssigneeIn,
+    BaselineIn,
+    BaselineOut,
     ChangePointOut,
     ChangePointPage,
     ChangeRules,
     NoteIn,
     ReasonIn,
     alert_out,
+    baseline_out,
     change_point_out,
     rules_out,
 )
 from orchestrator.api.schemas.common import Text
-from orchestrator.benchmarks.selectors import project_for
+from orchestrator.benchmarks.selectors import benchmark_for, case_for, commit_for, project_for
 from orchestrator.benchmarks.services import set_change_rules
 from orchestrator.dispatch.waking import wake_engine
+from orchestrator.fleet.selectors import host_named
 from orchestrator.results import change_points, duels
 from orchestrator.results.models import ChangeState
 
@@ -83,6 +89,44 @@ def dismiss_change_point(
     member = request.auth.member
     change_points.dismiss(member=member, change_id=change_id, reason=payload.reason)
     return change_point_out(change_points.change_for(member, change_id))
+
+
+@router.get("/baselines", response=list[BaselineOut], summary="List where histories begin anew")
+def list_baselines(request: CallerRequest, benchmark: Text | None = None) -> list[BaselineOut]:
+    """Newest first. Of several of the same series the newest counts."""
+    rows = change_points.baselines_for(request.auth.member)
+    found = [baseline_out(each) for each in rows]
+    return [each for each in found if benchmark is None or each.benchmark == benchmark]
+
+
+@router.post("/baselines", response={201: BaselineOut}, summary="Begin a history anew")
+def create_baseline(request: CallerRequest, payload: BaselineIn) -> Status[BaselineOut]:
+    """What was measured before the commit stays on the charts and is looked at no more."""
+    member = request.auth.member
+    benchmark = benchmark_for(member, payload.benchmark, payload.project)
+    case = case_for(benchmark, payload.case)
+    series = None
+    if payload.host is not None and payload.metric is not None:
+        series = change_points.series_in(case, host_named(member, payload.host), payload.metric)
+    made = change_points.rebaseline(
+        member=member,
+        commit=commit_for(member, benchmark, payload.commit),
+        reason=payload.reason,
+        series=series,
+        case=None if series else case,
+    )
+    return Status(
+        HTTPStatus.CREATED,
+        baseline_out(change_points.baselines_for(member).get(pk=made.pk)),
+    )
+
+
+@router.delete(
+    "/baselines/{uuid:baseline_id}", response={204: None}, summary="Look at all of a history again"
+)
+def remove_baseline(request: CallerRequest, baseline_id: UUID) -> Status[None]:
+    change_points.remove_baseline(member=request.auth.member, baseline_id=baseline_id)
+    return Status(HTTPStatus.NO_CONTENT, None)
 
 
 @router.get("/alerts", response=AlertPage, summary="List alerts, newest first")

@@ -1,11 +1,11 @@
 """Change points and alerts."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from ninja import Schema
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from orchestrator.alerts.models import Alert, AlertState
 from orchestrator.alerts.selectors import searches_of
@@ -19,7 +19,8 @@ from orchestrator.api.schemas.common import (
 )
 from orchestrator.benchmarks.models import Project
 from orchestrator.results.bisection_answers import answers_of, bad_of
-from orchestrator.results.models import Bisection, BisectionState, ChangeKind, ChangeState
+from orchestrator.results.change_points import baseline_case
+from orchestrator.results.models import Baseline, Bisection, BisectionState, ChangeKind, ChangeState
 
 
 class RevisionOut(Schema):
@@ -127,6 +128,42 @@ class ReasonIn(BaseModel):
     reason: Text
 
 
+class BaselineIn(BaseModel):
+    """From `commit` on the history of a case begins anew: of all its series, or of the one that
+    `host` and `metric` name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    benchmark: Text
+    project: Text | None = None
+    case: Text
+    host: Text | None = None
+    metric: Text | None = None
+    commit: Text
+    reason: Text
+
+    @model_validator(mode="after")
+    def _names_a_series(self) -> Self:
+        if (self.host is None) != (self.metric is None):
+            raise ValueError("name both a host and a metric, or neither")
+        return self
+
+
+class BaselineOut(Schema):
+    """`host` and `metric` are null where it is of the whole case."""
+
+    id: UUID
+    benchmark: str
+    project: str
+    case: CaseOut
+    host: str | None
+    metric: str | None
+    commit: CommitOut
+    reason: str
+    created_by: str | None
+    created_at: datetime
+
+
 class ChangeRules(Schema):
     """What Pitwall does by itself about a suspected change, and the machine minutes a day for it,
     all hosts together."""
@@ -206,6 +243,22 @@ def _search_out(search: Bisection) -> SearchOut:
         unbuildable=[search.path[index] for index in search.unbuildable],
         run=search.run_id,
         steps=steps,
+    )
+
+
+def baseline_out(baseline: Baseline) -> BaselineOut:
+    series, case = baseline.series, baseline_case(baseline)
+    return BaselineOut(
+        id=baseline.pk,
+        benchmark=case.benchmark.slug,
+        project=case.benchmark.project.slug,
+        case=case_out(case),
+        host=series.host.name if series else None,
+        metric=series.metric.key if series else None,
+        commit=commit_out(baseline.commit),
+        reason=baseline.reason,
+        created_by=baseline.created_by.get_username() if baseline.created_by else None,
+        created_at=baseline.created_at,
     )
 
 
