@@ -1,0 +1,68 @@
+"""A commit that made the server slower is found, measured again, searched and alerted of."""
+
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from orchestrator.alerts.models import Alert
+from orchestrator.benchmarks.models import Commit
+from orchestrator.results.models import Bisection
+from orchestrator.runs.models import Run
+from tests.support.engine import Engine, server
+from tests.support.factories import (
+    DEFINITION,
+    Personas,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+
+pytestmark = [pytest.mark.engine, pytest.mark.quiet]
+
+#: Of nine commits the fifth burns time for each request; the fourth to sixth are not measured.
+CULPRIT = 4
+MEASURED = (0, 1, 2, 6, 7, 8)
+
+
+def versions() -> list[dict[str, str]]:
+    # Also the quick ones burn some, or the load generator would be what is measured.
+    quick, slow = "sum(range(20_000))", "sum(range(60_000))"
+    return [
+        {**server(extra=slow if number >= CULPRIT else quick), "version": str(number)}
+        for number in range(9)
+    ]
+
+
+def test_from_a_slower_commit_to_its_alert(engine: Engine, team: Personas, tmp_path: Path) -> None:
+    assert engine.data_dir == settings.DATA_DIR
+    project, shas = make_project(team.alice, tmp_path / "origin", versions())
+    source = DEFINITION.replace("duration_s: 0.6", "duration_s: 0.4").replace(
+        "warmup_s: 0.2", "warmup_s: 0.1"
+    )
+    make_definition(team.alice, project, source=source)
+    make_local_host(team.alice)
+
+    measured = make_run(team.alice, [shas[place] for place in MEASURED], rounds=3)
+    assert engine.finish(measured).state == "finished"
+    engine.wait_for(lambda: Alert.objects.filter(change_point__culprit__isnull=False).exists(),
+                    timeout_s=180)  # fmt: skip
+
+    alert = Alert.objects.get()
+    culprit = Commit.objects.get(sha=shas[CULPRIT])
+    assert (alert.state, alert.confirmed) == ("open", True)
+    assert {row.culprit for row in alert.change_points.all()} == {culprit}
+    found = alert.change_point
+    assert found.state == "confirmed"
+    assert found.regressed
+    assert found.duel_change is not None
+    assert abs(found.duel_change) > 0.2
+    assert found.run is not None
+    duel = [variant.commit.sha for variant in found.run.variants.all()]
+    assert duel == [shas[2], shas[6]]
+    search = Bisection.objects.get()
+    assert search.path == shas[3:7]
+    steps = Run.objects.filter(trigger="bisect")
+    assert 1 <= steps.count() <= 4
+    assert {run.state for run in steps} == {"finished"}
