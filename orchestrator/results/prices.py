@@ -58,7 +58,10 @@ def _why(key: str, trial: Trial, values: Mapping[str, float], result: Facts) -> 
         told = _price_reasons(trial, values)
     else:
         told = iter(("the load tool tells no bytes of bodies",))
-    return next(told, "the trial does not tell")
+    unknown = (
+        "the trial does not tell" if result else "its raw output, which might tell, is not there"
+    )
+    return next(told, unknown)
 
 
 def _usage_reasons(key: str, result: Facts) -> Iterator[str]:

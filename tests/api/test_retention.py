@@ -71,7 +71,7 @@ def test_what_was_removed_is_gone_with_words(alice, old_run):
     for path in ("artifacts/tool.json", "histogram", "latency?percentiles=50"):
         answer = alice.get(f"trials/{trial.pk}/{path}")
         assert answer.status_code == 410
-        assert "removed on" in answer.json()["detail"]
+        assert "removed after" in answer.json()["detail"]
     shown = alice.get(f"trials/{trial.pk}").json()
     assert shown["artifacts"] == []
     assert [each[:10] for each in shown["removed"]] == ["raw output", "the distri"]

@@ -234,7 +234,7 @@ def test_what_was_removed_is_told_and_not_an_error(personas: Personas, project: 
 
     prune(project, NOW)
 
-    with pytest.raises(GoneError, match=rf"raw output was removed on {NOW:%Y-%m-%d}, 90 days"):
+    with pytest.raises(GoneError, match=f"raw output was removed after 90 days, on {NOW:%Y-%m-%d}"):
         artifact_content(personas.alice, trial.pk, "tool.json")
 
 

@@ -107,8 +107,8 @@ def test_a_trial_says_what_was_removed_and_when(world: World, alice: Client) -> 
 
     page = answer.content.decode()
     assert answer.status_code == 200
-    assert f"Raw output was removed on {today}, 90 days after the run" in page
-    assert f"merged into one a commit and removed on {today}" in page
+    assert f"Raw output was removed after 90 days, on {today}" in page
+    assert f"merged into one a commit and removed after 400 days, on {today}" in page
     assert "This trial left no files" not in page
     assert PAGE + "#retention" in page
     for url in (
@@ -117,7 +117,7 @@ def test_a_trial_says_what_was_removed_and_when(world: World, alice: Client) -> 
     ):
         gone = alice.get(url)
         assert gone.status_code == 410
-        assert "removed on" in gone.content.decode()
+        assert "removed after" in gone.content.decode()
     assert alice.get(reverse("trial", args=[trial.pk]) + "?load=0").status_code == 200
 
 
@@ -150,7 +150,7 @@ def test_no_page_fails_where_single_trials_are_gone(world: World, alice: Client)
         PAGE,
     ):
         assert alice.get(url).status_code == 200, url
-    told = f"Single trials were removed on {utc_now():%Y-%m-%d}, 30 days after the run"
+    told = f"Single trials were removed after 30 days, on {utc_now():%Y-%m-%d}"
     for page in ("run", "run-trials"):
         assert told in alice.get(reverse(page, args=[world.run.pk])).content.decode()
     assert alice.get(reverse("trial", args=[trial.pk])).status_code == 404

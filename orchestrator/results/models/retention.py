@@ -133,11 +133,9 @@ class Removal(models.Model):
 
     @property
     def told(self) -> str:
-        """`raw output was removed on 2026-03-01, 90 days after the run`."""
-        return (
-            f"{_TOLD[Removed(self.what)]} removed on {self.began_at:%Y-%m-%d}, "
-            f"{self.after_days} days after the run"
-        )
+        """`raw output was removed after 90 days, on 2026-03-01`."""
+        what = _TOLD[Removed(self.what)]
+        return f"{what} removed after {self.after_days} days, on {self.began_at:%Y-%m-%d}"
 
 
 class PointHistogram(models.Model):
