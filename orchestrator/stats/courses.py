@@ -10,7 +10,7 @@ from orchestrator.stats.levels import level_starts
 Floats = NDArray[np.float64]
 
 #: What a drift has to save of the squares, in penalties of a level.
-PRICE_OF_DRIFT = 0.5
+PRICE_OF_DRIFT = 0.75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,8 @@ Floats = NDArray[np.float64]
 
 #: Values on both sides of a change, at least.
 FEWEST_BESIDE = 3
+#: A level of so few values is one only if it begins, or ends, with one that belongs to it.
+FEW = 5
 #: A level is judged by so many of its values next to the change: older ones may have drifted.
 REACH = 60
 #: The noise of the whole series counts as much as so many values of the two levels.
@@ -71,6 +73,14 @@ class Sums:
         self._lag = np.concatenate([[0.0, 0.0], np.cumsum(series[1:] * series[:-1])])
         self._ty = np.concatenate([[0.0], np.cumsum(place * series)])
 
+    def is_split(self, start: int, at: int, end: int) -> bool:
+        """Whether the values beside `at` are nearer to their own level, where that is short."""
+        old, new = self.mean(start, at), self.mean(at, end)
+        middle, up = (old + new) / 2, new > old
+        if end - at <= FEW and (self._series[at] > middle) != up:
+            return False
+        return at - start > FEW or (self._series[at - 1] < middle) == up
+
     def mean(self, start: int, end: int) -> float:
         return float(self._y[end] - self._y[start]) / (end - start)
 
@@ -116,7 +126,8 @@ def shift_at(sums: Sums, stretch: tuple[int, int, int], noise: Noise, likely: fl
     start, at, end = stretch
     near = max(start, at - REACH), at, min(end, at + REACH)
     before, after = sums.mean(near[0], at), sums.mean(at, near[2])
-    if at - start < FEWEST_BESIDE or end - at < FEWEST_BESIDE:
+    few = at - start < FEWEST_BESIDE or end - at < FEWEST_BESIDE
+    if few or not sums.is_split(*near):
         error, degrees, p_value, cautious_p = math.inf, 1.0, 1.0, 1.0
     else:
         error, degrees, p_value = _tested(sums, near, noise, 0.0)

@@ -7,37 +7,26 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: A median of absolute deviations, as a standard deviation of normal noise.
-MAD_TO_SIGMA = 1.4826
+#: So many of the largest differences are left out, and so much of a normal deviation is left.
+TRIMMED, OF_TRIMMED = 0.2, 0.6616
 #: Neighbours to each side that a value is held against, and how many sigma it may be off.
 NEIGHBOURS, SPIKE_SIGMAS = 2, 3.5
-#: Spikes are lone: where more than this share would be some, it is the noise that is wide.
-MOST_SPIKES = 0.1
-#: Of differences without a middling size (quantised values), so many of the largest are left out.
-_TRIMMED = 0.1
+#: Spikes are few: where more than this share would be some, it is the noise that is wide.
+MOST_SPIKES, SOME_SPIKES = 0.05, 2
 #: What of a correlation of neighbours is believed: it is estimated from few values.
 MOST_CORRELATION = 0.7
-CUT, OF_CUT = 2.0, 0.9205
-SURE = 1.0
 
 
 def noise_of_neighbours(steps: Floats) -> float:
-    """The standard deviation of the differences of neighbours, which levels hardly reach."""
+    """The standard deviation of the differences of neighbours, which levels hardly reach.
+
+    From the smaller ones; unlike a median it sees that values come in two sizes, or in few.
+    """
     if not steps.size:
         return 0.0
     sizes = np.sort(np.abs(steps - np.median(steps)))
-    middling = MAD_TO_SIGMA * float(np.median(sizes))
-    if middling > 0:
-        return _sharper(sizes, middling)
-    kept = sizes[: max(1, math.ceil((1 - _TRIMMED) * sizes.size))]
-    return float(np.sqrt(np.mean(kept**2)))
-
-
-def _sharper(sizes: Floats, sigma: float) -> float:
-    """A better estimate than the median's, from all that are not beyond CUT sigma."""
-    for _ in range(3):
-        sigma = float(np.sqrt(np.mean(np.minimum(sizes, CUT * sigma) ** 2) / OF_CUT))
-    return sigma
+    kept = sizes[: max(1, math.ceil((1 - TRIMMED) * sizes.size))]
+    return float(np.sqrt(np.mean(kept**2))) / OF_TRIMMED
 
 
 def correlation_of_neighbours(steps: Floats, sigma: float) -> float:
@@ -51,7 +40,7 @@ def correlation_of_neighbours(steps: Floats, sigma: float) -> float:
         return 0.0
     cut = np.clip(steps, -3 * sigma, 3 * sigma)
     lag = float(np.dot(cut[1:], cut[:-1]) / np.dot(cut, cut))
-    return float(np.clip(1 + 2 * lag - SURE / math.sqrt(steps.size), 0.0, MOST_CORRELATION))
+    return float(np.clip(1 + 2 * lag - 1 / math.sqrt(steps.size), 0.0, MOST_CORRELATION))
 
 
 def spikes_of(level: Floats, sigma: float) -> NDArray[np.bool_]:
@@ -61,5 +50,6 @@ def spikes_of(level: Floats, sigma: float) -> NDArray[np.bool_]:
     padded = np.pad(level, NEIGHBOURS, mode="reflect")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * NEIGHBOURS + 1)
     off = np.abs(level - np.median(windows, axis=1))
-    limit = max(SPIKE_SIGMAS * sigma, float(np.quantile(off, 1 - MOST_SPIKES)))
+    most = max(SOME_SPIKES, math.ceil(MOST_SPIKES * level.size))
+    limit = max(SPIKE_SIGMAS * sigma, float(np.sort(off)[-most - 1]))
     return np.asarray(off > limit, dtype=np.bool_)

@@ -32,7 +32,7 @@ class Extent:
     duels: int
 
 
-FULL = Extent(planted=1000, quiet=1000, steps=400, timed=15, duels=1000)
+FULL = Extent(planted=1000, quiet=1000, steps=200, timed=9, duels=1000)
 SHORT = Extent(planted=20, quiet=20, steps=10, timed=3, duels=20)
 
 

@@ -15,7 +15,7 @@ from orchestrator.core.errors import InvalidRequestError
 from orchestrator.results.command_files import text_of
 from orchestrator.results.number_files import TrialsFile, trials_in
 from orchestrator.stats.comparison import Comparison, compare_blocks
-from orchestrator.stats.looks import next_look
+from orchestrator.stats.looks import ALPHA, EQUIVALENCE_ALPHA, next_look
 from orchestrator.stats.matrix import worst
 
 
@@ -42,7 +42,14 @@ class Command(BaseCommand):
 def _answer(trials: dict[str, TrialsFile]) -> dict[str, Any]:
     """One comparison as it is; of several, each under its metric, and the worst verdict."""
     found = {
-        key: compare_blocks(each.baseline, each.contender, better=each.better, margin=each.margin)
+        key: compare_blocks(
+            each.baseline,
+            each.contender,
+            better=each.better,
+            margin=each.margin,
+            alpha=ALPHA,
+            equivalence_alpha=EQUIVALENCE_ALPHA,
+        )
         for key, each in trials.items()
     }
     if "" in found:
