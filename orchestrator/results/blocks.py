@@ -9,7 +9,6 @@ each other, unless both sides have none in common.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-from uuid import UUID
 
 from django.db import connection
 
@@ -23,7 +22,9 @@ _MOST_ROUNDS = 200
 
 
 class Place(NamedTuple):
-    host: UUID
+    """`host` is the text of its id: as one of Python's it is slow to look up."""
+
+    host: str
     case: int
 
 
@@ -105,7 +106,7 @@ class Cell:
 
 # As plain rows: what Django makes of them (a time, an array of numbers) costs more than they do.
 _POINTS = """
-SELECT series.host_id, series.case_id, metric.key, point.epoch, point.shape,
+SELECT series.host_id::text, series.case_id, metric.key, point.epoch, point.shape,
        extract(epoch FROM point.at)::float8, point.suspect, point.invalid, point."values",
        point.blocks::text
 FROM results_point point
@@ -138,13 +139,13 @@ def points_of(
         place, likeness = Place(host, case), Likeness(epoch, shape)
         if places is not None and not places(place, likeness):
             continue
-        here = found.setdefault(place, {})
+        here = found.get(place)
+        if here is None:
+            here = found[place] = {}
         measured = here.get(likeness)
         if measured is None:
-            measured = here[likeness] = Measured(place, likeness, at)
+            measured = here[likeness] = Measured(place, likeness, at, suspect, invalid)
         measured.metrics[metric] = Values(values, blocks)
-        measured.suspect = max(measured.suspect, suspect)
-        measured.invalid = max(measured.invalid, invalid)
     return found
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from orchestrator.benchmarks.models import Benchmark, Case
 from orchestrator.fleet.models import Host
@@ -148,7 +147,7 @@ def _rest(key: object) -> object:
     return key[1:]
 
 
-def _names(benchmark: Benchmark, hosts: Collection[UUID]) -> Names:
+def _names(benchmark: Benchmark, hosts: Collection[str]) -> Names:
     cases = Case.objects.filter(benchmark=benchmark).order_by()
     rows = cases.values_list("pk", "key", "label", "parameters")
     named = Host.objects.filter(pk__in=hosts).order_by()
@@ -158,7 +157,7 @@ def _names(benchmark: Benchmark, hosts: Collection[UUID]) -> Names:
             for pk, key, label, parameters in rows
         },
         hosts={
-            pk: HostName(pk=pk, name=name, profile=profile)
+            str(pk): HostName(pk=pk, name=name, profile=profile)
             for pk, name, profile in named.values_list("pk", "name", "profile__name")
         },
     )
@@ -173,7 +172,7 @@ def _void(
     return {
         place: summed(trials, ())
         for place, trials in found.items()
-        if (case is None or case.pk == place.case) and (host is None or host.pk == place.host)
+        if (case is None or case.pk == place.case) and (host is None or str(host.pk) == place.host)
     }
 
 

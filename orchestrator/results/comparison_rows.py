@@ -1,8 +1,7 @@
 """The rows of a comparison: cells with their verdicts, those that matter first."""
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from orchestrator.loadtools.metrics import Metric, metrics_of
 from orchestrator.results.blocks import Cell, Measured, Place
@@ -41,10 +40,9 @@ def rows_of(cells: Cells, judged: Judged, runs: Sequence[RunOfBoth]) -> tuple[Ca
     """Regressions first, then improvements, what is open, and what did not change."""
     keys = {key for metrics in judged.compared.values() for key in metrics}
     infos = metrics_of(keys)
-    rows = [_row(place, cells, judged, infos) for place in range(len(cells.cells))]
+    trial_s = _trial_times(judged, runs)
+    rows = [_row(place, cells, judged, infos, trial_s) for place in range(len(cells.cells))]
     rows += [_void_row(place, voids, cells, judged) for place, voids in cells.void.items()]
-    if any(row.missing_blocks for row in rows):
-        rows = _timed(rows, runs)
     return tuple(sorted(rows, key=_place_in_order))
 
 
@@ -57,12 +55,19 @@ def _place_in_order(row: CaseComparison) -> tuple[int, float, str]:
     return order, -largest if order < 2 else 0.0, row.case.label
 
 
-def _row(place: int, cells: Cells, judged: Judged, infos: Sequence[Metric]) -> CaseComparison:
+def _row(
+    place: int,
+    cells: Cells,
+    judged: Judged,
+    infos: Sequence[Metric],
+    trial_s: Mapping[int, float],
+) -> CaseComparison:
     cell, voids, names = cells.cells[place], cells.voids[place], cells.names
     metrics = _metrics(place, judged, infos)
     if place in judged.unlike.withheld:
         metrics += _withheld(cell)
     before, after = cell.baseline[0].place, cell.contender[0].place
+    missing = _missing(metrics)
     paired_or_sum = voids if cell.paired else _of_points(cell)
     return CaseComparison(
         case=names.cases[before.case],
@@ -77,7 +82,8 @@ def _row(place: int, cells: Cells, judged: Judged, infos: Sequence[Metric]) -> C
         doubts=doubts_in(voids.reasons),
         open_loop=judged.open_loop,
         cell=cell,
-        missing_blocks=_missing(metrics),
+        missing_blocks=missing,
+        missing_s=_seconds(missing, trial_s.get(before.case)),
     )
 
 
@@ -185,18 +191,13 @@ def _missing(metrics: Sequence[MetricComparison]) -> int | None:
     return max((each for each in wanted if each > 0), default=None)
 
 
-def _timed(rows: list[CaseComparison], runs: Sequence[RunOfBoth]) -> list[CaseComparison]:
-    """With how long the missing blocks of each case take, as the newest run expected it."""
-    if not runs:
-        return rows
+def _trial_times(judged: Judged, runs: Sequence[RunOfBoth]) -> Mapping[int, float]:
+    """Case → seconds of a trial, as the newest run expected them; not asked if nothing is open."""
+    if not runs or Verdict.INCONCLUSIVE not in judged.matrix.cells.values():
+        return {}
     trials = Trial.objects.filter(variant__in=runs[0].variants, round=1).order_by()
-    seconds: dict[int, float] = {}
-    for case, expected in trials.values_list("case_id", "expected_s"):
-        seconds[case] = max(seconds.get(case, 0.0), expected)
-    return [replace(row, missing_s=_seconds(row, seconds.get(row.case.pk))) for row in rows]
+    return dict(trials.values_list("case_id", "expected_s"))
 
 
-def _seconds(row: CaseComparison, trial_s: float | None) -> float | None:
-    if row.missing_blocks is None or trial_s is None or not math.isfinite(trial_s):
-        return None
-    return 2 * trial_s * row.missing_blocks
+def _seconds(blocks: int | None, trial_s: float | None) -> float | None:
+    return None if blocks is None or trial_s is None else 2 * trial_s * blocks

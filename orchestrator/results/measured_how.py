@@ -73,7 +73,7 @@ def hows_of(
         values = _hashable(parameters[case])
         shape = shape_of_measured(_measured(definition, values), [tool, tool_version])
         loop, protocol, planned = _load(definition, values)
-        found[Place(host, case), shape] = How(
+        found[Place(str(host), case), shape] = How(
             definition=definitions[definition],
             tool=tool or planned,
             tool_version=tool_version or "",

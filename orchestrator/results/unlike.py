@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.versions import diff_lines
@@ -25,7 +24,7 @@ class Names:
     """What cells are called."""
 
     cases: Mapping[int, CaseName]
-    hosts: Mapping[UUID, HostName]
+    hosts: Mapping[str, HostName]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

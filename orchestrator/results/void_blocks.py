@@ -84,7 +84,7 @@ def doubtful_of(runs: Iterable[RunOfBoth]) -> list[Doubtful]:
     return [
         Doubtful(
             commit=commit,
-            place=Place(host or of_job, case),
+            place=Place(str(host or of_job), case),
             block=block_of(job, number),
             void=state == TrialState.FAILED or validity == Validity.INVALID,
             version=versions[variant],

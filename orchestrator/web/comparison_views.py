@@ -1,5 +1,6 @@
 """A comparison as its page shows it: a row a case, and one case in full."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,20 +28,21 @@ from orchestrator.web.templatetags.pitwall import VERDICT_SYMBOLS
 _MOST_ROUNDS = 100
 #: More cases than these are not named one by one in an address.
 _MOST_NAMED = 12
-#: Bars of rows are drawn in this many units.
-_ROW_BAR = 120
+#: Bars of rows are drawn in this share of a change.
+_UNITS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A primary metric; its bars reach `reach` to both sides."""
+    """A primary metric. `td` and `svg` begin each of its cells and bars: the bars' axis, in
+    ten-thousandths, their margin and their zero are those of the column."""
 
     key: str
     title: str
-    short: str
     better: str
-    reach: float
     reach_shown: str
+    td: str
+    svg: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +78,13 @@ class MoreBlocks:
 
 
 def columns_of(report: ComparisonReport) -> list[Column]:
-    """The metrics that decide, in the order of the first case that has most of them."""
-    widest = max((_primary(case) for case in report.cases), key=len, default=[])
-    return [_column(report, metric) for metric in widest]
+    """The metrics that decide."""
+    same: dict[str, list[MetricComparison]] = defaultdict(list)
+    for case in report.cases:
+        for metric in case.metrics:
+            if metric.primary:
+                same[metric.info.key].append(metric)
+    return [_column(metrics[0], metrics) for metrics in same.values()]
 
 
 def rows_of(
@@ -156,20 +162,18 @@ def expression_of(cases: Sequence[CaseComparison]) -> str:
     return " or ".join(f"({each})" if len(found) > 1 else each for each in found if each)
 
 
-def _primary(case: CaseComparison) -> list[MetricComparison]:
-    return [metric for metric in case.metrics if metric.primary]
-
-
-def _column(report: ComparisonReport, metric: MetricComparison) -> Column:
-    same = [each for case in report.cases for each in case.metrics if each.key == metric.key]
+def _column(metric: MetricComparison, same: Sequence[MetricComparison]) -> Column:
     reach = reach_of(same)
+    end, margin = round(reach * _UNITS), round(metric.margin * _UNITS)
+    short = metric.key.removeprefix("requests.").removeprefix("latency.")
     return Column(
         key=metric.key,
         title=metric.title,
-        short=metric.key.removeprefix("requests.").removeprefix("latency."),
         better=metric.better,
-        reach=reach,
         reach_shown=_reach_shown(reach),
+        td=f'<td class="number" data-m="{escape(short)}"',
+        svg=f'<svg viewBox="{-end} 0 {2 * end} 12" preserveAspectRatio="none" aria-hidden="true">'
+        f'<path class="m" d="M{-margin} 6H{margin}"/><path class="z" d="M0 0V12"/>',
     )
 
 
@@ -178,7 +182,7 @@ def _reach_shown(reach: float) -> str:
 
 
 def _row(case: CaseComparison, columns: Sequence[Column], base: str, several: bool) -> str:
-    metrics = {metric.key: metric for metric in case.metrics}
+    metrics = {metric.info.key: metric for metric in case.metrics}
     host = case.host.name
     if case.contender_host.pk != case.host.pk:
         host = f"{host} → {case.contender_host.name}"
@@ -212,36 +216,20 @@ def _remark(case: CaseComparison) -> str:
 
 
 def _cell(metric: MetricComparison | None, column: Column) -> str:
-    """The change with its interval, as text and as a bar."""
-    if metric is None or metric.change is None:
-        return f'<td class="number" data-m="{column.short}">–</td>'
-    change = format_change(metric.change)
-    if metric.interval is None:
-        return f'<td class="number" data-m="{column.short}"><b>{change}</b></td>'
-    low, high = metric.interval
-    reach = f"{format_change(low)} to {format_change(high)}"
+    """The change with its interval, as text and as a bar: a line, and a dot that is no line."""
+    found = None if metric is None else metric.found
+    if metric is None or found is None or found.change is None:
+        return f"{column.td}>–</td>"
+    change = format_change(found.change)
+    if found.low is None or found.high is None:
+        return f"{column.td}><b>{change}</b></td>"
+    low, middle, high = (int(x * _UNITS) for x in (found.low, found.change, found.high))
     title = "" if metric.q_value is None else f' title="q = {metric.q_value:.2g}"'
     return (
-        f'<td class="number" data-m="{column.short}" data-verdict="{metric.verdict}"'
-        f"{title}><b>{change}</b> {_bar(metric, low, high, column.reach)}"
-        f"<small>{reach}</small></td>"
+        f'{column.td} data-verdict="{metric.verdict}"{title}><b>{change}</b> {column.svg}'
+        f'<path class="r" d="M{low} 6H{high}"/><path class="p" d="M{middle} 6h0"/></svg>'
+        f"<small>{format_change(found.low)} to {format_change(found.high)}</small></td>"
     )
-
-
-def _bar(metric: MetricComparison, low: float, high: float, reach: float) -> str:
-    """Three lines and a dot, in 120 × 12 units with zero in the middle."""
-    start, end, point = (_at(each, reach) for each in (low, high, metric.change or 0.0))
-    first, last = _at(-metric.margin, reach), _at(metric.margin, reach)
-    return (
-        f'<svg viewBox="0 0 {_ROW_BAR} 12" aria-hidden="true">'
-        f'<path class="m" d="M{first} 6H{last}"/><path class="z" d="M{_ROW_BAR // 2} 0V12"/>'
-        f'<path class="r" d="M{start} 6H{max(end, start + 1)}"/>'
-        f'<circle cx="{point}" cy="6" r="3.5"/></svg>'
-    )
-
-
-def _at(change: float, reach: float) -> int:
-    return round(_ROW_BAR / 2 * (1 + max(-1.0, min(1.0, change / reach))))
 
 
 BAR = {"bar_width": BAR_WIDTH, "half": f"{BAR_WIDTH / 2:.0f}"}
