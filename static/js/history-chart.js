@@ -180,7 +180,9 @@ function marksOf(chart) {
     }
   }
   const { first, last } = look.window();
-  return found.filter((mark) => mark.x >= first - 1 && mark.x <= last + 1);
+  // Lines of one host share its marks.
+  const once = new Map(found.map((mark) => [`${mark.x} ${mark.label}`, mark]));
+  return [...once.values()].filter((mark) => mark.x >= first - 1 && mark.x <= last + 1);
 }
 
 const words_ = (fact) => fact.replace(/_(bytes|mhz|s)$/, "").replaceAll("_", " ");
@@ -204,7 +206,7 @@ const marks = {
       ctx.moveTo(at, chartArea.top);
       ctx.lineTo(at, chartArea.bottom);
       ctx.stroke();
-      label(ctx, mark, at, chartArea, taken);
+      label(ctx, mark, at, chartArea, taken, ink);
     }
     ctx.setLineDash([]);
     for (const line of known(config)) atTheFoot(chart, line.data, ink);
@@ -214,14 +216,18 @@ const marks = {
 };
 
 // Beside the line where there is room in one of three rows; else the line stands alone.
-function label(ctx, mark, at, area, taken) {
+function label(ctx, mark, at, area, taken, ink) {
   const width = ctx.measureText(mark.label).width + 8;
-  const left = at + width > area.right ? at - width : at;
+  const left = Math.max(area.left, at + width > area.right ? at - width : at);
   const row = [0, 1, 2].find((each) => !taken.some((t) => t.row === each && left < t.right && left + width > t.left));
   if (row === undefined) return;
   taken.push({ row, left, right: left + width });
   ctx.textAlign = "left";
   ctx.textBaseline = "top";
+  // Readable upon the curve, too.
+  ctx.fillStyle = faint(ink.surface, 0.85);
+  ctx.fillRect(left + 2, area.top + 1 + row * 15, width - 3, 15);
+  ctx.fillStyle = mark.ink;
   ctx.fillText(mark.label, left + 4, area.top + 2 + row * 15);
 }
 

@@ -9,7 +9,7 @@ const config = JSON.parse(document.getElementById("history-config").textContent)
 const lines = config.charts.flatMap((chart) => chart.lines);
 const unitOf = new Map(config.charts.flatMap((chart) => chart.lines.map((line) => [line, chart.unit])));
 const facts = new Map();
-let frame = 0, resting = 0;
+let frame = 0, resting = 0, stale = false;
 
 const look = new Look(lines, { relative: config.relative, changed: () => draw() });
 const charts = config.charts.map((chart) => {
@@ -19,23 +19,27 @@ const charts = config.charts.map((chart) => {
   return { box, ...drawn };
 });
 
-function draw() {
-  cancelAnimationFrame(frame);
-  frame = requestAnimationFrame(() => {
-    for (const { update } of charts) update();
+// At most once a frame; `moved`: the window is another one, not only the pointer.
+function paint(moved) {
+  stale ||= moved;
+  frame ||= requestAnimationFrame(() => {
+    for (const { chart, update } of charts) {
+      if (stale) update();
+      else chart.draw();
+    }
     tell();
-    look.keep();
+    if (stale) look.keep();
+    frame = 0;
+    stale = false;
   });
 }
+
+const draw = () => paint(true);
 
 function pointed(rank) {
   if (rank === null) look.pointer = null;
   else look.point(rank);
-  cancelAnimationFrame(frame);
-  frame = requestAnimationFrame(() => {
-    for (const { chart } of charts) chart.draw();
-    tell();
-  });
+  paint(false);
 }
 
 function inUnit(line, value, all) {

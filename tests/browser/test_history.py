@@ -1,0 +1,221 @@
+"""The history in a real browser: zoom, pointer, keys, what is in the address, the trials behind."""
+
+import hashlib
+import math
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import transaction
+from playwright.sync_api import Page, expect
+
+from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.models import Host
+from orchestrator.results.models import ChangePoint, Series
+from orchestrator.results.record import Measured, record
+from tests.browser.conftest import World
+from tests.browser.screenshots import wait_until_drawn
+
+pytestmark = pytest.mark.browser
+
+COMMITS = 60
+
+
+@pytest.fixture
+def shas(world: World) -> list[str]:
+    """Sixty commits more of the world's project, oldest first; at the fortieth the level falls."""
+    benchmark = Benchmark.objects.get()
+    Commit.objects.update(position=None)
+    now = utc_now()
+    made = Commit.objects.bulk_create(
+        Commit(
+            project=benchmark.project,
+            sha=hashlib.sha1(str(place).encode(), usedforsecurity=False).hexdigest(),
+            parents=[],
+            subject=f"Step {place}",
+            author="Ada",
+            committed_at=now - timedelta(hours=COMMITS - place),
+            position=place,
+            mainline=True,
+        )
+        for place in range(COMMITS)
+    )
+    with transaction.atomic():
+        record([trial for commit in made for trial in _trials(benchmark, commit)])
+    ChangePoint.objects.create(
+        series=Series.objects.get(metric__key="requests.rate"), commit=made[40], before=made[39],
+        kind="alert", change=-0.1, low=-0.11, high=-0.09, p_value=1e-9, level_before=1000,
+        level_after=900, regressed=True, recent=False, state="confirmed", found_at=now,
+        revised_at=now,
+    )  # fmt: skip
+    return [commit.sha[:8] for commit in made]
+
+
+def _trials(benchmark: Benchmark, commit: Commit) -> list[Measured]:
+    level = 1000 if (commit.position or 0) < 40 else 900
+    return [
+        Measured(
+            id=uuid4(),
+            benchmark=benchmark.pk,
+            case=benchmark.cases.get().pk,
+            host=Host.objects.get().pk,
+            commit=commit.pk,
+            at=commit.committed_at,
+            validity="valid",
+            readings={
+                "requests.rate": level * (1 + math.sin(number * 7 + level) / 100),
+                "latency.p99": 0.02,
+            },
+            shape=5,
+        )
+        for number in range(5)
+    ]
+
+
+def _open(page: Page, query: str = "") -> Any:
+    page.goto(f"/history/?benchmark=server/hello{query}")
+    wait_until_drawn(page)
+    return page.get_by_role("slider").first
+
+
+def _shown(page: Page) -> tuple[float, float]:
+    scale = "Chart.getChart(document.querySelector('canvas[data-chart=history]')).scales.x"
+    low, high = page.evaluate(f"[{scale}.min + 0.5, {scale}.max - 0.5]")
+    return round(low, 3), round(high, 3)
+
+
+def test_the_keys_go_along_the_commits_and_say_what_is_there(page: Page, shas: list[str]) -> None:
+    chart = _open(page)
+    chart.focus()
+    page.keyboard.press("Home")
+    expect(chart).to_have_attribute("aria-valuenow", "0")
+    for _ in range(40):
+        page.keyboard.press("ArrowRight")
+
+    expect(page.locator("#pointed")).to_contain_text(f"{shas[40]} Step 40 · Ada")
+    expect(page.locator(".legend .said")).to_contain_text("▼ regressed −10.0 %, confirmed")
+    said = chart.get_attribute("aria-valuetext") or ""
+    assert said.startswith(f"commit {shas[40]}")
+    assert "5 trials" in said
+
+
+def test_what_is_zoomed_to_is_in_the_address(page: Page, shas: list[str]) -> None:
+    chart = _open(page)
+    assert _shown(page) == (0, COMMITS - 1)
+    chart.focus()
+    for key in ("End", "+", "+", "ArrowLeft"):
+        page.keyboard.press(key)
+    page.wait_for_url("**from=*")
+    page.wait_for_timeout(200)
+    before = _shown(page)
+    assert before[1] - before[0] < COMMITS / 2
+    assert f"to={shas[int(before[1])]}" in page.url
+
+    page.goto(page.url)
+    wait_until_drawn(page)
+    after = _shown(page)
+    assert after == (math.ceil(before[0]), math.floor(before[1]))
+    page.get_by_role("button", name="All").click()
+    page.wait_for_function("!location.search.includes('from=')")
+    assert _shown(page) == (0, COMMITS - 1)
+
+
+def test_the_wheel_zooms_about_the_pointer_and_a_drag_moves(page: Page, shas: list[str]) -> None:
+    chart = _open(page)
+    box = chart.bounding_box()
+    assert box is not None
+    middle = (box["x"] + box["width"] * 0.75, box["y"] + box["height"] / 2)
+    page.mouse.move(*middle)
+    for _ in range(4):
+        page.mouse.wheel(0, -200)
+    page.wait_for_url("**from=*")
+    page.wait_for_timeout(200)
+    low, high = _shown(page)
+    assert low > 5
+    assert low < 0.72 * COMMITS < high
+
+    page.mouse.down()
+    page.mouse.move(middle[0] + box["width"] / 4, middle[1], steps=5)
+    page.mouse.up()
+    page.wait_for_timeout(100)
+    moved_low, moved_high = _shown(page)
+    assert moved_low < low
+    assert moved_high - moved_low == pytest.approx(high - low, abs=0.01)
+
+
+def test_shift_and_drag_shows_that_part(page: Page, shas: list[str]) -> None:
+    chart = _open(page)
+    box = chart.bounding_box()
+    assert box is not None
+    across = box["y"] + box["height"] / 2
+    page.keyboard.down("Shift")
+    page.mouse.move(box["x"] + box["width"] * 0.4, across)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, across, steps=5)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    page.wait_for_url("**from=*")
+    low, high = _shown(page)
+    assert 15 < low < 30 < high < 45
+
+
+def test_a_click_shows_the_trials_of_a_commit(page: Page, shas: list[str]) -> None:
+    chart = _open(page, f"&from={shas[38]}&to={shas[42]}")
+    box = chart.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    panel = page.locator("#point article")
+    expect(panel).to_contain_text("5 trials behind it")
+    assert "at=" in page.url
+    page.reload()
+    expect(page.locator("#point article")).to_contain_text("5 trials behind it")
+
+    panel.get_by_role("link", name="Compare with").click()
+    expect(page.locator("main")).to_contain_text("Compare")
+
+
+def test_a_history_is_begun_anew_from_the_chart(page: Page, shas: list[str]) -> None:
+    _open(page, f"&from={shas[38]}&to={shas[42]}&at={shas[40]}")
+    panel = page.locator("#point article")
+    panel.get_by_text("Begin the history anew here").click()
+    panel.get_by_label("Why?").fill("A slower, safer parser")
+    panel.get_by_role("button", name="Begin anew").click()
+
+    expect(page.locator("main")).to_contain_text("The history begins anew here")
+    expect(page.locator("#point article")).to_contain_text("A slower, safer parser")
+    assert f"at={shas[40]}" in page.url
+
+
+def test_several_lines_are_told_apart(page: Page, shas: list[str]) -> None:
+    _open(page)
+    page.locator("summary", has_text="Requests per second").click()
+    page.get_by_label("Latency p99").check()
+    page.get_by_role("button", name="Show", exact=True).click()
+    wait_until_drawn(page)
+
+    assert page.locator("canvas[data-chart=history]").count() == 2
+    assert page.locator(".legend li").count() == 2
+    assert "metric=requests.rate&metric=latency.p99" in page.url
+
+
+def test_all_of_it_is_there_without_scripts(page: Page, shas: list[str]) -> None:
+    context = page.context.browser.new_context(java_script_enabled=False)  # type: ignore[union-attr]
+    context.add_cookies(page.context.cookies())  # type: ignore[arg-type]
+    plain = context.new_page()
+    plain.goto(page.url.split("/", 3)[0] + "//" + page.url.split("/")[2] + "/history/")
+    expect(plain.locator(".commits-table")).to_contain_text("Step 59")
+    plain.get_by_role("link", name="Older").click()
+    expect(plain.locator(".commits-table")).to_contain_text("Step 34")
+    plain.get_by_role("link", name=shas[34]).click()
+    expect(plain.locator("main")).to_contain_text("5 trials behind it")
+    context.close()
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+def test_nothing_is_wider_than_the_window(page: Page, shas: list[str], width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    _open(page, f"&at={shas[40]}")
+    expect(page.locator("#point article")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
