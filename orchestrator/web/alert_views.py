@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -47,6 +48,10 @@ class ChangeView:
     def shown_change(self) -> float:
         """As the duel measured it where there was one, else as it was seen."""
         return self.row.duel_change if self.row.duel_change is not None else self.row.change
+
+    @property
+    def revisions(self) -> list[tuple[datetime, str]]:
+        return [(datetime.fromisoformat(each["at"]), each["text"]) for each in self.row.revisions]
 
     @property
     def seen_interval(self) -> tuple[float, float]:

@@ -47,7 +47,7 @@ def test_from_a_slower_commit_to_its_alert(engine: Engine, team: Personas, tmp_p
     measured = make_run(team.alice, [shas[place] for place in MEASURED], rounds=3)
     assert engine.finish(measured).state == "finished"
     engine.wait_for(lambda: Alert.objects.filter(change_point__culprit__isnull=False).exists(),
-                    timeout_s=180)  # fmt: skip
+                    timeout_s=300)  # fmt: skip
 
     alert = Alert.objects.get()
     culprit = Commit.objects.get(sha=shas[CULPRIT])

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
@@ -101,32 +102,46 @@ class Line:
 def make_line(
     member: Member, folder: Path, *, commits: int = 60, cases: int = 1, external: bool = False
 ) -> Line:
+    """A project of its own with such a line, and a host."""
     project, _ = make_project(member, folder, [{"file.txt": "first"}])
-    first = project.commits.get()
-    made = [first]
-    for number in range(1, commits):
-        made.append(
-            Commit(
-                project=project,
-                sha=f"{number:040x}",
-                parents=[made[-1].sha],
-                subject=f"commit {number}",
-                author="Ada",
-                committed_at=first.committed_at + timedelta(minutes=number),
-                position=number,
-                mainline=True,
-            )
-        )
-    Commit.objects.bulk_create(made[1:])
-    axis = ", ".join(str(4 + number) for number in range(cases))
-    source = DEFINITION.replace("connections: [4]", f"connections: [{axis}]")
-    definition = make_definition(member, project, source=source)
     host = make_local_host(member)
     if external:
         Host.objects.filter(pk=host.pk).update(
             transport=HostTransport.EXTERNAL, state="external", work_dir=""
         )
         host.refresh_from_db()
+    return line_of_commits(member, project, host, commits=commits, cases=cases)
+
+
+def line_of_commits(
+    member: Member,
+    project: Project,
+    host: Host,
+    *,
+    slug: str = "hello",
+    commits: int = 60,
+    cases: int = 1,
+) -> Line:
+    """So many commits in all on the main line of a project, and a benchmark of so many cases."""
+    known = list(project.commits.order_by("position"))
+    made = list(known)
+    for number in range(len(known), commits):
+        made.append(
+            Commit(
+                project=project,
+                sha=sha1(f"commit {number}".encode()).hexdigest(),
+                parents=[made[-1].sha],
+                subject=f"commit {number}",
+                author="Ada",
+                committed_at=known[0].committed_at + timedelta(minutes=number),
+                position=number,
+                mainline=True,
+            )
+        )
+    Commit.objects.bulk_create(made[len(known) :])
+    axis = ", ".join(str(4 + number) for number in range(cases))
+    source = DEFINITION.replace("connections: [4]", f"connections: [{axis}]")
+    definition = make_definition(member, project, slug=slug, source=source)
     spec = spec_of(latest_definition(definition.benchmark))
     return Line(
         member=member,

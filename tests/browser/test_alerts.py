@@ -1,0 +1,49 @@
+"""Alerts in a real browser: from the navigation to one of them, and what is done about it."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from orchestrator.alerts import raising
+from orchestrator.alerts.models import Alert
+from orchestrator.benchmarks.models import Project
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.models import Host
+from orchestrator.results import bisections, duels
+from tests.browser.conftest import World
+from tests.support.changes import Line, line_of_commits
+
+pytestmark = pytest.mark.browser
+
+
+def raise_alert(line: Line) -> Alert:
+    for case in range(len(line.cases)):
+        line.step(until=41, at=26, change=-0.08, every=4, case=case, seed=case)
+    line.look()
+    rates = {c.sha: 920.0 if place >= 26 else 1000.0 for place, c in enumerate(line.commits)}
+    for _ in range(6):
+        duels.tick(utc_now())
+        bisections.tick(utc_now())
+        line.answer_duels(rates)
+    raising.tick(utc_now())
+    return Alert.objects.get()
+
+
+def test_an_alert_is_found_read_and_acknowledged(page: Page, world: World) -> None:
+    project, host = Project.objects.get(), Host.objects.get()
+    raise_alert(line_of_commits(world.personas.alice, project, host, slug="long", cases=2))
+    page.goto("/")
+    page.get_by_role("link", name="Alerts 1 open").click()
+    page.get_by_role("link", name="Hello: Requests per second").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("−8.0 %")
+    expect(page.get_by_role("region", name="Search for the commit")).to_contain_text("has it not")
+    for width in (1280, 400):
+        page.set_viewport_size({"width": width, "height": 800})
+        wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wider <= 0, f"{wider} pixels too wide at {width}"
+    page.get_by_role("textbox", name="Note").fill("on it")
+    page.get_by_role("button", name="Acknowledge").click()
+    expect(page.locator(".title .badge")).to_contain_text("Acknowledged")
+    page.get_by_role("textbox", name="Note").fill("reverted")
+    page.get_by_role("button", name="Resolve").click()
+    page.get_by_role("link", name="← Alerts").click()
+    expect(page.get_by_text("There is no alert in this state")).to_be_visible()
