@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.core.clock import utc_now
-from orchestrator.results.models import Pin, Retention
+from orchestrator.results.models import Pin, Retention, Series
 from orchestrator.results.pruning import prune
 from orchestrator.runs.models import Run, Trial
 from tests.support.trials import leave_json, leave_load
@@ -154,6 +154,9 @@ def test_no_page_fails_where_single_trials_are_gone(world: World, alice: Client)
     for page in ("run", "run-trials"):
         assert told in alice.get(reverse(page, args=[world.run.pk])).content.decode()
     assert alice.get(reverse("trial", args=[trial.pk])).status_code == 404
+    series = Series.objects.get(metric__key="requests.rate")
+    point = alice.get(reverse("history-point", args=[series.pk, world.shas[0]]))
+    assert "Its single trials were removed" in point.content.decode()
     compare = f"?benchmark=server/hello&baseline={world.shas[0]}&contender={world.shas[2]}"
     compared = alice.get(reverse("compare") + compare)
     assert compared.status_code == 200

@@ -5,6 +5,7 @@ transaction as they are: histories and comparisons read points alone.
 """
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Q
 
@@ -38,7 +39,11 @@ class Reading(models.Model):
     provenance = models.JSONField(null=True)
 
     class Meta:
-        indexes = [models.Index(fields=["case", "commit"], name="reading_by_case")]
+        indexes = [
+            models.Index(fields=["case", "commit"], name="reading_by_case"),
+            # For the retention: rows come in about the order of time, so that a few kB suffice.
+            BrinIndex(fields=["at"], autosummarize=True, name="reading_by_time"),
+        ]
         constraints = [
             models.CheckConstraint(
                 condition=Q(validity__in=[str(value) for value in Validity]),
