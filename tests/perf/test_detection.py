@@ -1,0 +1,65 @@
+"""The benchmark of detection: its parts, and that it still works in its shortest form."""
+
+import json
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from devstack.places import CHECKOUT
+from perf.detecting.detectors import _perfherder, _threshold
+from perf.detecting.made import APART, planted
+from perf.detecting.scores import Score, score_of
+
+
+@pytest.mark.parametrize(
+    ("expected", "alarms", "score"),
+    [
+        ([10], [10], Score(1, 0, 0)),
+        ([10], [12], Score(1, 0, 0)),
+        ([10], [13], Score(0, 1, 1)),
+        ([10], [9, 10, 11], Score(1, 2, 0)),
+        ([10, 12], [11], Score(1, 0, 1)),
+        ([], [], Score()),
+    ],
+)
+def test_an_alarm_within_two_points_counts_once(expected, alarms, score):
+    assert score_of(expected, alarms) == score
+
+
+def test_f1_is_that_of_the_sums():
+    total = Score(3, 1, 0) + Score(0, 0, 2)
+    assert (total.precision, total.recall) == (0.75, 0.6)
+    assert total.f1 == pytest.approx(2 / 3)
+
+
+def test_planted_steps_lie_apart_from_each_other_and_the_ends():
+    rng = np.random.default_rng(1)
+    for number in range(50):
+        series = planted(rng, number)
+        edges = [0, *series.changes, len(series.values)]
+        assert all(b - a >= APART for a, b in pairwise(edges))
+
+
+def test_the_rivals_find_what_is_plain():
+    rng = np.random.default_rng(2)
+    values = np.concatenate([rng.normal(100, 1, 40), rng.normal(120, 1, 40)]).tolist()
+    assert _perfherder(values) == [40]
+    assert _threshold(values) == [40]
+
+
+@pytest.mark.engine
+def test_it_ends_with_a_figure_for_everything_that_is_wanted():
+    done = subprocess.run(
+        [sys.executable, "-m", "perf.detection", "--short"],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    answer = json.loads(done.stdout.splitlines()[-1])
+    assert answer["name"] == "detection"
+    assert answer["measured"].keys() == answer["wanted"].keys()
