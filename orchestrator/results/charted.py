@@ -1,5 +1,6 @@
 """A series as its chart names it, found in one query that makes no objects: data is read often."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -11,9 +12,11 @@ from orchestrator.benchmarks.models import Project
 from orchestrator.core.errors import NotFoundError
 from orchestrator.results.models import Series
 
-_SERIES = """
+_NAMES = """
 SELECT series.id, series.case_id, c.key, c.label, series.host_id, host.name, metric.key,
        benchmark.slug, project.id, project.slug, project.default_branch, project.fetched_at
+"""
+_FROM = """
 FROM results_series series
 JOIN benchmarks_case c ON c.id = series.case_id
 JOIN fleet_host host ON host.id = series.host_id
@@ -21,6 +24,19 @@ JOIN results_metric metric ON metric.id = series.metric_id
 JOIN benchmarks_benchmark benchmark ON benchmark.id = series.benchmark_id
 JOIN benchmarks_project project ON project.id = benchmark.project_id
 WHERE project.team_id = %s AND """
+
+#: All that can change in what a history of the default branch says.
+_MARK = """
+, concat_ws(' ',
+    (SELECT concat_ws(' ', count(*), sum(n), sum(suspect), sum(invalid), max(at),
+                      sum(position::int8 * commit_id))
+     FROM results_point WHERE series_id = series.id AND position IS NOT NULL),
+    (SELECT concat_ws(' ', count(*), max(revised_at)) FROM results_changepoint
+     WHERE series_id = series.id),
+    (SELECT at FROM results_serieslook WHERE series_id = series.id),
+    (SELECT concat_ws(' ', count(*), max(id::text)) FROM results_baseline
+     WHERE series_id = series.id OR case_id = series.case_id))
+"""
 
 _BY_NAMES = """benchmark.slug = %s AND c.key = %s AND host.name = %s AND metric.key = %s
     AND (%s IS NULL OR project.slug = %s) LIMIT 2"""
@@ -46,18 +62,25 @@ class Charted:
 
 def charted(member: Member, series: int) -> Charted:
     """NotFoundError where the team has no such series."""
-    found = _read(member, "series.id = %s", [series])
-    if not found:
+    found, _ = charted_marked(member, series)
+    return found
+
+
+def charted_marked(member: Member, series: int) -> tuple[Charted, str]:
+    """With a mark that is another one once anything in its history along the default branch is."""
+    rows = _read(member, _MARK, "series.id = %s", [series])
+    if not rows:
         raise NotFoundError("there is no such series in this team")
-    return found[0]
+    return rows[0]
 
 
 def charted_by_names(
     member: Member, *, benchmark: str, project: str | None, case: str, host: str, metric: str
 ) -> Charted | None:
     """None unless there is one alone."""
-    found = _read(member, _BY_NAMES, [benchmark, case, host, metric, project, project])
-    return found[0] if len(found) == 1 else None
+    names = [benchmark, case, host, metric, project, project]
+    found = _read(member, ", ''", _BY_NAMES, names)
+    return found[0][0] if len(found) == 1 else None
 
 
 def charted_series(series: Series) -> Charted:
@@ -79,8 +102,13 @@ def charted_series(series: Series) -> Charted:
     )
 
 
-def _read(member: Member, condition: str, parameters: list[int | str | None]) -> list[Charted]:
+def _read(
+    member: Member, mark: str, condition: str, parameters: Sequence[int | str | None]
+) -> list[tuple[Charted, str]]:
     names = list(Charted.__dataclass_fields__)
     with connection.cursor() as cursor:
-        cursor.execute(_SERIES + condition, [member.team.pk, *parameters])
-        return [Charted(**dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
+        cursor.execute(_NAMES + mark + _FROM + condition, [member.team.pk, *parameters])
+        return [
+            (Charted(**dict(zip(names, row, strict=True))), told)
+            for *row, told in cursor.fetchall()
+        ]

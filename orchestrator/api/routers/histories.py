@@ -11,7 +11,7 @@ from orchestrator.api.schemas.histories import HistoryColumnsOut, HistoryOut, hi
 from orchestrator.benchmarks.selectors import benchmark_for, case_for
 from orchestrator.fleet.selectors import host_named
 from orchestrator.results.charted import charted_by_names, charted_series
-from orchestrator.results.compact import compact_response
+from orchestrator.results.compact import compact_response, packed
 from orchestrator.results.histories import Part, history_at, series_or_empty
 from orchestrator.results.history_data import history_data
 
@@ -50,7 +50,7 @@ def show_history(
             member, benchmark=benchmark, project=project, case=case, host=host, metric=metric
         )
         if known is not None:
-            return compact_response(request, history_data(known, branch or ""))
+            return compact_response(request, packed(history_data(known, branch or "")))
     chosen = benchmark_for(member, benchmark, project)
     series = series_or_empty(
         member,
@@ -60,6 +60,6 @@ def show_history(
         host=host_named(member, host),
     )
     if format == "columns":
-        return compact_response(request, history_data(charted_series(series), branch or ""))
+        return compact_response(request, packed(history_data(charted_series(series), branch or "")))
     part = Part(limit=limit, before=before or "")
     return history_out(history_at(series, branch or "", part))

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST
 
@@ -12,8 +13,8 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.results.change_points import baselines_of, changes_in, dismiss, rebaseline
-from orchestrator.results.charted import charted
-from orchestrator.results.compact import compact_response
+from orchestrator.results.charted import charted_marked
+from orchestrator.results.compact import compact_response, packed
 from orchestrator.results.histories import Part, history_at, history_choices, series_for
 from orchestrator.results.history_data import history_data
 from orchestrator.results.history_point import commit_in, point_details
@@ -23,11 +24,13 @@ from orchestrator.web.forms import benchmark_choices, benchmark_key
 from orchestrator.web.history_views import (
     Asked,
     Drawn,
+    Row,
     asked_for,
     chart_config,
     compare_url,
     rows_of,
 )
+from orchestrator.web.kept import kept
 from orchestrator.web.refs import chosen_benchmark
 
 #: Rows of the table on one page.
@@ -51,8 +54,15 @@ def history(request: HttpRequest, member: Member) -> HttpResponse:
 @require_GET
 def data(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
     """The points of one series as columns."""
-    series = charted(member, series_id)
-    return compact_response(request, history_data(series, request.GET.get("branch", "")))
+    series, mark = charted_marked(member, series_id)
+    branch = request.GET.get("branch", "")
+    is_default = branch in ("", series.default_branch)
+    body = kept(
+        ("history data", series, branch),
+        mark if is_default else None,
+        lambda: packed(history_data(series, branch)),
+    )
+    return compact_response(request, body)
 
 
 @for_member
@@ -120,13 +130,13 @@ def _shown(member: Member, benchmark: Benchmark, asked: Asked, query: QueryDict)
     if not asked.drawn:
         return {}
     line = _line(asked, query.get("table", ""))
-    part = Part(limit=ROWS, before=query.get("before", ""), every=True)
-    shown = history_at(line.series, line.branch, part)
+    shown, rows, table = _table(member, line, query.get("before", ""))
     marks = changes_in(each.series.pk for each in asked.drawn)
     return {
         "history": shown,
         "line": line,
-        "rows": rows_of(shown),
+        "rows": rows,
+        "table": table,
         "nothing_valid": shown.points and all(each.value is None for each in shown.points),
         "tables": [(each, _address(query, table=str(each.number))) for each in asked.drawn],
         "older": _older(shown, query),
@@ -146,6 +156,21 @@ def _shown(member: Member, benchmark: Benchmark, asked: Asked, query: QueryDict)
         "relative": query.get("scale") == "change",
         "other_scale": _address(query, scale="" if query.get("scale") == "change" else "change"),
     }
+
+
+def _table(member: Member, line: Drawn, before: str) -> tuple[History, list[Row], str]:
+    """A page of the table of a line, with its HTML; as it was made before, while nothing moved."""
+    series, mark = charted_marked(member, line.series.pk)
+    is_default = line.branch == series.default_branch
+    part = Part(limit=ROWS, before=before, every=True)
+
+    def made() -> tuple[History, list[Row], str]:
+        shown = history_at(line.series, line.branch, part)
+        rows = rows_of(shown)
+        context = {"history": shown, "rows": rows}
+        return shown, rows, render_to_string("history_table.html", context)
+
+    return kept(("history table", series, line.branch, part), mark if is_default else None, made)
 
 
 def _line(asked: Asked, wanted: str) -> Drawn:
