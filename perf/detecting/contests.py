@@ -8,7 +8,7 @@ from statistics import median
 
 import numpy as np
 
-from perf.detecting.detectors import Detector
+from perf.detecting.detectors import Alarms, Detector, Found
 from perf.detecting.made import Labelled, one_step, planted, quiet
 from perf.detecting.real import labelled
 from perf.detecting.scores import TOLERANCE, Score, score_of
@@ -32,7 +32,7 @@ class Extent:
     duels: int
 
 
-FULL = Extent(planted=1000, quiet=1000, steps=200, timed=9, duels=1000)
+FULL = Extent(planted=600, quiet=1000, steps=150, timed=9, duels=600)
 SHORT = Extent(planted=20, quiet=20, steps=10, timed=3, duels=20)
 
 
@@ -75,32 +75,44 @@ class Contests:
         ]
         self._real = labelled()
 
-    def result(self, detector: Detector) -> Result:
-        made = detector.find([series.values for series in self._made])
-        real = detector.find([series.values for series in self._real])
-        quiet_ones = detector.find([series.values for series in self._quiet]).alarms
-        points = sum(len(series.values) for series in self._quiet)
-        return Result(
-            made=_score(self._made, made.alarms),
-            real=_score(self._real, real.alarms),
-            false_histories=sum(bool(alarms) for alarms in quiet_ones) / len(quiet_ones),
-            false_alarms_per_1000=1000 * sum(map(len, quiet_ones)) / points,
-            delays=self._delays(detector),
-            ms_per_1000=1000 * median(detector.find(self._long).seconds),
+    def results(self, detector: Detector) -> tuple[Result, Result]:
+        """Of all its alarms, and of those that are sure."""
+        made, real = self._found(detector, self._made), self._found(detector, self._real)
+        silent, cut = self._found(detector, self._quiet), detector.find(self._cut())
+        ms = 1000 * median(detector.find(self._long).seconds)
+        return (
+            self._result((made.alarms, real.alarms, silent.alarms, cut.alarms), ms),
+            self._result((made.alerts, real.alerts, silent.alerts, cut.alerts), ms),
         )
 
-    def _delays(self, detector: Detector) -> list[int | None]:
-        lengths = range(1, WATCHED + 1)
-        cut = [
+    def _found(self, detector: Detector, many: Sequence[Labelled]) -> Found:
+        return detector.find([series.values for series in many])
+
+    def _result(self, alarms: tuple[list[Alarms], ...], ms_per_1000: float) -> Result:
+        made, real, silent, cut = alarms
+        points = sum(len(series.values) for series in self._quiet)
+        return Result(
+            made=_score(self._made, made),
+            real=_score(self._real, real),
+            false_histories=sum(map(bool, silent)) / len(silent),
+            false_alarms_per_1000=1000 * sum(map(len, silent)) / points,
+            delays=self._delays(cut),
+            ms_per_1000=ms_per_1000,
+        )
+
+    def _cut(self) -> list[list[float]]:
+        """Each series with a step as it was after one, two, … points of the new level."""
+        return [
             series.values[: series.changes[0] + length]
             for series in self._steps
-            for length in lengths
+            for length in range(1, WATCHED + 1)
         ]
-        alarms = iter(detector.find(cut).alarms)
+
+    def _delays(self, alarms: list[Alarms]) -> list[int | None]:
+        of_one = [alarms[at : at + WATCHED] for at in range(0, len(alarms), WATCHED)]
         return [
-            next((length for length, hit in hits if hit), None)
-            for series in self._steps
-            if (hits := [(length, _hits(series, next(alarms))) for length in lengths])
+            next((at + 1 for at, found in enumerate(each) if _hits(series, found)), None)
+            for series, each in zip(self._steps, of_one, strict=True)
         ]
 
 

@@ -28,9 +28,10 @@ Alarms = list[int]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The alarms of each series, and the CPU seconds that each took."""
+    """The alarms of each series, which of them are sure, and the CPU seconds that each took."""
 
     alarms: list[Alarms]
+    alerts: list[Alarms]
     seconds: list[float]
 
 
@@ -46,8 +47,7 @@ def detectors() -> list[Detector]:
     """Pitwall's first, then the rivals; installs Otava where it is not there yet."""
     python = rivals_venv(RIVALS) / "python"
     return [
-        Detector("Pitwall", _each(_pitwall)),
-        Detector("Pitwall, alerts alone", _each(_pitwall_alerts)),
+        Detector("Pitwall", _pitwall),
         Detector(f"Otava {otava_version()}", lambda many: _otava(python, many)),
         Detector("t-test, Perfherder", _each(_perfherder)),
         Detector("5 % to the previous", _each(_threshold)),
@@ -65,17 +65,20 @@ def _each(find: Callable[[Series], Alarms]) -> Callable[[Sequence[Series]], Foun
             began = time.process_time()
             alarms.append(find(values))
             seconds.append(time.process_time() - began)
-        return Found(alarms, seconds)
+        return Found(alarms, alarms, seconds)
 
     return run
 
 
-def _pitwall(values: Series) -> Alarms:
-    return [change.index for change in find_changes(values).points]
-
-
-def _pitwall_alerts(values: Series) -> Alarms:
-    return [change.index for change in find_changes(values).points if change.kind == "alert"]
+def _pitwall(many: Sequence[Series]) -> Found:
+    found = Found([], [], [])
+    for values in many:
+        began = time.process_time()
+        points = find_changes(values).points
+        found.seconds.append(time.process_time() - began)
+        found.alarms.append([change.index for change in points])
+        found.alerts.append([change.index for change in points if change.kind == "alert"])
+    return found
 
 
 def _otava(python: Path, many: Sequence[Series]) -> Found:
@@ -88,7 +91,7 @@ def _otava(python: Path, many: Sequence[Series]) -> Found:
         check=True,
     )
     answer = json.loads(done.stdout)
-    return Found(answer["alarms"], answer["seconds"])
+    return Found(answer["alarms"], answer["alarms"], answer["seconds"])
 
 
 def _perfherder(values: Series) -> Alarms:
