@@ -65,7 +65,8 @@ def cells_between(
     one_commit = sides[0].commit == sides[1].commit
     keys = _keys(sides, names)
     cells = cells_of(*found, keys=keys, only=only, one_commit=one_commit)
-    if not cells and run is None and sides[0].place == sides[1].place == (None, None):
+    void = {} if keys or one_commit else _void(doubtful, cells, sides)
+    if not (cells or void or run) and all(side.place == (None, None) for side in sides):
         keys = _anywhere(keys)
         cells = cells_of(*found, keys=keys, only=only, one_commit=one_commit)
     commits, doubted = (sides[0].commit.pk, sides[1].commit.pk), by_place(doubtful)
@@ -79,7 +80,7 @@ def cells_between(
     return Cells(
         cells=cells,
         voids=voids,
-        void={} if keys or one_commit else _void(doubtful, cells, sides),
+        void=void,
         names=names,
         one_sided=_one_sided(found, cells),
         version=newest,

@@ -24,6 +24,7 @@ from orchestrator.results.void_blocks import RunOfBoth, runs_of
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Comparison
 from orchestrator.stats.many import ToCompare, compare_many
+from orchestrator.stats.looks import PENALTY
 from orchestrator.stats.matrix import judge_matrix
 from orchestrator.stats.unpaired import compare_unpaired
 
@@ -65,11 +66,18 @@ def compare_sides(
     definition = _definition(benchmark, sides, runs)
     primary, open_loop = (_USUAL_PRIMARY, False) if definition is None else _primary(definition)
     cells = cells_between(benchmark, sides, runs, run=run, metrics=None if all_metrics else primary)
+    if not all_metrics and not any(cell.metrics for cell in cells.cells):
+        # Results from elsewhere may have none of those that decide; then all of theirs do.
+        cells = cells_between(benchmark, sides, runs, run=run, metrics=None)
     if not cells.cells and not cells.void:
         raise NotFoundError(_why_nothing(sides, run))
     unlike = unlikes_of(benchmark, sides, cells.cells, cells.names)
     compared = _compared(cells.cells, unlike)
-    judged = judge_matrix(compared, primary=_deciding(primary, compared))
+    judged = judge_matrix(
+        compared,
+        primary=_deciding(primary, compared),
+        counted=PENALTY if any(each.looked for each in runs) else 1.0,
+    )
     cases = rows_of(
         cells, Judged(compared=compared, matrix=judged, unlike=unlike, open_loop=open_loop), runs
     )

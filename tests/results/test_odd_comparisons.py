@@ -1,0 +1,191 @@
+"""Comparisons of little, of odd numbers, and of what was measured elsewhere."""
+
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import transaction
+
+from orchestrator.benchmarks.models import Benchmark, Commit, Project
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.models import Host
+from orchestrator.results.case_detail import detail_of
+from orchestrator.results.compared import ComparisonReport
+from orchestrator.results.comparisons import compare_commits, compare_sides
+from orchestrator.results.record import Measured, record
+from orchestrator.results.sides import Side
+from orchestrator.runs.models import Trial
+from tests.support.factories import (
+    Personas,
+    finish_run,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+    record_again,
+)
+
+
+@pytest.fixture
+def project(personas: Personas, tmp_path: Path) -> Project:
+    found, _ = make_project(personas.alice, tmp_path / "origin")
+    make_definition(personas.alice, found)
+    make_local_host(personas.alice)
+    return found
+
+
+@pytest.fixture
+def commits(project: Project) -> list[Commit]:
+    return list(project.commits.order_by("position"))
+
+
+def compare(personas: Personas, commits: list[Commit]) -> ComparisonReport:
+    return compare_commits(
+        personas.alice,
+        benchmark=Benchmark.objects.get(),
+        baseline=commits[0],
+        contender=commits[1],
+    )
+
+
+def elsewhere(
+    commit: Commit, values: list[float], *, key: str = "requests.rate", **changes: Any
+) -> None:
+    """Results that a client sent of a host that we never measured on."""
+    benchmark = Benchmark.objects.get()
+    case, _ = benchmark.cases.get_or_create(
+        key="e" * 16, defaults={"parameters": {"size": 1}, "label": "size 1"}
+    )
+    with transaction.atomic():
+        record(
+            [
+                Measured(
+                    id=uuid4(), benchmark=benchmark.pk, case=case.pk, host=Host.objects.get().pk,
+                    commit=commit.pk, at=utc_now(), validity="valid", readings={key: value},
+                    provenance={"tool": "wrk"}, **changes,
+                )
+                for value in values
+            ]
+        )  # fmt: skip
+
+
+def test_one_round_is_inconclusive_and_says_how_many_more(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    shas = [commit.sha for commit in commits[:2]]
+    finish_run(make_run(personas.alice, shas, rounds=1), [1000, 500])
+    report = compare(personas, commits)
+    (case,) = report.cases
+    assert report.verdict == "inconclusive"
+    assert (case.metrics[0].interval, case.metrics[0].q_value) == (None, None)
+    assert case.missing_blocks == 4
+    assert case.missing_s is not None
+    assert case.missing_s > 0
+    assert detail_of(report, case).quantiles is not None
+
+
+def test_equal_numbers_are_equivalent(personas: Personas, commits: list[Commit]) -> None:
+    shas = [commit.sha for commit in commits[:2]]
+    finish_run(make_run(personas.alice, shas), [1000, 1000], wobble=0)
+    report = compare(personas, commits)
+    assert report.verdict == "equivalent"
+    assert report.cases[0].metrics[0].change == 0
+    assert detail_of(report, report.cases[0]).quantiles is not None
+
+
+def test_a_zero_has_no_ratio_and_a_negative_number_is_left_out(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    for commit, rate in zip(commits[:2], (0.0, 5.0), strict=True):
+        elsewhere(commit, [rate] * 6)
+        elsewhere(commit, [-1.0] * 6, key="latency.p50")
+    (case,) = compare(personas, commits).cases
+    assert [metric.key for metric in case.metrics] == ["requests.rate"]
+    assert "zero has no ratio" in case.metrics[0].reasons[1]
+
+
+def test_results_from_elsewhere_without_blocks_are_unpaired(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    elsewhere(commits[0], [100.0, 101.0, 99.0, 100.5, 99.5, 100.0])
+    elsewhere(commits[1], [80.0, 81.0, 79.0, 80.5, 79.5])
+    report = compare(personas, commits)
+    (case,) = report.cases
+    assert (report.verdict, report.paired, report.unlike) == ("regressed", False, ())
+    assert case.metrics[0].blocks == 5
+    assert detail_of(report, case).curves == (None, None)
+
+
+def test_results_from_elsewhere_with_blocks_are_paired(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    for number in range(7):
+        for commit, rate in zip(commits[:2], (100.0, 80.0), strict=True):
+            elsewhere(commit, [rate * (1 + number) * (1 + 0.001 * commit.pk)], block=number + 1)
+    report = compare(personas, commits)
+    assert (report.verdict, report.paired) == ("regressed", True)
+    assert report.cases[0].metrics[0].blocks == 7
+
+
+def test_results_of_another_shape_that_nobody_knows_are_unlike(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    elsewhere(commits[0], [100.0] * 5, shape=1)
+    elsewhere(commits[1], [80.0] * 5, shape=2)
+    report = compare(personas, commits)
+    (unlike,) = report.unlike
+    assert (unlike.what, unlike.baseline, unlike.contender) == ("definition", "unknown", "unknown")
+
+
+def test_where_nothing_primary_was_measured_all_of_it_decides(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    for commit, value in zip(commits[:2], (1.0, 1.5), strict=True):
+        elsewhere(commit, [value] * 6, key="memory.server_peak")
+    report = compare(personas, commits)
+    assert report.verdict == "regressed"
+    assert report.cases[0].metrics[0].primary
+    page = compare_sides(
+        personas.alice,
+        benchmark=Benchmark.objects.get(),
+        sides=(Side(commit=commits[0]), Side(commit=commits[1])),
+        all_metrics=False,
+    )
+    assert page.verdict == "regressed"
+
+
+def test_blocks_of_which_all_are_void_are_not_made_up_for(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    shas = [commit.sha for commit in commits[:3]]
+    finish_run(make_run(personas.alice, shas[:2]), [1000, 800])
+    Trial.objects.filter(variant__position=1).update(
+        validity="invalid", reasons=["tool_busy: 99 %"]
+    )
+    record_again()
+    finish_run(make_run(personas.alice, shas[1:]), [800, 800])
+    (case,) = compare(personas, commits).cases
+    assert (case.metrics, case.voided_blocks, case.verdict) == ((), 5, "inconclusive")
+    assert case.doubts[0].trials == 5
+
+
+def test_a_suspect_trial_counts_and_is_said(personas: Personas, commits: list[Commit]) -> None:
+    finish_run(make_run(personas.alice, [each.sha for each in commits[:2]]), [1000, 800])
+    Trial.objects.filter(variant__position=1, round=1).update(
+        validity="suspect", reasons=["steal: 3 %"]
+    )
+    record_again()
+    report = compare(personas, commits)
+    assert (report.cases[0].suspect_blocks, report.cases[0].metrics[0].blocks) == (1, 5)
+    assert any("suspect trial" in note for note in report.notes)
+
+
+def test_a_case_that_failed_each_time_stands_among_the_others(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    run = make_run(personas.alice, [each.sha for each in commits[:2]])
+    host = run.jobs.get().host
+    Trial.objects.filter(job__run=run).update(state="failed", host=host, message="it fell over")
+    (case,) = compare(personas, commits).cases
+    assert (case.metrics, case.voided_blocks) == ((), 5)
