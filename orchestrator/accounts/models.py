@@ -7,7 +7,12 @@ from orchestrator.core.ids import new_id
 
 
 class User(AbstractUser):
-    """A person who logs in. What they may do follows from their memberships."""
+    """A person who logs in. What they may do follows from their memberships.
+
+    `first_membership` is known of the user of a session, with whom it was read.
+    """
+
+    first_membership: "Membership | None" = None
 
 
 class Team(models.Model):

@@ -1,6 +1,6 @@
 """Reads of users, teams and tokens."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,15 +16,20 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.ids import sha256_hex
 
-#: What the row of a token is made of, in this order.
-_MODELS: tuple[Any, ...] = (ApiToken, User, Team)
-_COLUMNS = ", ".join(
-    f"{table}.{field.column}"
-    for table, model in zip(("token", "owner", "team"), _MODELS, strict=True)
-    for field in model._meta.concrete_fields
-)
+#: What the rows of tokens and of users in sessions are made of, in this order.
+_OF_TOKEN: tuple[Any, ...] = (ApiToken, User, Team)
+_OF_SESSION: tuple[Any, ...] = (User, Team, Membership)
+
+
+def _columns(tables: Sequence[str], models: Sequence[Any]) -> str:
+    pairs = zip(tables, models, strict=True)
+    return ", ".join(
+        f"{table}.{field.column}" for table, model in pairs for field in model._meta.concrete_fields
+    )
+
+
 _MEMBER_OF_TOKEN = f"""
-SELECT {_COLUMNS}, membership.role
+SELECT {_columns(("token", "owner", "team"), _OF_TOKEN)}, membership.role
 FROM accounts_apitoken token
 JOIN accounts_user owner ON owner.id = token.user_id
 JOIN accounts_team team ON team.id = token.team_id
@@ -32,10 +37,35 @@ LEFT JOIN accounts_membership membership
     ON membership.team_id = team.id AND membership.user_id = owner.id
 WHERE token.digest = %s AND token.revoked_at IS NULL AND owner.is_active
 """
+_USER_OF_SESSION = f"""
+SELECT {_columns(("owner", "team", "membership"), _OF_SESSION)}
+FROM accounts_user owner
+LEFT JOIN accounts_membership membership ON membership.user_id = owner.id
+LEFT JOIN accounts_team team ON team.id = membership.team_id
+WHERE owner.id = %s ORDER BY team.name LIMIT 1
+"""
+
+
+def signed_in_user(user_id: object) -> User | None:
+    """The user of a session, together with their first team: every page needs both."""
+    with connection.cursor() as cursor:
+        cursor.execute(_USER_OF_SESSION, [str(user_id)])
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    parts = iter(row)
+    user, team, membership = (_row(model, parts) for model in _OF_SESSION)
+    if membership.pk is not None:
+        membership.user, membership.team = user, team
+        user.first_membership = membership
+    found: User = user
+    return found
 
 
 def member_for_user(user: User, team_slug: str | None = None) -> Member:
     """The user as a member of the team named, or of their first team."""
+    if user.first_membership is not None and not team_slug:
+        return member_of(user.first_membership)
     memberships = Membership.objects.select_related("team", "user").filter(user=user)
     if team_slug:
         memberships = memberships.filter(team__slug=team_slug)
@@ -79,7 +109,7 @@ def member_for_token(secret: str) -> tuple[Member, ApiToken]:
     if row[-1] is None:
         raise NotFoundError("the owner of this API token has left the team")
     parts = iter(row)
-    token, user, team = (_row(model, parts) for model in _MODELS)
+    token, user, team = (_row(model, parts) for model in _OF_TOKEN)
     token.user, token.team = user, team
     return Member(user=user, team=team, role=row[-1]), token
 

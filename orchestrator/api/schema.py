@@ -17,7 +17,8 @@ class DescribedAPI(NinjaAPI):
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
         schema = super().get_openapi_schema(**options)
-        schema["components"]["schemas"]["Problem"] = Problem.model_json_schema()
+        problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+        schema["components"]["schemas"] |= {**problem.pop("$defs"), "Problem": problem}
         for methods in schema["paths"].values():
             for operation in methods.values():
                 operation["responses"]["default"] = {

@@ -9,25 +9,27 @@ from django.db import connection
 from orchestrator.accounts.members import Member
 from orchestrator.runs.states import RUN_ENDED
 
-_RUNS = """
+_ENDED = sorted(str(state) for state in RUN_ENDED)
+_RUNS = """\
 WITH shown AS (
     SELECT id, state, message, ended_at, created_at, requested_by_id, schedule_id, definition_id
     FROM runs_run WHERE team_id = %s ORDER BY created_at DESC LIMIT %s OFFSET %s
 )
 SELECT md5(string_agg(shown::text, '|' ORDER BY created_at DESC)),
        coalesce(bool_and(state = ANY(%s)), false),
-       coalesce(max(ended_at) > now() - interval '1 hour', false)
+       coalesce(max(ended_at) > now() - interval '1 hour', false) {beside}
 FROM shown
 """
 
-_BESIDE = """
-SELECT md5(concat(
+_BESIDE = """, md5(concat(
     (SELECT string_agg(concat_ws(' ', host.id, host.name, host.state, lease.job_id, profile.name),
                        '|' ORDER BY host.id)
      FROM fleet_host host JOIN fleet_hardwareprofile profile ON profile.id = host.profile_id
      LEFT JOIN runs_hostlease lease ON lease.host_id = host.id WHERE host.team_id = %s),
     '#',
-    (SELECT string_agg(concat_ws(' ', schedule.id, name, next_at, enabled, benchmark.title),
+    (SELECT string_agg(concat_ws(' ', schedule.id, name, next_at, enabled, benchmark.title,
+                                 CASE WHEN next_at < now() + interval '1 hour'
+                                      THEN date_trunc('minute', now()) END),
                        '|' ORDER BY schedule.id)
      FROM runs_schedule schedule JOIN benchmarks_benchmark benchmark
          ON benchmark.id = schedule.benchmark_id WHERE schedule.team_id = %s)
@@ -38,15 +40,17 @@ SELECT md5(concat(
 def mark_of_runs(member: Member, *, count: int, offset: int = 0) -> str | None:
     """Of a page of the member's runs, newest first; None where one of them may change, or there
     are none, or one has ended lately: its age is shown by the minute, and late trials arrive."""
-    ended_states = sorted(str(state) for state in RUN_ENDED)
-    with connection.cursor() as cursor:
-        cursor.execute(_RUNS, (member.team.pk, count, offset, ended_states))
-        mark, ended, lately = cursor.fetchone()
-    return mark if ended and not lately else None
+    return _mark(_RUNS.format(beside=""), (member.team.pk, count, offset, _ENDED))
 
 
-def mark_of_fleet(member: Member) -> str:
-    """Of the states of the team's hosts, and of its schedules."""
+def mark_of_overview(member: Member, *, count: int) -> str | None:
+    """Of the newest runs, as above, and of the states of the team's hosts and of its schedules."""
+    team = member.team.pk
+    return _mark(_RUNS.format(beside=_BESIDE), (team, count, 0, _ENDED, team, team))
+
+
+def _mark(query: str, values: tuple[int | list[str], ...]) -> str | None:
     with connection.cursor() as cursor:
-        cursor.execute(_BESIDE, [member.team.pk, member.team.pk])
-        return str(cursor.fetchone()[0])
+        cursor.execute(query, values)
+        mark, ended, lately, *beside = cursor.fetchone()
+    return " ".join([mark, *beside]) if ended and not lately else None

@@ -8,7 +8,7 @@ from django.templatetags.static import static
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.selectors import projects_of
 from orchestrator.fleet.selectors import hosts_of
-from orchestrator.runs.marks import mark_of_fleet, mark_of_runs
+from orchestrator.runs.marks import mark_of_overview
 from orchestrator.runs.selectors import runs_of, schedules_of
 from orchestrator.web.access import for_member
 from orchestrator.web.kept import kept
@@ -20,8 +20,7 @@ NEXT_SCHEDULES = 5
 
 @for_member
 def overview(request: HttpRequest, member: Member) -> HttpResponse:
-    runs = mark_of_runs(member, count=LATEST_RUNS)
-    mark = None if runs is None else f"{runs} {mark_of_fleet(member)}"
+    mark = mark_of_overview(member, count=LATEST_RUNS)
     body = kept(("overview", member.team.pk, member.role), mark, lambda: _body(request, member))
     return render(request, "overview.html", {"body": body})
 

@@ -1,0 +1,16 @@
+"""Who is signed in: the user of the session together with their first team, in one query."""
+
+from typing import Any
+
+from django.contrib.auth.backends import ModelBackend
+
+from orchestrator.accounts.models import User
+from orchestrator.accounts.selectors import signed_in_user
+
+
+class OneQueryBackend(ModelBackend):
+    """Every page asks for its user and then for their team."""
+
+    def get_user(self, user_id: Any) -> User | None:
+        user = signed_in_user(user_id)
+        return user if user is not None and self.user_can_authenticate(user) else None
