@@ -23,8 +23,8 @@ from orchestrator.results.unlike import Unlikes, unlikes_of
 from orchestrator.results.void_blocks import RunOfBoth, runs_of
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Comparison
-from orchestrator.stats.many import ToCompare, compare_many
 from orchestrator.stats.looks import PENALTY
+from orchestrator.stats.many import ToCompare, compare_many
 from orchestrator.stats.matrix import judge_matrix
 from orchestrator.stats.unpaired import compare_unpaired
 

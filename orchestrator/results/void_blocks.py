@@ -11,16 +11,20 @@ from django.db.models import Q
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.results.blocks import Cell, Place
 from orchestrator.results.likeness import block_of
-from orchestrator.runs.models import Run, Trial, Variant
+from orchestrator.runs.models import Run, Trial, Until, Variant
 from orchestrator.runs.states import TrialState, Validity
 
 
 class RunOfBoth(NamedTuple):
-    """A run that measures both commits; `version` is that of its definition."""
+    """A run that measures both commits; `version` is that of its definition.
+
+    `looked`: its cases were looked at on the way, and ended when they were decided.
+    """
 
     definition: UUID
     version: int
     variants: tuple[int, ...]
+    looked: bool
 
 
 class Doubtful(NamedTuple):
@@ -53,15 +57,15 @@ def runs_of(
     if run is not None:
         variants = variants.filter(run=run)
     rows = variants.values_list(
-        "run_id", "run__definition_id", "run__definition__version", "pk", "commit_id"
+        "run_id", "run__definition_id", "run__definition__version", "run__until", "pk", "commit_id"
     )
-    grouped: dict[tuple[UUID, UUID, int], dict[int, int]] = defaultdict(dict)
-    for of_run, definition, version, variant, commit in rows:
-        grouped[of_run, definition, version][commit] = variant
+    grouped: dict[tuple[UUID, UUID, int, str], dict[int, int]] = defaultdict(dict)
+    for of_run, definition, version, until, variant, commit in rows:
+        grouped[of_run, definition, version, until][commit] = variant
     wanted = len({baseline.pk, contender.pk})
     found = [
-        RunOfBoth(definition, version, tuple(sides.values()))
-        for (_, definition, version), sides in grouped.items()
+        RunOfBoth(definition, version, tuple(sides.values()), until != Until.ROUNDS)
+        for (_, definition, version, until), sides in grouped.items()
         if len(sides) == wanted
     ]
     return sorted(found, key=lambda each: -each.version)

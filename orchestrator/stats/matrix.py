@@ -79,12 +79,14 @@ def judge_matrix(
     *,
     primary: Collection[str],
     false_discovery_rate: float = FALSE_DISCOVERY_RATE,
+    counted: float = 1.0,
 ) -> MatrixVerdict:
     """Judge all cases (case → metric → comparison) by their primary metrics alone.
 
     A change that does not survive Benjamini–Hochberg over case × primary metric becomes
     inconclusive. A case's verdict is the worst of its primary metrics, the whole verdict the worst
-    of the cases; a case without any primary metric is inconclusive.
+    of the cases; a case without any primary metric is inconclusive. `counted`: how many times each
+    p value counts, `looks.PENALTY` where cases were looked at on the way and ended when decided.
     """
     compared = {
         (case, metric): comparison
@@ -92,7 +94,7 @@ def judge_matrix(
         for metric, comparison in metrics.items()
         if metric in primary
     }
-    adjusted = adjust([_p_value(comparison) for comparison in compared.values()])
+    adjusted = adjust([_p_value(comparison, counted) for comparison in compared.values()])
     q_values = dict(zip(compared, adjusted, strict=True))
     cells = {
         cell: _corrected(comparison.verdict, q_values[cell], false_discovery_rate)
@@ -113,9 +115,11 @@ def judge_matrix(
     )
 
 
-def _p_value(comparison: Comparison) -> float | None:
+def _p_value(comparison: Comparison, counted: float) -> float | None:
     """None for what could not be called a change whatever its p: it must not help the others."""
-    return comparison.p_value if comparison.blocks >= FEWEST_BLOCKS else None
+    if comparison.p_value is None or comparison.blocks < FEWEST_BLOCKS:
+        return None
+    return min(1.0, counted * comparison.p_value)
 
 
 def _corrected(verdict: Verdict, q_value: float | None, rate: float) -> Verdict:

@@ -10,7 +10,7 @@ from orchestrator.results.case_detail import detail_of
 from orchestrator.results.compared import ComparisonReport
 from orchestrator.results.comparisons import commits_measured, compare_commits
 from orchestrator.results.histories import history_of
-from orchestrator.runs.models import Trial
+from orchestrator.runs.models import Run, Trial
 from tests.support.factories import (
     DEFINITION,
     Personas,
@@ -60,6 +60,18 @@ def test_it_gives_the_verdict(
     assert row.change == pytest.approx(rate / 1000 - 1, abs=0.01)
     assert row.interval is not None
     assert row.interval[0] <= row.change <= row.interval[1]
+
+
+def test_blocks_that_were_looked_at_on_the_way_prove_less(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    """p is 0.0145: enough for one look, and for none of several."""
+    run = make_run(personas.alice, [commit.sha for commit in commits[:2]], rounds=7)
+    finish_run(run, [1000, 950], wobble=0.02)
+    assert compare(personas, commits[0], commits[1]).verdict == "regressed"
+    Run.objects.update(until="decided")
+    looked = compare(personas, commits[0], commits[1])
+    assert (looked.verdict, looked.survived) == ("inconclusive", 0)
 
 
 def test_it_swaps_the_sign_with_the_sides(personas: Personas, commits: list[Commit]) -> None:

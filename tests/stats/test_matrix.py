@@ -97,3 +97,14 @@ def test_it_counts_what_looks_changed_alone_and_what_survives():
         {"one": {"rate": found(-0.2)}, "two": {"rate": found(0.2)}}, primary=("rate",)
     )
     assert (sure.changed, sure.survived) == (2, 2)
+
+
+def test_a_p_value_of_the_last_of_several_looks_counts_more():
+    close = found(-0.05, spread=4)
+    assert 0.05 / 4 / 3 < close.p_value < 0.015
+    cases = {"one": {"rate": close}, "other": {"rate": found(0.0)}, "third": {"rate": found(0.0)}}
+    once = judge_matrix(cases, primary=("rate",))
+    assert once.cases["one"] == Verdict.REGRESSED
+    often = judge_matrix(cases, primary=("rate",), counted=4.0)
+    assert often.cases["one"] == Verdict.INCONCLUSIVE
+    assert often.q_values["one", "rate"] == pytest.approx(4 * once.q_values["one", "rate"])
