@@ -24,14 +24,20 @@ NEAR = 3
 MOST_DUELS = 3
 
 
-def settle(series: Series, line: Sequence[LinePoint], found: Changes) -> None:
-    """Stores what was found. The caller holds the lock of the series."""
-    known = list(
+def settle(
+    series: Series, line: Sequence[LinePoint], found: Changes, *, anew: bool = False
+) -> None:
+    """Stores what was found. The caller holds the lock of the series.
+
+    Change points from before the line are left alone, unless the history begins `anew` with it.
+    """
+    rows = (
         ChangePoint.objects.filter(series=series)
         .exclude(state=ChangeState.SUPERSEDED)
         .select_related("commit", "before")
         .order_by("found_at")
     )
+    known = [row for row in rows if anew or _is_within(row, line)]
     matched = _matched(known, line, found.points)
     gone = [row for row in known if row.pk not in {row.pk for row in matched.values()}]
     now_at = {line[change.index].commit for change in found.points}
@@ -45,6 +51,12 @@ def settle(series: Series, line: Sequence[LinePoint], found: Changes) -> None:
     for number, change in enumerate(found.points):
         if number not in matched:
             _add(series, line, change, _facts(line, change, commits))
+
+
+def _is_within(row: ChangePoint, line: Sequence[LinePoint]) -> bool:
+    """A commit that has no place any more, after a force push, is not out of sight but gone."""
+    place = row.commit.position
+    return place is None or not line or place >= line[0].position
 
 
 def _matched(

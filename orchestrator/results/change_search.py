@@ -72,10 +72,10 @@ def revise(series: Iterable[int]) -> None:
     for row in wanted:
         baseline = begins.get(row.pk)
         line = line_of(row.pk, since=baseline.commit.position if baseline else None)
-        _look(row, line)
+        _look(row, line, anew=baseline is not None)
 
 
-def _look(series: Series, line: list[LinePoint]) -> None:
+def _look(series: Series, line: list[LinePoint], *, anew: bool) -> None:
     info = metric_for(series.metric.key)
     found = find_changes(
         [point.value for point in line],
@@ -83,7 +83,7 @@ def _look(series: Series, line: list[LinePoint]) -> None:
         least=LEAST_CHANGE,
         breaks=breaks_in(line),
     )
-    settle(series, line, found)
+    settle(series, line, found, anew=anew)
     _note_look(series, line, found)
 
 

@@ -7,6 +7,7 @@ from django.db import transaction
 
 from orchestrator.benchmarks.models import Commit
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
+from orchestrator.results import main_line
 from orchestrator.results.change_points import (
     baselines_of,
     changes_in,
@@ -121,6 +122,26 @@ def test_an_old_change_is_drawn_and_no_news(line: Line) -> None:
     assert not found.recent
     assert found.settled
     assert found.message.startswith("not confirmed: it lies before")
+
+
+def test_what_lies_before_the_points_that_are_looked_at_is_left_alone(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line.step(until=40, at=12, change=-0.08)
+    (found,) = line.look()
+    monkeypatch.setattr(main_line, "MOST_POINTS", 20)
+    line.measure({40: 920.0}, seed=2)
+    (still,) = line.look()
+    assert (still.pk, still.state, still.seen) == (found.pk, "open", True)
+
+
+def test_what_a_force_push_dropped_is_superseded(line: Line) -> None:
+    line.step(until=40, at=25, change=-0.08)
+    line.look()
+    dropped = [each.pk for each in line.commits[25:40]]
+    Commit.objects.filter(pk__in=dropped).update(position=None, mainline=False)
+    ChangedSeries.objects.create(series=[line.series().pk])
+    assert {each.state for each in line.look()} == {"superseded"}
 
 
 def test_a_note_is_kept_until_its_look_is_stored(line: Line) -> None:
