@@ -72,7 +72,7 @@ def measured(extent: Extent, folder: Path) -> Found:
         for number in range(extent.rounds):
             say(f"pages, round {number + 1} of {extent.rounds}")
             contest.round(-(-extent.requests // extent.rounds))
-        found.beside = contest.found
+        found.beside, found.first_s = contest.found, contest.first_s
         for size in dict.fromkeys((extent.smallest, extent.largest)):
             sender = Sender(made[size], sites[size][1], postgres, urls[size])
             send(found, size, sender, extent)

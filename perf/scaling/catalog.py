@@ -24,6 +24,7 @@ from perf.scaling.extent import (
     METRICS,
     NARROW_HOSTS,
     NARROW_TRIALS,
+    TRIALS_A_RUN,
     WIDE_CASES,
     WIDE_TRIALS,
     Size,
@@ -69,6 +70,13 @@ class Part:
     trials: int
     full: int
     line: int
+
+    @property
+    def own_cells(self) -> int:
+        """So many of the first cells were measured by runs; what the others read was sent to us."""
+        # A job is of one host.
+        on_host = sum(host == self.cells[0][1] for _, host in self.cells)
+        return min(TRIALS_A_RUN // self.trials, on_host)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

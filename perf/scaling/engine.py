@@ -20,7 +20,6 @@ from orchestrator.core.ids import new_id
 from orchestrator.results.likeness import block_of
 from orchestrator.runs.models import HostRole, Job, Placement, Run, Trial, Variant
 from perf.scaling.catalog import BEGAN, EVERY, Catalog, Part
-from perf.scaling.extent import TRIALS_A_RUN
 from perf.scaling.made import reading_ids
 
 LASTED = timedelta(minutes=20)
@@ -76,9 +75,7 @@ def trial_lines(part: Part, runs: Runs) -> Iterator[str]:
     half = part.trials // 2
     for place in range(1, len(part.commits)):
         known = part.full + place > len(part.commits)
-        # Those of the first host: a job is of one.
-        on_host = sum(host == part.cells[0][1] for _, host in part.cells)
-        cells = min(TRIALS_A_RUN // part.trials, on_host if known else part.line)
+        cells = min(part.own_cells, len(part.cells) if known else part.line)
         ids = [_ids(part, place - 1, cells), _ids(part, place, cells)]
         position = 0
         for round_number in range(half):

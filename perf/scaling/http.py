@@ -54,15 +54,15 @@ class Connection:
         self._http.close()
 
 
-def ask_many(port: int, request: Request, *, clients: int, requests: int) -> Asked:
-    """The same request again and again, by several clients at once, each on its connection."""
+def ask_many(port: int, requests: Sequence[Request], *, clients: int) -> Asked:
+    """All these requests by several clients at once, each on its connection, in turns."""
     found = Asked()
     lock = threading.Lock()
 
-    def work(connection: Connection, count: int) -> None:
+    def work(connection: Connection, mine: Sequence[Request]) -> None:
         seconds = []
         body = b""
-        for _ in range(count):
+        for request in mine:
             began = time.perf_counter()
             body = connection.ask(request)
             seconds.append(time.perf_counter() - began)
@@ -70,8 +70,11 @@ def ask_many(port: int, request: Request, *, clients: int, requests: int) -> Ask
             found.seconds += seconds
             found.wire_bytes, found.last = len(body), body
 
-    share = -(-requests // clients)
-    found.elapsed_s = in_parallel(port, [lambda each: work(each, share)] * clients)
+    def job(mine: Sequence[Request]) -> Callable[[Connection], None]:
+        return lambda connection: work(connection, mine)
+
+    shares = [requests[client::clients] for client in range(clients)]
+    found.elapsed_s = in_parallel(port, [job(share) for share in shares if share])
     return found
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import perf.harness.with_django  # noqa: F401
 
@@ -24,9 +25,11 @@ from psycopg import sql
 from orchestrator.results.saved_reports import save_report
 from perf.scaling.catalog import Catalog, Part, make_catalog
 from perf.scaling.engine import Runs, columns, make_runs, trial_lines
-from perf.scaling.extent import FULL, SHORT, Size
+from perf.scaling.extent import FULL, METRICS, SHORT, Size
 from perf.scaling.made import HEAD, POINT_COLUMNS, READING_COLUMNS, TAIL, Maker
 
+#: Pairs of so many commits are compared.
+MOST_COMMITS = 400
 READINGS, POINTS, TRIALS = "results_reading", "results_point", "runs_trial"
 
 REPORT = """\
@@ -44,18 +47,17 @@ tables:
 class Made:
     """`session` is the cookie of a member, `token` that of the API; `seconds` are by step.
 
-    `series` is one along all commits; `baseline` and `contender` are the two newest commits.
+    `series` are those along all commits, each a [number, case, metric]; `full` the hashes of the
+    commits that were measured with all cases, newest first.
     """
 
     token: str
     session: str
     benchmark: str
     project: str
-    case: str
-    series: int
+    series: list[list[Any]]
     host: str
-    baseline: str
-    contender: str
+    full: list[str]
     trials: int
     points: int
     runs: int
@@ -162,27 +164,34 @@ def binary_copy(table: str, names: tuple[str, ...]) -> sql.Composed:
 
 def made_of(catalog: Catalog, seconds: dict[str, float]) -> Made:
     wide = catalog.parts[0]
-    case, host = wide.cells[0]
     client = Client()
     client.force_login(catalog.member.user)
-    commits = dict(wide.benchmark.project.commits.values_list("position", "sha"))
-    newest = len(wide.commits) - 1
+    commits = wide.benchmark.project.commits.order_by("-position").values_list("sha", flat=True)
     return Made(
         token=catalog.token,
         session=client.cookies["sessionid"].value,
         benchmark=wide.benchmark.slug,
         project=wide.benchmark.project.slug,
-        case=wide.benchmark.cases.get(pk=case).key,
-        series=wide.series[0][0],
-        host=host.name,
-        baseline=commits[newest - 1],
-        contender=commits[newest],
+        series=_series_along(wide),
+        host=wide.cells[0][1].name,
+        full=list(commits[: min(wide.full, MOST_COMMITS)]),
         trials=count(READINGS),
         points=count(POINTS),
         runs=count("runs_run"),
         bytes=one("SELECT pg_database_size(current_database())"),
         seconds=seconds,
     )
+
+
+def _series_along(part: Part) -> list[list[Any]]:
+    """Those of the cases that all commits were measured with."""
+    keys = dict(part.benchmark.cases.values_list("pk", "key"))
+    along = part.line if part.full < len(part.commits) else len(part.cells)
+    return [
+        [number, keys[case], metric]
+        for (case, _), numbers in zip(part.cells[:along], part.series[:along], strict=True)
+        for number, metric in zip(numbers, METRICS, strict=True)
+    ]
 
 
 def count(table: str) -> int:

@@ -21,7 +21,11 @@ TAIL = b"\xff\xff"
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 INT2, INT8, FLOAT8 = 21, 20, 701
 
-READING_COLUMNS = ("id", "case_id", "commit_id", "at", "host_id", "validity", "metrics", "values")
+READING_COLUMNS = (
+    "id", "case_id", "commit_id", "at", "host_id", "validity", "metrics", "values", "provenance",
+)  # fmt: skip
+#: In binary form: a version, then the text.
+TOLD = b'\x01{"token": "made"}'
 POINT_COLUMNS = (
     "series_id", "commit_id", "epoch", "shape", "position", "at", "n", "suspect", "invalid",
     "mean", "mean_log", "m2_log", "values", "blocks",
@@ -40,19 +44,23 @@ def array_type(element: str, count: int) -> np.dtype[Any]:
 
 
 def record_type(fields: dict[str, Any]) -> np.dtype[Any]:
-    """A row: the number of its fields, then each behind its length."""
+    """A row: the number of its fields, then each behind its length; None is always NULL."""
     parts: list[Any] = [("fields", ">i2")]
     for name, kind in fields.items():
-        parts += [(f"{name}_size", ">i4"), (name, kind)]
+        parts.append((f"{name}_size", ">i4"))
+        if kind is not None:
+            parts.append((name, kind))
     return np.dtype(parts)
 
 
-def reading_type(metrics: int) -> np.dtype[Any]:
+def reading_type(metrics: int, *, told: bool) -> np.dtype[Any]:
+    """`told`: it was sent to us, and says by whom."""
     return record_type(
         {
             "id": "V16", "case_id": ">i8", "commit_id": ">i8", "at": ">i8", "host_id": "V16",
             "validity": "S5", "metrics": array_type(">i2", metrics),
             "values": array_type(">f8", metrics),
+            "provenance": f"S{len(TOLD)}" if told else None,
         }
     )  # fmt: skip
 
@@ -70,11 +78,13 @@ def point_type(trials: int) -> np.dtype[Any]:
 
 def blank(kind: np.dtype[Any], count: int) -> Rows:
     """So many rows with every length filled in, all values zero."""
-    names = [name for name in kind.names or () if f"{name}_size" in (kind.names or ())]
+    names = kind.names or ()
+    sizes = [name for name in names if name.endswith("_size")]
     rows = np.zeros(count, dtype=kind)
-    rows["fields"] = len(names)
-    for name in names:
-        rows[f"{name}_size"] = kind[name].itemsize
+    rows["fields"] = len(sizes)
+    for size in sizes:
+        name = size.removesuffix("_size")
+        rows[size] = kind[name].itemsize if name in names else -1
     return rows
 
 
@@ -123,19 +133,33 @@ class Maker:
         return self._readings(places, values), self._points(places, values)
 
     def _readings(self, places: NDArray[np.int64], values: NDArray[np.float64]) -> bytes:
+        """Those of our own trials, then those that were sent."""
+        own = self._part.own_cells
+        parts = [
+            self._some_readings(places, values[:, cells], cells, told=told)
+            for cells, told in ((slice(own), False), (slice(own, values.shape[1]), True))
+            if values[:, cells].size
+        ]
+        return b"".join(parts)
+
+    def _some_readings(
+        self, places: NDArray[np.int64], values: NDArray[np.float64], which: slice, *, told: bool
+    ) -> bytes:
         commits, cells, trials, metrics = values.shape
-        rows = blank(reading_type(metrics), commits * cells * trials)
+        rows = blank(reading_type(metrics, told=told), commits * cells * trials)
         ids = np.repeat(np.array(self._part.commits)[places], cells * trials)
-        number = np.tile(np.arange(cells * trials), commits)
+        number = np.tile(np.arange(cells * trials), commits) + (which.start or 0) * trials
         rows["id"] = reading_ids(ids, number)
         rows["commit_id"] = ids
-        rows["case_id"] = np.tile(np.repeat(self._cases[:cells], trials), commits)
-        rows["host_id"] = np.tile(np.repeat(self._hosts[:cells], trials), commits)
+        rows["case_id"] = np.tile(np.repeat(self._cases[which][:cells], trials), commits)
+        rows["host_id"] = np.tile(np.repeat(self._hosts[which][:cells], trials), commits)
         rows["at"] = np.repeat(instants(places), cells * trials)
         rows["validity"] = b"valid"
         flat = values.reshape(-1, metrics)
         fill_array(rows["metrics"], INT2, np.broadcast_to(self._metrics, flat.shape))
         fill_array(rows["values"], FLOAT8, flat)
+        if told:
+            rows["provenance"] = TOLD
         return rows.tobytes()
 
     def _points(self, places: NDArray[np.int64], values: NDArray[np.float64]) -> bytes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle, islice, pairwise
 from statistics import median, quantiles
 from urllib.parse import urlencode
 
@@ -17,7 +18,11 @@ BARE = Request(path="/")
 
 @dataclass(slots=True, kw_only=True)
 class Cost:
-    """Of one page: seconds in the server and as the client saw them, request by request."""
+    """Of one page: seconds in the server and as the client saw them, request by request.
+
+    Medians are of what clients saw, because the same clients see the bare view; the limit on the
+    slow ones is on the server's own time.
+    """
 
     served_s: list[float] = field(default_factory=list)
     seen_s: list[float] = field(default_factory=list)
@@ -30,7 +35,7 @@ class Cost:
 
     @property
     def median_s(self) -> float:
-        return median(self.served_s)
+        return median(self.seen_s)
 
     @property
     def cpu_ms(self) -> float:
@@ -53,30 +58,39 @@ class Beside:
         return self.page.cpu_ms / self.bare.cpu_ms if self.bare.cpu_ms else 0.0
 
 
-def pages(made: Made) -> Mapping[str, Request]:
-    """What is asked for, signed in as a browser is."""
+def pages(made: Made) -> Mapping[str, Iterator[Request]]:
+    """What is asked for, signed in as a browser is, again and again.
+
+    Histories and comparisons are of another series or pair of commits each time, as far as there
+    are others; so are pages of the run list and commits of the leaderboard in rows of their own.
+    """
     headers = {"Cookie": f"sessionid={made.session}", "Accept-Encoding": "gzip"}
-    benchmark = f"{made.project}/{made.benchmark}"
-    series = {
-        "benchmark": benchmark,
-        "case": made.case,
-        "host": made.host,
-        "metric": "requests.rate",
+    key = f"{made.project}/{made.benchmark}"
+
+    def asked(paths: Iterable[str]) -> Iterator[Request]:
+        return cycle([Request(path=path, headers=headers) for path in paths])
+
+    return {
+        "history data": asked(f"/history/{number}/data" for number, _, _ in made.series),
+        "history page": asked(_history(key, made.host, *each[1:]) for each in made.series),
+        "comparison": asked(_compare(key, *pair) for pair in pairwise(made.full)),
+        "overview": asked(["/"]),
+        "leaderboard": asked(["/reports/leaderboard/"]),
+        "leaderboards of other commits": asked(
+            f"/reports/leaderboard/?commit={sha[:12]}" for sha in made.full
+        ),
+        "run list": asked(["/runs/"]),
     }
-    commits = {
-        "benchmark": benchmark,
-        "baseline": made.baseline,
-        "contender": made.contender,
-    }
-    paths = {
-        "history data": f"/history/{made.series}/data",
-        "history page": f"/history/?{urlencode(series)}",
-        "comparison": f"/compare/?{urlencode(commits)}",
-        "overview": "/",
-        "leaderboard": "/reports/leaderboard/",
-        "run list": "/runs/",
-    }
-    return {name: Request(path=path, headers=headers) for name, path in paths.items()}
+
+
+def _history(benchmark: str, host: str, case: str, metric: str) -> str:
+    query = {"benchmark": benchmark, "case": case, "host": host, "metric": metric}
+    return f"/history/?{urlencode(query)}"
+
+
+def _compare(benchmark: str, contender: str, baseline: str) -> str:
+    query = {"benchmark": benchmark, "baseline": baseline, "contender": contender}
+    return f"/compare/?{urlencode(query)}"
 
 
 class Contest:
@@ -90,34 +104,37 @@ class Contest:
         *,
         clients: int,
     ) -> None:
-        self._sites = sites
+        self._servers = {size: server for size, (_, server) in sites.items()}
         self._bare = bare
         self._postgres = postgres
         self._clients = clients
-        self.found: dict[tuple[str, str], Beside] = {}
+        asked = {size: pages(made) for size, (made, _) in sites.items()}
+        names = next(iter(asked.values()))
+        self._asked = {(name, size): asked[size][name] for name in names for size in asked}
+        self.found = {key: Beside() for key in self._asked}
+        #: The very first request of each page to a server that has just started.
+        self.first_s: dict[tuple[str, str], float] = {}
 
     def warm_up(self) -> None:
-        """As many requests as there are threads: every process has seen every page."""
-        for name, size, request in self._all():
-            self._cost(self._sites[size][1], request, 4 * self._clients, Cost())
-            self.found[name, size] = Beside()
-        self._cost(self._bare, BARE, 4 * self._clients, Cost())
+        """Every thread has answered; what was asked for is not asked for again soon."""
+        for (name, size), requests in self._asked.items():
+            server = self._servers[size]
+            self.first_s[name, size] = self._cost(server, [next(requests)], Cost())
+            self._cost(server, list(islice(requests, 2 * self._clients)), Cost())
+        self._cost(self._bare, [BARE] * 4 * self._clients, Cost())
 
     def round(self, requests: int) -> None:
-        for name, size, request in self._all():
+        for (name, size), asked in self._asked.items():
             beside = self.found[name, size]
-            self._cost(self._bare, BARE, requests, beside.bare)
-            self._cost(self._sites[size][1], request, requests, beside.page)
+            self._cost(self._bare, [BARE] * requests, beside.bare)
+            self._cost(self._servers[size], list(islice(asked, requests)), beside.page)
 
-    def _all(self) -> Iterator[tuple[str, str, Request]]:
-        for name in pages(next(iter(self._sites.values()))[0]):
-            for size, (made, _) in self._sites.items():
-                yield name, size, pages(made)[name]
-
-    def _cost(self, server: Server, request: Request, requests: int, cost: Cost) -> None:
+    def _cost(self, server: Server, requests: Sequence[Request], cost: Cost) -> float:
+        """The seconds of the slowest as its client saw it."""
         before = tree_cpu_s(server.pid) + self._postgres.cpu_s()
-        asked = ask_many(server.port, request, clients=self._clients, requests=requests)
+        asked = ask_many(server.port, requests, clients=self._clients)
         cost.served_s += server.served_s(len(asked.seconds))
         cost.cpu_s += tree_cpu_s(server.pid) + self._postgres.cpu_s() - before
         cost.seen_s += asked.seconds
         cost.wire_bytes = asked.wire_bytes
+        return max(asked.seconds)

@@ -121,7 +121,7 @@ def serving(application: str, folder: Path, environment: Mapping[str, str]) -> I
     argv = [
         *(sys.executable, "-m", "gunicorn", application, "--bind", f"127.0.0.1:{port}"),
         *("--worker-class", "gthread", "--workers", str(WORKERS), "--threads", str(THREADS)),
-        *("--keep-alive", "60", "--graceful-timeout", "2", "--no-control-socket"),
+        *("--preload", "--keep-alive", "60", "--graceful-timeout", "2", "--no-control-socket"),
         *("--access-logfile", str(log), "--access-logformat", "%(D)s"),
     ]
     env = {**os.environ, **environment, "PITWALL_BASE_URL": url, "PITWALL_LOG_LEVEL": "WARNING"}
