@@ -67,6 +67,11 @@ urlpatterns = [
         history.dismiss_change,
         name="history-dismiss",
     ),
+    path(
+        "history/changes/<uuid:change_id>/confirm",
+        history.confirm_change,
+        name="history-confirm",
+    ),
     path("alerts/", alerts.alerts, name="alerts"),
     path("alerts/<uuid:alert_id>/", alerts.alert, name="alert"),
     path("alerts/<uuid:alert_id>/change", alerts.change, name="alert-change"),

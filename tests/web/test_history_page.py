@@ -173,6 +173,20 @@ def test_a_member_dismisses_a_change(world: World, alice: Client, bob: Client) -
     assert "meant so" in _page(alice).content.decode()
 
 
+def test_a_member_has_both_commits_measured_again(world: World, alice: Client, bob: Client) -> None:
+    change = _change(world, 2, state="open")
+    address = reverse("history-confirm", args=[change.pk])
+    assert address in _page(alice).content.decode()
+    assert address not in _page(bob).content.decode()
+    assert bob.post(address).status_code == 403
+
+    answer = alice.post(address)
+    change.refresh_from_db()
+    assert answer.url == reverse("run", args=[change.run_id])
+    assert change.state == "confirming"
+    assert alice.post(address).status_code == 409
+
+
 def test_nobody_is_led_elsewhere(world: World, alice: Client) -> None:
     change = _change(world, 2, state="open")
     address = reverse("history-dismiss", args=[change.pk])

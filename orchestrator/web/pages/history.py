@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
@@ -12,9 +13,11 @@ from django.views.decorators.http import require_GET, require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.benchmarks.models import Benchmark
+from orchestrator.dispatch.waking import wake_engine
 from orchestrator.results.change_points import baselines_of, changes_in, dismiss, rebaseline
 from orchestrator.results.charted import charted_marked
 from orchestrator.results.compact import compact_response, packed
+from orchestrator.results.duels import confirm_now
 from orchestrator.results.histories import Part, history_at, history_choices, series_for
 from orchestrator.results.history_data import history_data
 from orchestrator.results.history_point import commit_in, point_details
@@ -122,6 +125,16 @@ def begin_anew(request: HttpRequest, member: Member, series_id: int, sha: str) -
 def dismiss_change(request: HttpRequest, member: Member, change_id: UUID) -> HttpResponse:
     dismiss(member=member, change_id=change_id, reason=request.POST.get("reason", ""))
     return _back(request)
+
+
+@for_member
+@require_POST
+def confirm_change(request: HttpRequest, member: Member, change_id: UUID) -> HttpResponse:
+    """Has both commits of a change point measured again, in turns."""
+    run = confirm_now(member=member, change_id=change_id)
+    wake_engine()
+    messages.success(request, "Both commits are measured again; this is the run.")
+    return redirect("run", run.pk)
 
 
 def _shown(member: Member, benchmark: Benchmark, asked: Asked, query: QueryDict) -> dict[str, Any]:
