@@ -115,9 +115,11 @@ class Imported:
         return self.results - self.accepted
 
 
-def check_file(member: Member, path: Path, project: str | None = None) -> int:
-    """How many results a file has. InvalidRequestError tells all that is wrong, by line: then
-    nothing of the file was stored."""
+def check_file(
+    member: Member, path: Path, project: str | None = None, *, most: int | None = None
+) -> int:
+    """How many results a file has, at most `most`. InvalidRequestError tells all that is wrong, by
+    line: then nothing of the file was stored."""
     found: list[tuple[str, str]] = []
     names: dict[tuple[str | None, str], tuple[int, ResultIn]] = {}
     count = 0
@@ -130,6 +132,10 @@ def check_file(member: Member, path: Path, project: str | None = None) -> int:
             _note_oldest(names, line.number, result)
         if len(found) >= MOST_FAULTS:
             break
+        if most is not None and count > most:
+            raise InvalidRequestError(
+                f"a file that is sent has at most {most} results", field="file"
+            )
     found += _unknown_names(member, names)
     if found:
         raise InvalidRequestError.of(found[:MOST_FAULTS])
@@ -143,22 +149,26 @@ def import_file(
     member: Member,
     path: Path,
     project: str | None = None,
+    name: str = "",
+    most: int | None = None,
     progress: Progress = lambda done: None,
 ) -> Imported:
-    """Stores the results of a file; `project` is that of results that name none.
+    """Stores the results of a file; `project` is that of results that name none, `name` that of the
+    file where it lies under another one here.
 
     InvalidRequestError with every fault by its line, before anything is stored.
     """
     member.require(Role.MEMBER, to="send results")
-    check_file(member, path, project)
-    source = f"file {path.name}"
+    check_file(member, path, project, most=most)
+    name = name or path.name
+    source = f"file {name}"
     done = accepted = 0
     for lines in _batches(read_results(path)):
         results = [_of_project(_checked(line), project) for line in lines]
         accepted += _store(member, results, source)
         done += len(results)
         progress(done)
-    record_audit(member=member, action="results.imported", subject=f"{path.name}: {accepted} new")
+    record_audit(member=member, action="results.imported", subject=f"{name}: {accepted} new")
     return Imported(results=done, accepted=accepted)
 
 

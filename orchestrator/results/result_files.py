@@ -24,6 +24,7 @@ COLUMNS: Mapping[str, bool] = {
     "at": False, "block": False, "id": False, "url": False, "note": False,
 }  # fmt: skip
 _PREFIXES = ("case.", "metric.")
+MOST_BYTES_A_LINE = 1024**2
 _RESULT: TypeAdapter[ResultIn] = TypeAdapter(ResultIn)
 
 
@@ -44,7 +45,8 @@ def read_results(path: Path) -> Iterator[Line]:
     """
     try:
         with _opened(path) as file:
-            yield from _csv(file) if ".csv" in path.suffixes else _json_lines(file)
+            lines = _lines(file)
+            yield from _csv(lines) if ".csv" in path.suffixes else _json_lines(lines)
     except (OSError, EOFError) as error:
         raise InvalidRequestError(f"{path.name} cannot be read: {error}", field="file") from error
 
@@ -53,8 +55,20 @@ def _opened(path: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
 
 
-def _json_lines(file: Iterable[bytes]) -> Iterator[Line]:
-    for number, line in enumerate(file, start=1):
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """A file that is packed well, and has no line, must not fill the memory."""
+    number = 0
+    while line := file.readline(MOST_BYTES_A_LINE + 1):
+        number += 1
+        if len(line) > MOST_BYTES_A_LINE:
+            raise InvalidRequestError(
+                f"line {number}: longer than {MOST_BYTES_A_LINE // 1024} KiB", field="file"
+            )
+        yield line
+
+
+def _json_lines(lines: Iterable[bytes]) -> Iterator[Line]:
+    for number, line in enumerate(lines, start=1):
         if line.strip():
             try:
                 yield Line(number, _RESULT.validate_json(line))
@@ -62,9 +76,9 @@ def _json_lines(file: Iterable[bytes]) -> Iterator[Line]:
                 yield Line(number, fault=_told(error))
 
 
-def _csv(file: Iterable[bytes]) -> Iterator[Line]:
+def _csv(lines: Iterable[bytes]) -> Iterator[Line]:
     try:
-        rows = csv.reader((line.decode("utf-8-sig") for line in file), strict=True)
+        rows = csv.reader((line.decode("utf-8-sig") for line in lines), strict=True)
         heading = [name.strip() for name in next(rows, [])]
         _check(heading)
         for cells in rows:

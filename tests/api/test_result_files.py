@@ -1,0 +1,75 @@
+"""Files of finished results, sent through the API."""
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from orchestrator.api.routers import results as router
+from orchestrator.results import result_files
+from orchestrator.results.ingest import forget
+from orchestrator.results.models import Reading
+from tests.api.conftest import ApiClient, Lab
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> None:
+    forget()
+
+
+def line(number: int, **changes: Any) -> str:
+    told = {
+        "benchmark": "hello",
+        "host": "ci-7",
+        "commit": f"{number:040x}",
+        "metrics": {"requests.rate": 1000.0 + number},
+        "id": f"n{number}",
+        **changes,
+    }
+    return json.dumps(told)
+
+
+def send(client: ApiClient, name: str, content: bytes, query: str = "") -> Any:
+    return Client(enforce_csrf_checks=True).post(
+        f"/api/v1/results/files{query}",
+        {"file": SimpleUploadedFile(name, content)},
+        headers={"Authorization": f"Bearer {client.secret}"},
+    )
+
+
+def test_a_file_is_taken_in_once(lab: Lab, alice: ApiClient) -> None:
+    content = "\n".join(line(number) for number in range(1, 30)).encode()
+    first = send(alice, "results.jsonl", content, "?project=server")
+    again = send(alice, "results.jsonl.gz", gzip.compress(content))
+    assert first.json() == {"accepted": 29, "repeated": 0}
+    assert again.json() == {"accepted": 0, "repeated": 29}
+    told = Reading.objects.order_by("commit__sha")[0].provenance
+    assert told == {"token": "file results.jsonl", "id": "n1"}
+
+
+def test_what_is_wrong_is_told_by_its_line(lab: Lab, alice: ApiClient) -> None:
+    content = "\n".join([line(1), "{", line(2, metrics={})]).encode()
+    answer = send(alice, "results.jsonl", content)
+    assert answer.status_code == 422
+    assert [each["field"] for each in answer.json()["errors"]] == ["line 2", "line 3"]
+    assert not Reading.objects.exists()
+
+
+def test_it_refuses_too_much(lab: Lab, alice: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(router, "MOST_IN_A_FILE", 2)
+    many = "\n".join(line(number) for number in range(1, 4)).encode()
+    assert "at most 2 results" in send(alice, "r.jsonl", many).json()["detail"]
+    monkeypatch.setattr(result_files, "MOST_BYTES_A_LINE", 4096)
+    bomb = gzip.compress(b" " * 1_000_000)
+    assert "line 1: longer than 4 KiB" in send(alice, "r.jsonl.gz", bomb).json()["detail"]
+    assert "cannot be read" in send(alice, "r.jsonl.gz", b"not packed").json()["detail"]
+
+
+def test_viewers_and_strangers_send_nothing(lab: Lab, bob: ApiClient, mallory: ApiClient) -> None:
+    content = line(1).encode()
+    assert send(bob, "r.jsonl", content).status_code == 403
+    assert send(mallory, "r.jsonl", content).status_code == 422
+    assert not Reading.objects.exists()
