@@ -276,7 +276,10 @@ def _look_again(baseline: Baseline) -> None:
         if baseline.series_id
         else rows.filter(case=baseline.case_id)
     )
-    ChangedSeries.objects.create(series=list(rows.values_list("pk", flat=True)))
+    numbers = list(rows.values_list("pk", flat=True))
+    # As if for the first time: all of the history.
+    SeriesLook.objects.filter(series__in=numbers).delete()
+    ChangedSeries.objects.create(series=numbers)
 
 
 def _reason(text: str) -> str:

@@ -25,11 +25,12 @@ MOST_DUELS = 3
 
 
 def settle(
-    series: Series, line: Sequence[LinePoint], found: Changes, *, anew: bool = False
+    series: Series, line: Sequence[LinePoint], found: Changes, *, sure_from: int | None
 ) -> None:
     """Stores what was found. The caller holds the lock of the series.
 
-    Change points from before the line are left alone, unless the history begins `anew` with it.
+    `sure_from`: where the line is only the end of a longer one, change points before this position
+    are left alone.
     """
     rows = (
         ChangePoint.objects.filter(series=series)
@@ -37,26 +38,28 @@ def settle(
         .select_related("commit", "before")
         .order_by("found_at")
     )
-    known = [row for row in rows if anew or _is_within(row, line)]
-    matched = _matched(known, line, found.points)
+    known = [row for row in rows if not _is_before(row.commit, sure_from)]
+    changes = [
+        each for each in found.points if sure_from is None or line[each.index].position >= sure_from
+    ]
+    matched = _matched(known, line, changes)
     gone = [row for row in known if row.pk not in {row.pk for row in matched.values()}]
-    now_at = {line[change.index].commit for change in found.points}
+    now_at = {line[change.index].commit for change in changes}
     for row in gone:
         _gone(row, displaced=row.commit_id in now_at)
-    beside = {place for change in found.points for place in (change.index - 1, change.index)}
+    beside = {place for change in changes for place in (change.index - 1, change.index)}
     commits = Commit.objects.in_bulk([line[place].commit for place in beside])
-    moves = [(row, _facts(line, found.points[number], commits)) for number, row in matched.items()]
+    moves = [(row, _facts(line, changes[number], commits)) for number, row in matched.items()]
     for row, facts in _in_order(moves):
         _revise(row, facts)
-    for number, change in enumerate(found.points):
+    for number, change in enumerate(changes):
         if number not in matched:
             _add(series, line, change, _facts(line, change, commits))
 
 
-def _is_within(row: ChangePoint, line: Sequence[LinePoint]) -> bool:
+def _is_before(commit: Commit, position: int | None) -> bool:
     """A commit that has no place any more, after a force push, is not out of sight but gone."""
-    place = row.commit.position
-    return place is None or not line or place >= line[0].position
+    return position is not None and commit.position is not None and commit.position < position
 
 
 def _matched(

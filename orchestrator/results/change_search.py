@@ -23,7 +23,11 @@ from orchestrator.results.models import ChangedSeries, Series, SeriesLook
 from orchestrator.stats.changes import Changes, find_changes
 
 #: Notes taken at once; and no more are taken once so many series are to be looked at.
-NOTES_AT_ONCE, SERIES_AT_ONCE = 200, 300
+NOTES_AT_ONCE, SERIES_AT_ONCE = 200, 100
+#: So many points are looked at the first time, and then so many of the newest.
+POINTS_AT_FIRST, POINTS_THEN = 2_000, 250
+#: The first of these see too little of what was before them to say anything of it.
+EDGE = 20
 #: The smallest change that is looked for.
 LEAST_CHANGE = 0.02
 
@@ -69,13 +73,16 @@ def revise(series: Iterable[int]) -> None:
         if _is_judged(row.metric.key, metrics):
             wanted.append(row)
     begins = baselines_of(wanted)
+    looked_at = set(SeriesLook.objects.filter(series__in=wanted).values_list("pk", flat=True))
     for row in wanted:
         baseline = begins.get(row.pk)
-        line = line_of(row.pk, since=baseline.commit.position if baseline else None)
-        _look(row, line, anew=baseline is not None)
+        most = POINTS_THEN if row.pk in looked_at else POINTS_AT_FIRST
+        _look(row, most, since=baseline.commit.position if baseline else None)
 
 
-def _look(series: Series, line: list[LinePoint], *, anew: bool) -> None:
+def _look(series: Series, most: int, *, since: int | None) -> None:
+    line = line_of(series.pk, most=most, since=since)
+    sure_from = line[EDGE].position if len(line) >= most else None
     info = metric_for(series.metric.key)
     found = find_changes(
         [point.value for point in line],
@@ -83,7 +90,7 @@ def _look(series: Series, line: list[LinePoint], *, anew: bool) -> None:
         least=LEAST_CHANGE,
         breaks=breaks_in(line),
     )
-    settle(series, line, found, anew=anew)
+    settle(series, line, found, sure_from=sure_from)
     _note_look(series, line, found)
 
 

@@ -10,9 +10,6 @@ from orchestrator.results.models import Point
 from orchestrator.stats.estimates import LEAST_TRIALS
 from orchestrator.stats.rollup import bands
 
-#: Older points are not looked at: a shift that far back is no news.
-MOST_POINTS = 1_000
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinePoint:
@@ -26,8 +23,8 @@ class LinePoint:
     value: float
 
 
-def line_of(series: int, *, since: int | None = None) -> list[LinePoint]:
-    """One point a commit, oldest first, from the position `since` on.
+def line_of(series: int, *, most: int, since: int | None = None) -> list[LinePoint]:
+    """One point a commit, oldest first: the newest `most`, from the position `since` on.
 
     A commit that was measured on the machine as it was and as it is has several points: the one
     that is like the commit before it stands for it, else the first. Points of fewer than three
@@ -40,7 +37,7 @@ def line_of(series: int, *, since: int | None = None) -> list[LinePoint]:
         rows = rows.filter(position__gte=since)
     newest = rows.order_by("-position").values_list(
         "commit_id", "position", "epoch", "shape", "n", "mean", "mean_log", "m2_log"
-    )[:MOST_POINTS]
+    )[:most]
     table = [row for row in newest if row[5] is not None]
     if not table:
         return []

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from orchestrator.benchmarks.models import Commit
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
-from orchestrator.results import main_line
+from orchestrator.results import change_search
 from orchestrator.results.change_points import (
     baselines_of,
     changes_in,
@@ -129,10 +129,13 @@ def test_what_lies_before_the_points_that_are_looked_at_is_left_alone(
 ) -> None:
     line.step(until=40, at=12, change=-0.08)
     (found,) = line.look()
-    monkeypatch.setattr(main_line, "MOST_POINTS", 20)
+    monkeypatch.setattr(change_search, "POINTS_THEN", 25)
     line.measure({40: 920.0}, seed=2)
     (still,) = line.look()
     assert (still.pk, still.state, still.seen) == (found.pk, "open", True)
+    # A new beginning is looked for in all of the history.
+    rebaseline(member=line.member, commit=line.commits[12], reason="new", series=line.series())
+    assert {each.state for each in line.look()} == {"superseded"}
 
 
 def test_what_a_force_push_dropped_is_superseded(line: Line) -> None:
