@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 from uuid import UUID
 
 from orchestrator.benchmarks.loads import primary_of
@@ -35,6 +36,16 @@ WORDS = {
 
 #: Of one block: position of the variant → its trial, in the order of time.
 Block = dict[int, UUID]
+
+
+class Arm(NamedTuple):
+    """A trial of a block: the position of its variant, where it ran, and what became of it."""
+
+    position: int
+    trial: UUID
+    host: UUID | None
+    state: str
+    validity: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,29 +122,38 @@ def _due(job: Job, contest: Contest) -> dict[int, CaseBlocks]:
 
 
 def _blocks(job: Job, variants: int) -> dict[int, CaseBlocks]:
+    """The blocks of each case, in the order of time.
+
+    A block is clean if all its trials count and ran on one host; a job that was tried again may
+    have begun it on another.
+    """
     rows = (
         Trial.objects.filter(job=job)
         .exclude(state=TrialState.UNSUPPORTED)
         .order_by("round", "position")
-        .values_list("case_id", "round", "variant__position", "pk", "state", "validity")
+        .values_list("case_id", "round", "variant__position", "pk", "host", "state", "validity")
     )
-    grouped: dict[tuple[int, int], list[tuple[int, UUID, str, str]]] = defaultdict(list)
-    for case, number, position, pk, state, validity in rows:
-        grouped[case, number].append((position, pk, state, validity))
+    grouped: dict[tuple[int, int], list[Arm]] = defaultdict(list)
+    for case, number, position, trial, host, state, validity in rows:
+        grouped[case, number].append(Arm(position, trial, host, state, validity))
     found: dict[int, CaseBlocks] = defaultdict(lambda: CaseBlocks(clean=[]))
     for (case, _), block in grouped.items():
-        states = {state for *_, state, _ in block}
+        states = {arm.state for arm in block}
         if TrialState.PLANNED in states:
             found[case].goes_on = True
-        elif len(block) == variants and all(_counts(*each) for each in block):
-            found[case].clean.append({position: pk for position, pk, *_ in block})
+        elif _is_clean(block, variants):
+            found[case].clean.append({arm.position: arm.trial for arm in block})
         elif states & {TrialState.MEASURED, TrialState.FAILED}:
             found[case].void += 1
     return found
 
 
-def _counts(_position: int, _pk: UUID, state: str, validity: str) -> bool:
-    return state == TrialState.MEASURED and validity in {Validity.VALID, Validity.SUSPECT}
+def _is_clean(block: Sequence[Arm], variants: int) -> bool:
+    together = len(block) == variants and len({arm.host for arm in block}) == 1
+    return together and all(
+        arm.state == TrialState.MEASURED and arm.validity in {Validity.VALID, Validity.SUSPECT}
+        for arm in block
+    )
 
 
 def _seen(due: Mapping[int, CaseBlocks], contest: Contest) -> dict[int, SeenCase]:

@@ -9,6 +9,7 @@ import pytest
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.looks import take_looks
 from orchestrator.dispatch.outcomes import outcome_of
+from orchestrator.fleet.models import Host
 from orchestrator.runs import budgets, turns
 from orchestrator.runs.models import Job, Look
 from orchestrator.runs.selectors import progress_of
@@ -112,6 +113,17 @@ def test_a_block_that_is_not_through_yet_counts_neither_way(job: Job) -> None:
     job.trials.filter(round=5, variant__position=1).update(state="planned", validity="")
     take_looks(job)
     assert not Look.objects.exists()
+
+
+def test_a_block_of_two_hosts_is_void(job: Job) -> None:
+    measure(job, 1, 2, 3, 4, 5)
+    other = Host.objects.get(name="two")
+    job.trials.filter(round=5, variant__position=1).update(host=other)
+    take_looks(job)
+    assert not Look.objects.exists()
+    measure(job, 6)
+    take_looks(job)
+    assert set(Look.objects.values_list("blocks", "void")) == {(5, 1)}
 
 
 def test_a_run_of_rounds_is_never_looked_at(personas: Personas, tmp_path: Path) -> None:
