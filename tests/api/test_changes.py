@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from orchestrator.alerts import raising
@@ -91,6 +92,31 @@ def test_strangers_and_viewers_are_refused(line: Line, personas: Personas) -> No
     assert mallory.get(f"alerts/{alert.pk}").status_code == 404
     assert mallory.get("change-points").json()["change_points"] == []
     assert mallory.get("projects/server/changes").status_code == 404
+
+
+def test_results_that_are_sent_raise_an_alert_without_a_duel(line: Line, alice: ApiClient) -> None:
+    rng = np.random.default_rng(3)
+    results = [
+        {
+            "benchmark": "hello",
+            "host": "ci",
+            "profile": "any",
+            "commit": f"{number:040x}",
+            "parameters": line.cases[0].parameters,
+            "metrics": {"requests.rate": (920 if number >= 25 else 1000) * rng.normal(1, 0.01)},
+        }
+        for number in range(1, 41)
+    ]
+    assert alice.post("results", {"results": results}).status_code in (200, 201)
+    line.look()
+    duels.tick(utc_now())
+    raising.tick(utc_now())
+    (found,) = alice.get("change-points", host="ci").json()["change_points"]
+    assert found["commit"]["commit"] == f"{25:040x}"
+    assert found["message"] == "not confirmed: measured elsewhere"
+    alerts = alice.get("alerts").json()["alerts"]
+    (alert,) = [each for each in alerts if each["change_points"][0]["host"] == "ci"]
+    assert not alert["confirmed"]
 
 
 def test_a_history_is_begun_anew(line: Line, alice: ApiClient, personas: Personas) -> None:
