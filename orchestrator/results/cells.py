@@ -17,6 +17,7 @@ from orchestrator.results.blocks import (
 )
 from orchestrator.results.compared import CaseName, HostName
 from orchestrator.results.measured_how import Hows, hows_of
+from orchestrator.results.packed_cells import packed_cells
 from orchestrator.results.sides import Side
 from orchestrator.results.unlike import Names
 from orchestrator.results.void_blocks import (
@@ -30,6 +31,7 @@ from orchestrator.results.void_blocks import (
     voids_of,
 )
 from orchestrator.runs.models import Run
+from orchestrator.stats.many import Brief
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,33 @@ def cells_between(
         one_sided=_one_sided(found, cells),
         version=newest,
     )
+
+
+def usual_cells(
+    benchmark: Benchmark,
+    sides: tuple[Side, Side],
+    runs: Sequence[RunOfBoth],
+    metrics: Collection[str],
+) -> tuple[Cells, Mapping[str, Mapping[str, Brief]]] | None:
+    """All cells of two commits with their comparisons, where every one is of the usual kind.
+
+    See `packed_cells`; and none of the trials is in doubt.
+    """
+    plain = (Side(commit=sides[0].commit), Side(commit=sides[1].commit))
+    if sides != plain or doubtful_of(runs):
+        return None
+    packed = packed_cells(benchmark, sides[0].commit, sides[1].commit, metrics)
+    if packed is None:
+        return None
+    cells = Cells(
+        cells=packed.cells,
+        voids=[Voids()] * len(packed.cells),
+        void={},
+        names=_names(benchmark, {cell.baseline[0].place.host for cell in packed.cells}),
+        one_sided=0,
+        version=runs[0].version if runs else None,
+    )
+    return cells, packed.compared
 
 
 def _settled(cell: Cell, voids: Voids) -> Cell:

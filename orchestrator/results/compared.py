@@ -12,7 +12,7 @@ from orchestrator.results.blocks import Cell
 from orchestrator.results.doubts import Doubt
 from orchestrator.results.sides import Side
 from orchestrator.runs.models import Run
-from orchestrator.stats.comparison import Comparison
+from orchestrator.stats.comparison import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class MetricComparison:
     """
 
     info: Metric
-    found: Comparison
+    found: Outcome
     primary: bool
     verdict: str
     q_value: float | None

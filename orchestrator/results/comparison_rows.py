@@ -11,7 +11,7 @@ from orchestrator.results.doubts import doubts_in
 from orchestrator.results.unlike import Unlikes
 from orchestrator.results.void_blocks import RunOfBoth, Voids
 from orchestrator.runs.models import Trial
-from orchestrator.stats.comparison import Comparison, Verdict
+from orchestrator.stats.comparison import Comparison, Outcome, Verdict
 from orchestrator.stats.matrix import MatrixVerdict
 from orchestrator.stats.summary import summarise
 
@@ -30,7 +30,7 @@ _WITHHELD = "closed and open loop: their latencies are never judged against each
 class Judged:
     """`compared`: place of a cell, as text → metric → comparison."""
 
-    compared: Mapping[str, Mapping[str, Comparison]]
+    compared: Mapping[str, Mapping[str, Outcome]]
     matrix: MatrixVerdict
     unlike: Unlikes
     open_loop: bool
@@ -134,9 +134,7 @@ def _metrics(place: int, judged: Judged, infos: Sequence[Metric]) -> tuple[Metri
     return (*first, *(row for row in rows if (name, row.key) not in cells))
 
 
-def _metric(
-    info: Metric, each: Comparison, judged: Judged, cell: tuple[str, str]
-) -> MetricComparison:
+def _metric(info: Metric, each: Outcome, judged: Judged, cell: tuple[str, str]) -> MetricComparison:
     verdict = judged.matrix.cells.get(cell)
     return MetricComparison(
         info=info,

@@ -14,7 +14,7 @@ from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.errors import NotFoundError
 from orchestrator.loadtools.metrics import PRIMARY, Metric, metrics_of
 from orchestrator.results.blocks import Cell
-from orchestrator.results.cells import cells_between
+from orchestrator.results.cells import Cells, cells_between, usual_cells
 from orchestrator.results.compared import ComparisonReport
 from orchestrator.results.comparison_notes import notes_of, summary_of
 from orchestrator.results.comparison_rows import Judged, rows_of
@@ -22,7 +22,7 @@ from orchestrator.results.sides import Side, check_differ
 from orchestrator.results.unlike import Unlikes, unlikes_of
 from orchestrator.results.void_blocks import RunOfBoth, runs_of
 from orchestrator.runs.models import Run
-from orchestrator.stats.comparison import Comparison
+from orchestrator.stats.comparison import Comparison, Outcome
 from orchestrator.stats.looks import PENALTY
 from orchestrator.stats.many import ToCompare, compare_many
 from orchestrator.stats.matrix import judge_matrix
@@ -65,14 +65,15 @@ def compare_sides(
     runs = runs_of(benchmark, sides[0].commit, sides[1].commit, run)
     definition = _definition(benchmark, sides, runs)
     primary, open_loop = (_USUAL_PRIMARY, False) if definition is None else _primary(definition)
-    cells = cells_between(benchmark, sides, runs, run=run, metrics=None if all_metrics else primary)
-    if not all_metrics and not any(cell.metrics for cell in cells.cells):
-        # Results from elsewhere may have none of those that decide; then all of theirs do.
-        cells = cells_between(benchmark, sides, runs, run=run, metrics=None)
-    if not cells.cells and not cells.void:
-        raise NotFoundError(_why_nothing(sides, run))
-    unlike = unlikes_of(benchmark, sides, cells.cells, cells.names)
-    compared = _compared(cells.cells, unlike)
+    usual = None if all_metrics or run else usual_cells(benchmark, sides, runs, primary)
+    compared: Mapping[str, Mapping[str, Outcome]]
+    if usual is not None:
+        cells, compared = usual
+        unlike = Unlikes()
+    else:
+        cells = _cells(benchmark, sides, runs, run, None if all_metrics else primary)
+        unlike = unlikes_of(benchmark, sides, cells.cells, cells.names)
+        compared = _compared(cells.cells, unlike)
     judged = judge_matrix(
         compared,
         primary=_deciding(primary, compared),
@@ -95,6 +96,22 @@ def compare_sides(
         survived=judged.survived,
         open_loop=open_loop,
     )
+
+
+def _cells(
+    benchmark: Benchmark,
+    sides: tuple[Side, Side],
+    runs: Sequence[RunOfBoth],
+    run: Run | None,
+    metrics: Collection[str] | None,
+) -> Cells:
+    """The cells of these metrics; of all where none of them was measured, elsewhere as it were."""
+    cells = cells_between(benchmark, sides, runs, run=run, metrics=metrics)
+    if metrics is not None and not any(cell.metrics for cell in cells.cells):
+        cells = cells_between(benchmark, sides, runs, run=run, metrics=None)
+    if not cells.cells and not cells.void:
+        raise NotFoundError(_why_nothing(sides, run))
+    return cells
 
 
 #: OFFSET 0 makes PostgreSQL ask it commit by commit, and stop when there are enough of them.
@@ -135,14 +152,14 @@ def _definition(
 
 
 def _deciding(
-    primary: Collection[str], compared: Mapping[str, Mapping[str, Comparison]]
+    primary: Collection[str], compared: Mapping[str, Mapping[str, Outcome]]
 ) -> Collection[str]:
     """All metrics where none of the primary ones was measured."""
     present = {metric for metrics in compared.values() for metric in metrics}
     return primary if present & set(primary) or not present else present
 
 
-def _compared(cells: Sequence[Cell], unlike: Unlikes) -> dict[str, dict[str, Comparison]]:
+def _compared(cells: Sequence[Cell], unlike: Unlikes) -> Mapping[str, Mapping[str, Outcome]]:
     """Cell → metric → comparison, of what may be judged; metrics in the order of the registry."""
     infos = _judged_metrics(cells)
     asked: list[tuple[str, str, bool, ToCompare]] = []

@@ -13,6 +13,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.results.case_detail import detail_of
 from orchestrator.results.compared import ComparisonReport
 from orchestrator.results.comparisons import compare_commits, compare_sides
+from orchestrator.results.packed_cells import packed_cells
 from orchestrator.results.record import Measured, record
 from orchestrator.results.sides import Side
 from orchestrator.runs.models import Trial
@@ -189,3 +190,48 @@ def test_a_case_that_failed_each_time_stands_among_the_others(
     Trial.objects.filter(job__run=run).update(state="failed", host=host, message="it fell over")
     (case,) = compare(personas, commits).cases
     assert (case.metrics, case.voided_blocks) == ((), 5)
+
+
+@pytest.mark.parametrize("rates", [[1000, 800], [1000, 1001], [1000, 1040]])
+def test_the_short_cut_of_the_page_says_the_same(
+    personas: Personas, commits: list[Commit], rates: list[float]
+) -> None:
+    shas = [commit.sha for commit in commits[:2]]
+    finish_run(make_run(personas.alice, shas, rounds=7), rates, wobble=0.01)
+    benchmark = Benchmark.objects.get()
+    sides = Side(commit=commits[0]), Side(commit=commits[1])
+    assert packed_cells(benchmark, commits[0], commits[1], ["requests.rate"]) is not None
+    short = compare_sides(personas.alice, benchmark=benchmark, sides=sides, all_metrics=False)
+    long = compare_sides(personas.alice, benchmark=benchmark, sides=sides)
+    assert (short.summary, short.verdict, short.notes) == (long.summary, long.verdict, long.notes)
+    assert (short.tests, short.changed, short.survived) == (long.tests, long.changed, long.survived)
+    one, other = short.cases[0], long.cases[0]
+    assert (one.verdict, one.missing_blocks) == (other.verdict, other.missing_blocks)
+    assert one.missing_s == other.missing_s
+    for few, many in zip(one.metrics, other.metrics, strict=False):
+        assert (few.key, few.verdict, few.blocks) == (many.key, many.verdict, many.blocks)
+        assert few.interval == pytest.approx(many.interval, rel=1e-12)
+        assert few.q_value == pytest.approx(many.q_value, rel=1e-9)
+        assert few.baseline == pytest.approx(many.baseline, rel=1e-12)
+
+
+def test_the_short_cut_is_only_for_what_is_usual(personas: Personas, commits: list[Commit]) -> None:
+    benchmark = Benchmark.objects.get()
+
+    def usual() -> bool:
+        found = packed_cells(benchmark, commits[0], commits[1], ["requests.rate"])
+        return found is not None
+
+    assert not usual()
+    for number in range(5):
+        for commit in commits[:2]:
+            elsewhere(commit, [100.0 + number], block=number + 1)
+    assert usual()
+    elsewhere(commits[0], [100.0], block=9)
+    assert not usual()
+    elsewhere(commits[1], [100.0], block=9)
+    assert usual()
+    elsewhere(commits[0], [100.0], shape=3)
+    assert not usual()
+    elsewhere(commits[1], [100.0], shape=3)
+    assert not usual()
