@@ -10,10 +10,11 @@ from django.db import connection
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.errors import NotFoundError
+from orchestrator.results.history_changes import SHIFTS, Shifts, read_shifts
 from orchestrator.results.models import Series
 
-_NAMES = """
-SELECT series.id, series.case_id, c.key, c.label, series.host_id, host.name, metric.key,
+_NAMES = f"""
+SELECT {SHIFTS}, series.id, series.case_id, c.key, c.label, series.host_id, host.name, metric.key,
        benchmark.slug, project.id, project.slug, project.default_branch, project.fetched_at
 """
 _FROM = """
@@ -25,17 +26,12 @@ JOIN benchmarks_benchmark benchmark ON benchmark.id = series.benchmark_id
 JOIN benchmarks_project project ON project.id = benchmark.project_id
 WHERE project.team_id = %s AND """
 
-#: All that can change in what a history of the default branch says.
-_MARK = """
-, concat_ws(' ',
-    (SELECT concat_ws(' ', count(*), sum(n), sum(suspect), sum(invalid), max(at),
-                      sum(position::int8 * commit_id))
-     FROM results_point WHERE series_id = series.id AND position IS NOT NULL),
-    (SELECT concat_ws(' ', count(*), max(revised_at)) FROM results_changepoint
-     WHERE series_id = series.id),
-    (SELECT at FROM results_serieslook WHERE series_id = series.id),
-    (SELECT concat_ws(' ', count(*), max(id::text)) FROM results_baseline
-     WHERE series_id = series.id OR case_id = series.case_id))
+#: Changes with all that the history of a series along the default branch says, names aside.
+_MARK = f"""
+SELECT concat_ws(' ', count(*), sum(n), sum(suspect), sum(invalid), max(at),
+                 sum(position::int8 * commit_id),
+                 (SELECT jsonb_build_array({SHIFTS}) FROM results_series series WHERE id = %s))
+FROM results_point WHERE series_id = %s AND position IS NOT NULL
 """
 
 _BY_NAMES = """benchmark.slug = %s AND c.key = %s AND host.name = %s AND metric.key = %s
@@ -58,20 +54,22 @@ class Charted:
     project: str
     default_branch: str
     fetched_at: datetime | None
+    shifts: Shifts
 
 
 def charted(member: Member, series: int) -> Charted:
     """NotFoundError where the team has no such series."""
-    found, _ = charted_marked(member, series)
-    return found
-
-
-def charted_marked(member: Member, series: int) -> tuple[Charted, str]:
-    """With a mark that is another one once anything in its history along the default branch is."""
-    rows = _read(member, _MARK, "series.id = %s", [series])
-    if not rows:
+    found = _read(member, "series.id = %s", [series])
+    if not found:
         raise NotFoundError("there is no such series in this team")
-    return rows[0]
+    return found[0]
+
+
+def mark_of_history(series: int) -> str:
+    """Another one once anything in the history of a series along the default branch is."""
+    with connection.cursor() as cursor:
+        cursor.execute(_MARK, [series, series])
+        return str(cursor.fetchone()[0])
 
 
 def charted_by_names(
@@ -79,15 +77,15 @@ def charted_by_names(
 ) -> Charted | None:
     """None unless there is one alone."""
     names = [benchmark, case, host, metric, project, project]
-    found = _read(member, ", ''", _BY_NAMES, names)
-    return found[0][0] if len(found) == 1 else None
+    found = _read(member, _BY_NAMES, names)
+    return found[0] if len(found) == 1 else None
 
 
-def charted_series(series: Series) -> Charted:
-    """Of a series at hand with all that belongs to it."""
+def charted_nothing(series: Series) -> Charted:
+    """Of a series that is not stored, since nothing of it was measured."""
     project: Project = series.benchmark.project
     return Charted(
-        id=series.pk or 0,
+        id=0,
         case_id=series.case.pk,
         case=series.case.key,
         label=series.case.label,
@@ -99,16 +97,15 @@ def charted_series(series: Series) -> Charted:
         project=project.slug,
         default_branch=project.default_branch,
         fetched_at=project.fetched_at,
+        shifts=Shifts(),
     )
 
 
-def _read(
-    member: Member, mark: str, condition: str, parameters: Sequence[int | str | None]
-) -> list[tuple[Charted, str]]:
-    names = list(Charted.__dataclass_fields__)
+def _read(member: Member, condition: str, parameters: Sequence[int | str | None]) -> list[Charted]:
+    *names, _ = Charted.__dataclass_fields__
     with connection.cursor() as cursor:
-        cursor.execute(_NAMES + mark + _FROM + condition, [member.team.pk, *parameters])
+        cursor.execute(_NAMES + _FROM + condition, [member.team.pk, *parameters])
         return [
-            (Charted(**dict(zip(names, row, strict=True))), told)
-            for *row, told in cursor.fetchall()
+            Charted(**dict(zip(names, row[4:], strict=True)), shifts=read_shifts(*row[:4]))
+            for row in cursor.fetchall()
         ]

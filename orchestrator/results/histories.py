@@ -137,7 +137,7 @@ def history_at(series: Series, branch: str = "", part: Part = _ALL) -> History:
     points = points_on(series.pk or 0, project, branch)
     line = line_of(points if part.every else points.rows(np.flatnonzero(points.n > 0)))
     first, last = _reach(line, part)
-    shifts = shifts_of(series.pk or 0, series.case_id)
+    shifts = shifts_of(series.pk or 0)
     return History(
         series=series.pk,
         benchmark=series.benchmark,

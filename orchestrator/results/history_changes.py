@@ -9,19 +9,22 @@ from uuid import UUID
 
 from django.db import connection
 
-#: All in one query: a history waits for each of them.
-_SHIFTS = """
-SELECT (
+#: Columns of a query that has a `series`: its change points, where it begins anew, its last look.
+SHIFTS = """
+(
     SELECT jsonb_agg(jsonb_build_array(
         id, commit_id, kind, state, change, low, high, regressed, duel_change, message))
     FROM results_changepoint
-    WHERE series_id = %s AND state <> 'superseded'
+    WHERE series_id = series.id AND state <> 'superseded'
         AND (seen OR state IN ('confirmed', 'confirming'))
 ), (
     SELECT jsonb_build_array(commit_id, reason) FROM results_baseline
-    WHERE series_id = %s OR case_id = %s ORDER BY id DESC LIMIT 1
-), outliers, unstable
-FROM (SELECT %s::int AS series_id) AS asked LEFT JOIN results_serieslook USING (series_id)
+    WHERE series_id = series.id OR case_id = series.case_id ORDER BY id DESC LIMIT 1
+), (
+    SELECT to_jsonb(outliers) FROM results_serieslook WHERE series_id = series.id
+), (
+    SELECT unstable FROM results_serieslook WHERE series_id = series.id
+)
 """
 
 
@@ -53,16 +56,23 @@ class Shifts:
     unstable: bool = False
 
 
-def shifts_of(series: int, case: int) -> Shifts:
+def shifts_of(series: int) -> Shifts:
     """Change points that the last look still saw or that are sure, and what was found beside."""
     with connection.cursor() as cursor:
-        cursor.execute(_SHIFTS, [series, series, case, series])
-        points, baseline, outliers, unstable = cursor.fetchone()
+        cursor.execute(f"SELECT {SHIFTS} FROM results_series series WHERE id = %s", [series])
+        row = cursor.fetchone()
+    return read_shifts(*row) if row else Shifts()
+
+
+def read_shifts(
+    points: str | None, baseline: str | None, outliers: str | None, unstable: bool | None
+) -> Shifts:
+    """Of the columns SHIFTS."""
     begun = json.loads(baseline) if baseline else None
     return Shifts(
         points=tuple(_shift(*each) for each in json.loads(points or "[]")),
         baseline=(begun[0], begun[1]) if begun else None,
-        outliers=tuple(outliers or ()),
+        outliers=tuple(json.loads(outliers or "[]")),
         unstable=bool(unstable),
     )
 

@@ -10,7 +10,7 @@ from orchestrator.results.charted import Charted
 from orchestrator.results.commit_names import CommitName, commit_names
 from orchestrator.results.histories import changes_between
 from orchestrator.results.history_branches import points_on
-from orchestrator.results.history_changes import Shifts, shifts_of
+from orchestrator.results.history_changes import Shifts
 from orchestrator.results.history_columns import (
     as_object,
     columns,
@@ -69,7 +69,7 @@ def _about(series: Charted, branch: str) -> dict[str, Any]:
 
 
 def _marked(series: Charted, line: Line, names: Sequence[CommitName]) -> dict[str, str]:
-    shifts = shifts_of(series.id, series.case_id)
+    shifts = series.shifts
     places = {commit: index for index, commit in enumerate(line.points.commit.tolist())}
     begun = shifts.baseline
     return {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.results.charted import charted, charted_by_names, charted_series
+from orchestrator.results.charted import charted, charted_by_names
 from orchestrator.results.commit_names import commit_names, forget_commit_names
 from orchestrator.results.history_data import history_data
 from orchestrator.results.models import Series
@@ -101,7 +101,6 @@ def test_names_find_a_series_of_the_team_alone(lane: Lane, personas: Personas) -
 
     assert found is not None
     assert found == charted(lane.alice, found.id)
-    assert found == charted_series(Series.objects.select_related().get(pk=found.id))
     assert charted_by_names(lane.alice, project="p", **names) == found
     assert charted_by_names(lane.alice, project="other", **names) is None
     assert charted_by_names(personas.mallory, project=None, **names) is None

@@ -10,7 +10,7 @@ from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.histories import HistoryColumnsOut, HistoryOut, history_out
 from orchestrator.benchmarks.selectors import benchmark_for, case_for
 from orchestrator.fleet.selectors import host_named
-from orchestrator.results.charted import charted_by_names, charted_series
+from orchestrator.results.charted import charted_by_names, charted_nothing
 from orchestrator.results.compact import compact_response, packed
 from orchestrator.results.histories import Part, history_at, series_or_empty
 from orchestrator.results.history_data import history_data
@@ -60,6 +60,7 @@ def show_history(
         host=host_named(member, host),
     )
     if format == "columns":
-        return compact_response(request, packed(history_data(charted_series(series), branch or "")))
+        empty = history_data(charted_nothing(series), branch or "")
+        return compact_response(request, packed(empty))
     part = Part(limit=limit, before=before or "")
     return history_out(history_at(series, branch or "", part))

@@ -15,7 +15,7 @@ from orchestrator.accounts.models import Role
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.results.change_points import baselines_of, changes_in, dismiss, rebaseline
-from orchestrator.results.charted import charted_marked
+from orchestrator.results.charted import charted, mark_of_history
 from orchestrator.results.compact import compact_response, packed
 from orchestrator.results.duels import confirm_now
 from orchestrator.results.histories import Part, history_at, history_choices, series_for
@@ -56,13 +56,12 @@ def history(request: HttpRequest, member: Member) -> HttpResponse:
 @for_member
 @require_GET
 def data(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
-    """The points of one series as columns."""
-    series, mark = charted_marked(member, series_id)
-    branch = request.GET.get("branch", "")
-    is_default = branch in ("", series.default_branch)
+    """The points of one series as columns; whoever asks again gets what was made, if it is so."""
+    series, branch = charted(member, series_id), request.GET.get("branch", "")
+    again = "If-None-Match" in request.headers and branch in ("", series.default_branch)
     body = kept(
-        ("history data", series, branch),
-        mark if is_default else None,
+        ("history data", series),
+        mark_of_history(series.id) if again else None,
         lambda: packed(history_data(series, branch)),
     )
     return compact_response(request, body)
@@ -173,8 +172,9 @@ def _shown(member: Member, benchmark: Benchmark, asked: Asked, query: QueryDict)
 
 def _table(member: Member, line: Drawn, before: str) -> tuple[History, list[Row], str]:
     """A page of the table of a line, with its HTML; as it was made before, while nothing moved."""
-    series, mark = charted_marked(member, line.series.pk)
+    series = charted(member, line.series.pk)
     is_default = line.branch == series.default_branch
+    mark = mark_of_history(series.id) if is_default else None
     part = Part(limit=ROWS, before=before, every=True)
 
     def made() -> tuple[History, list[Row], str]:
@@ -183,7 +183,7 @@ def _table(member: Member, line: Drawn, before: str) -> tuple[History, list[Row]
         context = {"history": shown, "rows": rows}
         return shown, rows, render_to_string("history_table.html", context)
 
-    return kept(("history table", series, line.branch, part), mark if is_default else None, made)
+    return kept(("history table", series, line.branch, part), mark, made)
 
 
 def _line(asked: Asked, wanted: str) -> Drawn:
