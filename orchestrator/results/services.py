@@ -15,12 +15,7 @@ from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialRea
 from orchestrator.results.likeness import block_of, shape_of
 from orchestrator.results.loads import LoadReading, read_trial
 from orchestrator.results.making import made_with
-from orchestrator.results.models import (
-    Artifact,
-    Histogram,
-    HistogramKind,
-    LoadResult,
-)
+from orchestrator.results.models import Artifact, Histogram, HistogramKind, LoadResult, RunVerdict
 from orchestrator.results.record import Measured, record
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState
@@ -73,6 +68,9 @@ def store_trial(
         _store_histograms(trial, reading)
         LoadResult.objects.bulk_create(_load_result(trial, each) for each in read.loads)
         _store_files(trial, files)
+        if late:
+            # The run has ended already, and its verdict was without this trial.
+            RunVerdict.objects.filter(run=job.run_id).delete()
     return True
 
 

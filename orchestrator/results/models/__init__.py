@@ -28,6 +28,7 @@ from orchestrator.results.models.trials import (
     LoadResult,
     Metric,
 )
+from orchestrator.results.models.verdicts import RunVerdict
 
 __all__ = [
     "CHANGE_JUDGED",
@@ -55,6 +56,7 @@ __all__ = [
     "Removal",
     "Removed",
     "Retention",
+    "RunVerdict",
     "SavedReport",
     "Series",
     "SeriesLook",

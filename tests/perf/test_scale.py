@@ -1,0 +1,70 @@
+"""The benchmark of scale still works, in its shortest form; its figures are not looked at."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from devstack.places import CHECKOUT
+from perf.scaling.extent import FULL
+from perf.scaling.made import blank, fill_array, point_type, reading_ids, reading_type
+
+#: It starts servers of its own, and must not find those of the tests.
+OF_THE_TESTS = ("DATABASE_URL", "REDIS_URL")
+
+
+@pytest.mark.engine
+def test_it_ends_with_a_figure_for_everything_that_is_wanted():
+    environment = {name: text for name, text in os.environ.items() if name not in OF_THE_TESTS}
+    done = subprocess.run(
+        [sys.executable, "-m", "perf.scale", "--short"],
+        cwd=CHECKOUT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    answer = json.loads(done.stdout.splitlines()[-1])
+    assert answer["name"] == "scale"
+    assert answer["measured"].keys() == answer["wanted"].keys()
+    assert answer["measured"]["results_lost"] == answer["measured"]["results_doubled"] == 0
+
+
+def test_the_largest_size_is_what_is_promised():
+    size = FULL.sizes[FULL.largest]
+    assert size.trials >= 10_000_000
+    assert size.series >= 5_000
+    assert size.all_commits >= 20_000
+
+
+@pytest.mark.parametrize("kind", [reading_type(4, told=True), point_type(14)])
+def test_rows_tell_the_length_of_every_field(kind):
+    row = blank(kind, 1).tobytes()
+    fields = int.from_bytes(row[:2])
+    place = 2
+    for _ in range(fields):
+        place += 4 + max(0, int.from_bytes(row[place : place + 4], signed=True))
+    assert place == len(row)
+
+
+def test_what_was_not_sent_has_no_provenance():
+    row = blank(reading_type(4, told=False), 1)
+    assert row["provenance_size"] == -1
+
+
+def test_an_array_is_as_postgresql_reads_it():
+    rows = blank(reading_type(2, told=False), 1)
+    fill_array(rows["values"], 701, np.array([[1.5, 2.5]]))
+    assert rows["values"]["items"]["value"].tolist() == [[1.5, 2.5]]
+    assert rows["values"]["count"].tolist() == [2]
+
+
+def test_readings_of_a_commit_lie_together():
+    drawn = reading_ids(np.array([7, 7, 8]), np.array([0, 1, 0]))
+    ids = [each.tobytes().hex() for each in drawn]
+    assert ids == sorted(ids)
+    assert {each[12] for each in ids} == {"8"}

@@ -1,0 +1,64 @@
+"""Parts of pages are kept while nothing in them moved, and no longer."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.models import Host
+from orchestrator.runs.models import Run
+from orchestrator.web.kept import forget_parts, kept
+from tests.support import factories
+
+
+@pytest.fixture
+def page(personas, settings, tmp_path):
+    """Gets a page as alice; of a team with one run that ended two hours ago."""
+    settings.ALLOW_LOCAL_REPOSITORIES = True
+    settings.DATA_DIR = tmp_path / "data"
+    project, shas = factories.make_project(personas.alice, tmp_path / "repository")
+    factories.make_definition(personas.alice, project)
+    factories.make_local_host(personas.alice)
+    run = factories.finish_run(factories.make_run(personas.alice, shas[:2]), [100, 200])
+    before = utc_now() - timedelta(hours=2)
+    Run.objects.filter(pk=run.pk).update(created_at=before, started_at=before, ended_at=before)
+    client = Client()
+    client.force_login(personas.alice.user)
+    return lambda path: client.get(path).content.decode()
+
+
+def test_a_part_is_made_again_with_another_mark():
+    made = []
+
+    def make():
+        made.append(1)
+        return len(made)
+
+    assert [kept("a", mark, make) for mark in ("1", "1", "2", None, "2")] == [1, 1, 2, 3, 2]
+    forget_parts()
+    assert kept("a", "2", make) == 4
+
+
+@pytest.mark.parametrize("path", ["/", "/runs/"])
+def test_a_kept_list_of_runs_costs_few_queries(page, django_assert_max_num_queries, path):
+    first = page(path)
+    with django_assert_max_num_queries(6):
+        again = page(path)
+    assert "2 h ago" in again
+    assert first.count("<tr>") == again.count("<tr>")
+
+
+def test_the_overview_shows_what_moved(page):
+    page("/")
+    Host.objects.update(state="maintenance")
+    assert "In maintenance" in page("/")
+
+
+@pytest.mark.parametrize("path", ["/", "/runs/"])
+def test_a_run_that_goes_on_is_never_kept(page, path):
+    page(path)
+    Run.objects.update(state="running", ended_at=None)
+    assert "Running" in page(path) or "running" in page(path)
+    Run.objects.update(message="moved")
+    assert page(path)
