@@ -67,9 +67,9 @@ class MeasureForm(TeamForm):
         initial="rounds",
         widget=forms.RadioSelect,
         choices=[
-            ("rounds", "in a fixed number of rounds"),
+            ("rounds", "a fixed number of times"),
             ("decided", "until it is decided"),
-            ("screened", "until it is decided; after 7 rounds only if it hints at a change"),
+            ("screened", "until it is decided, or nothing hints at a change after seven times"),
         ],
     )
     budget = forms.FloatField(
