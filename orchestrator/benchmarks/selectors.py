@@ -1,13 +1,19 @@
 """Reads of projects, benchmarks, definitions and commits."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Count, Max, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
 from orchestrator.benchmarks.spec import Spec, from_data
 from orchestrator.core.errors import NotFoundError
+
+#: Fewer digits of a hash name nothing.
+_LEAST_DIGITS = 7
+#: Of so many commits with the same first digits it is known that they are several.
+_MOST_ALIKE = 20
 
 
 def projects_of(member: Member) -> QuerySet[Project]:
@@ -84,15 +90,29 @@ def case_for(benchmark: Benchmark, key: str) -> Case:
 
 def commit_for(member: Member, benchmark: Benchmark, sha: str) -> Commit:
     """A known commit by its hash, or by the first seven or more digits of it."""
-    commits = benchmark.project.commits.filter(project__team=member.team)
-    found = list(commits.filter(sha__startswith=sha.lower())[:2]) if len(sha) >= 7 else []
-    if not found:
+    return commits_for(member, benchmark, [sha])[0]
+
+
+def commits_for(member: Member, benchmark: Benchmark, shas: Sequence[str]) -> list[Commit]:
+    """`commit_for` each of these, in one query."""
+    wanted = Q(pk__in=[])
+    for sha in shas:
+        if len(sha) >= _LEAST_DIGITS:
+            wanted |= Q(sha__startswith=sha.lower())
+    known = benchmark.project.commits.filter(wanted, project__team=member.team)
+    found = list(known[:_MOST_ALIKE])
+    return [_one_of(found, sha, benchmark) for sha in shas]
+
+
+def _one_of(commits: Sequence[Commit], sha: str, benchmark: Benchmark) -> Commit:
+    alike = [each for each in commits if sha and each.sha.startswith(sha.lower())]
+    if not alike or len(sha) < _LEAST_DIGITS:
         raise NotFoundError(
             f"no commit {sha or '(none)'} of {benchmark.project.name} is known here"
         )
-    if len(found) > 1:
+    if len(alike) > 1:
         raise NotFoundError(f"{sha} is the beginning of several commits; give more digits")
-    return found[0]
+    return alike[0]
 
 
 def recent_commits(project: Project, limit: int = 100) -> QuerySet[Commit]:

@@ -59,7 +59,7 @@ def notes_of(
 
 
 def _unpaired(cases: Sequence[CaseComparison]) -> Iterator[str]:
-    alone = sum(not case.paired for case in cases)
+    alone = len([case for case in cases if not case.paired])
     if alone:
         which = "Both sides were" if alone == len(cases) else f"{alone} cases were"
         yield (f"Unpaired: {which} {UNPAIRED}. Measure both in one run to know what the code does.")
@@ -92,7 +92,9 @@ def _left_out(cells: Cells) -> Iterator[str]:
 
 
 def _voided(cells: Cells, cases: Sequence[CaseComparison]) -> Iterator[str]:
-    voids = (*cells.voids, *cells.void.values())
+    voids = [each for each in (*cells.voids, *cells.void.values()) if each.voided or each.suspect]
+    if not voids:
+        return
     voided = sum(each.voided for each in voids)
     complete = sum(cell.count for cell in cells.cells if cell.paired)
     suspect = sum(case.suspect_blocks for case in cases if case.paired)

@@ -49,10 +49,12 @@ def rows_of(cells: Cells, judged: Judged, runs: Sequence[RunOfBoth]) -> tuple[Ca
 def _place_in_order(row: CaseComparison) -> tuple[int, float, str]:
     verdict = Verdict(row.verdict)
     order = _ORDER[verdict]
+    if order > _ORDER[Verdict.IMPROVED]:
+        return order, 0.0, row.case.label
     largest = max(
         (abs(each.change or 0) for each in row.metrics if each.verdict == verdict), default=0.0
     )
-    return order, -largest if order < 2 else 0.0, row.case.label
+    return order, -largest, row.case.label
 
 
 def _row(
@@ -79,7 +81,7 @@ def _row(
         paired=cell.paired,
         voided_blocks=paired_or_sum.voided,
         suspect_blocks=paired_or_sum.suspect,
-        doubts=doubts_in(voids.reasons),
+        doubts=doubts_in(voids.reasons) if voids.reasons else (),
         open_loop=judged.open_loop,
         cell=cell,
         missing_blocks=missing,
@@ -106,9 +108,9 @@ def _void_row(place: Place, voids: Voids, cells: Cells, judged: Judged) -> CaseC
 
 
 def _host(side: Sequence[Measured], cells: Cells) -> HostName:
+    if len(side) == 1:
+        return cells.names.hosts[side[0].place.host]
     hosts = [cells.names.hosts[each.place.host] for each in side]
-    if len(hosts) == 1:
-        return hosts[0]
     name = ", ".join(sorted(dict.fromkeys(each.name for each in hosts)))
     return HostName(pk=hosts[0].pk, name=name, profile=hosts[0].profile)
 
@@ -124,14 +126,14 @@ def _of_points(cell: Cell) -> Voids:
 def _metrics(place: int, judged: Judged, infos: Sequence[Metric]) -> tuple[MetricComparison, ...]:
     """Those that decide first."""
     name = str(place)
-    compared, cells = judged.compared[name], judged.matrix.cells
+    compared = judged.compared[name]
     rows = [
         _metric(info, compared[info.key], judged, (name, info.key))
         for info in infos
         if info.key in compared
     ]
-    first = [row for row in rows if (name, row.key) in cells]
-    return (*first, *(row for row in rows if (name, row.key) not in cells))
+    rows.sort(key=lambda row: not row.primary)
+    return tuple(rows)
 
 
 def _metric(info: Metric, each: Outcome, judged: Judged, cell: tuple[str, str]) -> MetricComparison:

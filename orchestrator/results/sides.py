@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields, replace
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
-from orchestrator.benchmarks.selectors import case_for, commit_for, version_of
+from orchestrator.benchmarks.selectors import case_for, commits_for, version_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import HardwareProfile, Host
 
@@ -75,12 +75,13 @@ def sides_of(
     NotFoundError for what the team has not, InvalidRequestError for words that name nothing and
     for a side against itself.
     """
-    sides = (
-        _side(member, benchmark, baseline),
-        _side(member, benchmark, contender.otherwise(baseline)),
+    asked = baseline, contender.otherwise(baseline)
+    commits = commits_for(member, benchmark, [each.commit for each in asked])
+    first, second = (
+        _side(member, benchmark, each, commit) for each, commit in zip(asked, commits, strict=True)
     )
-    check_differ(*sides)
-    return sides
+    check_differ(first, second)
+    return first, second
 
 
 def check_differ(baseline: Side, contender: Side) -> None:
@@ -93,9 +94,9 @@ def check_differ(baseline: Side, contender: Side) -> None:
         )
 
 
-def _side(member: Member, benchmark: Benchmark, asked: Asked) -> Side:
+def _side(member: Member, benchmark: Benchmark, asked: Asked, commit: Commit) -> Side:
     return Side(
-        commit=commit_for(member, benchmark, asked.commit),
+        commit=commit,
         case=case_for(benchmark, asked.case) if asked.case else None,
         host=_host(member, asked.host) if asked.host else None,
         profile=_profile(member, asked.profile) if asked.profile else None,
