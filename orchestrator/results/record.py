@@ -112,7 +112,9 @@ ON CONFLICT (series_id, commit_id, epoch, shape) DO UPDATE SET
         ELSE (point.blocks || EXCLUDED.blocks)[:{MOST_VALUES}] END
 """
 
+#: In the same round trip it is noted whose change points are to be looked for.
 _POINTS = f"""
+WITH changed AS (INSERT INTO results_changedseries (series) VALUES (%s::int[]))
 INSERT INTO results_point AS point
     (series_id, commit_id, epoch, shape, position, at, n, suspect, invalid, mean, mean_log, m2_log,
      "values", blocks)
@@ -125,8 +127,6 @@ FROM unnest(%s::int[], %s::bigint[], %s::smallint[], %s::int[], %s::timestamptz[
            vals, blocks)
 JOIN benchmarks_commit commit ON commit.id = row.commit_id
 {MERGE}"""
-
-_CHANGED = "INSERT INTO results_changedseries (series) VALUES (%s::int[])"
 
 
 def record(rows: Sequence[Measured], ids: Ids | None = None) -> int:
@@ -228,9 +228,8 @@ def _write_points(
             found[PointKey(number, row.commit, row.epoch, row.shape)].append((row, value))
     table = [_point(key, found[key]) for key in sorted(found)]
     if table:
-        cursor.execute(_POINTS, _columns(table, 13), prepare=True)
-        # Their change points are looked for later, by a task.
-        cursor.execute(_CHANGED, [sorted({key.series for key in found})], prepare=True)
+        changed = sorted({key.series for key in found})
+        cursor.execute(_POINTS, [changed, *_columns(table, 13)], prepare=True)
 
 
 def _point(key: PointKey, trials: Sequence[tuple[Measured, float]]) -> tuple[str, ...]:
