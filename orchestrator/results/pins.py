@@ -46,13 +46,6 @@ class Kept:
     runs: Mapping[UUID, tuple[str, ...]]
     points: Mapping[int, tuple[str, ...]]
 
-    def keeps(self, run: Run) -> bool:
-        """Whether nothing of this run may go."""
-        if run.pk in self.runs:
-            return True
-        measured = run.variants.values_list("commit_id", flat=True)
-        return any(commit in self.commits for commit in measured)
-
 
 def pins_of(project: Project) -> QuerySet[Pin]:
     return project.pins.select_related("commit", "run__definition__benchmark", "pinned_by")

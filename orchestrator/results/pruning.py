@@ -5,7 +5,8 @@ same project, a change of its settings holds from the next batch on, and whateve
 goes on where it was. What went is told by Removal rows.
 """
 
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -17,9 +18,12 @@ from orchestrator.results import leftover_rows
 from orchestrator.results.leftover_rows import Gone
 from orchestrator.results.models import Pin, Removal, Removed, Retention
 from orchestrator.results.pins import Kept, kept_of
+from orchestrator.results.run_verdicts import keep_verdicts
 from orchestrator.results.thinned import spare_commits
 from orchestrator.runs.models import Run, Variant
 from orchestrator.runs.states import RUN_ENDED
+
+logger = logging.getLogger(__name__)
 
 #: Batches for each look of the tasks at a project; `manage.py prune` goes on until the end.
 BATCHES = 20
@@ -53,7 +57,11 @@ def prune_due(now: datetime) -> None:
     )
     due = Project.objects.filter(Q(retention__look_at=None) | Q(retention__look_at__lte=now))
     for project in due.order_by("retention__look_at", "pk"):
-        prune(project, now, batches=BATCHES)
+        try:
+            prune(project, now, batches=BATCHES)
+        except Exception:
+            # One project's trouble must not keep the others from their turn.
+            logger.exception("old results of the project %s cannot be removed", project.pk)
 
 
 def prune(project: Project, now: datetime, *, batches: int | None = None) -> int:
@@ -138,6 +146,8 @@ def _due_runs(project: Project, what: Removed, cutoff: datetime, kept: Kept) -> 
 
 
 def _take_from_run(run: Run, project: Project, what: Removed, days: int, now: datetime) -> None:
+    if what == Removed.TRIALS:
+        keep_verdicts(run)
     gone = _OF_RUNS[what](run)
     removal, _ = Removal.objects.get_or_create(
         run=run, what=what, defaults={"project": project, "after_days": days, "began_at": now}
@@ -181,8 +191,3 @@ def _add(removal: Removal, gone: Gone, *, ended_at: datetime | None) -> None:
     removal.bytes += gone.bytes
     removal.ended_at = ended_at
     removal.save()
-
-
-def total(found: Iterable[Due]) -> int:
-    """The rows that would go."""
-    return sum(each.rows for each in found)

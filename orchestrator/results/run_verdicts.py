@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from orchestrator.accounts.members import Member
+from orchestrator.accounts.members import Member, member_of
+from orchestrator.accounts.models import Membership, Role
 from orchestrator.benchmarks.models import Commit
 from orchestrator.core.errors import NotFoundError
 from orchestrator.results.comparisons import compare_commits
@@ -43,6 +44,15 @@ def cards_of(member: Member, runs: Sequence[Run]) -> dict[UUID, list[VerdictCard
         ignore_conflicts=True,
     )
     return found
+
+
+def keep_verdicts(run: Run) -> None:
+    """Makes those of a run that has ended, where nobody has looked yet; before its trials go."""
+    if RunVerdict.objects.filter(run=run).exists():
+        return
+    admin = Membership.objects.filter(team=run.team, role=Role.ADMIN).select_related("team", "user")
+    if (first := admin.first()) is not None:
+        cards_of(member_of(first), [run])
 
 
 def _kept(card: VerdictCard) -> list[str | int]:

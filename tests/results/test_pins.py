@@ -59,7 +59,6 @@ def world(personas: Personas, settings: Any, tmp_path: Path) -> World:
 def test_of_a_project_on_which_nothing_rests_nothing_is_kept(world: World) -> None:
     kept = kept_of(world.project)
     assert (kept.commits, kept.runs, kept.points) == ({}, {}, {})
-    assert not kept.keeps(world.run)
 
 
 def test_the_baseline_of_a_schedule_is_kept(world: World) -> None:
@@ -76,7 +75,6 @@ def test_the_baseline_of_a_schedule_is_kept(world: World) -> None:
     Run.objects.filter(pk=world.run.pk).update(schedule=schedule)
     kept = kept_of(world.project)
     assert kept.commits == {world.commits[0]: ("baseline of the schedule nightly",)}
-    assert kept.keeps(world.run)
 
 
 def test_of_a_golden_job_points_and_what_it_is_judged_by_are_kept(world: World) -> None:

@@ -39,9 +39,11 @@ from orchestrator.results.models import (
 from orchestrator.results.pins import kept_of, pin_commit, pin_run, unpin
 from orchestrator.results.pruning import prune, prune_due, what_is_due
 from orchestrator.results.retentions import Wanted, retention_of, save_retention
+from orchestrator.results.run_verdicts import cards_of
 from orchestrator.results.saved_reports import save_report
 from orchestrator.results.selectors import artifact_content
 from orchestrator.runs.models import Run, Trial
+from orchestrator.runs.selectors import run_for
 from tests.support.factories import (
     Personas,
     add_member,
@@ -175,6 +177,27 @@ def test_two_that_prune_never_hold_the_same_project(personas: Personas, project:
             assert counts(run)[0] == 4
         assert pool.submit(other).result() > 0
     assert counts(run)[0] == 0
+
+
+def test_the_trouble_of_one_project_keeps_no_other_from_its_turn(
+    personas: Personas, project: Project, tmp_path: Path
+) -> None:
+    run = old_run(personas.alice, shas(project)[:2], days=450)
+    broken = Project.objects.create(
+        team=personas.alice.team, slug="broken", name="Broken", repository_url="/nowhere"
+    )
+    benchmark = make_definition(personas.alice, broken, slug="other").benchmark
+    other = old_run(personas.alice, shas(project)[:2], days=450)
+    Run.objects.filter(pk=other.pk).update(definition=benchmark.definitions.get())
+    trial = first_trial(other)
+    Histogram.objects.filter(trial=trial).delete()
+    Histogram.objects.create(trial=trial, kind="ok", encoded=b"damaged", count=1)
+    Retention.objects.create(project=broken)
+
+    prune_due(NOW)
+
+    assert counts(run) == (0, 0, 4, 4)
+    assert counts(other) == (0, 4, 4, 4)
 
 
 def test_merged_distributions_say_the_same(personas: Personas, project: Project) -> None:
@@ -347,6 +370,19 @@ def test_old_points_are_thinned_out_only_if_asked_for(personas: Personas, projec
 def positions(project: Project) -> list[int | None]:
     found = project.commits.filter(points__isnull=False).distinct().order_by("position")
     return list(found.values_list("position", flat=True))
+
+
+def test_the_verdicts_of_a_run_outlive_its_trials(personas: Personas, project: Project) -> None:
+    first, second = shas(project)[:2]
+    run = finish_run(make_run(personas.alice, [first, second]), [1000, 800])
+    Run.objects.filter(pk=run.pk).update(ended_at=NOW - 500 * DAY)
+    save_retention(member=personas.alice, project=project, wanted=ALL)
+
+    prune(project, NOW)
+
+    assert counts(run) == (0, 0, 0, 0)
+    run = run_for(personas.alice, run.pk)
+    assert [card.verdict for card in cards_of(personas.alice, [run])[run.pk]] == ["regressed"]
 
 
 def test_single_results_from_elsewhere_go_and_their_points_stay(
