@@ -87,12 +87,14 @@ class Postgres:
 
     @contextmanager
     def loading(self) -> Iterator[None]:
-        """Inside, checkpoints are rarer; afterwards all settings are those of every server."""
+        """Inside, checkpoints are rarer and nothing is vacuumed meanwhile; afterwards all settings
+        are those of every server."""
         with self._superuser() as connection:
             connection.execute("ALTER SYSTEM SET max_wal_size = '16GB'")
+            connection.execute("ALTER SYSTEM SET autovacuum = off")
             connection.execute("SELECT pg_reload_conf()")
             yield
-            connection.execute("ALTER SYSTEM RESET max_wal_size")
+            connection.execute("ALTER SYSTEM RESET ALL")
             connection.execute("SELECT pg_reload_conf()")
             connection.execute("CHECKPOINT")
 

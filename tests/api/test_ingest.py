@@ -148,6 +148,38 @@ def test_a_host_that_measures_without_us_is_never_offered(lab: Lab, alice: ApiCl
     assert alice.post(f"hosts/{host.pk}/release").status_code in (404, 409)
 
 
+REPORT = """\
+version: 1
+title: Fast
+benchmark: server/hello
+tables:
+  - rows: [connections]
+    columns: [{metric: requests.rate}]
+"""
+
+
+def test_what_was_sent_stands_in_reports(lab: Lab, alice: ApiClient) -> None:
+    rates = [{"requests.rate": rate} for rate in (1000, 1010, 990)]
+    send(alice, *(result(metrics=each) for each in rates))
+    bad = result(metrics={"requests.rate": 1}, validity="invalid", reasons=["no network"])
+    send(alice, bad)
+    shown = alice.post("reports/preview", {"source": REPORT}).json()
+    [row] = shown["tables"][0]["rows"]
+    [cell] = row["cells"]
+    assert cell["value"] == pytest.approx(1000, rel=0.01)
+    assert (cell["trials"], cell["left_out"]) == (3, 1)
+
+
+def test_what_was_sent_has_a_history(lab: Lab, alice: ApiClient) -> None:
+    send(alice, result(), result(commit="c" * 40, metrics={"requests.rate": 900}))
+    case = Case.objects.get()
+    found = alice.get(
+        "history", benchmark="hello", case=case.key, host="ci-7", metric="requests.rate"
+    ).json()
+    values = [point["value"] for point in found["points"]]
+    assert values == pytest.approx([1000.0, 900.0])
+
+
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"metrics": {"foo": 1.0}}, "results[1].metrics.foo"),
     ({"metrics": {}}, "results[1].metrics"),
