@@ -8,7 +8,7 @@ from orchestrator.dispatch.plan import FailedTrial, reasons_to_give_up
 from orchestrator.runs import turns
 from orchestrator.runs.budgets import SPENT
 from orchestrator.runs.models import Job, Until
-from orchestrator.runs.standings import standings_of
+from orchestrator.runs.standings import CaseStanding, standings_of
 from orchestrator.runs.states import JobState, TrialState
 
 #: Of a case's reason, in the message of a job with several.
@@ -59,8 +59,14 @@ def _settled(job: Job, without: Collection[int]) -> list[str]:
         if blocks:
             parts.append(f"{state}: {len(blocks)} of {_cases(len(found))} after {_span(blocks)}")
     open_ = [each for each in found if each.state in {"open", "undecided"}]
-    reasons = {each.case.pk: each.text for each in open_}
+    reasons = {each.case.pk: _short(each) for each in open_}
     return [*parts, *_named("not decided", reasons, {each.case.pk: each.case for each in open_})]
+
+
+def _short(standing: CaseStanding) -> str:
+    blocks = standing.look.blocks if standing.look else 0
+    after = f"after {blocks} blocks" if blocks else "too few clean blocks"
+    return "; ".join(part for part in (after, standing.wanted) if part)
 
 
 def _cases(number: int) -> str:

@@ -12,6 +12,7 @@ from orchestrator.core.units import format_duration
 from orchestrator.runs.models import Job, Look, Run, Trial
 from orchestrator.runs.states import TrialState
 from orchestrator.stats.paired import FEWEST_BLOCKS
+from orchestrator.stats.power import MOST_BLOCKS
 from orchestrator.stats.stopping import BlocksLeft, blocks_left
 
 ENDED = (TrialState.MEASURED, TrialState.FAILED)
@@ -59,12 +60,16 @@ class CaseStanding:
             return f"first look after {FEWEST_BLOCKS} clean blocks; {self.rounds} done"
         few = f"too few clean blocks in {self.rounds} rounds"
         known = f"after {look.blocks} blocks: {look.message}" if look else few
-        return "; ".join(part for part in (known, self._wanted()) if part)
+        return "; ".join(part for part in (known, self.wanted) if part)
 
-    def _wanted(self) -> str:
-        more = self.more_blocks
+    @property
+    def wanted(self) -> str:
+        """What would settle it, for people; empty for what is settled."""
+        look, more = self.look, self.more_blocks
         if more is None:
             return ""
+        if look is not None and (look.needed_blocks or 0) >= MOST_BLOCKS:
+            return f"{MOST_BLOCKS} blocks would not settle it: take a quieter host or a longer load"
         blocks = f"{more} more block{'s' if more != 1 else ''}"
         return f"needs about {blocks} ({format_duration(more * self.block_s)})"
 
@@ -100,7 +105,8 @@ def _standing(
     row: Mapping[str, Any], job: Job, case: Case, looks: dict[tuple[UUID, int], Look]
 ) -> CaseStanding:
     look = looks.get((job.pk, case.pk))
-    done = int(row["ended"])
+    # While it goes on a block is done when all of it is.
+    done = int(row["planned"] - row["left"] if row["left"] else row["ended"])
     # What was void so far is taken not to be so from now on.
     clean = done - look.void if look else done
     return CaseStanding(
