@@ -154,7 +154,4 @@ function opened() {
 document.addEventListener("click", clicked);
 document.addEventListener("htmx:after:swap", opened);
 dark.addEventListener("change", () => drawAll(true));
-drawAll(false);
-// A comparison of one case is that case.
-const links = document.querySelectorAll(".compared tbody th a");
-if (links.length === 1) open(links[0]);
+opened();

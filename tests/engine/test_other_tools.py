@@ -20,6 +20,7 @@ from tests.support.factories import (
     make_local_host,
     make_project,
     make_run,
+    record_again,
 )
 
 pytestmark = pytest.mark.engine
@@ -87,6 +88,7 @@ def test_a_program_of_the_definition_is_measured_and_its_readings_are_compared(
     before, after = (Commit.objects.get(sha=sha) for sha in shas)
     # A busy machine may spoil trials; what is asked here is which metrics there are.
     Trial.objects.filter(job__run=run).update(validity="valid")
+    record_again()
     report = compare_commits(team.alice, benchmark=benchmark, baseline=before, contender=after)
     compared = [metric.key for case in report.cases for metric in case.metrics]
     assert "script.whole_s" in compared

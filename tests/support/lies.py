@@ -18,6 +18,7 @@ from tests.support.factories import (
     make_local_host,
     make_project,
     make_run,
+    record_again,
 )
 
 SERVERS = Path(__file__).parent / "servers"
@@ -86,6 +87,7 @@ class Laboratory:
         assert liar.validity == "invalid"
         # A busy machine may have spoilt it; what is asked here is what else is left out.
         Trial.objects.filter(pk=honest.pk).update(validity="valid")
+        record_again()
         benchmark, case, host = self.benchmark(run), liar.case, liar.host
         assert host is not None
         report = compare_commits(

@@ -48,13 +48,22 @@ def test_a_row_shows_the_primary_metrics_and_leads_to_the_whole_case(
     world: World, alice: Client
 ) -> None:
     page = _page(alice, world).content.decode()
-    assert "Requests per second" in page
-    assert "Latency p99" not in page
+    rows = page[: page.index('class="detail"')]
+    assert "Requests per second" in rows
+    assert "Latency p99" not in rows
 
     whole = _case(alice, world).content.decode()
     folded = whole.index("<details>")
     assert whole.index("Requests per second") < folded
     assert whole.index("Latency p99") > folded
+
+
+def test_a_comparison_of_one_case_shows_it_in_full(world: World, alice: Client) -> None:
+    page = _page(alice, world).content.decode()
+
+    assert page.count('class="detail"') == 1
+    assert "Change of latency at each percentile" in page
+    assert "Latency p99" in page
 
 
 def test_the_part_for_htmx_is_a_row_of_the_table(world: World, alice: Client) -> None:

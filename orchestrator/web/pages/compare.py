@@ -43,7 +43,11 @@ def compare(request: HttpRequest, member: Member) -> HttpResponse:
     if benchmark and context["baseline"] and (context["contender"] or _differs(request.GET)):
         try:
             run = chosen_run(member, request.GET.get("run", ""))
-            context |= _shown(_report(request, member, benchmark, run), run, context["key"])
+            report = _report(request, member, benchmark, run)
+            context |= _shown(report, run, context["key"])
+            if len(report.cases) == 1:
+                whole = _report(request, member, benchmark, run, all_metrics=True)
+                context |= _in_full(whole, whole.cases[0])
         except (NotFoundError, InvalidRequestError) as error:
             context["problem"] = str(error)
             status, _ = status_of(error)
@@ -65,10 +69,9 @@ def compare_case(request: HttpRequest, member: Member) -> HttpResponse:
     query = address_of(report, run)
     context = {
         "report": report,
-        "case": case_view(case, detail_of(report, case), _names(report)),
         "more": more_blocks(report, [case], key),
         "address": f"{reverse('compare')}?{urlencode(query)}",
-        **BAR,
+        **_in_full(report, case),
     }
     part = "#case" if request.headers.get("HX-Request") else ""
     return render(request, f"compare_case.html{part}", context)
@@ -157,6 +160,10 @@ def _shown(report: ComparisonReport, run: Run | None, key: str) -> dict[str, Any
         "one_host": _one_host(report),
         "all_runs": urlencode({name: value for name, value in query.items() if name != "run"}),
     }
+
+
+def _in_full(report: ComparisonReport, case: CaseComparison) -> dict[str, Any]:
+    return {"case": case_view(case, detail_of(report, case), _names(report)), **BAR}
 
 
 def _one_host(report: ComparisonReport) -> str:
