@@ -12,8 +12,9 @@ api() { # The token goes through a descriptor: a command line can be read by oth
 
 api runs -H 'Content-Type: application/json' \
   -H "Idempotency-Key: ${KEY:-$BENCHMARK $baseline $contender}" \
-  -d "$(jq -n '{benchmark: $m, baseline: $b, contender: $c, hosts: ($h / ",")}' \
-    --arg m "$BENCHMARK" --arg b "$baseline" --arg c "$contender" --arg h "$HOSTS")"
+  -d "$(jq -n '{benchmark: $m, baseline: $b, contender: $c, hosts: ($h / ","), until: $u}' \
+    --arg m "$BENCHMARK" --arg b "$baseline" --arg c "$contender" --arg h "$HOSTS" \
+    --arg u "${UNTIL:-rounds}")"
 while jq -r '"\(.web_url) \(.state): \(.trials_done) of \(.trials_total) trials"' "$answer" >&2
   jq -e '.ended_at == null' "$answer" >/dev/null; do api "runs/$(jq -r .id "$answer")?wait=30"; done
 jq -e '.state == "finished"' "$answer" >/dev/null || { jq -r .message "$answer" >&2; exit 2; }
