@@ -34,7 +34,11 @@ def raise_alerts(team: int, now: datetime) -> None:
     with transaction.atomic():
         # One at a time: two would raise the same alert.
         Team.objects.select_for_update(no_key=True).get(pk=team)
-        rows = _due().filter(series__benchmark__project__team=team).select_related("series")
+        rows = (
+            _due()
+            .filter(series__benchmark__project__team=team)
+            .select_related("series", "before", "commit")
+        )
         for row in rows.order_by("found_at", "pk"):
             alert = _alert_of(row) or _new(team, row, now)
             alert.change_points.add(row)
@@ -50,8 +54,11 @@ def _due() -> QuerySet[ChangePoint]:
 
 
 def _alert_of(row: ChangePoint) -> Alert | None:
-    """The alert of the same duel, or of the same two commits, on the same host."""
-    same = Q(change_points__before=row.before_id, change_points__commit=row.commit_id)
+    """The alert of the same duel, or of commits that overlap with these, on the same host."""
+    same = Q(
+        change_points__before__position__lt=row.commit.position,
+        change_points__commit__position__gt=row.before.position,
+    )
     if row.run_id is not None:
         same |= Q(change_points__run=row.run_id)
     alerts = Alert.objects.filter(

@@ -42,6 +42,7 @@ MOST_FAILURES = 3
 
 def tick(now: datetime) -> None:
     """Begins searches, takes in answers, and asks on. May run twice: each step claims its row."""
+    _share_culprits()
     for row in _to_search():
         _guarded(begin, row.pk)
     for search in Bisection.objects.filter(state=BisectionState.RUNNING).order_by("pk"):
@@ -215,6 +216,25 @@ def _end(search: Bisection, state: BisectionState, message: str) -> None:
 def _between(search: Bisection, first: int, last: int) -> str:
     before = search.path[first - 1] if first else search.good.sha
     return f"between {before[:10]} and {search.path[last][:10]}"
+
+
+def _share_culprits() -> None:
+    """What was confirmed after the search that names its culprit has it, too."""
+    rows = _changes(state=ChangeState.CONFIRMED, regressed=True, culprit=None)
+    for row in rows.filter(before__position__isnull=False, commit__position__isnull=False):
+        known = ChangePoint.objects.filter(
+            series__benchmark=row.series.benchmark_id,
+            series__host=row.series.host_id,
+            state=ChangeState.CONFIRMED,
+            regressed=True,
+            culprit__position__gt=row.before.position,
+            culprit__position__lte=row.commit.position,
+        )
+        found = known.select_related("culprit").order_by("pk").first()
+        if found is not None and found.culprit is not None:
+            row.culprit = found.culprit
+            note_revision(row, f"it comes from {found.culprit.short_sha}")
+            row.save()
 
 
 def _to_search() -> list[ChangePoint]:

@@ -18,7 +18,6 @@ from orchestrator.accounts.members import Member, by_itself
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PitwallError
-from orchestrator.core.units import format_change
 from orchestrator.fleet.models import HostTransport
 from orchestrator.results.change_points import change_for, note_revision
 from orchestrator.results.duel_readings import read_duel
@@ -28,12 +27,12 @@ from orchestrator.results.duel_runs import (
     cases_expression,
     start_run,
 )
+from orchestrator.results.duel_verdicts import is_answered, store_outcome
 from orchestrator.results.machine_time import is_at_it, left_s
 from orchestrator.results.models import ChangePoint, ChangeState
 from orchestrator.runs.models import Run, Trigger
 from orchestrator.runs.services import cancel_run
 from orchestrator.runs.states import RUN_ENDED, RunState
-from orchestrator.stats.comparison import Comparison, Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -88,32 +87,12 @@ def judge(change_id: UUID) -> None:
         if row is None or row.run is None:
             return
         outcome = read_duel(row.run, row.series)
-        if outcome is None or outcome.change is None:
-            _nothing_measured(row, row.run)
-        else:
-            row.duel_change, row.duel_low, row.duel_high = (
-                outcome.change, outcome.low, outcome.high
-            )  # fmt: skip
-            row.state, row.message = _judged(row, outcome)
-            row.settled = row.state == ChangeState.OPEN
+        if outcome is not None and outcome.change is not None:
+            store_outcome(row, outcome)
+            return
+        _nothing_measured(row, row.run)
         note_revision(row, row.message)
         row.save()
-
-
-def _judged(row: ChangePoint, outcome: Comparison) -> tuple[str, str]:
-    expected = Verdict.REGRESSED if row.regressed else Verdict.IMPROVED
-    measured = f"{_interval(outcome)} in {outcome.blocks} blocks"
-    match outcome.verdict:
-        case verdict if verdict is expected:
-            return ChangeState.CONFIRMED, f"confirmed: {measured}"
-        case Verdict.INCONCLUSIVE:
-            return ChangeState.OPEN, f"not decided by a duel: {measured}"
-        case Verdict.TRIVIAL:
-            return ChangeState.REFUTED, f"refuted: less than matters, {measured}"
-        case Verdict.EQUIVALENT:
-            return ChangeState.REFUTED, f"refuted: the two measure the same, {measured}"
-        case _:
-            return ChangeState.REFUTED, f"refuted: it went the other way, {measured}"
 
 
 def _nothing_measured(row: ChangePoint, run: Run) -> None:
@@ -122,13 +101,6 @@ def _nothing_measured(row: ChangePoint, run: Run) -> None:
     why = "was cancelled" if run.state == RunState.CANCELLED else f"measured nothing: {told}"
     row.state, row.settled = ChangeState.OPEN, not again
     row.message = f"{'to be tried again' if again else 'not confirmed'}: its run {why}"[:2000]
-
-
-def _interval(outcome: Comparison) -> str:
-    change = format_change(outcome.change)
-    if outcome.low is None or outcome.high is None:
-        return change
-    return f"{change} ({format_change(outcome.low)} to {format_change(outcome.high)})"
 
 
 def _give_up(change_id: UUID) -> None:
@@ -175,6 +147,7 @@ def _start(group: Sequence[UUID], now: datetime) -> None:
             .select_for_update(of=("self",), skip_locked=True)
             .order_by("pk")
         )
+        rows = [row for row in rows if not is_answered(row)]
         if not rows:
             return
         project, host = rows[0].series.benchmark.project, rows[0].series.host

@@ -27,8 +27,8 @@ def line_of(series: int, *, most: int, since: int | None = None) -> list[LinePoi
     """One point a commit, oldest first: the newest `most`, from the position `since` on.
 
     A commit that was measured on the machine as it was and as it is has several points: the one
-    that is like the commit before it stands for it, else the first. Points of fewer than three
-    trials are left out where most have more.
+    that is like the commit before stands for it. Points of fewer than three trials are left out
+    where most have more.
     """
     rows = Point.objects.filter(
         series=series, commit__mainline=True, position__isnull=False, n__gt=0
@@ -62,17 +62,20 @@ def line_of(series: int, *, most: int, since: int | None = None) -> list[LinePoi
 
 
 def _one_a_commit(points: list[LinePoint]) -> list[LinePoint]:
+    """The line stays with what is like before for as long as that goes on: what was measured of
+    old commits on the machine as it is now stands beside it."""
     by_position: dict[int, list[LinePoint]] = defaultdict(list)
     for point in points:
         by_position[point.position].append(point)
+    ends = {(point.epoch, point.shape): point.position for point in reversed(points)}
     line: list[LinePoint] = []
     for position in sorted(by_position):
         choice = sorted(by_position[position], key=lambda point: (point.epoch, -point.n))
-        like = line[-1] if line else None
-        same = (
-            point
-            for point in choice
-            if like and (point.epoch, point.shape) == (like.epoch, like.shape)
-        )
-        line.append(next(same, choice[0]))
+        if not line:
+            line.append(choice[0])
+            continue
+        now = (line[-1].epoch, line[-1].shape)
+        same = next((each for each in choice if (each.epoch, each.shape) == now), None)
+        if same is not None or ends[now] < position:
+            line.append(same or choice[0])
     return line

@@ -61,7 +61,7 @@ def test_from_a_slower_commit_to_its_alert(engine: Engine, team: Personas, tmp_p
     assert found.run is not None
     duel = [variant.commit.sha for variant in found.run.variants.all()]
     assert duel == [shas[2], shas[6]]
-    search = Bisection.objects.get()
+    search = Bisection.objects.earliest("pk")
     assert search.path == shas[3:7]
     steps = Run.objects.filter(trigger="bisect")
     assert 1 <= steps.count() <= 4

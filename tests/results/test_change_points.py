@@ -99,6 +99,8 @@ def test_another_thing_measured_is_no_change_of_the_code(line: Line) -> None:
 def test_commits_measured_again_in_another_epoch_do_not_break_the_line(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
     line.measure({24: 700.0, 25: 640.0}, epoch=1, seed=5)
+    line.measure(dict.fromkeys((41, 43), 700.0), epoch=1, seed=6)
+    line.measure(dict.fromkeys((42, 44, 45), 920.0), seed=7)
     (found,) = line.look()
     assert found.commit == line.commits[25]
 

@@ -11,7 +11,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PermissionRefusedError
 from orchestrator.results import bisections, duels
 from orchestrator.results.change_points import dismiss
-from orchestrator.results.models import Bisection, ChangePoint
+from orchestrator.results.models import Bisection, ChangePoint, Point
 from orchestrator.runs.models import Build, Job, Run, Trial
 from tests.support.changes import Line, make_line
 from tests.support.factories import Personas
@@ -102,6 +102,24 @@ def test_a_refuted_one_is_not_measured_again_when_more_of_the_same_come(line: Li
     duels.tick(utc_now())
     found.refresh_from_db()
     assert (found.state, Run.objects.count()) == ("refuted", 1)
+
+
+def test_another_metric_of_the_case_is_answered_for_by_the_same_duel(line: Line) -> None:
+    found = confirmed(line, suspected(line), truth(line, 26))
+    follow(line, truth(line, 26))
+    runs = Run.objects.count()
+    line.measure(
+        {place: 0.004 / (0.92 if place >= 26 else 1) for place in range(0, 41, 4)},
+        metric="latency.p50",
+        shape=Point.objects.exclude(shape=0).values_list("shape", flat=True)[0],
+    )
+    line.look()
+    duels.tick(utc_now())
+    bisections.tick(utc_now())
+    other = ChangePoint.objects.get(series__metric__key="latency.p50", state="confirmed")
+    found.refresh_from_db()
+    assert (other.run, other.culprit) == (found.run, line.commits[26])
+    assert Run.objects.count() == runs
 
 
 def test_its_commit_is_searched_and_named(line: Line) -> None:
