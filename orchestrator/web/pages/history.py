@@ -1,5 +1,6 @@
 """Metrics along the commits: the page, the data of its charts, and single points."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -12,16 +13,22 @@ from django.views.decorators.http import require_GET, require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
-from orchestrator.benchmarks.models import Benchmark
 from orchestrator.dispatch.waking import wake_engine
-from orchestrator.results.change_points import baselines_of, changes_in, dismiss, rebaseline
-from orchestrator.results.charted import charted, mark_of_history
+from orchestrator.results.change_points import (
+    ChangeMark,
+    baselines_of,
+    changes_in,
+    dismiss,
+    rebaseline,
+)
+from orchestrator.results.charted import Charted, charted, mark_of_history
 from orchestrator.results.compact import compact_response, packed
 from orchestrator.results.duels import confirm_now
 from orchestrator.results.histories import Part, history_at, history_choices, series_for
 from orchestrator.results.history_data import history_data
 from orchestrator.results.history_point import commit_in, point_details
 from orchestrator.results.history_reports import History
+from orchestrator.results.models import Baseline
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import benchmark_choices, benchmark_key
 from orchestrator.web.history_views import (
@@ -49,7 +56,7 @@ def history(request: HttpRequest, member: Member) -> HttpResponse:
         choices = history_choices(member, benchmark)
         asked = asked_for(member, benchmark, choices, request.GET)
         context |= {"key": benchmark_key(benchmark), "asked": asked}
-        context |= _shown(member, benchmark, asked, request.GET)
+        context |= _shown(member, asked, request.GET)
     return render(request, "history.html", context)
 
 
@@ -136,14 +143,14 @@ def confirm_change(request: HttpRequest, member: Member, change_id: UUID) -> Htt
     return redirect("run", run.pk)
 
 
-def _shown(member: Member, benchmark: Benchmark, asked: Asked, query: QueryDict) -> dict[str, Any]:
+def _shown(member: Member, asked: Asked, query: QueryDict) -> dict[str, Any]:
     """The table of one line, and what is known of the changes of all; the charts fetch their own
     data."""
     if not asked.drawn:
         return {}
     line = _line(asked, query.get("table", ""))
-    shown, rows, table = _table(member, line, query.get("before", ""))
-    marks = changes_in(each.series.pk for each in asked.drawn)
+    known = {each.series.pk: charted(member, each.series.pk) for each in asked.drawn}
+    shown, rows, table = _table(known[line.series.pk], line, query.get("before", ""))
     return {
         "history": shown,
         "line": line,
@@ -154,25 +161,37 @@ def _shown(member: Member, benchmark: Benchmark, asked: Asked, query: QueryDict)
         "older": _older(shown, query),
         "newest": _address(query) if query.get("before") else None,
         "config": chart_config(asked, relative=query.get("scale") == "change"),
-        "changes": [
-            (each, mark)
-            for each in {x.series.pk: x for x in reversed(asked.drawn)}.values()
-            for mark in reversed(marks.get(each.series.pk, ()))
-        ],
-        "baselines": [
-            (each, found)
-            for each in asked.drawn
-            if (found := baselines_of([each.series]).get(each.series.pk))
-        ],
+        "changes": _changes(asked, known),
+        "baselines": _baselines(asked, known),
         "may_write": member.role != Role.VIEWER,
         "relative": query.get("scale") == "change",
         "other_scale": _address(query, scale="" if query.get("scale") == "change" else "change"),
     }
 
 
-def _table(member: Member, line: Drawn, before: str) -> tuple[History, list[Row], str]:
+def _changes(asked: Asked, known: Mapping[int, Charted]) -> list[tuple[Drawn, ChangeMark]]:
+    """Those on the charts, newest first, with the first line that has them."""
+    charted_ids = {point.id for each in known.values() for point in each.shifts.points}
+    if not charted_ids:
+        return []
+    marks = changes_in(known)
+    lines = {each.series.pk: each for each in reversed(asked.drawn)}
+    return [
+        (line, mark)
+        for number, line in lines.items()
+        for mark in reversed(marks.get(number, ()))
+        if mark.id in charted_ids
+    ]
+
+
+def _baselines(asked: Asked, known: Mapping[int, Charted]) -> list[tuple[Drawn, Baseline]]:
+    begun = [each for each in asked.drawn if known[each.series.pk].shifts.baseline]
+    found = baselines_of([each.series for each in begun]) if begun else {}
+    return [(each, found[each.series.pk]) for each in begun if each.series.pk in found]
+
+
+def _table(series: Charted, line: Drawn, before: str) -> tuple[History, list[Row], str]:
     """A page of the table of a line, with its HTML; as it was made before, while nothing moved."""
-    series = charted(member, line.series.pk)
     is_default = line.branch == series.default_branch
     mark = mark_of_history(series.id) if is_default else None
     part = Part(limit=ROWS, before=before, every=True)
