@@ -73,6 +73,7 @@ def measured(extent: Extent, folder: Path) -> Found:
             say(f"pages, round {number + 1} of {extent.rounds}")
             contest.round(-(-extent.requests // extent.rounds))
         found.beside, found.first_s = contest.found, contest.first_s
+        print(f"\n{figures.pages_text(found)}\n", flush=True)
         for size in dict.fromkeys((extent.smallest, extent.largest)):
             sender = Sender(made[size], sites[size][1], postgres, urls[size])
             send(found, size, sender, extent)

@@ -106,7 +106,7 @@ def rate_of(rounds: list[Sent]) -> float:
 
 
 def text(found: Found) -> str:
-    return "\n\n".join([_sites(found), _pages(found), _sent(found)])
+    return "\n\n".join([_sites(found), pages_text(found), _sent(found)])
 
 
 def details(found: Found) -> dict[str, Any]:
@@ -166,7 +166,8 @@ def _sites(found: Found) -> str:
     return table(head, rows)
 
 
-def _pages(found: Found) -> str:
+def pages_text(found: Found) -> str:
+    """What is known before anything is sent."""
     rows = [
         [
             f"{page}, {size}",

@@ -98,7 +98,7 @@ class Sender:
         began, used = [0.0], [(0.0, 0.0)]
         ended = [0.0] * load.clients
         # Bodies are made before, in turns: what a client costs is not what is measured.
-        most = max(1, int(seconds * (2_000 if load.results_a_post == 1 else 400) / load.clients))
+        most = max(1, int(seconds * (1_000 if load.results_a_post == 1 else 250) / load.clients))
         posts = [[body(client, number) for number in range(most)] for client in range(load.clients)]
 
         def start() -> None:
