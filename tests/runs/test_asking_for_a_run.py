@@ -172,7 +172,7 @@ def test_the_database_refuses_to_change_what_was_measured(
     personas: Personas, shas: list[str]
 ) -> None:
     finish_run(make_run(personas.alice, shas), [1000, 990, 800])
-    for table in ("results_measurement", "results_histogram", "results_artifact"):
+    for table in ("results_reading", "results_histogram", "results_artifact"):
         with (
             pytest.raises(IntegrityError, match="never changed"),
             transaction.atomic(),
