@@ -218,7 +218,7 @@ def test_its_provenance_counts_the_trials_behind_its_numbers(personas: Personas,
     told = dict(provenance_of(made(personas, cases="connections == 4")).facts)
     assert told["Trials"].startswith("18 valid, 6 suspect; only")
     assert told["Load by definition"] == "0.6 s, warm-up 0.2 s, 5 rounds, 0 s between trials"
-    assert told["Load tool"] == "oha (24 trials)"
+    assert told["Load tool"] == "oha 1.0 (24 trials)"
 
 
 def test_it_merges_no_histograms_that_nobody_asks_for(personas: Personas, run: Run) -> None:
