@@ -13,7 +13,7 @@ from uuid import UUID
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.matrix import CaseSpec, case_of
-from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.models import Benchmark, Project
 from orchestrator.benchmarks.selectors import benchmark_for
 from orchestrator.benchmarks.services import cases_of
 from orchestrator.benchmarks.told import Told, commit_told
@@ -117,7 +117,9 @@ class Names:
             return int(known)
         facts = result.commit_facts or CommitTold()
         told = Told(sha=result.commit, **dict(facts))
-        return _commits.keep(key, commit_told(project=benchmark.project, told=told).pk)
+        # As it is now: its default branch and its address may change.
+        project = Project.objects.get(pk=benchmark.project_id)
+        return _commits.keep(key, commit_told(project=project, told=told).pk)
 
     def cases(self, benchmarks: Sequence[Benchmark], results: Sequence[ResultIn]) -> list[int]:
         """Of each result; those that are new are made in the order of their keys."""
