@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from orchestrator.benchmarks.choice import MAX_LENGTH
 from orchestrator.core.units import format_change, format_duration
 from orchestrator.results.case_detail import CaseDetail
 from orchestrator.results.compared import CaseComparison, ComparisonReport, MetricComparison
@@ -159,7 +160,8 @@ def expression_of(cases: Sequence[CaseComparison]) -> str:
         " and ".join(f"{axis} == {value!r}" for axis, value in case.case.parameters.items())
         for case in cases
     )
-    return " or ".join(f"({each})" if len(found) > 1 else each for each in found if each)
+    text = " or ".join(f"({each})" if len(found) > 1 else each for each in found if each)
+    return text if len(text) <= MAX_LENGTH else ""
 
 
 def _column(metric: MetricComparison, same: Sequence[MetricComparison]) -> Column:
