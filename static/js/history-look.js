@@ -3,6 +3,8 @@
 import { axisOf, lowerBound } from "./history-data.js";
 
 const LEAST = 4;
+// Windows are sums of fractions: 58.99999 is 59.
+const HAIR = 1e-6;
 
 export class Look {
   constructor(lines, { relative, changed }) {
@@ -120,8 +122,8 @@ export class Look {
   keep() {
     if (this.asked.from || this.asked.to) return;
     const told = {
-      from: this.reach && this.shaAt(Math.ceil(this.reach.first)),
-      to: this.reach && this.shaAt(Math.floor(this.reach.last)),
+      from: this.reach && this.shaAt(Math.ceil(this.reach.first - HAIR)),
+      to: this.reach && this.shaAt(Math.floor(this.reach.last + HAIR)),
       at: this.chosen && this.pointer !== null ? this.shaAt(this.pointer) : null,
     };
     history.replaceState(null, "", this.address(location.href, told));

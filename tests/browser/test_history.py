@@ -118,7 +118,7 @@ def test_what_is_zoomed_to_is_in_the_address(page: Page, shas: list[str]) -> Non
     after = _shown(page)
     assert after == (math.ceil(before[0]), math.floor(before[1]))
     page.get_by_role("button", name="All").click()
-    page.wait_for_function("!location.search.includes('from=')")
+    page.wait_for_function("() => !location.search.includes('from=')")
     assert _shown(page) == (0, COMMITS - 1)
 
 
