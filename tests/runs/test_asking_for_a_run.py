@@ -178,4 +178,4 @@ def test_the_database_refuses_to_change_what_was_measured(
             transaction.atomic(),
             connection.cursor() as cursor,
         ):
-            cursor.execute(f"UPDATE {table} SET trial_id = trial_id")
+            cursor.execute(f"UPDATE {table} SET id = id")
