@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.accounts.models import AuditEntry
+from orchestrator.benchmarks.models import Commit
 from orchestrator.benchmarks.services import set_change_rules
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PermissionRefusedError
@@ -38,11 +39,13 @@ def truth(line: Line, culprit: int, change: float = -0.08) -> dict[str, float]:
 
 
 def follow(line: Line, known: dict[str, float], *, turns: int = 40) -> None:
-    """Ticks and answers until nothing is asked any more."""
+    """Ticks and answers until nothing is asked any more, twice in a row."""
+    idle = 0
     for _ in range(turns):
         duels.tick(utc_now())
         bisections.tick(utc_now())
-        if not line.answer_duels(known):
+        idle = 0 if line.answer_duels(known) else idle + 1
+        if idle == 2:
             return
         line.look()
     raise AssertionError("it never ends")
@@ -133,6 +136,46 @@ def test_its_commit_is_searched_and_named(line: Line) -> None:
     # Each step is against the last good one.
     for run in Run.objects.filter(trigger="bisect"):
         assert run.variants.get(position=0).commit == line.commits[24]
+
+
+def merged_at(line: Line, place: int, *, left: int) -> list[Commit]:
+    """Two commits, quick and slow, of a branch that left at `left` and was merged at `place`."""
+    branch = []
+    for name, parent in (("quick", line.commits[left].sha), ("slow", "1" * 40)):
+        branch.append(
+            Commit.objects.create(
+                project=line.project,
+                sha=("1" if name == "quick" else "2") * 40,
+                parents=[parent],
+                subject=name,
+                author="Ada",
+                committed_at=line.commits[left].committed_at,
+                position=place - 1,
+            )
+        )
+    merge = line.commits[place]
+    merge.parents = [line.commits[place - 1].sha, branch[-1].sha]
+    merge.save()
+    return branch
+
+
+def test_a_merge_is_searched_for_what_it_brought(line: Line) -> None:
+    quick, slow = merged_at(line, 26, left=20)
+    change = suspected(line)
+    follow(line, {**truth(line, 26), quick.sha: 1000.0, slow.sha: 920.0})
+    change.refresh_from_db()
+    assert change.culprit == slow
+    inner = Bisection.objects.latest("pk")
+    assert (inner.good, inner.state) == (line.commits[20], "found")
+    assert inner.path == [quick.sha, slow.sha, line.commits[26].sha]
+
+
+def test_a_merge_of_what_was_quick_is_the_culprit_itself(line: Line) -> None:
+    quick, slow = merged_at(line, 26, left=20)
+    change = suspected(line)
+    follow(line, {**truth(line, 26), quick.sha: 1000.0, slow.sha: 1000.0})
+    change.refresh_from_db()
+    assert change.culprit == line.commits[26]
 
 
 def test_neighbours_need_no_search(line: Line) -> None:
