@@ -122,13 +122,14 @@ EXISTS (SELECT FROM results_point point JOIN results_series series ON series.id 
 
 
 def commits_measured(
-    member: Member, benchmark: Benchmark, limit: int | None = None
+    member: Member, benchmark: Benchmark, limit: int | None = None, *, sha: str = ""
 ) -> list[Commit]:
-    """The commits with at least one measured trial, newest first; the `limit` newest."""
+    """The commits with at least one measured trial, newest first; the `limit` newest, or those
+    whose hash begins with `sha`."""
     if benchmark.project.team_id != member.team.pk:
         return []
     measured = RawSQL(_HAS_POINTS, [benchmark.pk], output_field=BooleanField())
-    commits = benchmark.project.commits.filter(measured)
+    commits = benchmark.project.commits.filter(measured, sha__startswith=sha)
     ordered = commits.order_by(F("position").desc(nulls_last=True), "-committed_at")
     return list(ordered[:limit] if limit else ordered)
 

@@ -113,8 +113,7 @@ def _commits(member: Member, benchmark: Benchmark, asked: str, run: Run | None) 
         return [variant.commit for variant in run.variants.select_related("commit")]
     if asked in _NEWEST:
         return commits_measured(member, benchmark, _NEWEST[asked])
-    measured = commits_measured(member, benchmark)
-    found = [each for each in measured if len(asked) >= 7 and each.sha.startswith(asked.lower())]
+    found = commits_measured(member, benchmark, sha=asked.lower()) if len(asked) >= 7 else []
     if len(found) == 1:
         return found
     # A name: what it means is known since the last fetch, and a page must not wait for another.
@@ -122,7 +121,7 @@ def _commits(member: Member, benchmark: Benchmark, asked: str, run: Run | None) 
         sha = repository_of(benchmark.project).resolve(asked)
     except InvalidRequestError as error:
         raise InvalidRequestError(f"commit: {error}", field="commit") from error
-    named = [each for each in measured if each.sha == sha]
+    named = commits_measured(member, benchmark, sha=sha)
     if not named:
         raise NotFoundError(f"nothing of {benchmark.slug} was measured at {asked} ({sha[:10]})")
     return named
