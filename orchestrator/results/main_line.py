@@ -28,7 +28,7 @@ def line_of(series: int, *, most: int, since: int | None = None) -> list[LinePoi
 
     A commit that was measured on the machine as it was and as it is has several points: the one
     that is like the commit before stands for it. Points of fewer than three trials are left out
-    where most have more.
+    where most have twice as many.
     """
     rows = Point.objects.filter(
         series=series, commit__mainline=True, position__isnull=False, n__gt=0
@@ -45,7 +45,7 @@ def line_of(series: int, *, most: int, since: int | None = None) -> list[LinePoi
         np.array([row[column] for row in table], dtype=np.float64) for column in (4, 5, 6, 7)
     )
     values = bands(n, mean, mean_log, m2_log).value
-    enough = min(LEAST_TRIALS, median(row[4] for row in table))
+    enough = min(LEAST_TRIALS, median(row[4] for row in table) / 2)
     points = [
         LinePoint(
             commit=row[0],

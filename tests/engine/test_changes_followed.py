@@ -28,7 +28,7 @@ MEASURED = (0, 1, 2, 6, 7, 8)
 
 def versions() -> list[dict[str, str]]:
     # Also the quick ones burn some, or the load generator would be what is measured.
-    quick, slow = "sum(range(20_000))", "sum(range(60_000))"
+    quick, slow = "sum(range(20_000))", "sum(range(120_000))"
     return [
         {**server(extra=slow if number >= CULPRIT else quick), "version": str(number)}
         for number in range(9)
@@ -38,7 +38,7 @@ def versions() -> list[dict[str, str]]:
 def test_from_a_slower_commit_to_its_alert(engine: Engine, team: Personas, tmp_path: Path) -> None:
     assert engine.data_dir == settings.DATA_DIR
     project, shas = make_project(team.alice, tmp_path / "origin", versions())
-    source = DEFINITION.replace("duration_s: 0.6", "duration_s: 0.25").replace(
+    source = DEFINITION.replace("duration_s: 0.6", "duration_s: 0.4").replace(
         "warmup_s: 0.2", "warmup_s: 0.1"
     )
     make_definition(team.alice, project, source=source)
