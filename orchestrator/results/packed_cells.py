@@ -1,8 +1,8 @@
-"""The usual comparison read as columns: two commits, every cell of both in the same blocks.
+"""The usual comparison read as columns: two commits, every cell of both in as many shared blocks.
 
 Hundreds of cells arrive as one row of packed arrays and are never made into objects of their own.
-Whatever is not usual (a cell of one side only, other blocks, another shape, a zero) has no such
-short cut: then there is no answer here, and `cells` reads it in the general way.
+Whatever is not usual (a cell of one side only, one with fewer blocks than another, another shape, a
+zero) has no such short cut: then there is no answer here, and `cells` reads it in the general way.
 """
 
 from collections.abc import Collection
@@ -33,13 +33,14 @@ WITH series AS (
     FROM results_point point JOIN series ON series.id = point.series_id
     WHERE point.commit_id = %(contender)s
 )
-SELECT coalesce(bool_and(before.blocks = after.blocks AND NOT 0 = ANY(before.blocks)), false)
-           AND count(*) = count(DISTINCT series.id)
+SELECT count(*) = count(DISTINCT series.id)
            AND count(*) = count(before.blocks) AND count(*) = count(after.blocks)
-           AND min(cardinality(before."values")) = max(cardinality(before."values")),
-       min(cardinality(before."values")),
+           AND min(cardinality(before.blocks)) = max(cardinality(before.blocks))
+           AND min(cardinality(after.blocks)) = max(cardinality(after.blocks)),
+       min(cardinality(before.blocks)), min(cardinality(after.blocks)),
        array_agg(series.case_id), array_agg(series.host_id::text), array_agg(series.key),
-       string_agg(array_send(before."values"), ''), string_agg(array_send(after."values"), '')
+       string_agg(array_send(before."values"), ''), string_agg(array_send(after."values"), ''),
+       string_agg(array_send(before.blocks), ''), string_agg(array_send(after.blocks), '')
 FROM before
 FULL JOIN after USING (series_id, epoch, shape)
 JOIN series ON series.id = series_id
@@ -68,21 +69,56 @@ def packed_cells(
     }
     with connection.cursor() as cursor:
         cursor.execute(_PACKED, given)
-        usual, blocks, *columns = cursor.fetchone()
-    if not usual or blocks < 2:
+        usual, trials_before, trials_after, *columns = cursor.fetchone()
+    if not usual or not trials_before or not trials_after:
         return None
     cases, hosts, keys, *packed = columns
-    before, after = (_values(each, blocks) for each in packed)
-    if not (before > 0).all() or not (after > 0).all():
+    sides = [
+        _Side(
+            values=_items(values, trials, ">f8").astype(np.float64),
+            blocks=_items(blocks, trials, ">i8"),
+        )
+        for values, blocks, trials in zip(
+            packed[:2], packed[2:], (trials_before, trials_after), strict=True
+        )
+    ]
+    paired = _paired(*sides)
+    if paired is None or not all((side > 0).all() for side in paired):
         return None
-    return _compared(cases, hosts, keys, before, after)
+    return _compared(cases, hosts, keys, *paired)
 
 
-def _values(packed: bytes, blocks: int) -> NDArray[np.float64]:
-    """Cells × blocks, of arrays as `array_send` writes them, one after the other."""
-    item = np.dtype([("size", ">i4"), ("value", ">f8")])
-    whole = np.dtype([("head", ">i4", (_HEAD,)), ("items", item, (blocks,))])
-    return np.frombuffer(packed, dtype=whole)["items"]["value"].astype(np.float64)
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """Cells × trials: what was measured of one commit, and in which blocks."""
+
+    values: NDArray[np.float64]
+    blocks: NDArray[np.int64]
+
+
+def _items(packed: bytes, trials: int, kind: str) -> NDArray[Any]:
+    """Cells × trials, of arrays as `array_send` writes them, one after the other."""
+    item = np.dtype([("size", ">i4"), ("value", kind)])
+    whole = np.dtype([("head", ">i4", (_HEAD,)), ("items", item, (trials,))])
+    return np.frombuffer(packed, dtype=whole)["items"]["value"]
+
+
+def _paired(before: _Side, after: _Side) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Cells × blocks of both, those of one block beside each other.
+
+    None unless all cells share equally many, two at least.
+    """
+    same = before.blocks[:, :, None] == after.blocks[:, None, :]
+    same &= (before.blocks != 0)[:, :, None]
+    shared = same.any(axis=2)
+    counts = shared.sum(axis=1)
+    blocks = int(counts[0])
+    if blocks < 2 or (counts != blocks).any() or (same.sum(axis=2) > 1).any():
+        return None
+    partner = same.argmax(axis=2)[shared].reshape(-1, blocks)
+    return before.values[shared].reshape(-1, blocks), np.take_along_axis(
+        after.values, partner, axis=1
+    )
 
 
 def _compared(
