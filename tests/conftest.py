@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from orchestrator.results.ingest import forget
+from orchestrator.results.recording.ingest import forget
 from orchestrator.web.kept import forget_parts
 from tests.support.factories import Personas, make_personas
 

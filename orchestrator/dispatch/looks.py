@@ -16,7 +16,7 @@ from orchestrator.benchmarks.loads import primary_of
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.units import format_change
 from orchestrator.loadtools.metrics import Metric, metrics_of
-from orchestrator.results.readings import values_of
+from orchestrator.results.recording.readings import values_of
 from orchestrator.runs import turns
 from orchestrator.runs.models import Job, Look, Trial, Until
 from orchestrator.runs.standings import newest_looks

@@ -10,9 +10,10 @@ from orchestrator.alerts import raising
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import PitwallError
 from orchestrator.dispatch import engine
-from orchestrator.results import bisections, calibration, duels, golden
-from orchestrator.results.change_search import look_at_changed
-from orchestrator.results.pruning import prune_due
+from orchestrator.results.changes import bisections, duels
+from orchestrator.results.changes.search import look_at_changed
+from orchestrator.results.hosts import calibration, golden
+from orchestrator.results.retention.pruning import prune_due
 from orchestrator.runs import leasing, schedules, turns
 from orchestrator.runs.models import Schedule, Trigger
 from orchestrator.runs.services import RunRequest, create_run

@@ -12,8 +12,8 @@ from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.loadtools.metrics import Metric, metrics_of
 from orchestrator.loadtools.model import LoadSpec, Model
 from orchestrator.results.models import Artifact, LoadResult, Removal, Removed
-from orchestrator.results.readings import values_of
-from orchestrator.results.removed import check_kept, removals_of
+from orchestrator.results.recording.readings import values_of
+from orchestrator.results.retention.removed import check_kept, removals_of
 from orchestrator.runs.models import Trial
 from orchestrator.runs.selectors import trial_for
 

@@ -12,11 +12,11 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import sha256_hex
 from orchestrator.fleet.selectors import changes_of
 from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialReading, Validity
-from orchestrator.results.likeness import block_of, shape_of
-from orchestrator.results.loads import LoadReading, read_trial
-from orchestrator.results.making import made_with
 from orchestrator.results.models import Artifact, Histogram, HistogramKind, LoadResult, RunVerdict
-from orchestrator.results.record import Measured, record
+from orchestrator.results.recording.likeness import block_of, shape_of
+from orchestrator.results.recording.record import Measured, record
+from orchestrator.results.trials.loads import LoadReading, read_trial
+from orchestrator.results.trials.making import made_with
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState
 from orchestrator.stats import histogram as stats_histogram

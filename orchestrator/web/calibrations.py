@@ -10,9 +10,7 @@ from django.urls import reverse
 from orchestrator.core.units import format_value
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import changes_of
-from orchestrator.results.doubts import Doubts, doubts_of
-from orchestrator.results.models import Calibration
-from orchestrator.results.sensitivity import (
+from orchestrator.results.hosts.sensitivity import (
     BLOCKS,
     CHANGE,
     Sight,
@@ -21,6 +19,8 @@ from orchestrator.results.sensitivity import (
     present_calibrations,
     sights_of,
 )
+from orchestrator.results.models import Calibration
+from orchestrator.results.trials.doubts import Doubts, doubts_of
 from orchestrator.runs.calibration import under_way
 from orchestrator.runs.models import Run
 from orchestrator.stats.noise import Noise

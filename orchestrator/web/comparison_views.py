@@ -11,8 +11,12 @@ from django.utils.safestring import SafeString, mark_safe
 
 from orchestrator.benchmarks.choice import MAX_LENGTH
 from orchestrator.core.units import format_change, format_duration
-from orchestrator.results.case_detail import CaseDetail
-from orchestrator.results.compared import CaseComparison, ComparisonReport, MetricComparison
+from orchestrator.results.comparing.case_detail import CaseDetail
+from orchestrator.results.comparing.compared import (
+    CaseComparison,
+    ComparisonReport,
+    MetricComparison,
+)
 from orchestrator.stats.comparison import Verdict
 from orchestrator.web.charts import (
     BAR_WIDTH,

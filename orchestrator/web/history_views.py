@@ -12,8 +12,8 @@ from django.urls import reverse
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.loadtools.metrics import Metric, metric_for
-from orchestrator.results.histories import HistoryChoices, series_of
-from orchestrator.results.history_reports import History, HistoryBreak, HistoryPoint
+from orchestrator.results.history.histories import HistoryChoices, series_of
+from orchestrator.results.history.reports import History, HistoryBreak, HistoryPoint
 from orchestrator.results.models import Series
 from orchestrator.web.forms import benchmark_key
 from orchestrator.web.host_facts import ShownChange, shown_change

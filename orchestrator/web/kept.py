@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 #: What a mark does not tell, such as another name of a profile, is seen after so long.
 KEEP_S = 300.0
-MOST_PARTS = 200
+MOST_PARTS = 60
 
 Part = TypeVar("Part")
 

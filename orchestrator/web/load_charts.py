@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.core.units import format_value
-from orchestrator.results.leftovers import Facts
 from orchestrator.results.selectors import LoadSummary
+from orchestrator.results.trials.leftovers import Facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

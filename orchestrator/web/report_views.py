@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.results.pivot_model import Cell, PivotTable, TableColumn, TableRow
-from orchestrator.results.pivots import Report
-from orchestrator.results.report_exports import interval, shown
+from orchestrator.results.reporting.exports import interval, shown
+from orchestrator.results.reporting.pivot_model import Cell, PivotTable, TableColumn, TableRow
+from orchestrator.results.reporting.pivots import Report
 
 #: More bars than these are no picture any more; the table has them all.
 MAX_BARS = 60

@@ -13,7 +13,7 @@ import yaml
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.services import create_project, save_definition
 from orchestrator.fleet.services import add_local_host, save_profile
-from orchestrator.results.readings import values_of
+from orchestrator.results.recording.readings import values_of
 from orchestrator.results.selectors import artifact_content
 from orchestrator.runs.models import Run, Trial, Trigger
 from orchestrator.runs.services import RunRequest, create_run

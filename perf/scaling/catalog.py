@@ -19,7 +19,7 @@ from orchestrator.core.ids import new_hex
 from orchestrator.fleet.models import Host, HostState, HostTransport
 from orchestrator.fleet.services import save_profile
 from orchestrator.results.models import Series
-from orchestrator.results.record import metric_ids
+from orchestrator.results.recording.record import metric_ids
 from perf.scaling.extent import (
     METRICS,
     NARROW_HOSTS,

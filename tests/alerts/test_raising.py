@@ -15,7 +15,7 @@ from orchestrator.core.errors import (
     NotFoundError,
     PermissionRefusedError,
 )
-from orchestrator.results import duels
+from orchestrator.results.changes import duels
 from orchestrator.results.models import ChangePoint
 from tests.support.changes import Line, make_line
 from tests.support.factories import Personas

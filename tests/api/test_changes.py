@@ -8,7 +8,7 @@ import pytest
 from orchestrator.alerts import raising
 from orchestrator.alerts.models import Alert
 from orchestrator.core.clock import utc_now
-from orchestrator.results import bisections, duels
+from orchestrator.results.changes import bisections, duels
 from tests.api.conftest import ApiClient, make_client
 from tests.support.changes import Line, make_line
 from tests.support.factories import Personas

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from orchestrator.results.comparisons import compare_commits
+from orchestrator.results.comparing.comparisons import compare_commits
 from orchestrator.runs.models import Run
 from tests.support import factories
 

@@ -7,7 +7,7 @@ import pytest
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.loadtools.registry import TOOLS
 from orchestrator.results.models import Reading
-from orchestrator.results.readings import values_of
+from orchestrator.results.recording.readings import values_of
 from orchestrator.runs.models import Trial
 from tests.support.factories import make_known
 

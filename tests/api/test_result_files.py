@@ -9,9 +9,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from orchestrator.api.routers import results as router
-from orchestrator.results import result_files
-from orchestrator.results.ingest import forget
 from orchestrator.results.models import Reading
+from orchestrator.results.recording import result_files
+from orchestrator.results.recording.ingest import forget
 from tests.api.conftest import ApiClient, Lab
 
 

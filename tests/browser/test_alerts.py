@@ -8,7 +8,7 @@ from orchestrator.alerts.models import Alert
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
-from orchestrator.results import bisections, duels
+from orchestrator.results.changes import bisections, duels
 from tests.browser.conftest import World
 from tests.support.changes import Line, line_of_commits
 

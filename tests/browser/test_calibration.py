@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from orchestrator.fleet.models import Host
-from orchestrator.results.calibration import tick
+from orchestrator.results.hosts.calibration import tick
 from orchestrator.runs.models import Run
 from tests.browser.conftest import World
 from tests.browser.screenshots import wait_until_drawn

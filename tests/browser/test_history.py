@@ -14,7 +14,7 @@ from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.results.models import ChangePoint, Series
-from orchestrator.results.record import Measured, record
+from orchestrator.results.recording.record import Measured, record
 from tests.browser.conftest import World
 from tests.browser.screenshots import wait_until_drawn
 

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
-from orchestrator.results import golden
+from orchestrator.results.hosts import golden
 from orchestrator.results.models import GoldenOutcome
 from orchestrator.runs.golden import NewGolden, set_golden
 from tests.support.engine import Engine, server

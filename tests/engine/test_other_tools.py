@@ -8,9 +8,9 @@ import pytest
 
 from orchestrator.benchmarks.models import Commit
 from orchestrator.benchmarks.selectors import benchmark_for
-from orchestrator.results.comparisons import compare_commits
-from orchestrator.results.histories import history_choices
-from orchestrator.results.readings import values_of
+from orchestrator.results.comparing.comparisons import compare_commits
+from orchestrator.results.history.histories import history_choices
+from orchestrator.results.recording.readings import values_of
 from orchestrator.results.selectors import trial_details
 from orchestrator.runs.models import Trial
 from tests.support.engine import Engine, server

@@ -9,10 +9,10 @@ import pytest
 from orchestrator.benchmarks.models import Commit
 from orchestrator.benchmarks.selectors import benchmark_for
 from orchestrator.fleet.models import Host
-from orchestrator.results.comparisons import compare_commits
-from orchestrator.results.distributions import merged
-from orchestrator.results.readings import values_of
+from orchestrator.results.comparing.comparisons import compare_commits
+from orchestrator.results.recording.readings import values_of
 from orchestrator.results.selectors import artifact_content, trial_details
+from orchestrator.results.trials.distributions import merged
 from orchestrator.runs.models import HostLease, Run, Trial
 from orchestrator.runs.services import cancel_run
 from tests.support.engine import Engine, server

@@ -9,10 +9,10 @@ from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host, HostChange, HostSnapshot
 from orchestrator.fleet.services import save_profile
-from orchestrator.results.compared import ComparisonReport, address_of
-from orchestrator.results.comparison_choices import choices_of, recently_measured
-from orchestrator.results.comparisons import compare_sides
-from orchestrator.results.sides import Asked, sides_of
+from orchestrator.results.comparing.choices import choices_of, recently_measured
+from orchestrator.results.comparing.compared import ComparisonReport, address_of
+from orchestrator.results.comparing.comparisons import compare_sides
+from orchestrator.results.comparing.sides import Asked, sides_of
 from tests.support.factories import (
     DEFINITION,
     Personas,

@@ -18,12 +18,12 @@ from orchestrator.benchmarks.models import Case, Commit, Project
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, PermissionRefusedError
 from orchestrator.fleet.models import Host
-from orchestrator.results import bulk
-from orchestrator.results.bulk import Imported, check_file, import_file
-from orchestrator.results.incoming import ResultIn
-from orchestrator.results.ingest import forget, take_results
 from orchestrator.results.models import ChangedSeries, Point, Reading, Series
-from orchestrator.results.retentions import Wanted, save_retention
+from orchestrator.results.recording import bulk
+from orchestrator.results.recording.bulk import Imported, check_file, import_file
+from orchestrator.results.recording.incoming import ResultIn
+from orchestrator.results.recording.ingest import forget, take_results
+from orchestrator.results.retention.retentions import Wanted, save_retention
 from tests.support.factories import (
     Personas,
     commit_files,

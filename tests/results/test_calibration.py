@@ -11,15 +11,15 @@ from django.db import IntegrityError, transaction
 
 from orchestrator.fleet.models import Host, HostChange, HostSnapshot
 from orchestrator.loadtools.metrics import METRICS
-from orchestrator.results.calibration import judge_calibration, tick
-from orchestrator.results.forecasts import forecasts_of, sentence
-from orchestrator.results.models import Calibration
-from orchestrator.results.sensitivity import (
+from orchestrator.results.hosts.calibration import judge_calibration, tick
+from orchestrator.results.hosts.forecasts import forecasts_of, sentence
+from orchestrator.results.hosts.sensitivity import (
     Sight,
     calibrations_of,
     present_calibrations,
     sights_of,
 )
+from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.services import RunPlan, RunRequest, plan_run

@@ -6,10 +6,10 @@ import pytest
 
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.results.case_detail import detail_of
-from orchestrator.results.compared import ComparisonReport
-from orchestrator.results.comparisons import commits_measured, compare_commits
-from orchestrator.results.histories import history_of
+from orchestrator.results.comparing.case_detail import detail_of
+from orchestrator.results.comparing.compared import ComparisonReport
+from orchestrator.results.comparing.comparisons import commits_measured, compare_commits
+from orchestrator.results.history.histories import history_of
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import (
     DEFINITION,

@@ -10,8 +10,8 @@ from orchestrator.benchmarks.models import Commit
 from orchestrator.benchmarks.services import set_change_rules
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PermissionRefusedError
-from orchestrator.results import bisections, duels
-from orchestrator.results.change_points import dismiss
+from orchestrator.results.changes import bisections, duels
+from orchestrator.results.changes.change_points import dismiss
 from orchestrator.results.models import Bisection, ChangePoint, Point
 from orchestrator.runs.models import Build, Job, Run, Trial
 from tests.support.changes import Line, make_line

@@ -9,14 +9,14 @@ from django.core.management import CommandError, call_command
 
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
 from orchestrator.fleet.services import save_profile
-from orchestrator.results.importing import Imported, NewImport, import_results
-from orchestrator.results.models import ReferenceResult, ReferenceSource
-from orchestrator.results.references import (
+from orchestrator.results.figures.importing import Imported, NewImport, import_results
+from orchestrator.results.figures.references import (
     reference_values,
     results_of,
     source_for,
     sources_of,
 )
+from orchestrator.results.models import ReferenceResult, ReferenceSource
 from tests.support.factories import Personas
 
 CSV = (

@@ -10,12 +10,12 @@ from django.db import transaction
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
-from orchestrator.results.case_detail import detail_of
-from orchestrator.results.compared import ComparisonReport
-from orchestrator.results.comparisons import compare_commits, compare_sides
-from orchestrator.results.packed_cells import packed_cells
-from orchestrator.results.record import Measured, record
-from orchestrator.results.sides import Side
+from orchestrator.results.comparing.case_detail import detail_of
+from orchestrator.results.comparing.compared import ComparisonReport
+from orchestrator.results.comparing.comparisons import compare_commits, compare_sides
+from orchestrator.results.comparing.packed_cells import packed_cells
+from orchestrator.results.comparing.sides import Side
+from orchestrator.results.recording.record import Measured, record
 from orchestrator.runs.models import Trial
 from tests.support.factories import (
     Personas,

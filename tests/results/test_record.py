@@ -13,8 +13,8 @@ from orchestrator.benchmarks.models import Case, Commit
 from orchestrator.core.ids import new_id
 from orchestrator.fleet.models import Host
 from orchestrator.results.models import Point, Reading, Series
-from orchestrator.results.readings import values_of
-from orchestrator.results.record import Measured, record
+from orchestrator.results.recording.readings import values_of
+from orchestrator.results.recording.record import Measured, record
 from orchestrator.stats.rollup import bands
 from orchestrator.stats.summary import summarise
 from tests.support.factories import (

@@ -20,11 +20,7 @@ from orchestrator.core.errors import (
     NotFoundError,
     PermissionRefusedError,
 )
-from orchestrator.results import leftover_rows
-from orchestrator.results.case_latency import CaseLatency, case_latency
-from orchestrator.results.distributions import distribution_of
-from orchestrator.results.incoming import ResultIn
-from orchestrator.results.ingest import forget, take_results
+from orchestrator.results.comparing.run_verdicts import cards_of
 from orchestrator.results.models import (
     Artifact,
     Histogram,
@@ -36,12 +32,16 @@ from orchestrator.results.models import (
     Removal,
     Retention,
 )
-from orchestrator.results.pins import kept_of, pin_commit, pin_run, unpin
-from orchestrator.results.pruning import prune, prune_due, what_is_due
-from orchestrator.results.retentions import Wanted, retention_of, save_retention
-from orchestrator.results.run_verdicts import cards_of
-from orchestrator.results.saved_reports import save_report
+from orchestrator.results.recording.incoming import ResultIn
+from orchestrator.results.recording.ingest import forget, take_results
+from orchestrator.results.reporting.saved_reports import save_report
+from orchestrator.results.retention import leftover_rows
+from orchestrator.results.retention.pins import kept_of, pin_commit, pin_run, unpin
+from orchestrator.results.retention.pruning import prune, prune_due, what_is_due
+from orchestrator.results.retention.retentions import Wanted, retention_of, save_retention
 from orchestrator.results.selectors import artifact_content
+from orchestrator.results.trials.case_latency import CaseLatency, case_latency
+from orchestrator.results.trials.distributions import distribution_of
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.selectors import run_for
 from tests.support.factories import (

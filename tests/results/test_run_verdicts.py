@@ -2,8 +2,8 @@
 
 import pytest
 
+from orchestrator.results.comparing.run_verdicts import cards_of
 from orchestrator.results.models import RunVerdict
-from orchestrator.results.run_verdicts import cards_of
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import run_for
 from tests.support import factories

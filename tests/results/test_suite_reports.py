@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from orchestrator.benchmarks.models import Benchmark
+from orchestrator.results.figures.published import import_published
 from orchestrator.results.models import SavedReport
-from orchestrator.results.pivot_model import PivotTable
-from orchestrator.results.pivots import report_of
-from orchestrator.results.published import import_published
-from orchestrator.results.report_exports import report_markdown
-from orchestrator.results.report_spec import parse_all
-from orchestrator.results.saved_reports import save_suite_reports, spec_of_report
+from orchestrator.results.reporting.exports import report_markdown
+from orchestrator.results.reporting.pivot_model import PivotTable
+from orchestrator.results.reporting.pivots import report_of
+from orchestrator.results.reporting.report_spec import parse_all
+from orchestrator.results.reporting.saved_reports import save_suite_reports, spec_of_report
 from orchestrator.runs.models import Run
 from tests.support.factories import (
     Personas,

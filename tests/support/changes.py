@@ -18,9 +18,9 @@ from orchestrator.benchmarks.services import cases_of
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import new_id
 from orchestrator.fleet.models import Host, HostTransport
-from orchestrator.results.change_search import look_at_changed
+from orchestrator.results.changes.search import look_at_changed
 from orchestrator.results.models import ChangePoint, Series
-from orchestrator.results.record import Measured, record
+from orchestrator.results.recording.record import Measured, record
 from tests.support.factories import (
     DEFINITION,
     finish_run,

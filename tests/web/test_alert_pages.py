@@ -9,7 +9,7 @@ from django.urls import reverse
 from orchestrator.alerts import raising
 from orchestrator.alerts.models import Alert
 from orchestrator.core.clock import utc_now
-from orchestrator.results import bisections, duels
+from orchestrator.results.changes import bisections, duels
 from orchestrator.results.models import ChangePoint
 from orchestrator.runs.models import Run
 from tests.support.changes import Line, make_line

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator.loadtools.metrics import Metric
-from orchestrator.results.compared import MetricComparison
+from orchestrator.results.comparing.compared import MetricComparison
 from orchestrator.stats.comparison import Comparison, Verdict
 from orchestrator.web.charts import BAR_WIDTH, interval_bar, reach_of
 

@@ -11,7 +11,7 @@ from orchestrator.accounts.models import Role
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot, save_profile
-from orchestrator.results.golden import tick
+from orchestrator.results.hosts.golden import tick
 from orchestrator.runs.models import GoldenCheck, HostLease, Run
 from orchestrator.web.host_facts import clock_off, fact_groups, fact_value
 from tests.support.factories import Personas, add_member, finish_run, make_run

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from orchestrator.accounts.models import AuditEntry
 from orchestrator.results.models import SavedReport
-from orchestrator.results.saved_reports import save_report
+from orchestrator.results.reporting.saved_reports import save_report
 from tests.web.conftest import World
 
 TEXT = """\

@@ -3,7 +3,7 @@
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.results.saved_reports import save_report
+from orchestrator.results.reporting.saved_reports import save_report
 from orchestrator.runs.models import Job, Run, Trial
 from tests.support.factories import make_run
 from tests.web.conftest import World

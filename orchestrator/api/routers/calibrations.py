@@ -12,8 +12,8 @@ from orchestrator.api.schemas.calibrations import CalibrationIn, CalibrationOut,
 from orchestrator.api.schemas.runs import RunOut, run_out
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.fleet.selectors import host_for
-from orchestrator.results.doubts import doubts_of
-from orchestrator.results.sensitivity import calibrations_of, present_epoch
+from orchestrator.results.hosts.sensitivity import calibrations_of, present_epoch
+from orchestrator.results.trials.doubts import doubts_of
 from orchestrator.runs import selectors
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 

@@ -33,7 +33,7 @@ from orchestrator.benchmarks.selectors import benchmark_for, case_for, commit_fo
 from orchestrator.benchmarks.services import set_change_rules
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.fleet.selectors import host_named
-from orchestrator.results import change_points, duels
+from orchestrator.results.changes import change_points, duels
 from orchestrator.results.models import ChangeState
 
 router = Router(tags=["changes"])

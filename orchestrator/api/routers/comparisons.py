@@ -13,9 +13,9 @@ from orchestrator.api.schemas.comparisons import ComparisonOut, comparison_out
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmark_for, benchmarks_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.results.compared import ComparisonReport
-from orchestrator.results.comparisons import compare_sides
-from orchestrator.results.sides import Asked, sides_of
+from orchestrator.results.comparing.compared import ComparisonReport
+from orchestrator.results.comparing.comparisons import compare_sides
+from orchestrator.results.comparing.sides import Asked, sides_of
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import run_for
 

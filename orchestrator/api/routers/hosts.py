@@ -20,7 +20,7 @@ from orchestrator.api.schemas.hosts import (
     host_out,
 )
 from orchestrator.fleet import care, selectors
-from orchestrator.results.golden import forget_references, golden_statuses
+from orchestrator.results.hosts.golden import forget_references, golden_statuses
 from orchestrator.runs.golden import remove_golden, set_golden
 
 router = Router(tags=["hosts"])

@@ -6,7 +6,7 @@ from orchestrator.api.auth import CallerRequest
 from orchestrator.api.schemas.load_tools import LoadToolOut, load_tool_out
 from orchestrator.fleet.tools import installed_tools
 from orchestrator.loadtools.registry import TOOLS
-from orchestrator.results.tool_errors import tool_errors
+from orchestrator.results.trials.tool_errors import tool_errors
 
 router = Router(tags=["benchmarks"])
 

@@ -20,10 +20,10 @@ from orchestrator.api.schemas.reports import (
     saved_out,
     summary_out,
 )
-from orchestrator.results import saved_reports
-from orchestrator.results.pivots import Report, report_of
-from orchestrator.results.report_exports import report_csv, report_markdown
-from orchestrator.results.report_spec import parse
+from orchestrator.results.reporting import saved_reports
+from orchestrator.results.reporting.exports import report_csv, report_markdown
+from orchestrator.results.reporting.pivots import Report, report_of
+from orchestrator.results.reporting.report_spec import parse
 from orchestrator.runs.selectors import run_for
 
 router = Router(tags=["results"])

@@ -9,8 +9,8 @@ from ninja.files import UploadedFile
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.results import ResultsIn, TakenOut
-from orchestrator.results.bulk import import_file
-from orchestrator.results.ingest import take_results
+from orchestrator.results.recording.bulk import import_file
+from orchestrator.results.recording.ingest import take_results
 
 router = Router(tags=["results"])
 

@@ -18,9 +18,9 @@ from orchestrator.api.schemas.retention import (
 )
 from orchestrator.benchmarks.selectors import project_for
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.results.pins import pin_commit, pin_run, pins_of, unpin
-from orchestrator.results.removed import log_of
-from orchestrator.results.retentions import Wanted, retention_of, save_retention
+from orchestrator.results.retention.pins import pin_commit, pin_run, pins_of, unpin
+from orchestrator.results.retention.removed import log_of
+from orchestrator.results.retention.retentions import Wanted, retention_of, save_retention
 
 router = Router(tags=["retention"])
 

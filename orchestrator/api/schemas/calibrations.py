@@ -9,9 +9,9 @@ from pydantic import Field
 
 from orchestrator.api.schemas.common import CommitOut, Text, commit_out
 from orchestrator.api.schemas.comparisons import DoubtOut, doubts_out
-from orchestrator.results.doubts import Doubts
+from orchestrator.results.hosts.sensitivity import Sight, sights_of
 from orchestrator.results.models import Calibration
-from orchestrator.results.sensitivity import Sight, sights_of
+from orchestrator.results.trials.doubts import Doubts
 from orchestrator.runs.calibration import (
     DEFAULT_PAIRS,
     MAX_PAIRS,

@@ -18,8 +18,8 @@ from orchestrator.api.schemas.common import (
     web_url,
 )
 from orchestrator.benchmarks.models import Project
-from orchestrator.results.bisection_answers import answers_of, bad_of
-from orchestrator.results.change_points import baseline_case
+from orchestrator.results.changes.bisection_answers import answers_of, bad_of
+from orchestrator.results.changes.change_points import baseline_case
 from orchestrator.results.models import Baseline, Bisection, BisectionState, ChangeKind, ChangeState
 
 
@@ -174,7 +174,7 @@ class ChangeRules(Schema):
 
 
 def change_point_out(row: Any) -> ChangePointOut:
-    """Of a row of `results.change_points.with_parts`."""
+    """Of a row of `results.changes.change_points.with_parts`."""
     series = row.series
     duel = None
     if row.duel_low is not None and row.duel_high is not None:

@@ -11,8 +11,8 @@ from orchestrator.api.schemas.common import (
     commit_out,
     web_url,
 )
-from orchestrator.results.case_detail import CaseDetail, detail_of
-from orchestrator.results.compared import (
+from orchestrator.results.comparing.case_detail import CaseDetail, detail_of
+from orchestrator.results.comparing.compared import (
     CaseComparison,
     CaseName,
     ComparisonReport,
@@ -20,8 +20,8 @@ from orchestrator.results.compared import (
     Unlike,
     address_of,
 )
-from orchestrator.results.doubts import Doubt
-from orchestrator.results.sides import Side
+from orchestrator.results.comparing.sides import Side
+from orchestrator.results.trials.doubts import Doubt
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Verdict
 

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from orchestrator.api.schemas.common import Text, web_url
 from orchestrator.results.models import SavedReport
-from orchestrator.results.pivots import Report
-from orchestrator.results.report_exports import report_data
-from orchestrator.results.report_spec import ReportSpec, from_data
+from orchestrator.results.reporting.exports import report_data
+from orchestrator.results.reporting.pivots import Report
+from orchestrator.results.reporting.report_spec import ReportSpec, from_data
 
 
 class ReportSummaryOut(Schema):

@@ -5,7 +5,7 @@ from typing import Annotated
 from ninja import Schema
 from pydantic import BaseModel, ConfigDict, Field
 
-from orchestrator.results.incoming import MOST_RESULTS, ResultIn
+from orchestrator.results.recording.incoming import MOST_RESULTS, ResultIn
 
 
 class ResultsIn(BaseModel):

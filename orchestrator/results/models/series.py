@@ -1,7 +1,7 @@
 """What was measured, narrow: a row a trial for its page, a row a commit for everything else.
 
-Only `results.record` writes these tables. A Point is a rollup of readings, written in the same
-transaction as they are: histories and comparisons read points alone.
+Only `results.recording.record` and `.bulk` write these tables. A Point is a rollup of readings,
+written in the same transaction as they are: histories and comparisons read points alone.
 """
 
 from django.contrib.postgres.fields import ArrayField

@@ -14,7 +14,7 @@ from orchestrator.alerts import services
 from orchestrator.alerts.models import AlertState
 from orchestrator.alerts.selectors import alert_for, alerts_of, counts_of, searches_of
 from orchestrator.dispatch.waking import wake_engine
-from orchestrator.results.duels import confirm_now
+from orchestrator.results.changes.duels import confirm_now
 from orchestrator.web.access import for_member
 from orchestrator.web.alert_views import alert_view, change_view, search_view
 from orchestrator.web.forms import FORM_ERRORS

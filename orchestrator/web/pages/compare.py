@@ -12,15 +12,17 @@ from django.urls import reverse
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.results.case_detail import detail_of
-from orchestrator.results.compared import CaseComparison, ComparisonReport, address_of
-from orchestrator.results.comparison_choices import choices_of, recently_measured
-from orchestrator.results.comparisons import compare_sides
-from orchestrator.results.sides import Asked, sides_of
+from orchestrator.results.comparing.case_detail import detail_of
+from orchestrator.results.comparing.choices import choices_of, recently_measured
+from orchestrator.results.comparing.compared import CaseComparison, ComparisonReport, address_of
+from orchestrator.results.comparing.comparisons import compare_sides
+from orchestrator.results.comparing.sides import Asked, Side, sides_of
+from orchestrator.results.recording.marks import mark_of_results
 from orchestrator.runs.models import Run
 from orchestrator.web.access import for_member
 from orchestrator.web.comparison_views import BAR, case_view, columns_of, more_blocks, rows_of
 from orchestrator.web.forms import benchmark_choices, benchmark_key
+from orchestrator.web.kept import kept
 from orchestrator.web.middleware import status_of
 from orchestrator.web.refs import chosen_benchmark, chosen_run
 
@@ -42,18 +44,31 @@ def compare(request: HttpRequest, member: Member) -> HttpResponse:
     status = 200
     if benchmark and context["baseline"] and (context["contender"] or _differs(request.GET)):
         try:
-            run = chosen_run(member, request.GET.get("run", ""))
-            report = _report(request, member, benchmark, run)
-            context |= _shown(report, run, context["key"])
-            if len(report.cases) == 1:
-                whole = _report(request, member, benchmark, run, all_metrics=True)
-                context |= _in_full(whole, whole.cases[0])
+            context |= _kept_result(request, member, benchmark)
         except (NotFoundError, InvalidRequestError) as error:
             context["problem"] = str(error)
             status, _ = status_of(error)
     if benchmark and "report" not in context:
         context["commits"] = recently_measured(member, benchmark)
     return render(request, "compare.html", context, status=status)
+
+
+def _kept_result(request: HttpRequest, member: Member, benchmark: Benchmark) -> dict[str, Any]:
+    """What the page shows of the comparison, as it was made while nothing else was measured."""
+    run = chosen_run(member, request.GET.get("run", ""))
+    sides = _sides(request, member, benchmark)
+    commits = [side.commit for side in sides]
+
+    def made() -> dict[str, Any]:
+        report = compare_sides(member, benchmark=benchmark, sides=sides, run=run, all_metrics=False)
+        shown = _shown(report, run, benchmark_key(benchmark))
+        if len(report.cases) > 1:
+            return shown
+        whole = compare_sides(member, benchmark=benchmark, sides=sides, run=run)
+        return {**shown, **_in_full(whole, whole.cases[0])}
+
+    key = ("compare", member.team.pk, request.get_full_path(), *(commit.pk for commit in commits))
+    return kept(key, mark_of_results(benchmark, commits), made)
 
 
 @for_member
@@ -63,7 +78,8 @@ def compare_case(request: HttpRequest, member: Member) -> HttpResponse:
     if benchmark is None:
         raise NotFoundError("the team has no benchmark yet")
     run = chosen_run(member, request.GET.get("run", ""))
-    report = _report(request, member, benchmark, run, all_metrics=True)
+    sides = _sides(request, member, benchmark)
+    report = compare_sides(member, benchmark=benchmark, sides=sides, run=run)
     case = _case(report, request.GET.get("of", ""), request.GET.get("on", ""))
     key = benchmark_key(benchmark)
     query = address_of(report, run)
@@ -120,16 +136,8 @@ def _differs(given: Mapping[str, str]) -> bool:
     return any(given.get(f"contender_{name}") for name in NARROWS)
 
 
-def _report(
-    request: HttpRequest,
-    member: Member,
-    benchmark: Benchmark,
-    run: Run | None,
-    *,
-    all_metrics: bool = False,
-) -> ComparisonReport:
-    sides = sides_of(member, benchmark, _asked(request.GET, ""), _asked(request.GET, "contender_"))
-    return compare_sides(member, benchmark=benchmark, sides=sides, run=run, all_metrics=all_metrics)
+def _sides(request: HttpRequest, member: Member, benchmark: Benchmark) -> tuple[Side, Side]:
+    return sides_of(member, benchmark, _asked(request.GET, ""), _asked(request.GET, "contender_"))
 
 
 def _asked(given: Mapping[str, str], prefix: str) -> Asked:

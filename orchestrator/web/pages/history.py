@@ -14,20 +14,20 @@ from django.views.decorators.http import require_GET, require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.dispatch.waking import wake_engine
-from orchestrator.results.change_points import (
+from orchestrator.results.changes.change_points import (
     ChangeMark,
     baselines_of,
     changes_in,
     dismiss,
     rebaseline,
 )
-from orchestrator.results.charted import Charted, charted, mark_of_history
-from orchestrator.results.compact import compact_response, packed
-from orchestrator.results.duels import confirm_now
-from orchestrator.results.histories import Part, history_at, history_choices, series_for
-from orchestrator.results.history_data import history_data
-from orchestrator.results.history_point import commit_in, point_details
-from orchestrator.results.history_reports import History
+from orchestrator.results.changes.duels import confirm_now
+from orchestrator.results.history.charted import Charted, charted, mark_of_history
+from orchestrator.results.history.compact import compact_response, packed
+from orchestrator.results.history.data import history_data
+from orchestrator.results.history.histories import Part, history_at, history_choices, series_for
+from orchestrator.results.history.point import commit_in, point_details
+from orchestrator.results.history.reports import History
 from orchestrator.results.models import Baseline
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import benchmark_choices, benchmark_key

@@ -15,7 +15,7 @@ from orchestrator.fleet.care import (
     set_host_care,
 )
 from orchestrator.fleet.selectors import host_for
-from orchestrator.results.golden import forget_references
+from orchestrator.results.hosts.golden import forget_references
 from orchestrator.runs.calibration import start_calibration
 from orchestrator.runs.golden import remove_golden, set_golden
 from orchestrator.web.access import for_member

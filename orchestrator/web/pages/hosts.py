@@ -31,8 +31,8 @@ from orchestrator.fleet.services import (
     scan_again,
 )
 from orchestrator.fleet.windows import HoursNow
-from orchestrator.results.doubts import Doubts, doubts_of
-from orchestrator.results.golden import GoldenStatus, golden_statuses
+from orchestrator.results.hosts.golden import GoldenStatus, golden_statuses
+from orchestrator.results.trials.doubts import Doubts, doubts_of
 from orchestrator.runs.models import GoldenCheck
 from orchestrator.runs.selectors import jobs_on
 from orchestrator.web.access import for_member

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.dispatch.waking import wake_engine
-from orchestrator.results.forecasts import forecasts_of
+from orchestrator.results.hosts.forecasts import forecasts_of
 from orchestrator.runs.cautions import cautions_of
 from orchestrator.runs.models import Run
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run

@@ -10,9 +10,9 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
-from orchestrator.results.importing import Imported, import_results, remove_source
-from orchestrator.results.published import import_published, suites_with_figures
-from orchestrator.results.references import results_of, source_for, sources_of
+from orchestrator.results.figures.importing import Imported, import_results, remove_source
+from orchestrator.results.figures.published import import_published, suites_with_figures
+from orchestrator.results.figures.references import results_of, source_for, sources_of
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.import_forms import FiguresForm

@@ -11,11 +11,11 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.results.pivots import Report, mark_of_report, report_of
-from orchestrator.results.report_exports import report_csv, report_json, report_markdown
-from orchestrator.results.report_provenance import provenance_of
-from orchestrator.results.report_spec import ReportSpec, from_data, to_yaml
-from orchestrator.results.saved_reports import (
+from orchestrator.results.reporting.exports import report_csv, report_json, report_markdown
+from orchestrator.results.reporting.pivots import Report, mark_of_report, report_of
+from orchestrator.results.reporting.provenance import provenance_of
+from orchestrator.results.reporting.report_spec import ReportSpec, from_data, to_yaml
+from orchestrator.results.reporting.saved_reports import (
     delete_report,
     save_report,
     saved_report_for,

@@ -11,9 +11,9 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.benchmarks.selectors import project_for
-from orchestrator.results.pins import kept_of, pin_commit, pin_run, pins_of, unpin
-from orchestrator.results.removed import log_of, totals_of
-from orchestrator.results.retentions import retention_of, save_retention
+from orchestrator.results.retention.pins import kept_of, pin_commit, pin_run, pins_of, unpin
+from orchestrator.results.retention.removed import log_of, totals_of
+from orchestrator.results.retention.retentions import retention_of, save_retention
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.retention_forms import PinForm, RetentionForm, initial_of

@@ -14,10 +14,10 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.ids import digest_of
-from orchestrator.results.doubts import doubts_of
-from orchestrator.results.pins import pin_of
-from orchestrator.results.removed import removals_of
-from orchestrator.results.saved_reports import saved_reports
+from orchestrator.results.reporting.saved_reports import saved_reports
+from orchestrator.results.retention.pins import pin_of
+from orchestrator.results.retention.removed import removals_of
+from orchestrator.results.trials.doubts import doubts_of
 from orchestrator.runs.job_details import JobDetails, details_of
 from orchestrator.runs.marks import mark_of_runs
 from orchestrator.runs.models import Job, Run

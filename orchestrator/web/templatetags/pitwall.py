@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 
 from orchestrator.core import units
 from orchestrator.loadtools.metrics import latency_label
-from orchestrator.results.doubts import code_of, title_of
+from orchestrator.results.trials.doubts import code_of, title_of
 from orchestrator.web import markdown, placements
 from orchestrator.web.reasons import shown_reasons
 

@@ -18,8 +18,8 @@ from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.services import save_definition
 from orchestrator.core.errors import PitwallError
 from orchestrator.dispatch.demo_team import USER, demo_owner, project_at, this_machine
-from orchestrator.results.published import import_published
-from orchestrator.results.saved_reports import save_suite_reports
+from orchestrator.results.figures.published import import_published
+from orchestrator.results.reporting.saved_reports import save_suite_reports
 
 
 class Command(BaseCommand):

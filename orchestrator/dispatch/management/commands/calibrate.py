@@ -12,9 +12,9 @@ from orchestrator.core.errors import PitwallError
 from orchestrator.core.units import format_value
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.fleet.models import Host
-from orchestrator.results.calibration import judge_calibration
+from orchestrator.results.hosts.calibration import judge_calibration
+from orchestrator.results.hosts.sensitivity import Sight, sights_of
 from orchestrator.results.models import Calibration
-from orchestrator.results.sensitivity import Sight, sights_of
 from orchestrator.runs.calibration import DEFAULT_PAIRS, NewCalibration, start_calibration
 from orchestrator.runs.models import Run
 from orchestrator.runs.states import RUN_ENDED

@@ -20,9 +20,9 @@ from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.models import Commit
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.errors import PitwallError
-from orchestrator.results.pivots import report_of
-from orchestrator.results.report_exports import report_markdown
-from orchestrator.results.saved_reports import saved_report_for, spec_of_report
+from orchestrator.results.reporting.exports import report_markdown
+from orchestrator.results.reporting.pivots import report_of
+from orchestrator.results.reporting.saved_reports import saved_report_for, spec_of_report
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import TrialState, Validity
 

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.accounts.selectors import first_admin
 from orchestrator.core.errors import InvalidRequestError, PitwallError
-from orchestrator.results.bulk import check_file, import_file
+from orchestrator.results.recording.bulk import check_file, import_file
 
 
 class Command(BaseCommand):

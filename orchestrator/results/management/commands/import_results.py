@@ -15,8 +15,8 @@ from orchestrator.accounts.selectors import first_admin
 from orchestrator.core.errors import PitwallError
 from orchestrator.importers.document import instant_of
 from orchestrator.importers.registry import FORMATS
-from orchestrator.results.importing import Imported, NewImport, Progress, import_results
-from orchestrator.results.published import import_published, suites_with_figures
+from orchestrator.results.figures.importing import Imported, NewImport, Progress, import_results
+from orchestrator.results.figures.published import import_published, suites_with_figures
 
 _WIDTH = 40
 

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
-from orchestrator.results.pruning import prune, what_is_due
+from orchestrator.results.retention.pruning import prune, what_is_due
 
 
 class Command(BaseCommand):

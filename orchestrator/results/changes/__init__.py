@@ -1,0 +1,1 @@
+"""Change points: found, measured again in duels, followed to one commit."""

@@ -1,0 +1,288 @@
+"""Change points as pages, the API and people see them: reads, and what somebody decides of one.
+
+They are found in `search`, measured again in `duels`, and traced to a commit in
+`bisections`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.services import record_audit
+from orchestrator.benchmarks.models import Case, Commit
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
+from orchestrator.fleet.models import Host
+from orchestrator.results.models import (
+    Baseline,
+    Bisection,
+    BisectionState,
+    ChangedSeries,
+    ChangePoint,
+    ChangeState,
+    Series,
+    SeriesLook,
+)
+
+MAX_REVISIONS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeMark:
+    """A change point as a history draws it: dashed where `kind` is candidate.
+
+    `commit` is the first of the new level, `before` the last of the old one. `state` is one of
+    `ChangeState` (never superseded); `settled`: nothing will be measured to confirm it any more,
+    and `message` says why. `run_id` is its newest duel, `duel_change` what that measured, with
+    `duel_interval`. `searching`: a bisection for its commit is under way.
+    """
+
+    id: UUID
+    series: int
+    commit: Commit
+    before: Commit
+    kind: str
+    change: float
+    interval: tuple[float, float]
+    p_value: float
+    level_before: float
+    level_after: float
+    regressed: bool
+    state: str
+    settled: bool
+    seen: bool
+    recent: bool
+    message: str
+    run_id: UUID | None
+    duel_change: float | None
+    duel_interval: tuple[float, float] | None
+    culprit: Commit | None
+    searching: bool
+    found_at: datetime
+    revisions: tuple[Mapping[str, str], ...]
+
+
+def changes_in(series: Iterable[int]) -> dict[int, tuple[ChangeMark, ...]]:
+    """The change points of these series, oldest commit first; without those superseded."""
+    rows = with_parts(ChangePoint.objects.filter(series__in=list(series)))
+    found: dict[int, list[ChangeMark]] = defaultdict(list)
+    for row in rows.order_by("commit__position", "pk"):
+        found[row.series_id].append(mark_of(row))
+    return {number: tuple(marks) for number, marks in found.items()}
+
+
+def looks_at(series: Iterable[int]) -> dict[int, SeriesLook]:
+    """What the last look at each found: its noise, outliers (ids of commits), and if unstable."""
+    return SeriesLook.objects.in_bulk(list(series))
+
+
+def baselines_of(series: Iterable[Series]) -> dict[int, Baseline]:
+    """Where the history of each begins anew, by series; only of those that have such a commit.
+
+    Of several the newest decision counts.
+    """
+    rows = list(series)
+    decisions = Baseline.objects.select_related("commit", "created_by").order_by("pk")
+    by_series = {each.series_id: each for each in decisions.filter(series__in=rows)}
+    by_case = {
+        each.case_id: each for each in decisions.filter(case__in={row.case_id for row in rows})
+    }
+    found = {}
+    for row in rows:
+        both = [each for each in (by_series.get(row.pk), by_case.get(row.case_id)) if each]
+        if both:
+            found[row.pk] = max(both, key=lambda each: each.pk)
+    return found
+
+
+def series_in(case: Case, host: Host, metric: str) -> Series:
+    """One metric of a case on a host; NotFoundError where it was not measured."""
+    found = Series.objects.select_related("case__benchmark__project")
+    series = found.filter(case=case, host=host, metric__key=metric).first()
+    if series is None:
+        raise NotFoundError(f"{metric} of this case was not measured on {host.name} yet")
+    return series
+
+
+def baselines_for(member: Member) -> QuerySet[Baseline]:
+    """All of the team, newest first."""
+    team = member.team
+    of_team = Q(series__benchmark__project__team=team) | Q(case__benchmark__project__team=team)
+    parts = ("case__benchmark__project", "series__case__benchmark__project")
+    return (
+        Baseline.objects.filter(of_team)
+        .select_related(*parts, "series__host", "series__metric", "commit", "created_by")
+        .order_by("-pk")
+    )
+
+
+def baseline_case(baseline: Baseline) -> Case:
+    """The case that it is of, whole or in part."""
+    case = baseline.series.case if baseline.series is not None else baseline.case
+    assert case is not None, "a constraint of the table"
+    return case
+
+
+def changes_of(member: Member) -> QuerySet[ChangePoint]:
+    """All of the team that are not superseded, with what it takes to show them."""
+    return with_parts(ChangePoint.objects.filter(series__benchmark__project__team=member.team))
+
+
+def change_for(member: Member, change_id: UUID) -> ChangePoint:
+    found = changes_of(member).filter(pk=change_id).first()
+    if found is None:
+        raise NotFoundError("there is no such change point in this team")
+    return found
+
+
+def with_parts(rows: QuerySet[ChangePoint], *, every: bool = False) -> QuerySet[Any]:
+    """Without those superseded, unless `every`; `searching`: a bisection is under way."""
+    running = Bisection.objects.filter(change_point=OuterRef("pk"), state=BisectionState.RUNNING)
+    kept = rows if every else rows.exclude(state=ChangeState.SUPERSEDED)
+    return kept.select_related(
+        "series__benchmark__project__team",
+        "series__case",
+        "series__host__profile",
+        "series__metric",
+        "commit",
+        "before",
+        "culprit",
+    ).annotate(searching=Exists(running))
+
+
+def mark_of(row: Any) -> ChangeMark:
+    """Of a row of `with_parts`."""
+    duel = None
+    if row.duel_low is not None and row.duel_high is not None:
+        duel = (row.duel_low, row.duel_high)
+    return ChangeMark(
+        id=row.pk,
+        series=row.series_id,
+        commit=row.commit,
+        before=row.before,
+        kind=row.kind,
+        change=row.change,
+        interval=(row.low, row.high),
+        p_value=row.p_value,
+        level_before=row.level_before,
+        level_after=row.level_after,
+        regressed=row.regressed,
+        state=row.state,
+        settled=row.settled,
+        seen=row.seen,
+        recent=row.recent,
+        message=row.message,
+        run_id=row.run_id,
+        duel_change=row.duel_change,
+        duel_interval=duel,
+        culprit=row.culprit,
+        searching=row.searching,
+        found_at=row.found_at,
+        revisions=tuple(row.revisions),
+    )
+
+
+def dismiss(*, member: Member, change_id: UUID, reason: str) -> ChangePoint:
+    """Nobody need look at this change point; it stays so when more points come."""
+    member.require(Role.MEMBER, to="dismiss a change point")
+    found = change_for(member, change_id)
+    reason = _reason(reason)
+    with transaction.atomic():
+        row = ChangePoint.objects.select_for_update().get(pk=found.pk)
+        if row.state == ChangeState.DISMISSED:
+            raise ConflictError("this change point is dismissed already")
+        row.state, row.message = ChangeState.DISMISSED, f"dismissed by {member.user}: {reason}"
+        note_revision(row, row.message)
+        row.save()
+        Bisection.objects.filter(change_point=row, state=BisectionState.RUNNING).update(
+            state=BisectionState.STOPPED,
+            message="the change point was dismissed",
+            ended_at=utc_now(),
+        )
+        record_audit(member=member, action="change_point.dismissed", subject=row.pk)
+    return row
+
+
+def rebaseline(
+    *,
+    member: Member,
+    commit: Commit,
+    reason: str,
+    series: Series | None = None,
+    case: Case | None = None,
+) -> Baseline:
+    """The history of a series, or of all series of a case, begins anew at `commit`.
+
+    Give one of the two, of the member's team. What was measured before stays on the charts and is
+    looked at no more; change points before it are superseded with the next look.
+    """
+    member.require(Role.MEMBER, to="begin a history anew")
+    subject = series or case
+    if subject is None or (series and case):
+        raise InvalidRequestError("name a series or a case", field="series")
+    benchmark = (case or series.case).benchmark if series or case else None  # type: ignore[union-attr]
+    if benchmark is None or benchmark.project.team_id != member.team.pk:
+        raise NotFoundError("there is no such series in this team")
+    if commit.project_id != benchmark.project_id or commit.position is None:
+        raise InvalidRequestError(
+            f"{commit.short_sha} is not on the default branch of {benchmark.project.name}",
+            field="commit",
+        )
+    with transaction.atomic():
+        made = Baseline.objects.create(
+            series=series,
+            case=case,
+            commit=commit,
+            reason=_reason(reason),
+            created_by=member.user,
+        )
+        _look_again(made)
+        record_audit(member=member, action="baseline.set", subject=made.pk)
+    return made
+
+
+def remove_baseline(*, member: Member, baseline_id: UUID) -> None:
+    """What was measured before it is looked at again."""
+    member.require(Role.MEMBER, to="remove a baseline")
+    made = baselines_for(member).filter(pk=baseline_id).first()
+    if made is None:
+        raise NotFoundError("there is no such baseline in this team")
+    with transaction.atomic():
+        _look_again(made)
+        record_audit(member=member, action="baseline.removed", subject=made.pk)
+        made.delete()
+
+
+def note_revision(row: ChangePoint, text: str) -> None:
+    """Adds a line to what became of a change point; the caller saves the row."""
+    row.revised_at = utc_now()
+    row.revisions = [*row.revisions, {"at": row.revised_at.isoformat(), "text": text}][
+        -MAX_REVISIONS:
+    ]
+
+
+def _look_again(baseline: Baseline) -> None:
+    rows = Series.objects.all()
+    rows = (
+        rows.filter(pk=baseline.series_id)
+        if baseline.series_id
+        else rows.filter(case=baseline.case_id)
+    )
+    numbers = list(rows.values_list("pk", flat=True))
+    # As if for the first time: all of the history.
+    SeriesLook.objects.filter(series__in=numbers).delete()
+    ChangedSeries.objects.create(series=numbers)
+
+
+def _reason(text: str) -> str:
+    if not text.strip():
+        raise InvalidRequestError("say why, so that others can follow", field="reason")
+    return text.strip()[:1000]

@@ -1,0 +1,1 @@
+"""Figures that others have published, beside what was measured here."""

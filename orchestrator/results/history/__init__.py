@@ -1,0 +1,1 @@
+"""One metric of one case on one host along the commits."""

@@ -1,0 +1,1 @@
+"""What measurements say of the hosts: noise, drift, what they can see."""

@@ -1,0 +1,1 @@
+"""Writing what was measured: trials of our own, results that clients send, whole files."""

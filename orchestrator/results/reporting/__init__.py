@@ -1,0 +1,1 @@
+"""Leaderboards and pivots: what was measured, laid out as a report says."""

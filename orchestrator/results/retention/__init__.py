@@ -1,0 +1,1 @@
+"""How long results are kept, and what is kept for ever."""
