@@ -14,6 +14,8 @@ from perf.scaling.loading import Made
 from perf.scaling.servers import Postgres, Server
 
 BARE = Request(path="/")
+#: So many addresses are asked for over and over where it is told what that costs.
+AGAIN = 2
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,7 +64,8 @@ def pages(made: Made) -> Mapping[str, Iterator[Request]]:
     """What is asked for, signed in as a browser is, again and again.
 
     Histories and comparisons are of another series or pair of commits each time, as far as there
-    are others; so are pages of the run list and commits of the leaderboard in rows of their own.
+    are others; what is asked for again, as by all who follow one link, is in rows of its own, and
+    so are leaderboards of other commits.
     """
     headers = {"Cookie": f"sessionid={made.session}", "Accept-Encoding": "gzip"}
     key = f"{made.project}/{made.benchmark}"
@@ -70,10 +73,16 @@ def pages(made: Made) -> Mapping[str, Iterator[Request]]:
     def asked(paths: Iterable[str]) -> Iterator[Request]:
         return cycle([Request(path=path, headers=headers) for path in paths])
 
+    data = [f"/history/{number}/data" for number, _, _ in made.series]
+    histories = [_history(key, made.host, *each[1:]) for each in made.series]
+    comparisons = [_compare(key, *pair) for pair in pairwise(made.full)]
     return {
-        "history data": asked(f"/history/{number}/data" for number, _, _ in made.series),
-        "history page": asked(_history(key, made.host, *each[1:]) for each in made.series),
-        "comparison": asked(_compare(key, *pair) for pair in pairwise(made.full)),
+        "history data": asked(data),
+        "history data seen before": asked(data[-AGAIN:]),
+        "history page": asked(histories),
+        "history page seen before": asked(histories[-AGAIN:]),
+        "comparison": asked(comparisons),
+        "comparison seen before": asked(comparisons[-AGAIN:]),
         "overview": asked(["/"]),
         "leaderboard": asked(["/reports/leaderboard/"]),
         "leaderboards of other commits": asked(
