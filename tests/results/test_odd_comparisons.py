@@ -198,6 +198,8 @@ def test_the_short_cut_of_the_page_says_the_same(
 ) -> None:
     shas = [commit.sha for commit in commits[:2]]
     finish_run(make_run(personas.alice, shas, rounds=7), rates, wobble=0.01)
+    # As where each commit is measured beside the one before it.
+    finish_run(make_run(personas.alice, [commits[2].sha, shas[0]]), rates, wobble=0.02)
     benchmark = Benchmark.objects.get()
     sides = Side(commit=commits[0]), Side(commit=commits[1])
     assert packed_cells(benchmark, commits[0], commits[1], ["requests.rate"]) is not None
@@ -228,8 +230,23 @@ def test_the_short_cut_is_only_for_what_is_usual(personas: Personas, commits: li
             elsewhere(commit, [100.0 + number], block=number + 1)
     assert usual()
     elsewhere(commits[0], [100.0], block=9)
+    assert usual()
+    elsewhere(commits[1], [100.0, 101.0], block=9)
     assert not usual()
-    elsewhere(commits[1], [100.0], block=9)
+
+
+def test_there_is_no_short_cut_to_cells_of_another_shape(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    benchmark = Benchmark.objects.get()
+
+    def usual() -> bool:
+        found = packed_cells(benchmark, commits[0], commits[1], ["requests.rate"])
+        return found is not None
+
+    for number in range(5):
+        for commit in commits[:2]:
+            elsewhere(commit, [100.0 + number], block=number + 1)
     assert usual()
     elsewhere(commits[0], [100.0], shape=3)
     assert not usual()

@@ -113,7 +113,8 @@ def _paired(before: _Side, after: _Side) -> tuple[NDArray[np.float64], NDArray[n
     shared = same.any(axis=2)
     counts = shared.sum(axis=1)
     blocks = int(counts[0])
-    if blocks < 2 or (counts != blocks).any() or (same.sum(axis=2) > 1).any():
+    twice = (same.sum(axis=1) > 1).any() or (same.sum(axis=2) > 1).any()
+    if blocks < 2 or (counts != blocks).any() or twice:
         return None
     partner = same.argmax(axis=2)[shared].reshape(-1, blocks)
     return before.values[shared].reshape(-1, blocks), np.take_along_axis(
