@@ -1,6 +1,6 @@
 """Many jobs of two hosts each, over five hosts: each gets both of its hosts, alone."""
 
-from itertools import permutations
+from itertools import combinations, permutations
 
 import pytest
 
@@ -24,13 +24,14 @@ TINY = ANYWHERE.replace("duration_s: 0.6", "duration_s: 0.3").replace(
 def test_it_finishes_many_jobs_of_two_hosts(
     engine: Engine, hosts: list[NamespaceHost], team: Personas, shas: list[str]
 ) -> None:
-    """Every ordered pair of the hosts in each run: 20 jobs."""
+    """Every ordered pair of the hosts in each run: 20 jobs; in the short form each pair once."""
     make_definition(team.alice, Project.objects.get(), source=TINY)
-    pairs = permutations((host.name for host in hosts), 2)
+    names = [host.name for host in hosts]
+    pairs = list(permutations(names, 2) if FULL else combinations(names, 2))
     placements = tuple({"target": f"host:{a}", "generator": f"host:{b}"} for a, b in pairs)
     runs = [
         make_run(team.alice, shas, hosts=(), placements=placements, rounds=1) for _ in range(RUNS)
     ]
-    assert Job.objects.count() == RUNS * 20
+    assert Job.objects.count() == RUNS * len(pairs)
     engine.wait_for(lambda: not Job.objects.filter(ended_at=None).exists(), timeout_s=RUNS * 120)
     assert_all_finish(engine, hosts, runs)
