@@ -1,24 +1,11 @@
 // One case of a comparison: its latency percentiles, and how they changed, with interval and band.
 // A second click on a case folds what the first one fetched.
+import { colour } from "./colour.js";
+import { shownMs } from "./milliseconds.js";
+
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 const charts = new Map();
-
-function colour(name, share = 100) {
-  // Canvas does not know light-dark(): let the style sheet engine resolve it.
-  const probe = document.createElement("span");
-  probe.hidden = true;
-  probe.style.color = share === 100 ? `var(${name})` : `color-mix(in srgb, var(${name}) ${share}%, transparent)`;
-  document.body.append(probe);
-  const resolved = getComputedStyle(probe).color;
-  probe.remove();
-  return resolved;
-}
-
-function shownMs(ms) {
-  if (ms >= 1000) return `${(ms / 1000).toPrecision(3)} s`;
-  return ms >= 1 ? `${ms.toPrecision(3)} ms` : `${(ms * 1000).toPrecision(3)} µs`;
-}
 
 function shownChange(percent) {
   const sign = percent > 0 ? "+" : percent < 0 ? "−" : "±";

@@ -1,19 +1,9 @@
 // One chart of a history: a line a series with the band of its intervals, and what is marked.
+import { colour } from "./colour.js";
 import { drawable, lowerBound, shownChange, unitFor } from "./history-data.js";
 
 const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [1, 3]];
 const SHAPES = ["circle", "rect", "triangle", "rectRot", "star", "cross"];
-
-export function colour(name) {
-  // Canvas does not know light-dark(): let the style sheet engine resolve it.
-  const probe = document.createElement("span");
-  probe.hidden = true;
-  probe.style.color = `var(${name})`;
-  document.body.append(probe);
-  const resolved = getComputedStyle(probe).color;
-  probe.remove();
-  return resolved;
-}
 
 const faint = (ink, share) => ink.replace(/^rgb\((.*)\)$/, `rgba($1, ${share})`);
 

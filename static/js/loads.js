@@ -1,5 +1,8 @@
 // Latency of each load of a trial: p50 and p99, ms, logarithmic; what the objective says of a load
 // is its colour and its shape.
+import { colour } from "./colour.js";
+import { shownMs } from "./milliseconds.js";
+
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 const MARKS = {
@@ -10,22 +13,6 @@ const MARKS = {
   invalid: ["--bad", "crossRot"],
 };
 let chart = null;
-
-function colour(name) {
-  // Canvas does not know light-dark(): let the style sheet engine resolve it.
-  const probe = document.createElement("span");
-  probe.hidden = true;
-  probe.style.color = `var(${name})`;
-  document.body.append(probe);
-  const resolved = getComputedStyle(probe).color;
-  probe.remove();
-  return resolved;
-}
-
-function shownMs(ms) {
-  if (ms >= 1000) return `${(ms / 1000).toPrecision(3)} s`;
-  return ms >= 1 ? `${ms.toPrecision(3)} ms` : `${(ms * 1000).toPrecision(3)} µs`;
-}
 
 function line(label, points, key, dash) {
   const known = points.filter((point) => point[key] !== null);

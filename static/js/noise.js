@@ -1,18 +1,9 @@
 // The noise of a host over time: a line with the band of its intervals; a point leads to its run.
+import { colour } from "./colour.js";
+
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 let chart = null;
-
-function colour(name) {
-  // Canvas does not know light-dark(): let the style sheet engine resolve it.
-  const probe = document.createElement("span");
-  probe.hidden = true;
-  probe.style.color = `var(${name})`;
-  document.body.append(probe);
-  const resolved = getComputedStyle(probe).color;
-  probe.remove();
-  return resolved;
-}
 
 function faint(ink) {
   return ink.replace(/^rgb\((.*)\)$/, "rgba($1, 0.18)");

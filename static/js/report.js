@@ -1,19 +1,10 @@
 // A table of a report as horizontal bars with their intervals; published figures are hollow.
+import { colour } from "./colour.js";
+
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 const charts = new Map();
 const DASHES = [[], [], [6, 3], [2, 2], [8, 2, 2, 2], [1, 3]];
-
-function colour(name) {
-  // Canvas does not know light-dark(): let the style sheet engine resolve it.
-  const probe = document.createElement("span");
-  probe.hidden = true;
-  probe.style.color = `var(${name})`;
-  document.body.append(probe);
-  const resolved = getComputedStyle(probe).color;
-  probe.remove();
-  return resolved;
-}
 
 function faint(ink, share) {
   return ink.replace(/^rgb\((.*)\)$/, `rgba($1, ${share})`);

@@ -1,23 +1,10 @@
 // A load second by second: answers on the right, latency on the left; the warm-up is shaded.
+import { colour } from "./colour.js";
+import { shownMs } from "./milliseconds.js";
+
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 let chart = null;
-
-function colour(name) {
-  // Canvas does not know light-dark(): let the style sheet engine resolve it.
-  const probe = document.createElement("span");
-  probe.hidden = true;
-  probe.style.color = `var(${name})`;
-  document.body.append(probe);
-  const resolved = getComputedStyle(probe).color;
-  probe.remove();
-  return resolved;
-}
-
-function shownMs(ms) {
-  if (ms >= 1000) return `${(ms / 1000).toPrecision(3)} s`;
-  return ms >= 1 ? `${ms.toPrecision(3)} ms` : `${(ms * 1000).toPrecision(3)} µs`;
-}
 
 function line(label, values, name, axis, dash, shape) {
   const ink = colour(name);
