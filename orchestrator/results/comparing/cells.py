@@ -25,7 +25,6 @@ from orchestrator.results.comparing.void_blocks import (
     RunOfBoth,
     Voids,
     by_place,
-    doubtful_of,
     only_void,
     summed,
     voids_of,
@@ -54,13 +53,13 @@ def cells_between(
     benchmark: Benchmark,
     sides: tuple[Side, Side],
     runs: Sequence[RunOfBoth],
+    doubtful: Sequence[Doubtful],
     *,
     run: Run | None,
     metrics: Collection[str] | None,
 ) -> Cells:
     """All cells of two sides, with their names. None at all where they have none in common."""
     found = _points(benchmark, sides[0], metrics), _points(benchmark, sides[1], metrics)
-    doubtful = doubtful_of(runs)
     places = {*found[0], *found[1], *(each.place for each in doubtful)}
     names = _names(benchmark, {place.host for place in places})
     only = None if run is None else blocks_of_run(run)
@@ -93,6 +92,7 @@ def usual_cells(
     benchmark: Benchmark,
     sides: tuple[Side, Side],
     runs: Sequence[RunOfBoth],
+    doubtful: Sequence[Doubtful],
     metrics: Collection[str],
 ) -> tuple[Cells, Mapping[str, Mapping[str, Brief]]] | None:
     """All cells of two commits with their comparisons, where every one is of the usual kind.
@@ -100,7 +100,7 @@ def usual_cells(
     See `packed_cells`; and none of the trials is in doubt.
     """
     plain = (Side(commit=sides[0].commit), Side(commit=sides[1].commit))
-    if sides != plain or doubtful_of(runs):
+    if sides != plain or doubtful:
         return None
     packed = packed_cells(benchmark, sides[0].commit, sides[1].commit, metrics)
     if packed is None:

@@ -20,7 +20,7 @@ from orchestrator.results.comparing.notes import notes_of, summary_of
 from orchestrator.results.comparing.rows import Judged, rows_of
 from orchestrator.results.comparing.sides import Side, check_differ
 from orchestrator.results.comparing.unlike import Unlikes, unlikes_of
-from orchestrator.results.comparing.void_blocks import RunOfBoth, runs_of
+from orchestrator.results.comparing.void_blocks import Doubtful, RunOfBoth, doubtful_of, runs_of
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Comparison, Outcome
 from orchestrator.stats.looks import PENALTY
@@ -65,13 +65,14 @@ def compare_sides(
     runs = runs_of(benchmark, sides[0].commit, sides[1].commit, run)
     definition = _definition(benchmark, sides, runs)
     primary, open_loop = (_USUAL_PRIMARY, False) if definition is None else _primary(definition)
-    usual = None if all_metrics or run else usual_cells(benchmark, sides, runs, primary)
+    doubtful = doubtful_of(runs)
+    usual = None if all_metrics or run else usual_cells(benchmark, sides, runs, doubtful, primary)
     compared: Mapping[str, Mapping[str, Outcome]]
     if usual is not None:
         cells, compared = usual
         unlike = Unlikes()
     else:
-        cells = _cells(benchmark, sides, runs, run, None if all_metrics else primary)
+        cells = _cells(benchmark, sides, runs, doubtful, run, None if all_metrics else primary)
         unlike = unlikes_of(benchmark, sides, cells.cells, cells.names)
         compared = _compared(cells.cells, unlike)
     judged = judge_matrix(
@@ -102,13 +103,14 @@ def _cells(
     benchmark: Benchmark,
     sides: tuple[Side, Side],
     runs: Sequence[RunOfBoth],
+    doubtful: Sequence[Doubtful],
     run: Run | None,
     metrics: Collection[str] | None,
 ) -> Cells:
     """The cells of these metrics; of all where none of them was measured, elsewhere as it were."""
-    cells = cells_between(benchmark, sides, runs, run=run, metrics=metrics)
+    cells = cells_between(benchmark, sides, runs, doubtful, run=run, metrics=metrics)
     if metrics is not None and not any(cell.metrics for cell in cells.cells):
-        cells = cells_between(benchmark, sides, runs, run=run, metrics=None)
+        cells = cells_between(benchmark, sides, runs, doubtful, run=run, metrics=None)
     if not cells.cells and not cells.void:
         raise NotFoundError(_why_nothing(sides, run))
     return cells
