@@ -149,9 +149,8 @@ class Stack:
     def _web(self, port: int, url: str) -> Service:
         command = self._command(
             "web",
-            *("-m", "gunicorn", "orchestrator.config.wsgi", "--bind", f"127.0.0.1:{port}"),
-            *("--worker-class", "gthread", "--workers", "1", "--threads", "8"),
-            *("--graceful-timeout", "5", "--access-logfile", "-"),
+            *("-m", "gunicorn", "--config", "python:orchestrator.config.serving"),
+            *("--bind", f"127.0.0.1:{port}", "--workers", "1", "--access-logfile", "-"),
         )
         return Service(command=command, ready=lambda: answers(url), restarts=RESTARTS)
 

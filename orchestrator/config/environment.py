@@ -36,7 +36,9 @@ def database(url: str) -> dict[str, object]:
     name = parts.path.lstrip("/")
     if not name:
         raise ValueError("DATABASE_URL names no database: postgresql://user@host:5432/NAME")
-    query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
+    query: dict[str, object] = {key: values[-1] for key, values in parse_qs(parts.query).items()}
+    # Statements are planned once a connection, not once a page (docs/decisions/0026).
+    prepared = {"server_side_binding": True, "prepare_threshold": 2}
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(name),
@@ -46,5 +48,5 @@ def database(url: str) -> dict[str, object]:
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": query,
+        "OPTIONS": {**prepared, **query},
     }

@@ -96,6 +96,8 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 LANGUAGE_CODE = "en-gb"
+# One language: without looking for another, the address of each link costs a tenth.
+USE_I18N = False
 TIME_ZONE = "UTC"
 USE_TZ = True
 
@@ -111,6 +113,7 @@ STORAGES = {
     },
 }
 
+SESSION_ENGINE = "orchestrator.accounts.sessions"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = True
 CSRF_TRUSTED_ORIGINS = [BASE_URL]

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.loads import load_specs_of
+from orchestrator.benchmarks.models import Case, Definition
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.loadtools.metrics import Metric, metrics_of
@@ -91,8 +92,13 @@ def trial_details(trial: Trial) -> TrialDetails:
 
 def asked_of(trial: Trial) -> tuple[LoadSpec, ...] | None:
     """The loads of a trial as its definition says them, or None as above."""
+    return loads_asked_of(trial.job.run.definition, trial.case)
+
+
+def loads_asked_of(definition: Definition, case: Case) -> tuple[LoadSpec, ...] | None:
+    """The loads of a case as a definition says them, or None as above."""
     try:
-        return load_specs_of(spec_of(trial.job.run.definition), trial.case.parameters)
+        return load_specs_of(spec_of(definition), case.parameters)
     except (InvalidRequestError, KeyError):
         return None
 

@@ -1,9 +1,11 @@
 """What every page's frame shows: the member, the team and the navigation."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from django.http import HttpRequest
+from django.urls import reverse
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
@@ -14,7 +16,7 @@ from orchestrator.web.access import member_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NavigationItem:
-    url_name: str
+    url: str
     title: str
     active: bool
     count: int = 0
@@ -47,7 +49,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
         "member": member,
         "navigation": tuple(
             NavigationItem(
-                url_name=name,
+                url=_url(name),
                 title=title,
                 active=here.startswith(prefixes),
                 count=open_alerts(member.team) if name == "alerts" else 0,
@@ -57,6 +59,12 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
         "may_write": member.role in {Role.MEMBER, Role.ADMIN},
         "may_administrate": member.role == Role.ADMIN,
     }
+
+
+@cache
+def _url(name: str) -> str:
+    """The address of a page of the navigation; every page has them all."""
+    return reverse(name)
 
 
 def _member(request: HttpRequest) -> Member | None:

@@ -22,7 +22,7 @@ from devstack.stack import answers
 from perf.harness.processes import children_of, tree_cpu_s
 from perf.scaling.loading import Made
 
-WORKERS, THREADS = 2, 8
+WORKERS = 2
 START_S = 60.0
 STOP_S = 10.0
 
@@ -121,9 +121,9 @@ def serving(application: str, folder: Path, environment: Mapping[str, str]) -> I
     log.touch()
     url = f"http://127.0.0.1:{port}"
     argv = [
-        *(sys.executable, "-m", "gunicorn", application, "--bind", f"127.0.0.1:{port}"),
-        *("--worker-class", "gthread", "--workers", str(WORKERS), "--threads", str(THREADS)),
-        *("--preload", "--keep-alive", "60", "--graceful-timeout", "2", "--no-control-socket"),
+        *(sys.executable, "-m", "gunicorn", application),
+        *("--config", "python:orchestrator.config.serving", "--workers", str(WORKERS)),
+        *("--bind", f"127.0.0.1:{port}", "--graceful-timeout", "2", "--no-control-socket"),
         *("--access-logfile", str(log), "--access-logformat", "%(D)s"),
     ]
     env = {**os.environ, **environment, "PITWALL_BASE_URL": url, "PITWALL_LOG_LEVEL": "WARNING"}

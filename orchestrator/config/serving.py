@@ -1,0 +1,30 @@
+"""How gunicorn serves Pitwall: `gunicorn --config python:orchestrator.config.serving …wsgi`.
+
+Options of its command line count before these.
+"""
+
+import gc
+import os
+from typing import Any
+
+wsgi_app = "orchestrator.config.wsgi"
+worker_class = "gthread"
+workers = os.cpu_count() or 1
+# A waiting request of the API (`?wait=`) holds a thread.
+threads = 8
+preload_app = True
+keepalive = 60
+graceful_timeout = 5
+
+#: Objects that are made before it is looked for garbage; Python's own 700 are fewer than one page.
+_YOUNG = 20_000
+
+
+def pre_fork(server: Any, worker: Any) -> None:
+    """What was loaded once is there until the end: it is neither searched nor copied any more."""
+    gc.collect()
+    gc.freeze()
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    gc.set_threshold(_YOUNG, 20, 20)
