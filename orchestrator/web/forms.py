@@ -1,6 +1,7 @@
 """Forms: they check what is simple about the input; the services check what it means."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -243,7 +244,11 @@ def _grouped(places: list[Choice]) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def benchmark_choices(member: Member) -> list[tuple[str, str]]:
-    return [(benchmark_key(each), _label(each)) for each in benchmarks_of(member)]
+    return choices_among(benchmarks_of(member))
+
+
+def choices_among(benchmarks: Iterable[Benchmark]) -> list[tuple[str, str]]:
+    return [(benchmark_key(each), _label(each)) for each in benchmarks]
 
 
 def benchmark_key(benchmark: Benchmark) -> str:

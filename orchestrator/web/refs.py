@@ -1,5 +1,6 @@
 """What addresses name, and what forms offer where a branch, tag or commit is asked for."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -27,6 +28,17 @@ def benchmark_of_key(member: Member, key: str) -> Benchmark:
 def chosen_benchmark(member: Member, key: str) -> Benchmark | None:
     """The benchmark of an address; without one the team's first, if it has any."""
     return benchmark_of_key(member, key) if key else benchmarks_of(member).first()
+
+
+def chosen_of(benchmarks: Sequence[Benchmark], member: Member, key: str) -> Benchmark | None:
+    """The same, where all of the member's benchmarks are at hand."""
+    if not key:
+        return next(iter(benchmarks), None)
+    project, _, slug = key.rpartition("/")
+    found = [
+        each for each in benchmarks if each.slug == slug and project in ("", each.project.slug)
+    ]
+    return found[0] if len(found) == 1 else benchmark_of_key(member, key)
 
 
 def chosen_run(member: Member, text: str) -> Run | None:

@@ -35,7 +35,7 @@ FROM results_point WHERE series_id = %s AND position IS NOT NULL
 """
 
 _BY_NAMES = """benchmark.slug = %s AND c.key = %s AND host.name = %s AND metric.key = %s
-    AND (%s IS NULL OR project.slug = %s) LIMIT 2"""
+    AND (%s::text IS NULL OR project.slug = %s) LIMIT 2"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

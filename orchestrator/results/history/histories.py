@@ -8,6 +8,7 @@ from functools import lru_cache
 from uuid import UUID
 
 import numpy as np
+from django.db import connection
 from django.db.models import QuerySet
 
 from orchestrator.accounts.members import Member
@@ -61,6 +62,20 @@ _ALL = Part()
 _NEWEST = 5
 #: Large, and read only where another branch is asked for or a case is shown.
 _NOT_NEEDED = ("benchmark__project__branches", "host__tuning", "case__parameters")
+
+
+_CHOICES = """
+SELECT concat_ws(' ', count(*), max(id),
+                 (SELECT string_agg(name, '|' ORDER BY id) FROM fleet_host WHERE team_id = %s))
+FROM results_series WHERE benchmark_id = %s
+"""
+
+
+def mark_of_choices(benchmark: Benchmark) -> str:
+    """Another one once `history_choices` of the benchmark may be."""
+    with connection.cursor() as cursor:
+        cursor.execute(_CHOICES, [benchmark.project.team_id, benchmark.pk])
+        return str(cursor.fetchone()[0])
 
 
 def history_choices(member: Member, benchmark: Benchmark) -> HistoryChoices:

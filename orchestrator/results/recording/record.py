@@ -126,6 +126,7 @@ FROM unnest(%s::int[], %s::bigint[], %s::smallint[], %s::int[], %s::timestamptz[
     AS row(series_id, commit_id, epoch, shape, at, n, suspect, invalid, mean, mean_log, m2_log,
            vals, blocks)
 JOIN benchmarks_commit commit ON commit.id = row.commit_id
+ORDER BY series_id, row.commit_id, epoch, shape
 {MERGE}"""
 
 

@@ -1,6 +1,6 @@
 """Any two sides of a benchmark beside each other: commits, cases, hosts, tools, definitions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 from urllib.parse import urlencode
@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.selectors import benchmarks_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.results.comparing.case_detail import detail_of
 from orchestrator.results.comparing.choices import choices_of, recently_measured
@@ -21,10 +22,10 @@ from orchestrator.results.recording.marks import mark_of_results
 from orchestrator.runs.models import Run
 from orchestrator.web.access import for_member
 from orchestrator.web.comparison_views import BAR, case_view, columns_of, more_blocks, rows_of
-from orchestrator.web.forms import benchmark_choices, benchmark_key
+from orchestrator.web.forms import benchmark_key, choices_among
 from orchestrator.web.kept import kept
 from orchestrator.web.middleware import status_of
-from orchestrator.web.refs import chosen_benchmark, chosen_run
+from orchestrator.web.refs import chosen_benchmark, chosen_of, chosen_run
 
 #: What narrows a side down, as addresses name it, with its words.
 NARROWS = {
@@ -39,8 +40,9 @@ NARROWS = {
 @for_member
 def compare(request: HttpRequest, member: Member) -> HttpResponse:
     """The form and, once both sides are named, the comparison or why there is none."""
-    benchmark = chosen_benchmark(member, request.GET.get("benchmark", ""))
-    context = _form(request, member, benchmark)
+    benchmarks = list(benchmarks_of(member))
+    benchmark = chosen_of(benchmarks, member, request.GET.get("benchmark", ""))
+    context = _form(request, benchmarks, benchmark)
     status = 200
     if benchmark and context["baseline"] and (context["contender"] or _differs(request.GET)):
         try:
@@ -96,8 +98,9 @@ def compare_case(request: HttpRequest, member: Member) -> HttpResponse:
 @for_member
 def choose(request: HttpRequest, member: Member) -> HttpResponse:
     """The form with all that narrows a side down; its fields alone for htmx."""
-    benchmark = chosen_benchmark(member, request.GET.get("benchmark", ""))
-    context = _form(request, member, benchmark)
+    benchmarks = list(benchmarks_of(member))
+    benchmark = chosen_of(benchmarks, member, request.GET.get("benchmark", ""))
+    context = _form(request, benchmarks, benchmark)
     if benchmark is not None:
         choices = choices_of(member, benchmark)
         context["commits"] = recently_measured(member, benchmark)
@@ -109,7 +112,9 @@ def choose(request: HttpRequest, member: Member) -> HttpResponse:
     return render(request, f"compare_choose.html{part}", context)
 
 
-def _form(request: HttpRequest, member: Member, benchmark: Benchmark | None) -> dict[str, Any]:
+def _form(
+    request: HttpRequest, benchmarks: Sequence[Benchmark], benchmark: Benchmark | None
+) -> dict[str, Any]:
     given = {name: value for name, value in request.GET.items() if value and name != "run"}
     narrowed = [
         (title, *_both(request.GET, name))
@@ -117,7 +122,7 @@ def _form(request: HttpRequest, member: Member, benchmark: Benchmark | None) -> 
         if any(_both(request.GET, name))
     ]
     return {
-        "benchmarks": benchmark_choices(member),
+        "benchmarks": choices_among(benchmarks),
         "key": benchmark_key(benchmark) if benchmark else "",
         "baseline": request.GET.get("baseline", "").strip(),
         "contender": request.GET.get("contender", "").strip(),

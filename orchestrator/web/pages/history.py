@@ -13,6 +13,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.selectors import benchmarks_of
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.results.changes.change_points import (
     ChangeMark,
@@ -25,12 +27,19 @@ from orchestrator.results.changes.duels import confirm_now
 from orchestrator.results.history.charted import Charted, charted, mark_of_history
 from orchestrator.results.history.compact import compact_response, packed
 from orchestrator.results.history.data import history_data
-from orchestrator.results.history.histories import Part, history_at, history_choices, series_for
+from orchestrator.results.history.histories import (
+    HistoryChoices,
+    Part,
+    history_at,
+    history_choices,
+    mark_of_choices,
+    series_for,
+)
 from orchestrator.results.history.point import commit_in, point_details
 from orchestrator.results.history.reports import History
 from orchestrator.results.models import Baseline
 from orchestrator.web.access import for_member
-from orchestrator.web.forms import benchmark_choices, benchmark_key
+from orchestrator.web.forms import benchmark_key, choices_among
 from orchestrator.web.history_views import (
     Asked,
     Drawn,
@@ -41,7 +50,7 @@ from orchestrator.web.history_views import (
     rows_of,
 )
 from orchestrator.web.kept import kept
-from orchestrator.web.refs import chosen_benchmark
+from orchestrator.web.refs import chosen_of
 
 #: Rows of the table on one page.
 ROWS = 25
@@ -50,10 +59,11 @@ ROWS = 25
 @for_member
 def history(request: HttpRequest, member: Member) -> HttpResponse:
     """Choices that are left out or no longer exist fall back on the first one."""
-    benchmark = chosen_benchmark(member, request.GET.get("benchmark", ""))
-    context: dict[str, Any] = {"benchmarks": benchmark_choices(member)}
+    benchmarks = list(benchmarks_of(member))
+    benchmark = chosen_of(benchmarks, member, request.GET.get("benchmark", ""))
+    context: dict[str, Any] = {"benchmarks": choices_among(benchmarks)}
     if benchmark is not None:
-        choices = history_choices(member, benchmark)
+        choices = _choices(member, benchmark)
         asked = asked_for(member, benchmark, choices, request.GET)
         context |= {"key": benchmark_key(benchmark), "asked": asked}
         context |= _shown(member, asked, request.GET)
@@ -141,6 +151,11 @@ def confirm_change(request: HttpRequest, member: Member, change_id: UUID) -> Htt
     wake_engine()
     messages.success(request, "Both commits are measured again; this is the run.")
     return redirect("run", run.pk)
+
+
+def _choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
+    key = ("history choices", member.team.pk, benchmark.pk)
+    return kept(key, mark_of_choices(benchmark), lambda: history_choices(member, benchmark))
 
 
 def _shown(member: Member, asked: Asked, query: QueryDict) -> dict[str, Any]:
