@@ -1,11 +1,14 @@
 """Each page as the owner, a team mate, a stranger and a visitor."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from orchestrator.accounts.models import User
 from tests.support.factories import PASSWORD
@@ -118,3 +121,16 @@ def test_it_tells_somebody_without_a_team_what_to_do(db: None, client: Client) -
     assert answer.status_code == 403
     assert "ask an admin of the team to add you" in answer.content.decode()
     assert "Log out" in answer.content.decode()
+
+
+def test_it_forgets_who_signed_in_too_long_ago(alice: Client) -> None:
+    assert alice.get(reverse("runs")).status_code == 200
+    Session.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
+    answer = alice.get(reverse("runs"))
+    assert answer.headers["Location"] == f"{reverse('login')}?next={reverse('runs')}"
+
+
+def test_it_forgets_whoever_has_logged_out_elsewhere(alice: Client) -> None:
+    assert alice.get(reverse("runs")).status_code == 200
+    Session.objects.all().delete()
+    assert alice.get(reverse("runs")).status_code == 302
