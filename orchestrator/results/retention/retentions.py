@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
@@ -25,6 +25,12 @@ _NAMES = {
     "trials_days": "single trials",
     "points_days": "all points",
 }
+
+#: Each post of results asks it.
+_TRIALS_DAYS = """
+SELECT project_id, trials_days FROM results_retention
+WHERE project_id = ANY(%s) AND trials_days IS NOT NULL
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +78,9 @@ def faults_of_age(
     }
     if not old:
         return {}
-    kept = Retention.objects.filter(project__in={*old.values()}, trials_days__isnull=False)
-    days = dict(kept.values_list("project_id", "trials_days"))
+    with connection.cursor() as cursor:
+        cursor.execute(_TRIALS_DAYS, [[*{*old.values()}]])
+        days = dict(cursor.fetchall())
     return {
         place: f"it is older than the {days[project]} days for which its project keeps single "
         "results: whether it was taken before cannot be told any more"
