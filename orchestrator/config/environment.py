@@ -46,7 +46,8 @@ def database(url: str) -> dict[str, object]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": query.pop("host", parts.hostname or ""),
         "PORT": str(parts.port or ""),
-        "CONN_MAX_AGE": 60,
+        # With the health checks below an old connection is as good as a new one, and has its plans.
+        "CONN_MAX_AGE": 3600,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {**prepared, **query},
     }

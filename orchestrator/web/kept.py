@@ -1,21 +1,25 @@
 """Parts of pages that were made before, kept in this process while nothing in them moved.
 
-A part is known by its key (what was asked for, by whom) and its mark (what it was made of, as one
-cheap query says): another mark makes it anew. Nothing with a form is kept: those hold secrets.
+A part is known by its key (its kind, what was asked for, by whom) and its mark (what it was made
+of, as one cheap query says): another mark makes it anew. Whoever asks meanwhile waits for it
+instead of making it as well. Nothing with a form is kept: those hold secrets.
 """
 
 import time
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from threading import Lock
 from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
 
 #: What a mark does not tell, such as another name of a profile, is seen after so long.
 KEEP_S = 300.0
-MOST_PARTS = 60
+#: Of each kind: whoever leafs through histories does not push out the front page.
+MOST_PARTS = 40
 
 Part = TypeVar("Part")
+Key = tuple[str, *tuple[Hashable, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,27 +29,55 @@ class _Made(Generic[Part]):
     at: float
 
 
-_parts: OrderedDict[Hashable, _Made] = OrderedDict()
+class _Turn:
+    """Who makes a part: one at a time."""
+
+    __slots__ = ("__weakref__", "lock")
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+
+
+_parts: defaultdict[str, OrderedDict[Key, _Made]] = defaultdict(OrderedDict)
+_turns: WeakValueDictionary[Key, _Turn] = WeakValueDictionary()
 _lock = Lock()
 
 
-def kept(key: Hashable, mark: str | None, make: Callable[[], Part]) -> Part:
-    """The part of this key; made now where it is not known with this mark, or there is no mark."""
+def kept(key: Key, mark: str | None, make: Callable[[], Part]) -> Part:
+    """The part of this key; made now where it is not known with this mark, or there is no mark.
+
+    The key begins with the part's kind. `make` must not ask for the same part.
+    """
     if mark is None:
         return make()
     with _lock:
-        known = _parts.get(key)
-    if known is not None and known.mark == mark and time.monotonic() - known.at < KEEP_S:
+        turn = _turns.setdefault(key, _Turn())
+        known = _parts[key[0]].get(key)
+    if known is not None and _counts(known, mark):
         return known.part
-    part = make()
-    with _lock:
-        _parts[key] = _Made(mark=mark, part=part, at=time.monotonic())
-        _parts.move_to_end(key)
-        while len(_parts) > MOST_PARTS:
-            _parts.popitem(last=False)
+    with turn.lock:
+        with _lock:
+            known = _parts[key[0]].get(key)
+        if known is not None and _counts(known, mark):
+            return known.part
+        part = make()
+        _keep(key, _Made(mark=mark, part=part, at=time.monotonic()))
     return part
 
 
 def forget_parts() -> None:
     with _lock:
         _parts.clear()
+
+
+def _counts(known: _Made, mark: str) -> bool:
+    return known.mark == mark and time.monotonic() - known.at < KEEP_S
+
+
+def _keep(key: Key, made: _Made) -> None:
+    with _lock:
+        same_kind = _parts[key[0]]
+        same_kind[key] = made
+        same_kind.move_to_end(key)
+        while len(same_kind) > MOST_PARTS:
+            same_kind.popitem(last=False)

@@ -1,6 +1,8 @@
 """Parts of pages are kept while nothing in them moved, and no longer."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Event
 
 import pytest
 from django.test import Client
@@ -8,7 +10,7 @@ from django.test import Client
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.runs.models import Run
-from orchestrator.web.kept import forget_parts, kept
+from orchestrator.web.kept import MOST_PARTS, forget_parts, kept
 from tests.support import factories
 
 
@@ -35,9 +37,9 @@ def test_a_part_is_made_again_with_another_mark():
         made.append(1)
         return len(made)
 
-    assert [kept("a", mark, make) for mark in ("1", "1", "2", None, "2")] == [1, 1, 2, 3, 2]
+    assert [kept(("a",), mark, make) for mark in ("1", "1", "2", None, "2")] == [1, 1, 2, 3, 2]
     forget_parts()
-    assert kept("a", "2", make) == 4
+    assert kept(("a",), "2", make) == 4
 
 
 @pytest.mark.parametrize("path", ["/", "/runs/"])
@@ -62,3 +64,40 @@ def test_a_run_that_goes_on_is_never_kept(page, path):
     assert "Running" in page(path) or "running" in page(path)
     Run.objects.update(message="moved")
     assert page(path)
+
+
+def test_parts_of_another_kind_push_nothing_out():
+    forget_parts()
+    kept(("front", 1), "mark", lambda: "old")
+    for number in range(2 * MOST_PARTS):
+        kept(("history", number), "mark", lambda: "other")
+    assert kept(("front", 1), "mark", lambda: "new") == "old"
+    assert kept(("history", 0), "mark", lambda: "new") == "new"
+
+
+def test_whoever_asks_while_a_part_is_made_waits_for_it():
+    forget_parts()
+    begun, go_on = Event(), Event()
+
+    def make():
+        begun.set()
+        assert go_on.wait(20)
+        return "made once"
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(kept, ("page", 1), "mark", make)
+        assert begun.wait(20)
+        second = pool.submit(kept, ("page", 1), "mark", lambda: "made twice")
+        go_on.set()
+        assert (first.result(20), second.result(20)) == ("made once", "made once")
+
+
+def test_what_could_not_be_made_is_tried_again():
+    forget_parts()
+
+    def fails():
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        kept(("page", 1), "mark", fails)
+    assert kept(("page", 1), "mark", lambda: "made") == "made"

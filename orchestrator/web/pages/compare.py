@@ -69,7 +69,8 @@ def _kept_result(request: HttpRequest, member: Member, benchmark: Benchmark) -> 
         whole = compare_sides(member, benchmark=benchmark, sides=sides, run=run)
         return {**shown, **_in_full(whole, whole.cases[0])}
 
-    key = ("compare", member.team.pk, request.get_full_path(), *(commit.pk for commit in commits))
+    pks = tuple(commit.pk for commit in commits)
+    key = ("compare", member.team.pk, request.get_full_path(), pks)
     return kept(key, mark_of_results(benchmark, commits), made)
 
 
