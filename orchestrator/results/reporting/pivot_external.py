@@ -27,15 +27,15 @@ def with_external(
         commit__in=[commit.pk for commit in commits],
         provenance__isnull=False,
     ).order_by("pk")
-    for host, case, commit, validity, metrics, values, told in rows.values_list(
-        "host_id", "case_id", "commit_id", "validity", "metrics", "values", "provenance"
+    for host, case, commit, validity, metrics, values, reasons in rows.values_list(
+        "host_id", "case_id", "commit_id", "validity", "metrics", "values", "provenance__reasons"
     ):
         readings = {
             wanted[metric]: value
             for metric, value in zip(metrics, values, strict=True)
             if metric in wanted
         }
-        found[host, case, commit].append(_sample(validity, told or {}, readings))
+        found[host, case, commit].append(_sample(validity, reasons, readings))
     added = {
         cell: replace(each, samples=(*each.samples, *samples))
         for cell, samples in found.items()
@@ -44,8 +44,7 @@ def with_external(
     return {**cells, **added}
 
 
-def _sample(validity: str, told: Mapping[str, object], values: Mapping[str, float]) -> Sample:
-    reasons = told.get("reasons")
+def _sample(validity: str, reasons: object, values: Mapping[str, float]) -> Sample:
     return Sample(
         state="measured",
         validity=validity,
