@@ -7,7 +7,7 @@ runs and schedules keep, and what still means something under a later version of
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from orchestrator.benchmarks.fields import Scalar, shown_value
 from orchestrator.benchmarks.matrix import CaseSpec
@@ -165,3 +165,29 @@ def _takes(grid: Grid, picked: Picked, case: CaseSpec) -> bool:
     )
     in_cell = grid.rows is None or _cell_of(case, grid.rows, grid.columns) in picked.cells
     return within and in_cell
+
+
+def toggled(grid: Grid, picked: Picked, what: str) -> Picked:
+    """All of `what` if some of it was missing, else none of it.
+
+    `what` is `all`, `row.2`, `column.0` or `axis.size`; anything else changes nothing.
+    """
+    kind, _, name = what.partition(".")
+    if kind == "all":
+        empty = Picked(cells=frozenset(), values={axis.name: frozenset() for axis in grid.others})
+        return empty if picked == grid.everything else grid.everything
+    if kind == "axis" and name in picked.values:
+        every = grid.everything.values[name]
+        mine = frozenset() if picked.values[name] == every else every
+        return replace(picked, values={**picked.values, name: mine})
+    if kind in ("row", "column") and name.isdecimal():
+        line = cells_of(grid, kind, int(name))
+        cells = picked.cells - line if line <= picked.cells else picked.cells | line
+        return replace(picked, cells=cells)
+    return picked
+
+
+def cells_of(grid: Grid, kind: str, place: int) -> frozenset[Cell]:
+    """The cells of one `row` or `column`."""
+    at = 0 if kind == "row" else 1
+    return frozenset(cell for cell in grid.cells if cell[at] == place)
