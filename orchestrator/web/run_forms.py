@@ -27,7 +27,7 @@ class CasesField(forms.CharField):
         super().__init__(
             required=False,
             max_length=2000,
-            label="Only cases where",
+            label="Expression",
             widget=forms.TextInput(attrs={**attrs, "class": "code"}),
             help_text='Such as protocol == "h3" and size in ("full", "huge"). Empty: all.',
         )
