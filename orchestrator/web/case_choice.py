@@ -23,6 +23,7 @@ from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.selectors import latest_definition, spec_of
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.core.ids import digest_of
 from orchestrator.web.refs import chosen_benchmark
 
 
@@ -49,16 +50,17 @@ class Line:
 class CaseChoice:
     """What can be chosen of a benchmark's newest definition, and what is.
 
-    All of it, until `take` reads a form or `show` an expression. `stale`: the form that was sent
-    shows the grid of another definition.
+    All of it, until `take` reads a form or `show` an expression. `is_shown`: the form that was sent
+    shows this choice; `stale`: it shows that of another benchmark, or of another definition.
     """
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, key: str, spec: Spec) -> None:
         self.spec = spec
         self.cases = expand(spec)
         self.grid: Grid = grid_of(spec, self.cases)
+        self.id = digest_of([key, self.grid.id])[:16]
         self.picked = self.grid.everything
-        self.stale = False
+        self.is_shown = self.stale = False
 
     @property
     def offered(self) -> bool:
@@ -68,8 +70,9 @@ class CaseChoice:
     def take(self, data: Any) -> None:
         """From what was sent; requests without a grid, such as a script's, mean all cases."""
         sent = data.get("grid", "")
-        self.stale = sent not in ("", self.grid.id)
-        if sent != self.grid.id:
+        self.is_shown = sent == self.id
+        self.stale = self.offered and not self.is_shown and bool(sent)
+        if not self.is_shown:
             return
         boxes = set(data.getlist("boxes"))
         every = self.grid.everything
@@ -171,7 +174,9 @@ def case_choice(member: Member, key: str) -> CaseChoice | None:
     """Of the benchmark that a form names; None where it names none that is there."""
     try:
         benchmark = chosen_benchmark(member, key)
-        return CaseChoice(spec_of(latest_definition(benchmark))) if benchmark else None
+        if benchmark is None:
+            return None
+        return CaseChoice(key, spec_of(latest_definition(benchmark)))
     except NotFoundError:
         return None
 

@@ -42,6 +42,7 @@ def test_it_chooses_rows_and_columns_and_tells_what_they_take(page: Page, world:
     page.get_by_label("Baseline").press_sequentially("version 1")
     option = page.locator(f"datalist#refs option[value='{world.shas[0][:10]}']")
     expect(option).to_have_count(1)
+    expect(page.locator("#id_baseline_error")).to_contain_text("is not the name of a commit")
     expect(page.locator("datalist#refs option")).to_have_count(1)
     page.get_by_label("Baseline").fill(world.shas[0][:10])
     page.get_by_role("button", name="Start run").click()

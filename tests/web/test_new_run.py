@@ -352,7 +352,7 @@ MATRIX = DEFINITION.replace(
 def grid(world: World, alice: Client) -> str:
     """The hidden name of the grid of six cells and two sizes that the form shows."""
     make_definition(world.alice, world.run.definition.benchmark.project, source=MATRIX)
-    return str(alice.get(reverse("run-new")).context["choice"].grid.id)
+    return str(alice.get(reverse("run-new")).context["choice"].id)
 
 
 def _grid_data(world: World, grid: str, *boxes: str, **changes: Any) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def new_run(request: HttpRequest, member: Member) -> HttpResponse:
 def preview(request: HttpRequest, member: Member) -> HttpResponse:
     """What the run would take: the panel alone for htmx, the whole page for a plain button."""
     form = RunForm(member, request.POST)
-    other_grid = form.choice is not None and form.choice.stale
+    other_benchmark = form.choice is not None and not form.choice.is_shown
     if form.choice is not None:
         # Nothing starts yet: the answer shows the grid of the benchmark that was chosen just now.
         form.choice.stale = False
@@ -66,7 +66,7 @@ def preview(request: HttpRequest, member: Member) -> HttpResponse:
     if not request.headers.get("HX-Request"):
         return _page(request, form, plan)
     _forget_what_is_missing(form)
-    context = {**_context(form, plan), "answer": True, "other_grid": other_grid}
+    context = {**_context(form, plan), "answer": True, "other_benchmark": other_benchmark}
     return render(request, "runs/new.html#answer", context)
 
 
@@ -185,7 +185,7 @@ def _context(form: RunForm, plan: RunPlan | None) -> dict[str, Any]:
     return {
         "form": form,
         "plan": plan,
-        "choice": form.choice if form.choice is not None and form.choice.offered else None,
+        "choice": form.choice,
         "refs": ref_choices(form.member, key),
         "names": case_names(form.member, key, plan),
         **shown,
