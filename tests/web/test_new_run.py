@@ -407,6 +407,18 @@ def test_headings_choose_rows_and_columns_without_scripts(
         assert re.findall(r'name="boxes" value="([^"]+)"[^>]* checked', page) == expected
 
 
+def test_a_large_grid_is_sent_whole(world: World, alice: Client) -> None:
+    axes = f"connections: {[*range(1, 41)]}\n  size: {[*range(40)]}"
+    source = DEFINITION.replace("connections: [4]", axes)
+    make_definition(world.alice, world.run.definition.benchmark.project, source=source)
+    grid = alice.get(reverse("run-new")).context["choice"]
+    boxes = [f"{row}.{column}" for row, column in sorted(grid.grid.cells)[1:]]
+    data = _data(world, grid=grid.id, boxes=boxes, rounds="5")
+    panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
+
+    assert "<strong>1599 cases × 10 trials</strong>" in panel
+
+
 def test_a_grid_of_other_cases_starts_nothing(world: World, alice: Client, grid: str) -> None:
     data = _grid_data(world, "0" * 16, "0.0", "size.0")
     answer = alice.post(reverse("run-new"), data)
