@@ -102,6 +102,13 @@ class Repository:
     def branches(self) -> list[str]:
         return sorted(name for name, _ in self.tips())
 
+    def tags(self) -> list[str]:
+        """The names of tags, the newest first."""
+        listed = self._git(
+            "for-each-ref", "--sort=-creatordate", "--format=%(refname:short)", "refs/tags"
+        )
+        return listed.split()
+
     def tagged(self) -> set[str]:
         """The hashes of what tags name, as far as the last fetch saw; empty before the first."""
         listed = self._try("for-each-ref", "--format=%(objectname) %(*objectname)", "refs/tags")

@@ -115,9 +115,13 @@ def _one_of(commits: Sequence[Commit], sha: str, benchmark: Benchmark) -> Commit
     return alike[0]
 
 
-def recent_commits(project: Project, limit: int = 100) -> QuerySet[Commit]:
-    """The newest commits that are known of a project, newest first."""
-    return project.commits.order_by("-committed_at", "-position")[:limit]
+def found_commits(project: Project, text: str, limit: int = 100) -> QuerySet[Commit]:
+    """The newest known commits whose subject or author has `text`, or whose hash begins with it."""
+    commits = project.commits.order_by("-committed_at", "-position")
+    if text:
+        named = Q(subject__icontains=text) | Q(author__icontains=text)
+        commits = commits.filter(named | Q(sha__startswith=text.lower()))
+    return commits[:limit]
 
 
 def versions_of(benchmark: Benchmark) -> QuerySet[Any]:

@@ -113,6 +113,9 @@ STORAGES = {
     },
 }
 
+# The grid of a form sends a field for each of its cells: a definition has at most 5,000 cases.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 6_000
+
 SESSION_ENGINE = "orchestrator.accounts.sessions"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = True

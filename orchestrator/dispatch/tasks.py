@@ -5,18 +5,15 @@ from uuid import UUID
 
 from celery import shared_task
 
-from orchestrator.accounts.selectors import member_for_user
 from orchestrator.alerts import raising
 from orchestrator.core.clock import utc_now
-from orchestrator.core.errors import PitwallError
 from orchestrator.dispatch import engine
+from orchestrator.dispatch.scheduled import start_scheduled
 from orchestrator.results.changes import bisections, duels
 from orchestrator.results.changes.search import look_at_changed
 from orchestrator.results.hosts import calibration, golden
 from orchestrator.results.retention.pruning import prune_due
 from orchestrator.runs import leasing, schedules, turns
-from orchestrator.runs.models import Schedule, Trigger
-from orchestrator.runs.services import RunRequest, create_run
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +66,7 @@ def sweep() -> None:
 def claim_schedules() -> None:
     """Starts the runs of the schedules that are due."""
     for schedule in schedules.claim_due(now=utc_now()):
-        schedules.note_outcome(schedule=schedule, message=_start_run(schedule))
+        start_scheduled(schedule)
 
 
 @shared_task(name="orchestrator.dispatch.tasks.check_hosts")
@@ -101,27 +98,3 @@ def follow_changes() -> None:
     duels.tick(now)
     bisections.tick(now)
     raising.tick(now)
-
-
-def _start_run(schedule: Schedule) -> str:
-    try:
-        run = create_run(
-            member=member_for_user(schedule.created_by, schedule.team.slug),
-            request=RunRequest(
-                benchmark=schedule.benchmark.slug,
-                project=schedule.benchmark.project.slug,
-                baseline=schedule.baseline_ref,
-                contenders=(schedule.contender_ref,) if schedule.contender_ref else (),
-                cases=schedule.cases,
-                pairwise=schedule.pairwise,
-                hosts=tuple(host.name for host in schedule.hosts.all()),
-                rounds=schedule.rounds,
-                until=schedule.until,
-                budget_s=schedule.budget_s,
-            ),
-            trigger=Trigger.SCHEDULE,
-            schedule=schedule,
-        )
-    except PitwallError as error:
-        return f"no run was started: {error}"
-    return f"started run {run.pk}"

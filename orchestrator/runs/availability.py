@@ -5,14 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from uuid import UUID
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import HELD, UNUSABLE, Host, HostState
 from orchestrator.fleet.selectors import own_hosts_of
-from orchestrator.runs.models import Placement
-from orchestrator.runs.states import JobState
+from orchestrator.runs.waits import Waiting, Work, waiting_of, work_on
 
 
 class Now(StrEnum):
@@ -27,18 +25,20 @@ class Now(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostNow:
-    """`opens_at` only where it is closed now."""
+    """`opens_at` only where it is closed now; `work` only where a job is on it."""
 
     host: Host
     now: Now
     opens_at: datetime | None = None
+    work: Work | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """Something to ask for: `value` is how a request writes it.
 
-    `waiting` counts the queued jobs that name it, or one of its hosts.
+    `waiting` counts the queued jobs that name it, or one of its hosts, and `waiting_s` is what they
+    are expected to take, one after another on as many hosts as there are.
     """
 
     kind: str
@@ -47,6 +47,7 @@ class Choice:
     detail: str
     hosts: tuple[HostNow, ...]
     waiting: int
+    waiting_s: float
 
     @property
     def usable(self) -> bool:
@@ -65,8 +66,10 @@ class Choice:
 def choices_for(member: Member) -> list[Choice]:
     """All that a run of the member's team may ask for: hosts, then profiles, then tags."""
     now = utc_now()
-    hosts = [_host_now(host, now) for host in own_hosts_of(member)]
-    waiting = _waiting(member)
+    rows = list(own_hosts_of(member))
+    work = work_on(rows)
+    hosts = [_host_now(host, now, work.get(host.pk)) for host in rows]
+    waiting = waiting_of(member.team)
     profiles = {each.host.profile.slug: each.host.profile.name for each in hosts}
     tags = sorted({tag for each in hosts for tag in each.host.tags})
     return [
@@ -79,12 +82,12 @@ def choices_for(member: Member) -> list[Choice]:
     ]
 
 
-def _host_now(host: Host, now: datetime) -> HostNow:
+def _host_now(host: Host, now: datetime, work: Work | None) -> HostNow:
     hours = host.hours
     if host.state in HELD:
         return HostNow(host=host, now=Now.HELD)
     if getattr(host, "lease", None) is not None:
-        return HostNow(host=host, now=Now.BUSY)
+        return HostNow(host=host, now=Now.BUSY, work=work)
     if hours.seconds_left(now, host.timezone) is None:
         return HostNow(host=host, now=Now.CLOSED, opens_at=hours.next_open(now, host.timezone))
     if host.state == HostState.UNREACHABLE:
@@ -92,28 +95,28 @@ def _host_now(host: Host, now: datetime) -> HostNow:
     return HostNow(host=host, now=Now.FREE)
 
 
-def _host_choice(each: HostNow, waiting: Counter[str]) -> Choice:
+def _host_choice(each: HostNow, waiting: Waiting) -> Choice:
     return Choice(
         kind="host",
         value=each.host.name,
         title=each.host.name,
         detail=each.host.profile.name,
         hosts=(each,),
-        waiting=waiting[f"host:{each.host.pk}"],
+        waiting=waiting[f"host:{each.host.pk}"].jobs,
+        waiting_s=waiting[f"host:{each.host.pk}"].seconds,
     )
 
 
-def _group(
-    kind: str, name: str, title: str, hosts: Sequence[HostNow], waiting: Counter[str]
-) -> Choice:
-    named = sum(waiting[f"host:{each.host.pk}"] for each in hosts)
+def _group(kind: str, name: str, title: str, hosts: Sequence[HostNow], waiting: Waiting) -> Choice:
+    asked = [waiting[f"{kind}:{name}"], *(waiting[f"host:{each.host.pk}"] for each in hosts)]
     return Choice(
         kind=kind,
         value=f"{kind}:{name}",
         title=title,
         detail=f"{len(hosts)} host{'s' if len(hosts) != 1 else ''}",
         hosts=tuple(hosts),
-        waiting=waiting[f"{kind}:{name}"] + named,
+        waiting=sum(each.jobs for each in asked),
+        waiting_s=sum(each.seconds for each in asked) / max(1, len(hosts)),
     )
 
 
@@ -123,14 +126,3 @@ def _of_profile(hosts: Iterable[HostNow], slug: str) -> list[HostNow]:
 
 def _tagged(hosts: Iterable[HostNow], tag: str) -> list[HostNow]:
     return [each for each in hosts if tag in each.host.tags]
-
-
-def _waiting(member: Member) -> Counter[str]:
-    """Placements of the team's queued jobs, by what each wants."""
-    rows: Iterable[tuple[UUID | None, str | None, str]] = Placement.objects.filter(
-        job__run__team=member.team, job__state=JobState.QUEUED
-    ).values_list("wanted_host_id", "wanted_profile__slug", "wanted_tag")
-    return Counter(
-        f"host:{host}" if host else f"profile:{profile}" if profile else f"tag:{tag}"
-        for host, profile, tag in rows
-    )

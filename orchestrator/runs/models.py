@@ -62,21 +62,34 @@ class HostRole(models.TextChoices):
 
 
 class Schedule(models.Model):
-    """Starts runs by itself: the newest commit of a ref against a baseline, or one ref alone."""
+    """Starts runs by itself: at the times of `cron`, or for each new commit of `branch`.
+
+    A branch's new commit is the contender, and its parent the baseline where no `baseline_ref` is
+    named; `seen_sha` is the newest of its commits that was looked at, empty before the first look.
+    `placements` are those of several roles, or of any host of a profile or tag, as a request names
+    them. `resolution`: the change (0.02: 2 %) that its runs have to see, from which their rounds
+    are computed when they start.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="schedules")
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="schedules")
     hosts = models.ManyToManyField(Host, related_name="schedules")
     name = models.CharField(max_length=100)
-    cron = models.CharField(max_length=100, help_text="Five fields, in UTC.")
-    baseline_ref = models.CharField(max_length=200)
+    cron = models.CharField(max_length=100, blank=True, help_text="Five fields, in UTC.")
+    branch = models.CharField(max_length=200, blank=True)
+    seen_sha = models.CharField(max_length=40, blank=True)
+    baseline_ref = models.CharField(max_length=200, blank=True)
     contender_ref = models.CharField(max_length=200, blank=True)
+    second_contender_ref = models.CharField(max_length=200, blank=True)
+    placements = models.JSONField(default=list, blank=True)
     cases = models.TextField(blank=True, help_text="An expression that chooses cases.")
     pairwise = models.BooleanField(default=False)
     rounds = models.PositiveIntegerField(null=True, blank=True)
+    resolution = models.FloatField(null=True, blank=True)
     until = models.CharField(max_length=8, choices=Until.choices, default=Until.ROUNDS)
     budget_s = models.FloatField(null=True, blank=True)
+    priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
     enabled = models.BooleanField(default=True)
     created_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     next_at = models.DateTimeField(db_index=True)
@@ -85,7 +98,17 @@ class Schedule(models.Model):
 
     class Meta:
         ordering = ["name"]
-        constraints = [models.UniqueConstraint(fields=["team", "name"], name="schedule_name_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["team", "name"], name="schedule_name_once"),
+            models.CheckConstraint(
+                condition=(~Q(cron="") & Q(branch="")) | (Q(cron="") & ~Q(branch="")),
+                name="schedule_starts_one_way",
+            ),
+            models.CheckConstraint(
+                condition=Q(resolution=None) | Q(resolution__gt=0),
+                name="schedule_resolution_is_a_change",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -101,6 +101,9 @@ def _named_roles(
         for role in HostRole.values
         if role in roles
     }
+    if len(found) == 1:
+        # All roles are played on one host, whichever it will be: nobody has to reach it.
+        return found
     named = [one.host for one in found.values() if one.host is not None]
     if len(found) == len(named) and len(set(named)) == 1:
         return {HostRole.TARGET: found[HostRole.TARGET]}

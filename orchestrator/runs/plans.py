@@ -124,6 +124,16 @@ class RunPlan:
         """The numbers of rounds after which cases are looked at."""
         return [*(look for look in LOOKS if look < self.rounds), self.rounds]
 
+    @property
+    def typical_s(self) -> float:
+        """What one placement is busy for as a rule."""
+        return self.seconds_of(self.blocks.typical)
+
+    @property
+    def trials_a_case(self) -> int:
+        """On each placement, at most."""
+        return len(self.commits) * self.rounds
+
     def seconds_of(self, blocks: int) -> float:
         """How long one placement is busy with so many rounds of each case, within the budget."""
         seconds = self.job_s * blocks / self.rounds

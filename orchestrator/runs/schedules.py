@@ -1,7 +1,8 @@
 """Writes of schedules: rows of our own, claimed by a tick; cron arithmetic from `cronsim`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from cronsim import CronSim, CronSimError
@@ -11,32 +12,42 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks import selectors as benchmarks
-from orchestrator.benchmarks.choice import choose
-from orchestrator.benchmarks.matrix import expand
-from orchestrator.benchmarks.models import Benchmark
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.fleet import selectors as fleet
 from orchestrator.runs import selectors
-from orchestrator.runs.ending import check_budget, check_rounds, until_of
-from orchestrator.runs.models import Schedule
+from orchestrator.runs.models import HostRole, Schedule
+from orchestrator.runs.new_commits import tip_of
+from orchestrator.runs.plans import RunRequest, plan_run
+
+#: So often a branch is looked at for new commits.
+LOOK_EVERY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSchedule:
-    """What a schedule measures; without a contender it is the baseline alone."""
+    """What a schedule measures, and either the times (`cron`) or the `branch` that start it.
+
+    The refs are as those of a RunRequest. For a branch its new commit is the contender: none is
+    named, and the plan that is checked is that of its newest commit.
+    """
 
     name: str
-    cron: str
+    cron: str = ""
+    branch: str = ""
     benchmark: str
-    baseline_ref: str
-    contender_ref: str
-    hosts: tuple[str, ...]
+    baseline_ref: str = ""
+    contender_ref: str = ""
+    second_contender_ref: str = ""
+    hosts: tuple[str, ...] = ()
+    placements: tuple[Mapping[str, str], ...] = ()
     cases: str = ""
     pairwise: bool = False
     rounds: int | None = None
+    resolution: float | None = None
     until: str = "rounds"
     budget_s: float | None = None
+    priority: str = "normal"
     project: str | None = None
 
 
@@ -52,47 +63,73 @@ def next_time(cron: str, after: datetime) -> datetime:
 
 
 def create_schedule(*, member: Member, new: NewSchedule) -> Schedule:
+    """InvalidRequestError where a run of it could not be planned today."""
     member.require(Role.MEMBER, to="make a schedule")
+    now = utc_now()
     if not new.name.strip():
         raise InvalidRequestError("give the schedule a name", field="name")
+    # Before anything is looked up: what is no time at all is the likeliest mistake.
+    next_at = now + LOOK_EVERY if new.branch else next_time(new.cron, now)
     benchmark = benchmarks.benchmark_for(member, new.benchmark, new.project)
-    _check_cases(benchmark, new.cases)
-    until = until_of(new.until, alone=not new.contender_ref)
-    check_rounds(until, new.rounds)
-    check_budget(new.budget_s)
-    hosts = fleet.hosts_named(member, list(new.hosts))
-    if not hosts:
-        raise InvalidRequestError("choose at least one host", field="hosts")
+    seen = tip_of(benchmark.project, new.branch) if new.branch else ""
+    plan = plan_run(member=member, request=_request_of_new(new, seen))
+    names = [name for name in new.hosts if ":" not in name]
+    elsewhere = [{HostRole.TARGET.value: name} for name in new.hosts if ":" in name]
     try:
         with transaction.atomic():
             schedule = Schedule.objects.create(
                 team=member.team,
                 benchmark=benchmark,
                 name=new.name.strip()[:100],
-                cron=new.cron,
+                cron="" if new.branch else new.cron,
+                branch=new.branch,
+                seen_sha=seen,
                 baseline_ref=new.baseline_ref,
-                contender_ref=new.contender_ref,
+                contender_ref="" if new.branch else new.contender_ref,
+                second_contender_ref="" if new.branch else new.second_contender_ref,
+                placements=[*elsewhere, *map(dict, new.placements)],
                 cases=new.cases.strip(),
                 pairwise=new.pairwise,
                 rounds=new.rounds,
-                until=until,
+                resolution=new.resolution,
+                until=plan.until,
                 budget_s=new.budget_s,
+                priority=plan.priority,
                 created_by=member.user,
-                next_at=next_time(new.cron, utc_now()),
+                next_at=next_at,
             )
-            schedule.hosts.set(hosts)
+            schedule.hosts.set(fleet.hosts_named(member, names))
             record_audit(member=member, action="schedule.created", subject=schedule)
     except IntegrityError as error:
         raise ConflictError(f"the team has a schedule named {new.name} already") from error
     return schedule
 
 
+def request_of(schedule: Schedule, *, contender: str = "") -> RunRequest:
+    """The run that a schedule asks for; `contender` is the new commit of its branch."""
+    named = (schedule.contender_ref, schedule.second_contender_ref)
+    return RunRequest(
+        benchmark=schedule.benchmark.slug,
+        project=schedule.benchmark.project.slug,
+        baseline=schedule.baseline_ref,
+        contenders=(contender,) if contender else tuple(ref for ref in named if ref),
+        cases=schedule.cases,
+        pairwise=schedule.pairwise,
+        hosts=tuple(host.name for host in schedule.hosts.all()),
+        placements=tuple(schedule.placements),
+        rounds=schedule.rounds,
+        until=schedule.until,
+        budget_s=schedule.budget_s,
+        priority=schedule.get_priority_display().lower(),
+    )
+
+
 def set_schedule_enabled(*, member: Member, schedule_id: UUID, enabled: bool) -> None:
     member.require(Role.MEMBER, to="change a schedule")
     schedule = selectors.schedule_for(member, schedule_id)
-    Schedule.objects.filter(pk=schedule.pk).update(
-        enabled=enabled, next_at=next_time(schedule.cron, utc_now())
-    )
+    # What came to its branch while it was off was not meant: it begins with the next look.
+    next_at = utc_now() if schedule.branch else next_time(schedule.cron, utc_now())
+    Schedule.objects.filter(pk=schedule.pk).update(enabled=enabled, next_at=next_at, seen_sha="")
     action = "schedule.enabled" if enabled else "schedule.disabled"
     record_audit(member=member, action=action, subject=schedule)
 
@@ -116,19 +153,42 @@ def claim_due(*, now: datetime) -> list[Schedule]:
     )
     claimed = []
     for schedule in due:
-        later = next_time(schedule.cron, now)
+        later = now + LOOK_EVERY if schedule.branch else next_time(schedule.cron, now)
         mine = Schedule.objects.filter(pk=schedule.pk, enabled=True, next_at=schedule.next_at)
-        if mine.update(next_at=later, last_at=now):
+        if mine.update(next_at=later):
             claimed.append(schedule)
     return claimed
 
 
+def take_commit(schedule: Schedule, sha: str) -> bool:
+    """Notes that a commit of the branch is taken care of; False if somebody else was faster.
+
+    In one transaction with the start of its run, so that no commit is measured twice or forgotten.
+    """
+    mine = Schedule.objects.filter(pk=schedule.pk, seen_sha=schedule.seen_sha)
+    if not mine.update(seen_sha=sha):
+        return False
+    schedule.seen_sha = sha
+    return True
+
+
 def note_outcome(*, schedule: Schedule, message: str) -> None:
-    Schedule.objects.filter(pk=schedule.pk).update(last_message=message[:2000])
+    Schedule.objects.filter(pk=schedule.pk).update(last_at=utc_now(), last_message=message[:2000])
 
 
-def _check_cases(benchmark: Benchmark, expression: str) -> None:
-    if not expression.strip():
-        return
-    spec = benchmarks.spec_of(benchmarks.latest_definition(benchmark))
-    choose(spec, expand(spec), expression)
+def _request_of_new(new: NewSchedule, tip: str) -> RunRequest:
+    contenders = (tip,) if tip else (new.contender_ref, new.second_contender_ref)
+    return RunRequest(
+        benchmark=new.benchmark,
+        project=new.project,
+        baseline=new.baseline_ref,
+        contenders=tuple(ref for ref in contenders if ref),
+        cases=new.cases,
+        pairwise=new.pairwise,
+        hosts=new.hosts,
+        placements=new.placements,
+        rounds=new.rounds,
+        until=new.until,
+        budget_s=new.budget_s,
+        priority=new.priority,
+    )

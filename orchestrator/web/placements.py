@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 
-from orchestrator.runs.models import HostRole, Job, Placement, Run
+from orchestrator.runs.models import HostRole, Job, Placement, Run, Schedule
 
 EXPECTED = "expected role=host for each role, such as target=rack-1 generator=tag:load"
 
@@ -66,6 +66,12 @@ def in_words(place: Placement) -> str:
     if place.wanted_profile is not None:
         return f"any {place.wanted_profile.name}"
     return f"any tagged {place.wanted_tag}"
+
+
+def places_of_schedule(schedule: Schedule) -> str:
+    """Where a schedule's runs are measured, as it was asked for."""
+    written = (each["target"] if len(each) == 1 else _line(each) for each in schedule.placements)
+    return ", ".join([*(host.name for host in schedule.hosts.all()), *written])
 
 
 def _jobs(run: Run) -> list[Job]:

@@ -6,11 +6,14 @@ from uuid import UUID
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.benchmarks.selectors import benchmark_for, benchmarks_of, recent_commits
+from orchestrator.benchmarks.selectors import benchmark_for, benchmarks_of, found_commits
 from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import run_for
+
+#: So many branches and so many tags are offered; typing finds the others.
+MOST_NAMES = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,24 +54,35 @@ def chosen_run(member: Member, text: str) -> Run | None:
         raise NotFoundError("there is no such run in this team") from error
 
 
-def ref_choices(member: Member, key: str) -> list[RefChoice]:
-    """Branches and the newest known commits of a benchmark's project."""
+def ref_choices(member: Member, key: str, text: str = "") -> list[RefChoice]:
+    """Branches, tags and the newest known commits of a benchmark's project.
+
+    With `text` those whose name, hash, subject or author has it: also commits of long ago.
+    """
     try:
         benchmark = chosen_benchmark(member, key)
     except NotFoundError:
         return []
     if benchmark is None:
         return []
-    commits = recent_commits(benchmark.project)
+    text = text.strip()
     return [
-        *(RefChoice(value=name, label="branch") for name in _branches(benchmark)),
-        *(RefChoice(value=commit.short_sha, label=commit.subject) for commit in commits),
+        *(
+            RefChoice(value=name, label=kind)
+            for kind, names in _names(benchmark).items()
+            for name in [name for name in names if text.lower() in name.lower()][:MOST_NAMES]
+        ),
+        *(
+            RefChoice(value=commit.short_sha, label=commit.subject)
+            for commit in found_commits(benchmark.project, text)
+        ),
     ]
 
 
-def _branches(benchmark: Benchmark) -> list[str]:
+def _names(benchmark: Benchmark) -> dict[str, list[str]]:
     """Of the local mirror; none where it has not been fetched yet."""
+    repository = repository_of(benchmark.project)
     try:
-        return repository_of(benchmark.project).branches()
+        return {"branch": repository.branches(), "tag": repository.tags()}
     except InvalidRequestError:
-        return []
+        return {}

@@ -39,8 +39,8 @@ def test_it_is_calibrated_and_says_what_it_sees(page: Page, world: World) -> Non
     expect(section.get_by_role("img")).to_have_attribute("aria-label", re.compile("Latency p50"))
 
 
-def test_a_plan_says_what_its_host_is_not_known_to_see(page: Page, world: World) -> None:
+def test_a_plan_says_by_what_it_knows_its_host(page: Page, world: World) -> None:
     page.goto(f"/runs/new?benchmark=server/hello&contender={world.shas[1]}&hosts=here")
-    expect(page.locator("#plan")).to_contain_text("here is not calibrated yet")
+    expect(page.locator("#plan")).to_contain_text("(by earlier runs there)")
     page.get_by_role("link", name="Calibrate it").click()
     expect(page.get_by_role("heading", name="What this host can see")).to_be_in_viewport()

@@ -64,7 +64,8 @@ def test_it_chooses_cases_while_one_types(page: Page, world: World) -> None:
     expect(page.locator("#plan dt:text-is('Cases') + dd")).to_have_text("12")
 
     page.locator("#plan summary").click()
-    field = page.get_by_label("Cases", exact=True)
+    page.get_by_text("Narrow them by an expression").click()
+    field = page.get_by_label("Expression", exact=True)
     field.fill('language == "rust" and connections > 1')
     expect(page.locator("#plan dt:text-is('Cases') + dd")).to_have_text("4 of 12")
     expect(plan.get_by_text("system quick, connections 3, size l")).to_be_visible()

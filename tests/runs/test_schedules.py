@@ -1,5 +1,6 @@
 """A schedule starts runs by itself, once each time that it is due."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,7 +18,16 @@ from orchestrator.runs.schedules import (
     next_time,
     set_schedule_enabled,
 )
-from tests.support.factories import Personas, make_definition, make_local_host, make_project
+from tests.support.factories import (
+    Personas,
+    commit_files,
+    finish_run,
+    git,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
 
 NIGHTLY = NewSchedule(
     name="nightly",
@@ -92,3 +102,91 @@ def test_it_belongs_to_its_team(personas: Personas, schedule: Schedule) -> None:
         delete_schedule(member=personas.mallory, schedule_id=schedule.pk)
     with pytest.raises(ConflictError, match="nightly"):
         create_schedule(member=personas.alice, new=NIGHTLY)
+
+
+@pytest.fixture
+def following(personas: Personas, schedule: Schedule) -> Schedule:
+    """For each new commit of main; `schedule` has made all that it needs."""
+    new = NewSchedule(name="each", branch="main", benchmark="hello", hosts=("profile:any",))
+    return create_schedule(member=personas.alice, new=new)
+
+
+def look(schedule: Schedule) -> list[tuple[str, str]]:
+    """Baseline and contender of the runs that one look starts, in the order of their start."""
+    known = set(Run.objects.values_list("pk", flat=True))
+    make_due(schedule)
+    claim_schedules()
+    schedule.refresh_from_db()
+    started = Run.objects.exclude(pk__in=known).filter(schedule=schedule).order_by("created_at")
+    return [tuple(each.commit.sha for each in run.variants.all()) for run in started]  # type: ignore[misc]
+
+
+def test_it_measures_each_new_commit_of_a_branch_once(following: Schedule, tmp_path: Path) -> None:
+    origin = tmp_path / "origin"
+    tip = git(origin, "rev-parse", "main")
+    assert look(following) == []
+    first, second = (commit_files(origin, {"new": str(n)}, 10 + n) for n in (1, 2))
+    assert look(following) == [(tip, first), (first, second)]
+    assert f"{second[:10]}: started run" in following.last_message
+    assert look(following) == []
+    # A merge is one new commit of the branch, whatever came with it.
+    git(origin, "checkout", "--quiet", "-b", "side", "main~1")
+    commit_files(origin, {"other": "1"}, 20)
+    git(origin, "checkout", "--quiet", "main")
+    git(origin, "merge", "--quiet", "--no-ff", "side", "-m", "merge", at=1300)
+    assert look(following) == [(second, git(origin, "rev-parse", "main"))]
+
+
+def test_it_measures_the_newest_commits_of_a_large_push(
+    following: Schedule, tmp_path: Path
+) -> None:
+    made = [commit_files(tmp_path / "origin", {"new": str(n)}, 10 + n) for n in range(12)]
+    assert [contender for _, contender in look(following)] == made[2:]
+    assert "2 older commits" in following.last_message
+
+
+def test_it_starts_from_now_when_it_is_turned_on_again(
+    personas: Personas, following: Schedule, tmp_path: Path
+) -> None:
+    member = personas.alice
+    set_schedule_enabled(member=member, schedule_id=following.pk, enabled=False)
+    commit_files(tmp_path / "origin", {"new": "1"}, 10)
+    assert look(following) == []
+    set_schedule_enabled(member=member, schedule_id=following.pk, enabled=True)
+    assert look(following) == []
+    newest = commit_files(tmp_path / "origin", {"new": "2"}, 11)
+    assert [contender for _, contender in look(following)] == [newest]
+
+
+def test_it_says_that_its_branch_is_gone(following: Schedule, tmp_path: Path) -> None:
+    git(tmp_path / "origin", "branch", "-m", "main", "trunk")
+    assert look(following) == []
+    assert "there is no branch main" in following.last_message
+
+
+def test_its_rounds_are_those_that_see_the_wanted_change(
+    personas: Personas, schedule: Schedule, tmp_path: Path
+) -> None:
+    Schedule.objects.filter(pk=schedule.pk).update(resolution=0.02)
+    look(schedule)
+    assert "how noisy here is with this benchmark is not known" in schedule.last_message
+    finish_run(make_run(personas.alice, ("main~1", "main"), rounds=6), [1000, 900], wobble=0.01)
+    assert len(look(schedule)) == 1
+    by_noise = Run.objects.latest("created_at").rounds
+    Schedule.objects.filter(pk=schedule.pk).update(resolution=0.01)
+    look(schedule)
+    assert 5 < by_noise < Run.objects.latest("created_at").rounds <= 100
+
+
+def test_it_refuses_what_could_not_be_started_today(personas: Personas, schedule: Schedule) -> None:
+    for changes, field in (
+        ({"branch": "gone"}, "branch"),
+        ({"cron": "soon"}, "cron"),
+        ({"contender_ref": "gone"}, "contenders"),
+        ({"hosts": ()}, "hosts"),
+        ({"cases": "speed == 1"}, "cases"),
+    ):
+        new = replace(NIGHTLY, name="other", **changes)  # type: ignore[arg-type]
+        with pytest.raises(InvalidRequestError) as caught:
+            create_schedule(member=personas.alice, new=new)
+        assert caught.value.field == field

@@ -1,18 +1,20 @@
 """Asking for a run: preview, errors at their fields, start, run again."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
+from orchestrator.benchmarks.services import refresh_project
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.fleet.windows import DAYS
-from orchestrator.runs.models import Run
-from tests.support.factories import make_run
+from orchestrator.runs.models import Job, Run, Trial
+from tests.support.factories import DEFINITION, git, make_definition, make_local_host, make_run
 from tests.web.conftest import World
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -187,10 +189,10 @@ def test_it_says_how_many_hosts_are_free_now(
 
     assert list(places) == ["here", "left", "right", "profile:any", "profile:t490s", "tag:load"]
     assert "closed" in places["here"]
-    assert places["left"].endswith("free 1 queued")
+    assert places["left"].endswith("free 1 queued, 18 s")
     assert places["right"].endswith("In maintenance")
-    assert places["profile:t490s"] == "any T490s 2 hosts 1 free 1 held 2 queued"
-    assert places["tag:load"] == "any tagged load 1 host 1 free 1 queued"
+    assert places["profile:t490s"] == "any T490s 2 hosts 1 free 1 held 2 queued, 18 s"
+    assert places["tag:load"] == "any tagged load 1 host 1 free 1 queued, 18 s"
 
 
 def _tomorrow() -> str:
@@ -339,3 +341,154 @@ def test_it_shows_a_wrong_expression_at_its_field(world: World, alice: Client) -
 
     assert "there is no axis or label speed" in _error_of(preview, "cases")
     assert alice.post(reverse("run-new"), data).status_code == 422
+
+
+MATRIX = DEFINITION.replace(
+    "connections: [4]", "connections: [4, 8]\n  system: [quick, old, slow]\n  size: [s, l]"
+)
+
+
+@pytest.fixture
+def grid(world: World, alice: Client) -> str:
+    """The hidden name of the grid of six cells and two sizes that the form shows."""
+    make_definition(world.alice, world.run.definition.benchmark.project, source=MATRIX)
+    return str(alice.get(reverse("run-new")).context["choice"].id)
+
+
+def _grid_data(world: World, grid: str, *boxes: str, **changes: Any) -> dict[str, Any]:
+    return _data(world, grid=grid, boxes=boxes, **changes)
+
+
+def test_it_measures_the_cases_whose_boxes_are_checked(
+    world: World, alice: Client, grid: str
+) -> None:
+    chosen = ("0.0", "1.0", "2.1", "size.1")
+    panel = alice.post(
+        reverse("run-preview"), _grid_data(world, grid, *chosen), **HTMX
+    ).content.decode()
+    assert "<strong>3 cases × 14 trials</strong>" in panel
+    alice.post(reverse("run-new"), _grid_data(world, grid, *chosen, cases="connections < 8"))
+    run = Run.objects.latest("created_at")
+    cases = {trial.case.label for trial in Trial.objects.filter(job__run=run)}
+    assert cases == {"connections 4, system quick, size l", "connections 4, system old, size l"}
+
+    again = alice.get(reverse("run-new"), {"again": str(run.pk)})
+    checked = re.findall(r'name="boxes" value="([^"]+)"[^>]* checked', again.content.decode())
+    assert checked == ["0.0", "1.0", "size.1"]
+    assert again.context["form"]["cases"].value() == ""
+
+
+def test_all_boxes_are_all_cases_and_none_is_an_error(
+    world: World, alice: Client, grid: str
+) -> None:
+    page = alice.get(reverse("run-new")).content.decode()
+    every = re.findall(r'name="boxes" value="([^"]+)"[^>]* checked', page)
+    assert len(every) == 8
+    alice.post(reverse("run-new"), _grid_data(world, grid, *every))
+    assert Run.objects.latest("created_at").cases == ""
+    for boxes in ((), ("0.0",), ("size.0",)):
+        answer = alice.post(reverse("run-new"), _grid_data(world, grid, *boxes))
+        assert "Choose at least one case" in _error_of(answer.content.decode(), "cases")
+
+
+def test_headings_choose_rows_and_columns_without_scripts(
+    world: World, alice: Client, grid: str
+) -> None:
+    every = ["0.0", "0.1", "1.0", "1.1", "2.0", "2.1", "size.0", "size.1"]
+    for toggle, boxes, expected in (
+        ("row.1", ["0.0", "size.0"], ["0.0", "1.0", "1.1", "size.0"]),
+        ("column.0", ["0.0", "1.0", "2.0", "2.1"], ["2.1"]),
+        ("axis.size", ["size.1"], ["size.0", "size.1"]),
+        ("all", [], every),
+        ("all", every, []),
+    ):
+        data = _grid_data(world, grid, *boxes, toggle=toggle)
+        page = alice.post(reverse("run-preview"), data).content.decode()
+        assert re.findall(r'name="boxes" value="([^"]+)"[^>]* checked', page) == expected
+
+
+def test_a_large_grid_is_sent_whole(world: World, alice: Client) -> None:
+    axes = f"connections: {[*range(1, 41)]}\n  size: {[*range(40)]}"
+    source = DEFINITION.replace("connections: [4]", axes)
+    make_definition(world.alice, world.run.definition.benchmark.project, source=source)
+    grid = alice.get(reverse("run-new")).context["choice"]
+    boxes = [f"{row}.{column}" for row, column in sorted(grid.grid.cells)[1:]]
+    data = _data(world, grid=grid.id, boxes=boxes, rounds="5")
+    panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
+
+    assert "<strong>1599 cases × 10 trials</strong>" in panel
+
+
+def test_a_grid_of_other_cases_starts_nothing(world: World, alice: Client, grid: str) -> None:
+    data = _grid_data(world, "0" * 16, "0.0", "size.0")
+    answer = alice.post(reverse("run-new"), data)
+    assert "others than those that were shown" in _error_of(answer.content.decode(), "cases")
+    panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
+    assert f'name="grid" value="{grid}"' in panel
+    assert "<strong>12 cases" in panel
+
+
+def test_it_computes_the_rounds_for_a_wanted_resolution(world: World, alice: Client) -> None:
+    data = _data(world, until="resolution", resolution="0.3", rounds="3")
+    panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
+    found = re.search(r"(\d+) rounds see changes of 0.3 % in requests per second on here", panel)
+    assert found is not None
+    assert "by earlier runs there" in panel
+    alice.post(reverse("run-new"), data)
+    run = Run.objects.latest("created_at")
+    assert 5 < run.rounds == int(found[1])
+
+    Host.objects.filter(pk=world.host.pk).update(name="there")
+    make_local_host(world.alice)
+    page = alice.post(reverse("run-new"), data).content.decode()
+    assert "how noisy here is with this benchmark is not known" in _error_of(page, "resolution")
+
+
+def test_it_says_when_a_run_would_be_done(world: World, alice: Client) -> None:
+    waiting = make_run(world.alice, world.shas[:2], rounds=100)
+    Job.objects.filter(run=waiting).update(expected_s=7200)
+    low = make_run(world.alice, world.shas[:2], priority="low")
+    Job.objects.filter(run=low).update(expected_s=7200)
+    answer = alice.post(reverse("run-preview"), _data(world), **HTMX)
+    wait_s = (answer.context["finish"] - utc_now()).total_seconds()
+
+    assert 7200 < wait_s < 7300
+    assert "done about <strong>" in answer.content.decode()
+    assert "2 queued, 4 h 00 min" in _places(alice.get(reverse("run-new")).content.decode())["here"]
+
+
+def test_it_finds_commits_by_what_is_typed(
+    world: World, alice: Client, bob: Client, mallory: Client
+) -> None:
+    git(Path(world.run.definition.benchmark.project.repository_url), "tag", "v1.0", "main~1")
+    refresh_project(project=world.run.definition.benchmark.project)
+
+    def found(client: Client, text: str) -> list[str]:
+        given = {"for": "contender", "benchmark": "server/hello", "contender": text}
+        page = client.get(reverse("run-refs"), given).content.decode()
+        return re.findall(r'<option value="([^"]+)"', page)
+
+    assert found(alice, "Version 2") == [world.shas[1][:10]]
+    assert found(bob, world.shas[2][:5]) == [world.shas[2][:10]]
+    assert found(alice, "v1") == ["v1.0"]
+    assert found(alice, "mai") == ["main"]
+    assert found(mallory, "main") == []
+
+
+def test_it_starts_the_same_run_again_at_once(
+    world: World, alice: Client, bob: Client, mallory: Client, fleet: list[Host]
+) -> None:
+    asked = ({"target": "left", "generator": "right"}, {"target": "tag:load"})
+    run = make_run(
+        world.alice, world.shas, hosts=(), placements=asked, priority="low", until="decided"
+    )
+    address = reverse("run-again", args=[run.pk])
+    assert (bob.post(address).status_code, mallory.post(address).status_code) == (403, 404)
+    alice.post(address)
+    again = Run.objects.latest("created_at")
+    assert again.pk != run.pk
+    assert _asked(again) == _asked(run)
+    same = ("rounds", "until", "priority", "cases", "definition_id")
+    assert [getattr(again, name) for name in same] == [getattr(run, name) for name in same]
+    commits = [[each.commit.sha for each in one.variants.all()] for one in (run, again)]
+    assert commits[0] == commits[1]

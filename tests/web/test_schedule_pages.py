@@ -13,13 +13,13 @@ from tests.web.conftest import World
 def _data(**changes: Any) -> dict[str, Any]:
     given = {
         "name": "nightly", "cron": "0 3 * * *", "benchmark": "server/hello", "baseline": "main~1",
-        "contender": "main", "hosts": ["here"], "rounds": "",
+        "contender": "main", "hosts": ["here"], "rounds": "", "when": "cron",
     }  # fmt: skip
     return {**given, **changes}
 
 
 def test_it_makes_switches_and_deletes_a_schedule(world: World, alice: Client) -> None:
-    alice.post(reverse("schedules"), _data(pairwise="on"))
+    alice.post(reverse("run-new"), _data(pairwise="on"))
     schedule = Schedule.objects.get()
     assert (schedule.cron, schedule.contender_ref, schedule.enabled) == ("0 3 * * *", "main", True)
     assert schedule.pairwise
@@ -39,13 +39,13 @@ def test_it_makes_switches_and_deletes_a_schedule(world: World, alice: Client) -
     [
         ("cron", "every day", "expected five cron fields"),
         ("hosts", [], "Choose at least one host"),
-        ("baseline", "", "This field is required"),
+        ("baseline", "gone", "there is no commit, branch or tag gone"),
     ],
 )
 def test_it_shows_an_error_at_its_field(
     field: str, value: Any, words: str, world: World, alice: Client
 ) -> None:
-    answer = alice.post(reverse("schedules"), _data(**{field: value}))
+    answer = alice.post(reverse("run-new"), _data(**{field: value}))
     page = answer.content.decode()
     start = page.index(f'id="id_{field}_error"')
 
@@ -55,8 +55,8 @@ def test_it_shows_an_error_at_its_field(
 
 
 def test_it_says_that_a_name_is_taken(world: World, alice: Client) -> None:
-    alice.post(reverse("schedules"), _data())
-    page = alice.post(reverse("schedules"), _data()).content.decode()
+    alice.post(reverse("run-new"), _data())
+    page = alice.post(reverse("run-new"), _data()).content.decode()
 
     assert "has a schedule named nightly already" in page
 
@@ -64,12 +64,47 @@ def test_it_says_that_a_name_is_taken(world: World, alice: Client) -> None:
 def test_it_refuses_viewers_and_strangers(
     world: World, alice: Client, bob: Client, mallory: Client
 ) -> None:
-    alice.post(reverse("schedules"), _data())
+    alice.post(reverse("run-new"), _data())
     schedule = Schedule.objects.get()
 
-    assert bob.post(reverse("schedules"), _data(name="other")).status_code == 403
+    assert bob.post(reverse("run-new"), _data(name="other")).status_code == 403
     for client, status in ((bob, 403), (mallory, 404)):
         for name in ("schedule-enable", "schedule-delete"):
             assert client.post(reverse(name, args=[schedule.pk])).status_code == status
     schedule.refresh_from_db()
     assert schedule.enabled
+
+
+def test_the_form_of_a_run_makes_schedules(world: World, alice: Client) -> None:
+    for changes, kept in (
+        ({"when": "nightly", "at": "02:30"}, {"cron": "30 2 * * *", "name": "nightly"}),
+        (
+            {"when": "commits", "branch": "main", "baseline": "", "name": ""},
+            {"branch": "main", "cron": "", "contender_ref": "", "name": "hello on main"},
+        ),
+        (
+            {"name": "any", "hosts": ["profile:any"], "second_contender": "main~2"},
+            {"placements": [{"target": "profile:any"}], "second_contender_ref": "main~2"},
+        ),
+    ):
+        answer = alice.post(reverse("run-new"), _data(**changes))
+        assert answer.headers["Location"] == reverse("schedules")
+        schedule = Schedule.objects.latest("pk")
+        assert {name: getattr(schedule, name) for name in kept} == kept
+        page = alice.get(reverse("schedules")).content.decode()
+        assert f"“{schedule.name}” is made" in page
+    assert "each new commit on <code>main</code>" in page
+    assert "profile:any" in page
+
+
+def test_it_says_what_a_schedule_needs(world: World, alice: Client) -> None:
+    for changes, field, words in (
+        ({"when": "commits", "branch": "gone"}, "branch", "there is no"),
+        ({"when": "commits", "branch": ""}, "branch", "Which branch?"),
+        ({"when": "nightly", "at": ""}, "at", "At which time?"),
+        ({"until": "resolution", "resolution": "0.02"}, "resolution", "not even 100 rounds see"),
+    ):
+        page = alice.post(reverse("run-new"), _data(**changes)).content.decode()
+        start = page.index(f'id="id_{field}_error"')
+        assert words in page[start : page.index("</p>", start)]
+    assert not Schedule.objects.exists()

@@ -41,7 +41,7 @@ def test_it_starts_a_run_until_decided_within_a_budget(world: World, alice: Clie
     run = Run.objects.latest("created_at")
     assert (run.until, run.budget_s, run.rounds) == ("decided", 1800.0, 15)
     again = alice.get(f"{reverse('run-new')}?again={run.pk}").content.decode()
-    assert 'value="decided" id="id_until_1" checked' in _words(again)
+    assert 'value="decided" id="id_until_2" checked' in _words(again)
     assert 'value="30.0"' in again
 
 
@@ -115,8 +115,8 @@ def test_the_run_page_tells_what_was_decided_and_what_was_not_needed(
 
 
 def test_a_schedule_can_go_on_until_decided(world: World, alice: Client) -> None:
-    data = _data(world, name="nightly", cron="0 3 * * *", budget="45")
-    assert alice.post(reverse("schedules"), data).status_code == 302
+    data = _data(world, name="nightly", when="cron", cron="0 3 * * *", budget="45")
+    assert alice.post(reverse("run-new"), data).status_code == 302
     schedule = Schedule.objects.get()
     assert (schedule.until, schedule.budget_s) == ("decided", 2700.0)
     page = alice.get(reverse("schedules")).content.decode()

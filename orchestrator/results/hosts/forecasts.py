@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
+from orchestrator.benchmarks.loads import primary_of
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.fleet.models import Host
+from orchestrator.loadtools.metrics import Metric, metrics_of
+from orchestrator.results.hosts.earlier import earlier_noise
 from orchestrator.results.hosts.sensitivity import (
     Sight,
     calibration_for,
@@ -34,11 +37,21 @@ def forecasts_of(plan: RunPlan) -> list[Forecast]:
     targets = [roles[HostRole.TARGET] for roles in plan.placements]
     hosts = dict.fromkeys(wanted.host for wanted in targets if wanted.host is not None)
     benchmark = plan.definition.benchmark
-    return [_forecast(host, benchmark, plan.rounds) for host in hosts]
+    metric = metrics_of(primary_of(plan.spec)[:1])[0]
+    return [_forecast(host, benchmark, metric, plan.rounds) for host in hosts]
 
 
-def _forecast(host: Host, benchmark: Benchmark, rounds: int) -> Forecast:
+def _forecast(host: Host, benchmark: Benchmark, metric: Metric, rounds: int) -> Forecast:
     calibration = calibration_for(host, benchmark)
+    if calibration is None or calibration.benchmark != benchmark:
+        earlier = earlier_noise(host, benchmark, metric.key)
+        if earlier:
+            seen = [
+                Sight(case=case, label=case, metric=metric, noise=noise)
+                for case, noise in earlier.items()
+            ]
+            text = f"{sentence(host.name, seen, rounds)} (by earlier runs there)"
+            return Forecast(host=host, calibration=None, text=text)
     if calibration is None:
         return Forecast(host=host, calibration=None, text=_uncalibrated(host))
     sights = sights_of(calibration)

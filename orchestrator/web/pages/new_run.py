@@ -1,28 +1,40 @@
-"""Asking for a run: the form, and what the run would take before it is started."""
+"""Asking for runs: the form, what a run would take before it is started, and schedules."""
 
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
+from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.results.hosts.forecasts import forecasts_of
+from orchestrator.results.hosts.resolution import resolution_of, with_rounds
 from orchestrator.runs.cautions import cautions_of
-from orchestrator.runs.models import Run
+from orchestrator.runs.models import Run, Schedule
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
+from orchestrator.runs.schedules import create_schedule, next_time
+from orchestrator.runs.selectors import run_for
 from orchestrator.runs.services import create_run
+from orchestrator.runs.waits import finish_of
 from orchestrator.web.access import for_member
 from orchestrator.web.cases import case_names, chosen_cases
-from orchestrator.web.forms import FORM_ERRORS, RunForm, benchmark_key
-from orchestrator.web.placements import form_data_of
+from orchestrator.web.forms import FORM_ERRORS, benchmark_key
+from orchestrator.web.placements import asked_of, form_data_of
 from orchestrator.web.refs import chosen_run, ref_choices
+from orchestrator.web.run_forms import RunForm
 
 PREFILLED = (
-    "benchmark", "baseline", "contender", "second_contender", "rounds", "until", "budget",
-    "priority", "generator", "backend", "placements", "cases", "pairwise",
+    "benchmark", "baseline", "contender", "second_contender", "rounds", "until", "resolution",
+    "budget", "priority", "generator", "backend", "placements", "cases", "pairwise", "when", "at",
+    "cron", "branch", "name",
 )  # fmt: skip
+REFS = ("baseline", "contender", "second_contender", "branch")
 
 
 @for_member
@@ -33,12 +45,11 @@ def new_run(request: HttpRequest, member: Member) -> HttpResponse:
     form = RunForm(member, request.POST)
     if form.is_valid():
         try:
-            run = create_run(member=member, request=_run_request(form))
+            made = _make(form, member)
         except FORM_ERRORS as error:
-            form.show_error(error)
+            form.show_error(error, default="name" if form.starts != "now" else None)
         else:
-            wake_engine()
-            return redirect("run", run.pk)
+            return _to(request, made)
     return _page(request, form)
 
 
@@ -47,16 +58,61 @@ def new_run(request: HttpRequest, member: Member) -> HttpResponse:
 def preview(request: HttpRequest, member: Member) -> HttpResponse:
     """What the run would take: the panel alone for htmx, the whole page for a plain button."""
     form = RunForm(member, request.POST)
+    other_benchmark = form.choice is not None and not form.choice.is_shown
+    if form.choice is not None:
+        # Nothing starts yet: the answer shows the grid of the benchmark that was chosen just now.
+        form.choice.stale = False
     plan = _plan(form, member) if form.is_valid() else None
     if not request.headers.get("HX-Request"):
         return _page(request, form, plan)
     _forget_what_is_missing(form)
-    return render(request, "runs/new.html#answer", {**_context(form, plan), "answer": True})
+    context = {**_context(form, plan), "answer": True, "other_benchmark": other_benchmark}
+    return render(request, "runs/new.html#answer", context)
+
+
+@for_member
+def refs(request: HttpRequest, member: Member) -> HttpResponse:
+    """What a field of the form may name that has what was typed into it (`?for=`)."""
+    field = request.GET.get("for", "")
+    text = request.GET.get(field, "") if field in REFS else ""
+    found = ref_choices(member, request.GET.get("benchmark", ""), text[:200])
+    return render(request, "components/_ref_options.html", {"refs": found})
+
+
+@for_member
+@require_POST
+def run_again(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
+    """The same commits, cases and placements once more, at once."""
+    run = run_for(member, run_id)
+    try:
+        again = create_run(member=member, request=_same(run))
+    except FORM_ERRORS as error:
+        messages.error(request, f"The run was not started again: {error}")
+        return redirect(f"{reverse('run-new')}?again={run.pk}")
+    wake_engine()
+    return redirect("run", again.pk)
+
+
+def _make(form: RunForm, member: Member) -> Run | Schedule:
+    """The run, started; or the schedule, if a run of it could be started today."""
+    asked = _run_request(form, member)
+    if form.starts == "now":
+        run = create_run(member=member, request=asked)
+        wake_engine()
+        return run
+    return create_schedule(member=member, new=form.new_schedule())
+
+
+def _to(request: HttpRequest, made: Run | Schedule) -> HttpResponse:
+    if isinstance(made, Run):
+        return redirect("run", made.pk)
+    messages.success(request, f"The schedule “{made.name}” is made.")
+    return redirect("schedules")
 
 
 def _plan(form: RunForm, member: Member) -> RunPlan | None:
     try:
-        return plan_run(member=member, request=_run_request(form))
+        return plan_run(member=member, request=_run_request(form, member))
     except FORM_ERRORS as error:
         form.show_error(error)
         return None
@@ -69,22 +125,11 @@ def _forget_what_is_missing(form: RunForm) -> None:
             del form.errors[name]
 
 
-def _run_request(form: RunForm) -> RunRequest:
-    data = form.cleaned_data
-    project, _, benchmark = data["benchmark"].rpartition("/")
-    contenders = (data["contender"], data["second_contender"])
-    return RunRequest(
-        project=project,
-        benchmark=benchmark,
-        baseline=data["baseline"],
-        cases=data["cases"],
-        pairwise=data["pairwise"],
-        contenders=tuple(ref for ref in contenders if ref),
-        hosts=form.asked_hosts(),
-        placements=form.asked_placements(),
-        **form.ending(),
-        priority=data["priority"] or "normal",
-    )
+def _run_request(form: RunForm, member: Member) -> RunRequest:
+    """With the rounds that see the wanted change, if one is wanted."""
+    if form.wanted_change is None:
+        return form.request()
+    return with_rounds(member=member, request=form.request(), change=form.wanted_change)
 
 
 def _initial(request: HttpRequest, member: Member) -> dict[str, Any]:
@@ -92,6 +137,24 @@ def _initial(request: HttpRequest, member: Member) -> dict[str, Any]:
         return _again(run)
     given: dict[str, Any] = {name: request.GET[name] for name in PREFILLED if name in request.GET}
     return {**given, "hosts": request.GET.getlist("hosts")}
+
+
+def _same(run: Run) -> RunRequest:
+    shas = [variant.commit.sha for variant in run.variants.all()]
+    benchmark = run.definition.benchmark
+    return RunRequest(
+        project=benchmark.project.slug,
+        benchmark=benchmark.slug,
+        baseline=shas[0],
+        contenders=tuple(shas[1:]),
+        cases=run.cases,
+        pairwise=run.pairwise,
+        placements=tuple(asked_of(run)),
+        rounds=run.rounds,
+        until=run.until,
+        budget_s=run.budget_s,
+        priority=run.get_priority_display().lower(),
+    )
 
 
 def _again(run: Run) -> dict[str, Any]:
@@ -118,24 +181,42 @@ def _page(request: HttpRequest, form: RunForm, plan: RunPlan | None = None) -> H
 
 def _context(form: RunForm, plan: RunPlan | None) -> dict[str, Any]:
     key = form["benchmark"].value() or ""
-    shown = _shown(plan) if plan else {}
+    shown = _shown(plan, form) if plan else {}
     return {
         "form": form,
         "plan": plan,
+        "choice": form.choice,
         "refs": ref_choices(form.member, key),
         "names": case_names(form.member, key, plan),
         **shown,
     }
 
 
-def _shown(plan: RunPlan) -> dict[str, Any]:
+def _shown(plan: RunPlan, form: RunForm) -> dict[str, Any]:
+    now = utc_now()
+    resolution = form.wanted_change
     return {
         "chosen": chosen_cases(plan),
         "job_s": _job_times(plan),
         "takes": _takes(plan),
         "cautions": cautions_of(plan),
-        "forecasts": forecasts_of(plan),
+        "forecasts": forecasts_of(plan) if resolution is None else [],
+        "resolution": resolution_of(plan, resolution) if resolution is not None else None,
+        "finish": finish_of(plan, form.member.team, now) if form.starts == "now" else None,
+        "first": _first(form, now),
+        "starts": form.starts,
     }
+
+
+def _first(form: RunForm, now: datetime) -> datetime | None:
+    """When a schedule by the clock would start its first run; None where the form has an error."""
+    if form.starts not in ("nightly", "cron"):
+        return None
+    try:
+        return next_time(form.cleaned_data["cron"], now)
+    except FORM_ERRORS as error:
+        form.show_error(error)
+        return None
 
 
 def _job_times(plan: RunPlan) -> tuple[float, float]:

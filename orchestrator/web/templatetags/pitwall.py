@@ -76,6 +76,7 @@ register.filter("markdown", markdown.as_html)
 register.filter("place_names", placements.place_names)
 register.filter("target_of", placements.target_of)
 register.filter("asked", placements.in_words)
+register.filter("schedule_places", placements.places_of_schedule)
 register.filter("reasons", shown_reasons)
 
 
@@ -108,6 +109,19 @@ def ago(instant: datetime | None) -> SafeString | str:
         instant.strftime("%Y-%m-%d %H:%M:%S"),
         "just now" if 0 <= seconds < 2 else text,
     )
+
+
+@register.filter
+def clock(instant: datetime) -> str:
+    """The time of a day that is still to come, UTC; with the date where that is not today."""
+    today = instant.date() == timezone.now().date()
+    return instant.strftime("%H:%M" if today else "%a %d %b %H:%M")
+
+
+@register.filter
+def share(value: float) -> str:
+    """A part of a whole such as 0.02 as "2 %"."""
+    return f"{value * 100:.3g} %"
 
 
 @register.filter

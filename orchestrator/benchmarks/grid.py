@@ -1,0 +1,193 @@
+"""The cases of a definition as a grid to choose from, and the choice as an expression. No Django.
+
+The two axes with most values are its rows and columns; the values of the others are chosen for the
+whole grid. What is chosen is written as an expression (benchmarks/choice.py), because that is what
+runs and schedules keep, and what still means something under a later version of the definition.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from orchestrator.benchmarks.fields import Scalar, shown_value
+from orchestrator.benchmarks.matrix import CaseSpec
+from orchestrator.benchmarks.resolved import why_unsupported
+from orchestrator.benchmarks.spec import Spec
+from orchestrator.core.ids import digest_of
+
+Cell = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """An axis with more than one value, in the order of the definition."""
+
+    name: str
+    values: tuple[Scalar, ...]
+
+    @property
+    def shown(self) -> list[str]:
+        return [shown_value(value) for value in self.values]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """What can be chosen. `rows` and `columns` are None where fewer than two axes have a choice.
+
+    `cells` holds only the cells in which there are cases; `unsupported` those of them that no host
+    can measure. `id` changes with the axes and their values: places in one grid mean nothing in
+    another.
+    """
+
+    id: str
+    rows: Axis | None
+    columns: Axis | None
+    others: tuple[Axis, ...]
+    cells: frozenset[Cell]
+    unsupported: frozenset[Cell]
+    case_count: int
+
+    @property
+    def everything(self) -> "Picked":
+        return Picked(
+            cells=self.cells,
+            values={axis.name: frozenset(range(len(axis.values))) for axis in self.others},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picked:
+    """Places of the chosen cells, and of the chosen values of each other axis by its name."""
+
+    cells: frozenset[Cell]
+    values: Mapping[str, frozenset[int]] = field(default_factory=dict)
+
+
+def grid_of(spec: Spec, cases: Sequence[CaseSpec]) -> Grid:
+    """`cases` are all of the definition."""
+    axes = [Axis(name=name, values=tuple(spec.values_of(name))) for name in spec.matrix]
+    choices = [axis for axis in axes if len(axis.values) > 1]
+    largest = sorted(choices, key=lambda axis: -len(axis.values))[:2]
+    rows, columns = largest if len(largest) == 2 else (None, None)
+    possible: dict[Cell, bool] = {}
+    for case in cases if rows and columns else ():
+        cell = _cell_of(case, rows, columns)
+        lost = bool(why_unsupported(spec, case.parameters))
+        possible[cell] = possible.get(cell, True) and lost
+    return Grid(
+        id=digest_of([[axis.name, list(axis.values)] for axis in axes])[:16],
+        rows=rows,
+        columns=columns,
+        others=tuple(axis for axis in choices if axis not in (rows, columns)),
+        cells=frozenset(possible),
+        unsupported=frozenset(cell for cell, lost in possible.items() if lost),
+        case_count=len(cases),
+    )
+
+
+def picked_by(grid: Grid, cases: Sequence[CaseSpec], chosen: Sequence[CaseSpec]) -> Picked | None:
+    """The choice in the grid that takes exactly `chosen` of all cases; None if there is none."""
+    picked = Picked(
+        cells=frozenset(
+            _cell_of(case, grid.rows, grid.columns) for case in chosen if grid.rows is not None
+        ),
+        values={
+            axis.name: frozenset(axis.values.index(case.parameters[axis.name]) for case in chosen)
+            for axis in grid.others
+        },
+    )
+    wanted = {case.key for case in chosen}
+    found = {case.key for case in cases if _takes(grid, picked, case)}
+    return picked if found == wanted else None
+
+
+def expression_of(grid: Grid, picked: Picked) -> str:
+    """What chooses the same cases; empty for all of them. Something of each axis must be picked."""
+    parts = [
+        _values(axis, picked.values[axis.name])
+        for axis in grid.others
+        if len(picked.values[axis.name]) < len(axis.values)
+    ]
+    if grid.rows is not None and grid.columns is not None and picked.cells < grid.cells:
+        turned = frozenset((column, row) for row, column in grid.cells)
+        turned_picks = frozenset((column, row) for row, column in picked.cells)
+        ways = (
+            _cells(grid.rows, grid.columns, grid.cells, picked.cells),
+            _cells(grid.columns, grid.rows, turned, turned_picks),
+        )
+        parts.append(min(ways, key=len))
+    return " and ".join(f"({part})" if " or " in part and parts[1:] else part for part in parts)
+
+
+def _cells(rows: Axis, columns: Axis, cells: frozenset[Cell], picked: frozenset[Cell]) -> str:
+    """Rows of which the same columns are chosen share a part. A cell without cases is taken along
+    wherever that makes a row whole."""
+    everywhere = frozenset(range(len(columns.values)))
+    groups: dict[frozenset[int], list[int]] = defaultdict(list)
+    for row in range(len(rows.values)):
+        there = {column for at, column in cells if at == row}
+        mine = frozenset(column for at, column in picked if at == row)
+        if mine:
+            groups[everywhere if mine == there else mine].append(row)
+    return " or ".join(
+        " and ".join(
+            part
+            for part in (
+                _values(rows, places) if len(places) < len(rows.values) else "",
+                _values(columns, mine) if mine != everywhere else "",
+            )
+            if part
+        )
+        for mine, places in groups.items()
+    )
+
+
+def _values(axis: Axis, places: Sequence[int] | frozenset[int]) -> str:
+    shown = [repr(axis.values[place]) for place in sorted(places)]
+    return (
+        f"{axis.name} == {shown[0]}" if len(shown) == 1 else f"{axis.name} in ({', '.join(shown)})"
+    )
+
+
+def _cell_of(case: CaseSpec, rows: Axis | None, columns: Axis | None) -> Cell:
+    assert rows is not None
+    assert columns is not None
+    return (
+        rows.values.index(case.parameters[rows.name]),
+        columns.values.index(case.parameters[columns.name]),
+    )
+
+
+def _takes(grid: Grid, picked: Picked, case: CaseSpec) -> bool:
+    within = all(
+        axis.values.index(case.parameters[axis.name]) in picked.values[axis.name]
+        for axis in grid.others
+    )
+    in_cell = grid.rows is None or _cell_of(case, grid.rows, grid.columns) in picked.cells
+    return within and in_cell
+
+
+def toggled(grid: Grid, picked: Picked, what: str) -> Picked:
+    """All of `what` if some of it was missing, else none of it.
+
+    `what` is `all`, `row.2`, `column.0` or `axis.size`; anything else changes nothing.
+    """
+    kind, _, name = what.partition(".")
+    if kind == "all":
+        empty = Picked(cells=frozenset(), values={axis.name: frozenset() for axis in grid.others})
+        return empty if picked == grid.everything else grid.everything
+    if kind == "axis" and name in picked.values:
+        every = grid.everything.values[name]
+        mine = frozenset() if picked.values[name] == every else every
+        return replace(picked, values={**picked.values, name: mine})
+    if kind in ("row", "column") and name.isdecimal():
+        line = cells_of(grid, kind, int(name))
+        cells = picked.cells - line if line <= picked.cells else picked.cells | line
+        return replace(picked, cells=cells)
+    return picked
+
+
+def cells_of(grid: Grid, kind: str, place: int) -> frozenset[Cell]:
+    """The cells of one `row` or `column`."""
+    at = 0 if kind == "row" else 1
+    return frozenset(cell for cell in grid.cells if cell[at] == place)

@@ -1,0 +1,101 @@
+"""What hosts have to do before a new run's turn comes, and when that run would be done."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import Q, Sum
+
+from orchestrator.accounts.models import Team
+from orchestrator.fleet.models import Host
+from orchestrator.runs.models import HostLease, Placement, Run
+from orchestrator.runs.placements import Wanted
+from orchestrator.runs.plans import RunPlan
+from orchestrator.runs.states import JobState, TrialState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """The job that is on a host, by the run that it is of; `left_s` at most."""
+
+    run: Run
+    left_s: float
+
+
+@dataclass(slots=True)
+class Queued:
+    jobs: int = 0
+    seconds: float = 0.0
+
+
+#: By what is asked for: `host:ID`, `profile:SLUG` or `tag:NAME`.
+Waiting = Mapping[str, Queued]
+
+
+def work_on(hosts: Iterable[Host]) -> dict[UUID, Work]:
+    """What is on these hosts now, by host; a host without a job is left out."""
+    planned = Q(job__trials__state=TrialState.PLANNED)
+    leases = (
+        HostLease.objects.filter(host__in=[host.pk for host in hosts])
+        .select_related("job__run__definition__benchmark")
+        .annotate(left_s=Sum("job__trials__expected_s", filter=planned))
+    )
+    return {
+        lease.host_id: Work(run=lease.job.run, left_s=float(lease.left_s or 0.0))
+        for lease in leases
+    }
+
+
+def waiting_of(team: Team, *, priority: int | None = None) -> Waiting:
+    """The placements of the team's queued jobs; with `priority` those that go first."""
+    queued = Placement.objects.filter(job__run__team=team, job__state=JobState.QUEUED)
+    if priority is not None:
+        queued = queued.filter(job__run__priority__gte=priority)
+    rows: Iterable[tuple[UUID | None, str | None, str, float]] = queued.values_list(
+        "wanted_host_id", "wanted_profile__slug", "wanted_tag", "job__expected_s"
+    )
+    found: dict[str, Queued] = defaultdict(Queued)
+    for host, profile, tag, seconds in rows:
+        key = f"host:{host}" if host else f"profile:{profile}" if profile else f"tag:{tag}"
+        found[key].jobs += 1
+        found[key].seconds += seconds
+    return found
+
+
+def finish_of(plan: RunPlan, team: Team, now: datetime) -> datetime:
+    """About when a run would be done that is started now: after what its hosts are at, and what
+    waits for them with its priority or a higher one.
+
+    What waits is taken to need all its rounds, and a host to open once and stay open: it is about.
+    """
+    hosts = {host.pk: host for host in _hosts_of(plan)}
+    work = work_on(hosts.values())
+    waiting = waiting_of(team, priority=plan.priority)
+    starts = {pk: _free_at(host, work.get(pk), waiting, now) for pk, host in hosts.items()}
+    busy: dict[UUID, float] = defaultdict(float)
+    ends = [now]
+    for roles in plan.placements:
+        # As the queue does: each role the host that is free first, and all roles at once.
+        taken = [
+            min((starts[host.pk] + timedelta(seconds=busy[host.pk]), host.pk) for host in each)
+            for one in roles.values()
+            if (each := one.candidates)
+        ]
+        for _, pk in taken:
+            busy[pk] += plan.typical_s
+        ends.append(max(at for at, _ in taken) + timedelta(seconds=plan.typical_s))
+    return max(ends)
+
+
+def _hosts_of(plan: RunPlan) -> Iterable[Host]:
+    wanted: Iterable[Wanted] = (one for roles in plan.placements for one in roles.values())
+    return (host for one in wanted for host in one.candidates)
+
+
+def _free_at(host: Host, work: Work | None, waiting: Waiting, now: datetime) -> datetime:
+    keys = [f"host:{host.pk}", f"profile:{host.profile.slug}", *(f"tag:{tag}" for tag in host.tags)]
+    queued = sum(waiting[key].seconds for key in keys if key in waiting)
+    free = now + timedelta(seconds=queued + (work.left_s if work else 0.0))
+    return max(free, host.hours.next_open(free, host.timezone))

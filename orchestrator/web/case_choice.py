@@ -1,0 +1,190 @@
+"""The grid of check boxes by which a form chooses cases."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.choice import MAX_LENGTH, choose
+from orchestrator.benchmarks.grid import (
+    Axis,
+    Cell,
+    Grid,
+    Picked,
+    cells_of,
+    expression_of,
+    grid_of,
+    picked_by,
+    toggled,
+)
+from orchestrator.benchmarks.matrix import expand
+from orchestrator.benchmarks.selectors import latest_definition, spec_of
+from orchestrator.benchmarks.spec import Spec
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.core.ids import digest_of
+from orchestrator.web.refs import chosen_benchmark
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """`value` is what the form sends. Without one there is no case in the cell."""
+
+    value: str
+    label: str
+    checked: bool = False
+    unsupported: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A row, a column or an axis: `state` is whether all, some or none of it is chosen."""
+
+    toggle: str
+    label: str
+    state: str
+    boxes: tuple[Box, ...] = ()
+
+
+class CaseChoice:
+    """What can be chosen of a benchmark's newest definition, and what is.
+
+    All of it, until `take` reads a form or `show` an expression. `is_shown`: the form that was sent
+    shows this choice; `stale`: it shows that of another benchmark, or of another definition.
+    """
+
+    def __init__(self, key: str, spec: Spec) -> None:
+        self.spec = spec
+        self.cases = expand(spec)
+        self.grid: Grid = grid_of(spec, self.cases)
+        self.id = digest_of([key, self.grid.id])[:16]
+        self.picked = self.grid.everything
+        self.is_shown = self.stale = False
+
+    @property
+    def offered(self) -> bool:
+        """Whether there is anything to choose."""
+        return self.grid.rows is not None or bool(self.grid.others)
+
+    def take(self, data: Any) -> None:
+        """From what was sent; requests without a grid, such as a script's, mean all cases."""
+        sent = data.get("grid", "")
+        self.is_shown = sent == self.id
+        self.stale = self.offered and not self.is_shown and bool(sent)
+        if not self.is_shown:
+            return
+        boxes = set(data.getlist("boxes"))
+        every = self.grid.everything
+        cells = frozenset(cell for cell in every.cells if _cell_value(cell) in boxes)
+        values = {
+            name: frozenset(place for place in places if f"{name}.{place}" in boxes)
+            for name, places in every.values.items()
+        }
+        picked = Picked(cells=cells, values=values)
+        self.picked = toggled(self.grid, picked, data.get("toggle", ""))
+
+    def show(self, expression: str) -> str:
+        """Marks what the expression chooses; what is left to say where no grid can show it."""
+        if not self.offered:
+            return expression
+        try:
+            chosen = choose(self.spec, self.cases, expression)
+        except InvalidRequestError:
+            return expression
+        picked = picked_by(self.grid, self.cases, chosen)
+        if picked is None:
+            return expression
+        self.picked = picked
+        return ""
+
+    def expression(self, narrower: str) -> str:
+        """Of the choice and of what was written beside it; ValidationError where it is none."""
+        if self.stale:
+            raise forms.ValidationError(
+                "The cases of this benchmark are others than those that were shown. The grid shows "
+                "them now, all chosen: look at it, then start."
+            )
+        if not all(self.picked.values.values()) or (self.grid.cells and not self.picked.cells):
+            raise forms.ValidationError("Choose at least one case.")
+        chosen, narrower = expression_of(self.grid, self.picked), narrower.strip()
+        found = f"({chosen}) and ({narrower})" if chosen and narrower else chosen or narrower
+        if len(found) > MAX_LENGTH:
+            raise forms.ValidationError(
+                "These single cells are too scattered to be asked for in one run: choose whole "
+                "rows or columns, or start two runs."
+            )
+        return found
+
+    @property
+    def columns(self) -> list[Line]:
+        return self._lines("column", self.grid.columns)
+
+    @property
+    def rows(self) -> list[Line]:
+        return self._lines("row", self.grid.rows)
+
+    @property
+    def others(self) -> list[Line]:
+        return [self._other(axis) for axis in self.grid.others]
+
+    @property
+    def all(self) -> Line:
+        something = bool(self.picked.cells) or any(self.picked.values.values())
+        whole = self.picked == self.grid.everything
+        state = "all" if whole else "some" if something else "none"
+        return Line(toggle="all", label="All cases", state=state)
+
+    def _lines(self, kind: str, axis: Axis | None) -> list[Line]:
+        return [
+            self._line(kind, place, label)
+            for place, label in enumerate(axis.shown if axis is not None else ())
+        ]
+
+    def _line(self, kind: str, place: int, label: str) -> Line:
+        cells = cells_of(self.grid, kind, place)
+        boxes = self._boxes(place, label) if kind == "row" else ()
+        state = _state(cells, self.picked.cells)
+        return Line(toggle=f"{kind}.{place}", label=label, state=state, boxes=tuple(boxes))
+
+    def _boxes(self, row: int, label: str) -> Iterable[Box]:
+        for column, name in enumerate(self.grid.columns.shown if self.grid.columns else ()):
+            cell = (row, column)
+            yield Box(
+                value=_cell_value(cell) if cell in self.grid.cells else "",
+                label=f"{label}, {name}",
+                checked=cell in self.picked.cells,
+                unsupported=cell in self.grid.unsupported,
+            )
+
+    def _other(self, axis: Axis) -> Line:
+        mine = self.picked.values[axis.name]
+        return Line(
+            toggle=f"axis.{axis.name}",
+            label=axis.name,
+            state=_state(frozenset(range(len(axis.values))), mine),
+            boxes=tuple(
+                Box(value=f"{axis.name}.{place}", label=text, checked=place in mine)
+                for place, text in enumerate(axis.shown)
+            ),
+        )
+
+
+def case_choice(member: Member, key: str) -> CaseChoice | None:
+    """Of the benchmark that a form names; None where it names none that is there."""
+    try:
+        benchmark = chosen_benchmark(member, key)
+        if benchmark is None:
+            return None
+        return CaseChoice(key, spec_of(latest_definition(benchmark)))
+    except NotFoundError:
+        return None
+
+
+def _cell_value(cell: Cell) -> str:
+    return f"{cell[0]}.{cell[1]}"
+
+
+def _state(of: frozenset[Any], chosen: frozenset[Any]) -> str:
+    common = of & chosen
+    return "all" if common == of else "some" if common else "none"

@@ -1,0 +1,67 @@
+"""Asking for a run with the mouse and the keyboard: the grid of cases, commits, schedules."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from orchestrator.runs.models import Run, Schedule
+from tests.browser.conftest import World
+from tests.support.factories import DEFINITION, make_definition
+
+pytestmark = pytest.mark.browser
+
+MATRIX = DEFINITION.replace("Hello", "Many").replace(
+    "connections: [4]", "connections: [4, 8]\n  system: [quick, old, slow]\n  size: [s, l]"
+)
+
+
+def test_it_chooses_rows_and_columns_and_tells_what_they_take(page: Page, world: World) -> None:
+    project = world.run.definition.benchmark.project
+    make_definition(world.personas.alice, project, slug="many", source=MATRIX)
+    page.goto("/runs/new?benchmark=server/hello&contender=main&hosts=here")
+    brief = page.locator("#run-brief")
+    expect(brief).to_contain_text("1 case × 10 trials")
+    expect(brief).to_contain_text("done about")
+    expect(page.locator(".case-grid table")).to_have_count(0)
+
+    page.get_by_label("Benchmark").select_option("server/many")
+    expect(brief).to_contain_text("12 cases × 10 trials")
+    grid = page.locator("#case-grid")
+    column = grid.get_by_role("button", name="8", exact=True)
+    column.focus()
+    page.keyboard.press("Enter")
+    expect(brief).to_contain_text("6 cases × 10 trials")
+    expect(column).to_have_attribute("data-state", "none")
+    row = grid.get_by_role("button", name="old", exact=True)
+    expect(row).to_have_attribute("data-state", "some")
+    row.click()
+    expect(row).to_have_attribute("data-state", "all")
+    grid.get_by_label("l", exact=True).uncheck()
+    expect(brief).to_contain_text("4 cases × 10 trials")
+    expect(grid.get_by_label("old, 8")).to_be_checked()
+
+    page.get_by_label("Baseline").press_sequentially("version 1")
+    option = page.locator(f"datalist#refs option[value='{world.shas[0][:10]}']")
+    expect(option).to_have_count(1)
+    expect(page.locator("#id_baseline_error")).to_contain_text("is not the name of a commit")
+    expect(page.locator("datalist#refs option")).to_have_count(1)
+    page.get_by_label("Baseline").fill(world.shas[0][:10])
+    page.get_by_role("button", name="Start run").click()
+    page.wait_for_url("**/runs/*-*/")
+    run = Run.objects.latest("created_at")
+    assert run.jobs.get().trials.values("case").distinct().count() == 4
+
+
+def test_it_makes_a_schedule_on_a_phone(page: Page, world: World) -> None:
+    page.set_viewport_size({"width": 360, "height": 700})
+    page.goto("/runs/new?hosts=here")
+    expect(page.get_by_label("Branch", exact=True)).to_be_hidden()
+    page.get_by_label("for each new commit on a branch").check()
+    expect(page.get_by_label("Contender", exact=True)).to_be_hidden()
+    page.get_by_label("Branch", exact=True).fill("main")
+    expect(page.locator("#run-brief")).to_contain_text("1 case × 10 trials")
+    expect(page.locator("#run-brief")).to_be_in_viewport()
+    wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    assert wider <= 0
+    page.get_by_role("button", name="Make the schedule").click()
+    expect(page.get_by_role("heading", name="Schedules")).to_be_visible()
+    assert Schedule.objects.get().branch == "main"
