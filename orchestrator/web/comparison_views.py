@@ -93,17 +93,21 @@ def columns_of(report: ComparisonReport) -> list[Column]:
 
 
 def rows_of(
-    report: ComparisonReport, columns: Sequence[Column], query: Mapping[str, str]
+    cases: Sequence[CaseComparison],
+    columns: Sequence[Column],
+    query: Mapping[str, str],
+    *,
+    several: bool,
 ) -> SafeString:
     """The rows of the table. `query` is that of the page; see `compare_case` for what is added.
+    With `several` hosts each row names its own.
 
     Written here and not in a template, which would take longer for hundreds of them than all else
     that the page does.
     """
     base = escape(urlencode(query))
-    several = len({case.host.pk for case in report.cases}) > 1
     # What people wrote is escaped; all else are numbers and words of our own.
-    return mark_safe("\n".join(_row(case, columns, base, several) for case in report.cases))
+    return mark_safe("\n".join(_row(case, columns, base, several) for case in cases))
 
 
 def case_view(case: CaseComparison, detail: CaseDetail, names: tuple[str, str]) -> CaseView:
