@@ -1,4 +1,4 @@
-"""Three hundred cases on six hosts: the heat map, filters, folded rows, and what one takes along."""
+"""Three hundred cases on six hosts: the heat map, filters, folded rows, and files of it."""
 
 import csv
 import io

@@ -14,7 +14,6 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmarks_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.results.comparing.case_detail import detail_of
 from orchestrator.results.comparing.choices import choices_of, recently_measured
 from orchestrator.results.comparing.compared import CaseComparison, ComparisonReport, address_of
 from orchestrator.results.comparing.comparisons import compare_sides
@@ -229,7 +228,7 @@ def _shown(report: ComparisonReport, run: Run | None, key: str, look: Look) -> d
 
 
 def _in_full(report: ComparisonReport, case: CaseComparison) -> dict[str, Any]:
-    return {"case": case_view(case, detail_of(report, case), _names(report)), **BAR}
+    return {"case": case_view(report, case, _names(report)), **BAR}
 
 
 def _one_host(report: ComparisonReport) -> str:
