@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from orchestrator.benchmarks.choice import MAX_LENGTH
 from orchestrator.core.units import format_change, format_duration
-from orchestrator.results.comparing.case_detail import CaseDetail
+from orchestrator.results.comparing.behind import Behind, behind
+from orchestrator.results.comparing.case_detail import CaseDetail, detail_of
 from orchestrator.results.comparing.compared import (
     CaseComparison,
     ComparisonReport,
@@ -52,8 +54,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricRow:
+    """`points` are the addresses of what stands behind both numbers; empty where there is none."""
+
     metric: MetricComparison
     bar: IntervalBar | None
+    points: tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +75,7 @@ class CaseView:
     latency_rows: tuple[tuple[str, float | None, float | None], ...]
     quantiles: dict[str, Any] | None
     detail: CaseDetail
+    behind: Behind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,23 +99,35 @@ def columns_of(report: ComparisonReport) -> list[Column]:
 
 
 def rows_of(
-    report: ComparisonReport, columns: Sequence[Column], query: Mapping[str, str]
+    cases: Sequence[CaseComparison],
+    columns: Sequence[Column],
+    query: Mapping[str, str],
+    *,
+    several: bool,
 ) -> SafeString:
     """The rows of the table. `query` is that of the page; see `compare_case` for what is added.
+    With `several` hosts each row names its own.
 
     Written here and not in a template, which would take longer for hundreds of them than all else
     that the page does.
     """
     base = escape(urlencode(query))
-    several = len({case.host.pk for case in report.cases}) > 1
     # What people wrote is escaped; all else are numbers and words of our own.
-    return mark_safe("\n".join(_row(case, columns, base, several) for case in report.cases))
+    return mark_safe("\n".join(_row(case, columns, base, several) for case in cases))
 
 
-def case_view(case: CaseComparison, detail: CaseDetail, names: tuple[str, str]) -> CaseView:
+def case_view(report: ComparisonReport, case: CaseComparison, names: tuple[str, str]) -> CaseView:
     """`names` are those of the two sides in the charts' legends."""
     reach = reach_of(case.metrics)
-    rows = [MetricRow(metric=metric, bar=interval_bar(metric, reach)) for metric in case.metrics]
+    detail, known = detail_of(report, case), behind(report, case)
+    rows = [
+        MetricRow(
+            metric=metric,
+            bar=interval_bar(metric, reach),
+            points=_points(report, known, metric.key),
+        )
+        for metric in case.metrics
+    ]
     return CaseView(
         comparison=case,
         primary=tuple(row for row in rows if row.metric.primary),
@@ -121,6 +139,7 @@ def case_view(case: CaseComparison, detail: CaseDetail, names: tuple[str, str]) 
         latency_rows=latency_rows(detail.curves),
         quantiles=quantile_chart(detail.quantiles),
         detail=detail,
+        behind=known,
     )
 
 
@@ -166,6 +185,15 @@ def expression_of(cases: Sequence[CaseComparison]) -> str:
     )
     text = " or ".join(f"({each})" if len(found) > 1 else each for each in found if each)
     return text if len(text) <= MAX_LENGTH else ""
+
+
+def _points(report: ComparisonReport, known: Behind, key: str) -> tuple[str, str]:
+    sides = zip(known.points[key], (report.baseline, report.contender), strict=True)
+    before, after = (
+        reverse("history-point", args=[series, commit.sha]) if series else ""
+        for series, commit in sides
+    )
+    return before, after
 
 
 def _column(metric: MetricComparison, same: Sequence[MetricComparison]) -> Column:

@@ -1,6 +1,6 @@
 """The form that makes a report of one table, and the one that edits a report's text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django import forms
@@ -61,6 +61,7 @@ class ReportForm(TeamForm):
     )
     published = forms.ChoiceField(choices=PUBLISHED, required=False, label="Published figures")
     best = forms.BooleanField(required=False, label="Best first, with ranks")
+    against = forms.ChoiceField(required=False, label="Change against host")
     relative = forms.BooleanField(required=False, label="Change against the baseline case")
 
     def __init__(self, member: Member, benchmark: Benchmark, *args: Any, **kwargs: Any) -> None:
@@ -74,7 +75,9 @@ class ReportForm(TeamForm):
         fields["benchmark"].choices = benchmark_choices(member)
         fields["row"].choices = named
         fields["across"].choices = named
-        fields["host"].choices = [(host.name, host.name) for host in choices.hosts]
+        hosts = [(host.name, host.name) for host in choices.hosts]
+        fields["host"].choices = hosts
+        fields["against"].choices = [("", "–"), *hosts]
 
     def slots(self, name: str, count: int) -> list[tuple[int, str]]:
         """The values chosen for a field that is shown as several lists."""
@@ -90,12 +93,8 @@ class ReportForm(TeamForm):
     def spec(self) -> ReportSpec:
         """The report that the form describes; InvalidRequestError as for one that was written."""
         data = self.cleaned_data
-        columns = [self._column(key, data) for key in self._metrics(data)]
-        if data.get("relative"):
-            columns += [
-                {**column, "relative": True, "title": f"{column['title']}, change"}
-                for column in columns
-            ]
+        values = [self._column(key, data) for key in self._metrics(data)]
+        columns = [*values, *self._changes(values, data)]
         across = data["across"]
         rows = [name for name in dict.fromkeys(data["row"]) if name not in across]
         table: dict[str, Any] = {"rows": rows or self._usual_rows(across), "columns": columns}
@@ -127,6 +126,18 @@ class ReportForm(TeamForm):
         statistic = data["statistic"] or "median"
         column: dict[str, Any] = {"metric": key, "statistic": statistic, "across": data["across"]}
         return {**column, "title": titles.get(key, key)}
+
+    def _changes(
+        self, values: Sequence[dict[str, Any]], data: dict[str, Any]
+    ) -> Iterator[dict[str, Any]]:
+        """The columns of changes, of all metrics against the same together."""
+        if data.get("relative"):
+            for column in values:
+                yield {**column, "relative": True, "title": f"{column['title']}, change"}
+        if host := data.get("against"):
+            for column in values:
+                title = f"{column['title']}, against {host}"
+                yield {**column, "relative": True, "against": host, "title": title}
 
     def _usual_rows(self, across: Sequence[str]) -> list[str]:
         axes = [name for name in self.dimensions if name not in across]

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.urls import reverse
+
+from orchestrator.results.reporting.behind import points_behind, series_of
 from orchestrator.results.reporting.exports import interval, shown
 from orchestrator.results.reporting.pivot_model import Cell, PivotTable, TableColumn, TableRow
 from orchestrator.results.reporting.pivots import Report
@@ -18,6 +21,7 @@ class ShownCell:
     cell: Cell
     text: str
     interval: str
+    behind: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,26 +44,47 @@ class ShownTable:
 
 
 def shown_tables(report: Report) -> list[ShownTable]:
-    return [_table(table, number) for number, table in enumerate(report.tables, start=1)]
+    links = _Links(report)
+    return [_table(table, number, links) for number, table in enumerate(report.tables, start=1)]
 
 
-def _table(table: PivotTable, number: int) -> ShownTable:
+class _Links:
+    """From a cell to the page of its trials; empty where there are none."""
+
+    def __init__(self, report: Report) -> None:
+        self.points = points_behind(report)
+        self.shas = {commit.pk: commit.sha for commit in report.commits}
+
+    def of(self, cell: Cell, column: TableColumn) -> str:
+        origin = cell.origin
+        if origin is None or cell.value is None or origin.commit not in self.shas:
+            return ""
+        series = series_of(self.points, origin, column.metric)
+        return reverse("history-point", args=[series, self.shas[origin.commit]]) if series else ""
+
+
+def _table(table: PivotTable, number: int, links: _Links) -> ShownTable:
     return ShownTable(
         number=number,
         table=table,
         columns=tuple(
             (column, place == table.sorted_by) for place, column in enumerate(table.columns)
         ),
-        rows=tuple(_row(row, table.columns) for row in table.rows),
+        rows=tuple(_row(row, table.columns, links) for row in table.rows),
         chart_id=f"report-chart-{number}",
         chart=bar_chart(table),
         chart_rows=min(MAX_BARS, len(table.rows)),
     )
 
 
-def _row(row: TableRow, columns: Sequence[TableColumn]) -> ShownRow:
+def _row(row: TableRow, columns: Sequence[TableColumn], links: _Links) -> ShownRow:
     cells = (
-        ShownCell(cell=cell, text=shown(cell, column), interval=interval(cell))
+        ShownCell(
+            cell=cell,
+            text=shown(cell, column),
+            interval=interval(cell),
+            behind=links.of(cell, column),
+        )
         for cell, column in zip(row.cells, columns, strict=True)
     )
     return ShownRow(row=row, cells=tuple(cells))

@@ -1,5 +1,8 @@
 """What changed between two commits, over HTTP."""
 
+import csv
+from io import StringIO
+
 import pytest
 from django.test import Client
 
@@ -163,3 +166,21 @@ def test_it_says_what_is_not_like_for_like(lab, alice):
 def test_a_selection_that_names_nothing_is_refused(lab, alice, words, status):
     lab.measured_run(1000, 800)
     assert alice.get("comparisons", baseline=lab.shas[0], **words).status_code == status
+
+
+def test_it_is_written_as_markdown_and_csv(lab, alice, mallory):
+    run = lab.measured_run(1000, 800)
+    shown = alice.get("comparisons", run=run.pk).json()
+    told = alice.get("comparisons/markdown", run=run.pk)
+    assert told.headers["Content-Type"] == "text/markdown; charset=utf-8"
+    text = told.content.decode()
+    assert shown["summary"] in text
+    assert f"({shown['web_url']})" in text
+    assert "| ▼ regressed | `connections 4` | **−20" in text
+    rows = list(csv.DictReader(StringIO(alice.get("comparisons/csv", run=run.pk).content.decode())))
+    metrics = shown["cases"][0]["metrics"]
+    assert [row["metric"] for row in rows] == [each["metric"] for each in metrics]
+    assert [float(row["change"]) for row in rows] == [each["change"] for each in metrics]
+    for file in ("markdown", "csv"):
+        assert mallory.get(f"comparisons/{file}", run=run.pk).status_code == 404
+        assert alice.get(f"comparisons/{file}", baseline=lab.shas[0]).status_code == 422

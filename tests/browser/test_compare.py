@@ -54,6 +54,32 @@ def test_a_row_opens_and_folds_and_its_charts_are_drawn(page: Page, many: World)
     expect(detail).to_be_visible()
 
 
+def test_the_heat_map_leads_to_the_case_and_the_text_is_copied(
+    browser: Browser, page: Page, many: World, live_server: Any
+) -> None:
+    path = _path(many.shas, rows="connections", columns="metric")
+    page.goto(path)
+    page.get_by_text("Markdown for a pull request").click()
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("status").filter(has_text="Copied.")).to_be_visible()
+
+    context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
+    still = context.new_page()
+    log_in(still)
+    still.goto(path)
+    expect(still.get_by_role("button", name="Copy")).to_be_hidden()
+    chart = still.get_by_role("form", name="What the map shows")
+    chart.get_by_label("Rows").select_option("metric")
+    chart.get_by_label("Columns").select_option("connections")
+    chart.get_by_role("button", name="Show").click()
+    tiles = still.locator(".heat-map td a")
+    expect(tiles).to_have_count(3 * 6)
+    tiles.first.focus()
+    still.keyboard.press("Enter")
+    expect(still.get_by_role("heading", name="Behind these numbers")).to_be_visible()
+    context.close()
+
+
 def test_it_fits_on_narrow_screens_and_into_both_looks(page: Page, many: World) -> None:
     folder = os.environ.get("PITWALL_TEST_PICTURES")
     unlike = {"version": "1", "contender_version": "2"}

@@ -139,6 +139,29 @@ def test_a_cell_without_a_number_says_why(observation, kind, why):
     assert (cell.value is None) == bool(cell.why)
 
 
+def test_hosts_are_held_against_one_of_them():
+    slower = [
+        seen(protocol, 100, *(100 * factor * each for each in (0.5, 0.505, 0.51)), host="b")
+        for protocol, factor in (("h2", 2.0), ("h1", 1.0))
+    ]
+    column = {**RATE, "title": "Gain", "relative": True, "against": "a", "across": ["host"]}
+    both = [*grid(), *slower]
+    table = laid_out({"rows": ["protocol", "rate"], "columns": [column]}, both)
+    rows = {row.heads: row.cells for row in table.rows}
+    assert [column.title for column in table.columns] == ["a Gain", "b Gain"]
+    here, there = rows["h2", "100"]
+    assert here.baseline
+    assert not there.baseline
+    assert there.value == pytest.approx(-50)
+    assert there.low < -50 < there.high
+    assert not rows["h1", "100"][1].baseline
+    assert any("another machine" in note for note in table.notes)
+    alone = laid_out({"rows": ["protocol", "rate"], "columns": [column]}, slower)
+    assert alone.rows[0].cells[0].why == ("no baseline: this case is not on host a in this report")
+    with pytest.raises(InvalidRequestError, match="only a change is against a host"):
+        report({"rows": ["rate"], "columns": [{**RATE, "against": "a"}]})
+
+
 def test_a_relative_column_is_held_against_the_baseline_case():
     columns = [{**RATE, "title": "Ops"}, {**RATE, "title": "Gain", "relative": True}]
     table = laid_out({"rows": ["rate", "protocol"], "columns": columns}, grid())

@@ -9,6 +9,7 @@ from typing import Any
 from django.test import Client
 from django.urls import reverse
 
+from orchestrator.runs.models import Trial
 from tests.support.factories import (
     Personas,
     finish_run,
@@ -17,6 +18,7 @@ from tests.support.factories import (
     make_project,
     make_run,
 )
+from tests.support.trials import doubt
 from tests.web.conftest import World
 
 
@@ -120,6 +122,22 @@ def test_it_draws_the_change_of_each_percentile_with_its_band(world: World, alic
     assert middle["bandLow"] < middle["low"] < middle["y"] < middle["high"] < middle["bandHigh"]
     assert middle["y"] > 10
     assert "from 6 blocks" in page
+
+
+def test_each_number_leads_to_what_stands_behind_it(world: World, alice: Client) -> None:
+    doubt(Trial.objects.filter(variant__commit__sha=world.shas[2]).earliest("round"), "invalid")
+    page = _case(alice, world).content.decode()
+    trials = re.findall(r'href="(/trials/[^"]+)"', page)
+    points = re.findall(r'href="(/history/\d+/points/[^"]+)"', page)
+
+    assert len(set(trials)) == 2 * 6
+    assert page.count("data-left-out") == 1
+    assert "round 1, left out" in page
+    assert "oha 1.0" in page
+    assert len(set(points)) == 2 * 4
+    assert all("6 trials" in alice.get(each).content.decode() for each in points[::2])
+    assert trials[0] in alice.get(points[0]).content.decode()
+    assert alice.get(trials[0]).status_code == 200
 
 
 def test_it_keeps_a_case_to_the_team(world: World, alice: Client, mallory: Client) -> None:

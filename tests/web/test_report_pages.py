@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 from django.test import Client
@@ -43,6 +44,9 @@ def test_it_lists_reports_and_shows_one(saved: SavedReport, bob: Client) -> None
     assert "How these numbers came about" in page
     assert "Delete" not in page
     assert "×6" in page
+    point = re.search(r'<a class="value" href="([^"]+)">', page)
+    assert point is not None
+    assert "6 trials behind it" in text_of(bob, point[1])
 
 
 def test_a_stranger_sees_nothing_of_it(saved: SavedReport, mallory: Client) -> None:

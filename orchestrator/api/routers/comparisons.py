@@ -1,25 +1,35 @@
 """What changed between two commits, or between any other two sides."""
 
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
+from django.http import HttpResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
 from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.schemas.common import Text
-from orchestrator.api.schemas.comparisons import ComparisonOut, comparison_out
+from orchestrator.api.schemas.comparisons import (
+    ComparisonOut,
+    address_on_web,
+    comparison_out,
+)
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmark_for, benchmarks_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.results.comparing.compared import ComparisonReport
 from orchestrator.results.comparing.comparisons import compare_sides
+from orchestrator.results.comparing.exports import comparison_csv, comparison_markdown
 from orchestrator.results.comparing.sides import Asked, sides_of
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import run_for
 
 router = Router(tags=["results"])
+
+
+def _file(media: str, what: str) -> dict[str, Any]:
+    return {"responses": {200: {"description": what, "content": {media: {}}}}}
 
 
 class Selection(Schema):
@@ -37,44 +47,74 @@ class Selection(Schema):
     contender_profile: Text | None = None
     contender_tool: Text | None = None
     contender_version: Annotated[int | None, Field(ge=1, le=10**9)] = None
+    baseline: Annotated[Text | None, Field(description="Hash, or seven digits of it.")] = None
+    contender: Annotated[
+        Text | None,
+        Field(description="The same; left out: the baseline, where something else is another one."),
+    ] = None
+    benchmark: Annotated[
+        Text | None, Field(description="May be left out where the team has only one, or with run.")
+    ] = None
+    project: Text | None = None
+    run: Annotated[
+        UUID | None,
+        Field(description="Only what this run measured; it gives what is left out beside it."),
+    ] = None
 
 
 @router.get("/comparisons", response=ComparisonOut, summary="Put two sides side by side")
-def show_comparison(
-    request: CallerRequest,
-    selection: Query[Selection],
-    baseline: Annotated[Text | None, Query(description="Hash, or seven digits of it.")] = None,
-    contender: Annotated[
-        Text | None,
-        Query(description="The same; left out: the baseline, where something else is another one."),
-    ] = None,
-    benchmark: Annotated[
-        Text | None, Query(description="May be left out where the team has only one, or with run.")
-    ] = None,
-    project: Text | None = None,
-    run: Annotated[
-        UUID | None,
-        Query(description="Only what this run measured; it gives what is left out beside it."),
-    ] = None,
-) -> ComparisonOut:
+def show_comparison(request: CallerRequest, selection: Query[Selection]) -> ComparisonOut:
     """Any two commits, cases, hosts, hardware profiles, load tools or versions of the definition.
 
     What both sides measured in the same blocks is compared block by block. Where they share none,
     all trials of both are, with `paired` false: then the drift of the machine is in the change.
     `unlike` says what else is not like for like. 404 where one side was not measured."""
-    member = request.auth.member
-    if run is not None:
-        return _of_run(member, run_for(member, run), baseline, contender, selection)
-    chosen = _benchmark(member, benchmark, project)
-    first = _needed(baseline, "baseline")
+    return comparison_out(*_asked_for(request.auth.member, selection))
+
+
+@router.get(
+    "/comparisons/markdown",
+    summary="Put two sides side by side, as Markdown",
+    openapi_extra=_file("text/markdown", "The verdict and the cases that matter"),
+)
+def show_comparison_markdown(request: CallerRequest, selection: Query[Selection]) -> HttpResponse:
+    """For a pull request: what changed, at most 30 cases, and how many of which verdict remain.
+    What people wrote, such as names of cases, stands as code: it mentions and links nothing."""
+    report, run = _asked_for(request.auth.member, selection)
+    return _text(comparison_markdown(report, address_on_web(report, run)), "text/markdown")
+
+
+@router.get(
+    "/comparisons/csv",
+    summary="Put two sides side by side, as CSV",
+    openapi_extra=_file("text/csv", "A row for each metric of each case"),
+)
+def show_comparison_csv(request: CallerRequest, selection: Query[Selection]) -> HttpResponse:
+    """`change`, `low`, `high` and `margin` are shares, 0.05 is 5 %; values are in `unit`."""
+    report, _ = _asked_for(request.auth.member, selection)
+    return _text(comparison_csv(report), "text/csv")
+
+
+def _text(text: str, media: str) -> HttpResponse:
+    return HttpResponse(text, content_type=f"{media}; charset=utf-8")
+
+
+def _asked_for(member: Member, selection: Selection) -> tuple[ComparisonReport, Run | None]:
+    """The report, and the run that it is limited to, if it is."""
+    contender = selection.contender
+    if selection.run is not None:
+        run = run_for(member, selection.run)
+        return _of_run(member, run, selection.baseline, contender, selection), run
+    chosen = _benchmark(member, selection.benchmark, selection.project)
+    first = _needed(selection.baseline, "baseline")
     if contender is None and not _differs(selection):
         raise InvalidRequestError("name the contender, or a run", field="contender")
-    return comparison_out(_report(member, chosen, first, contender or first, selection))
+    return _report(member, chosen, first, contender or first, selection), None
 
 
 def _of_run(
     member: Member, run: Run, baseline: str | None, contender: str | None, selection: Selection
-) -> ComparisonOut:
+) -> ComparisonReport:
     first, *others = [variant.commit for variant in run.variants.all()]
     if contender is None and len(others) > 1:
         raise InvalidRequestError(
@@ -87,8 +127,7 @@ def _of_run(
         )
     after = contender or (others[0].sha if others else first.sha)
     benchmark = run.definition.benchmark
-    report = _report(member, benchmark, baseline or first.sha, after, selection, run)
-    return comparison_out(report, run)
+    return _report(member, benchmark, baseline or first.sha, after, selection, run)
 
 
 def _report(

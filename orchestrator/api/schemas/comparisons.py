@@ -164,12 +164,17 @@ def comparison_out(report: ComparisonReport, run: Run | None = None) -> Comparis
         verdict=Verdict(report.verdict),
         summary=report.summary,
         notes=list(report.notes),
-        web_url=f"{web_url('compare')}?{urlencode(address_of(report, run))}",
+        web_url=address_on_web(report, run),
         cases=[
             _case_out(case, detail_of(report, case) if with_latency else None)
             for case in report.cases
         ],
     )
+
+
+def address_on_web(report: ComparisonReport, run: Run | None) -> str:
+    """Of the page that shows the same."""
+    return f"{web_url('compare')}?{urlencode(address_of(report, run))}"
 
 
 def _side_out(side: Side) -> SideOut:

@@ -25,6 +25,15 @@ _SENTENCES = {
     Verdict.EQUIVALENT: "{contender} performs the same: any change is proven to be within margin.",
     Verdict.INCONCLUSIVE: "Not decided yet for {contender}: {change}.",
 }
+#: Where it is not the code that differs.
+_OF_ONE_COMMIT = {
+    Verdict.REGRESSED: "{contender} is worse than {baseline}: {change}.",
+    Verdict.IMPROVED: "{contender} is better than {baseline}: {change}.",
+    Verdict.TRIVIAL: "{contender} differs from {baseline}, but less than matters: {change}.",
+    Verdict.EQUIVALENT: "{contender} performs the same as {baseline}: any difference is proven to "
+    "be within margin.",
+    Verdict.INCONCLUSIVE: "Not decided yet between {contender} and {baseline}: {change}.",
+}
 
 
 def summary_of(headline: Headline, sides: tuple[Side, Side]) -> str:
@@ -36,14 +45,28 @@ def summary_of(headline: Headline, sides: tuple[Side, Side]) -> str:
         change = f"{title[0].lower()}{title[1:]} {format_change(headline.change)}"
         if headline.low is not None and headline.high is not None:
             change += f" ({format_change(headline.low)} to {format_change(headline.high)})"
-    contender = sides[1].commit.short_sha
-    if sides[0].commit == sides[1].commit:
-        contender = f"The contender ({contender})"
-    sentence = _SENTENCES[headline.verdict].format(contender=contender, change=change)
+    names = _names(sides)
+    sentences = _OF_ONE_COMMIT if sides[0].commit == sides[1].commit else _SENTENCES
+    sentence = sentences[headline.verdict].format(**names, change=change)
+    sentence = f"{sentence[0].upper()}{sentence[1:]}" if names["differ"] else sentence
     if headline.cases > 1:
         same = headline.counts.get(headline.verdict, 0)
         sentence += f" So {headline.verdict}: {same} of {headline.cases} cases."
     return sentence
+
+
+def _names(sides: tuple[Side, Side]) -> dict[str, str]:
+    """Of two commits their hashes; else what the sides differ in, such as `host ant`."""
+    if sides[0].commit != sides[1].commit:
+        shas = (side.commit.short_sha for side in sides)
+        return dict(zip(("baseline", "contender"), shas, strict=True), differ="")
+    words = [side.words() | ({"case": side.case.label} if side.case else {}) for side in sides]
+    differ = [name for name in words[1] if words[1][name] != words[0].get(name)]
+    told = (
+        ", ".join(f"{name} {each[name]}" if name in each else f"any {name}" for name in differ)
+        for each in words
+    )
+    return dict(zip(("baseline", "contender"), told, strict=True), differ=", ".join(differ))
 
 
 def notes_of(

@@ -16,7 +16,7 @@ from orchestrator.stats.matrix import MatrixVerdict
 from orchestrator.stats.summary import summarise
 
 #: Changes first, then what is open.
-_ORDER = {
+ORDER: Mapping[str, int] = {
     Verdict.REGRESSED: 0,
     Verdict.IMPROVED: 1,
     Verdict.INCONCLUSIVE: 2,
@@ -47,12 +47,11 @@ def rows_of(cells: Cells, judged: Judged, runs: Sequence[RunOfBoth]) -> tuple[Ca
 
 
 def _place_in_order(row: CaseComparison) -> tuple[int, float, str]:
-    verdict = Verdict(row.verdict)
-    order = _ORDER[verdict]
-    if order > _ORDER[Verdict.IMPROVED]:
+    order = ORDER[row.verdict]
+    if order > ORDER[Verdict.IMPROVED]:
         return order, 0.0, row.case.label
     largest = max(
-        (abs(each.change or 0) for each in row.metrics if each.verdict == verdict), default=0.0
+        (abs(each.change or 0) for each in row.metrics if each.verdict == row.verdict), default=0.0
     )
     return order, -largest, row.case.label
 

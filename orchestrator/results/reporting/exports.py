@@ -1,11 +1,10 @@
 """Reports as Markdown, CSV and JSON. What one of them says, the others say too."""
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from orchestrator.core.spreadsheets import csv_text
 from orchestrator.results.reporting.pivot_model import (
     WORDS,
     Cell,
@@ -39,15 +38,14 @@ def report_csv(report: Report) -> str:
     Of each column follow its interval, its trials, how many of these are suspect, and the reason
     where there is no number.
     """
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
+    rows: list[Sequence[object]] = []
     for place, table in enumerate(report.tables):
         if place:
-            writer.writerow([])
+            rows.append([])
         if len(report.tables) > 1:
-            writer.writerow([table.title])
-        writer.writerows(_csv_rows(table))
-    return file.getvalue()
+            rows.append([table.title])
+        rows.extend(_csv_rows(table))
+    return csv_text(rows)
 
 
 def report_json(report: Report) -> str:
@@ -175,8 +173,7 @@ def _csv_rows(table: PivotTable) -> Iterator[list[object]]:
 
 
 def _csv_cell(cell: Cell) -> list[object]:
-    values = [cell.value, cell.low, cell.high]
-    numbers: list[object] = ["" if value is None else repr(value) for value in values]
+    numbers = [cell.value, cell.low, cell.high]
     why = "" if cell.value is not None else ": ".join(filter(None, [WORDS[cell.kind], cell.why]))
     return [*numbers, cell.trials, cell.suspect, why]
 

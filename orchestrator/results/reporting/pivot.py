@@ -10,11 +10,16 @@ from dataclasses import dataclass, replace
 
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.loadtools.metrics import LATENCY_LABELS
+from orchestrator.results.reporting.pivot_bases import (
+    Bases,
+    against_notes,
+    bases_of,
+    changed,
+)
 from orchestrator.results.reporting.pivot_cells import (
     Found,
     difference,
     found_in,
-    relative,
     shared_by,
 )
 from orchestrator.results.reporting.pivot_columns import Orders, Spread, by_title, chosen, spread
@@ -43,7 +48,7 @@ class _Frame:
     columns: Columns
     dimensions: tuple[Dimension, ...]
     added: frozenset[str]
-    bases: Mapping[object, Observation]
+    bases: Bases
 
     @property
     def spreads(self) -> list[Spread]:
@@ -82,6 +87,7 @@ def pivot(
         sorted_by=sorted_by,
         notes=(
             *_loop_notes(frame, seen, models),
+            *against_notes(table.columns),
             *_notes(rows, table, sorted_by, _machines(seen)),
         ),
     )
@@ -112,7 +118,7 @@ def _frame(
         columns=columns,
         dimensions=dimensions,
         added=frozenset(added),
-        bases={each.rest: each for each in seen if each.baseline},
+        bases=bases_of(seen, axes),
     )
 
 
@@ -240,8 +246,7 @@ def _found(
     told = shared_by(mine, measure) if column.spec.shared else found_in(mine, measure)
     if not column.spec.relative or len(mine) != 1:
         return told
-    base = frame.bases.get(mine[0].rest)
-    return relative(told, found_in([base], measure) if base else None, column.spec.decimals)
+    return changed(told, mine[0], column.spec, frame.bases, measure)
 
 
 def _less(

@@ -51,15 +51,21 @@ def shared_by(observations: Sequence[Observation], measure: Measure) -> Found:
     return told[0]
 
 
-def relative(found: Found, base: Found | None, decimals: int | None) -> Found:
-    """The change of one cell against another, in per cent."""
+def relative(
+    found: Found,
+    base: Found | None,
+    decimals: int | None,
+    *,
+    missing: str = "there is no baseline case beside it",
+) -> Found:
+    """The change of one cell against another, in per cent. `missing`: what to say without."""
     if found.value is None:
         return found
     if found.cell.baseline:
         same = Estimate(value=0.0, low=None, high=None, n=found.cell.trials)
         return Found(cell=_with(found.cell, same, "%", 100.0, decimals))
     if base is None or base.value is None:
-        reason = base.cell.why if base is not None else "there is no baseline case beside it"
+        reason = base.cell.why if base is not None else missing
         return _without("untold", f"no baseline: {reason}")
     change = change_against(found.value, found.values, base.value, base.values)
     if change is None:
@@ -95,6 +101,7 @@ def _with(cell: Cell, told: Estimate, unit: str, factor: float, decimals: int | 
         left_out=cell.left_out,
         baseline=cell.baseline,
         published=cell.published,
+        origin=cell.origin,
     )
 
 
@@ -123,6 +130,7 @@ def _measured(seen: Observation, measure: Measure) -> Found:
         suspect=sum(each.validity == "suspect" for each in known),
         left_out=sum(_is_invalid(each) for each in seen.samples),
         baseline=seen.baseline,
+        origin=seen.origin,
     )
     cell = _with(blank, told, unit, scale(measure.info.unit, unit), measure.decimals)
     return Found(cell=cell, value=told.value, values=values)

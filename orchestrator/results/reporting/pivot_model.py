@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 from orchestrator.benchmarks.fields import Scalar, shown_value
@@ -44,6 +44,14 @@ class Sample:
         return self.state == "measured" and self.validity in ("valid", "suspect")
 
 
+class Origin(NamedTuple):
+    """Ids of what the trials of an observation were of."""
+
+    case: int
+    host: UUID
+    commit: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """One case of one commit on one host with its trials, or what somebody published of it.
@@ -65,6 +73,7 @@ class Observation:
     model: str | None = None
     trials: tuple[UUID, ...] = ()
     version: int | None = None
+    origin: Origin | None = None
 
     @property
     def is_published(self) -> bool:
@@ -82,7 +91,7 @@ class Cell:
 
     `low` and `high` are its 95 % interval. `trials` are behind it, `suspect` of them are in doubt;
     `left_out` are invalid. Of what was published nothing but the number is known. `unit_said`: a
-    heading says the unit already.
+    heading says the unit already. `origin`: of the trials behind it.
     """
 
     kind: Kind
@@ -98,6 +107,7 @@ class Cell:
     why: str = ""
     baseline: bool = False
     published: bool = False
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

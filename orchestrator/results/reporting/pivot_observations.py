@@ -15,7 +15,7 @@ from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import Host
 from orchestrator.results.figures.references import reference_values
-from orchestrator.results.reporting.pivot_model import MEASURED, PUBLISHED, Observation
+from orchestrator.results.reporting.pivot_model import MEASURED, PUBLISHED, Observation, Origin
 from orchestrator.results.reporting.pivot_trials import CellKey, Tried
 from orchestrator.results.reporting.report_spec import ReportSpec, known_metric
 from orchestrator.results.reporting.units import SCALES
@@ -72,12 +72,13 @@ def measured(
     for commit in scope.commits or [0]:
         for host in [*scope.hosts] or nowhere:
             for key, case in scope.cases.items():
-                found = cells.get((host, keys.get(key, 0), commit))
-                yield _observation(scope, case, host, commit, found)
+                pk = keys.get(key, 0)
+                found = cells.get((host, pk, commit))
+                yield _observation(scope, case, host, commit, found, pk)
 
 
 def _observation(
-    scope: Scope, case: CaseSpec, host: UUID | None, commit: int, found: Tried | None
+    scope: Scope, case: CaseSpec, host: UUID | None, commit: int, found: Tried | None, pk: int
 ) -> Observation:
     where = scope.hosts[host] if host else None
     at = scope.commits.get(commit)
@@ -99,6 +100,7 @@ def _observation(
         model=scope.models[case.key],
         trials=found.trials if found else (),
         version=found.version if found else None,
+        origin=Origin(pk, host, commit) if found and host else None,
     )
 
 

@@ -90,7 +90,8 @@ class Column(Strict):
     """One column; one for each combination of the values of `across`, where there are some.
 
     Without a metric its rows have one. `where` limits the cases. `relative`: the change against
-    the baseline case of the definition. `difference`: of two other columns, by their titles.
+    the baseline case of the definition, or with `against` a host against the same case there.
+    `difference`: of two other columns, by their titles.
     `shared`: what cases have in common, such as the size of an answer over all protocols; they need
     not be told apart for it. In a title `{protocol}` stands for the value of a dimension of
     `across`.
@@ -104,6 +105,7 @@ class Column(Strict):
     where: Expression = ""
     across: Annotated[list[Name], Field(max_length=4)] = []
     relative: bool = False
+    against: Text | None = None
     shared: bool = False
     difference: tuple[Text, Text] | None = None
 
@@ -128,6 +130,8 @@ class Column(Strict):
             raise ValueError("difference: such a column has no metric, across, where or relative")
         if self.difference and not self.title:
             raise ValueError("title: a difference needs one")
+        if self.against and not self.relative:
+            raise ValueError("against: only a change is against a host; say relative: true")
         if self.shared and (self.relative or self.difference):
             raise ValueError("shared: changes and differences are of single cases")
         if "metric" in self.across:

@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -13,14 +14,20 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmarks_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.results.comparing.case_detail import detail_of
 from orchestrator.results.comparing.choices import choices_of, recently_measured
 from orchestrator.results.comparing.compared import CaseComparison, ComparisonReport, address_of
 from orchestrator.results.comparing.comparisons import compare_sides
+from orchestrator.results.comparing.exports import (
+    comparison_csv,
+    comparison_json,
+    comparison_markdown,
+)
 from orchestrator.results.comparing.sides import Asked, Side, sides_of
 from orchestrator.results.recording.marks import mark_of_results
 from orchestrator.runs.models import Run
 from orchestrator.web.access import for_member
+from orchestrator.web.comparison_heat import heat_view
+from orchestrator.web.comparison_looks import Look, chosen_rows, look_of
 from orchestrator.web.comparison_views import BAR, case_view, columns_of, more_blocks, rows_of
 from orchestrator.web.forms import benchmark_key, choices_among
 from orchestrator.web.kept import kept
@@ -35,6 +42,12 @@ NARROWS = {
     "tool": "Load tool",
     "version": "Definition",
 }
+#: Format → (media type, its name on the page).
+FORMATS = {
+    "md": ("text/markdown; charset=utf-8", "Markdown"),
+    "csv": ("text/csv; charset=utf-8", "CSV"),
+    "json": ("application/json", "JSON"),
+}
 
 
 @for_member
@@ -45,6 +58,8 @@ def compare(request: HttpRequest, member: Member) -> HttpResponse:
     context = _form(request, benchmarks, benchmark)
     status = 200
     if benchmark and context["baseline"] and (context["contender"] or _differs(request.GET)):
+        if wanted := request.GET.get("format", ""):
+            return _file(request, member, benchmark, wanted)
         try:
             context |= _kept_result(request, member, benchmark)
         except (NotFoundError, InvalidRequestError) as error:
@@ -63,7 +78,7 @@ def _kept_result(request: HttpRequest, member: Member, benchmark: Benchmark) -> 
 
     def made() -> dict[str, Any]:
         report = compare_sides(member, benchmark=benchmark, sides=sides, run=run, all_metrics=False)
-        shown = _shown(report, run, benchmark_key(benchmark))
+        shown = _shown(report, run, benchmark_key(benchmark), look_of(request.GET))
         if len(report.cases) > 1:
             return shown
         whole = compare_sides(member, benchmark=benchmark, sides=sides, run=run)
@@ -72,6 +87,31 @@ def _kept_result(request: HttpRequest, member: Member, benchmark: Benchmark) -> 
     pks = tuple(commit.pk for commit in commits)
     key = ("compare", member.team.pk, request.get_full_path(), pks)
     return kept(key, mark_of_results(benchmark, commits), made)
+
+
+def _file(request: HttpRequest, member: Member, benchmark: Benchmark, wanted: str) -> HttpResponse:
+    """The comparison as a file, with all of its metrics where it is for programs."""
+    if wanted not in FORMATS:
+        raise NotFoundError(f"there is no format {wanted}; there are {', '.join(FORMATS)}")
+    run = chosen_run(member, request.GET.get("run", ""))
+    sides = _sides(request, member, benchmark)
+    report = compare_sides(
+        member, benchmark=benchmark, sides=sides, run=run, all_metrics=wanted != "md"
+    )
+    address = _permalink(urlencode(address_of(report, run)))
+    if wanted == "csv":
+        text = comparison_csv(report)
+    else:
+        write = comparison_markdown if wanted == "md" else comparison_json
+        text = write(report, address)
+    name = f"{benchmark.slug}-{report.baseline.short_sha}-{report.contender.short_sha}.{wanted}"
+    kind = "attachment" if wanted == "csv" else "inline"
+    headers = {"Content-Disposition": f'{kind}; filename="{name}"'}
+    return HttpResponse(text, content_type=FORMATS[wanted][0], headers=headers)
+
+
+def _permalink(query: str) -> str:
+    return f"{settings.BASE_URL}{reverse('compare')}?{query}"
 
 
 @for_member
@@ -161,23 +201,35 @@ def _case(report: ComparisonReport, key: str, host: str) -> CaseComparison:
     return case
 
 
-def _shown(report: ComparisonReport, run: Run | None, key: str) -> dict[str, Any]:
+def _shown(report: ComparisonReport, run: Run | None, key: str, look: Look) -> dict[str, Any]:
     columns = columns_of(report)
     query = address_of(report, run)
+    heat = heat_view(report, look, query)
+    rows = chosen_rows(report, heat.heat if heat else None, look, query)
+    here = urlencode({**query, **look.query()})
     return {
         "report": report,
         # The first one of an unpaired comparison stands above the others.
         "shown_notes": report.notes if report.paired else report.notes[1:],
         "columns": columns,
-        "rows": rows_of(report, columns, query),
+        "heat": heat,
+        "chosen": rows,
+        "rows": rows_of(rows.shown, columns, query, several=_several_hosts(report)),
         "more": more_blocks(report, report.cases, key),
         "one_host": _one_host(report),
         "all_runs": urlencode({name: value for name, value in query.items() if name != "run"}),
+        "here": here,
+        "permalink": _permalink(here),
+        "markdown": comparison_markdown(report, _permalink(urlencode(query))),
+        "files": [
+            (title, f"?{urlencode({**query, 'format': name})}")
+            for name, (_, title) in FORMATS.items()
+        ],
     }
 
 
 def _in_full(report: ComparisonReport, case: CaseComparison) -> dict[str, Any]:
-    return {"case": case_view(case, detail_of(report, case), _names(report)), **BAR}
+    return {"case": case_view(report, case, _names(report)), **BAR}
 
 
 def _one_host(report: ComparisonReport) -> str:
@@ -185,6 +237,10 @@ def _one_host(report: ComparisonReport) -> str:
     hosts = {(case.host.name, case.contender_host.name) for case in report.cases}
     first, second = next(iter(hosts), ("", ""))
     return first if len(hosts) == 1 and first == second else ""
+
+
+def _several_hosts(report: ComparisonReport) -> bool:
+    return len({case.host.pk for case in report.cases}) > 1
 
 
 def _names(report: ComparisonReport) -> tuple[str, str]:

@@ -216,7 +216,7 @@ def _changed(spec: ReportSpec, request: HttpRequest) -> ReportSpec:
 def _forget_what_is_missing(form: ReportForm, query: QueryDict) -> None:
     """Another benchmark has other dimensions and hosts: those of the last one are dropped."""
     fields: dict[str, Any] = form.fields
-    for name in ("row", "across", "host"):
+    for name in ("row", "across", "host", "against"):
         known = {value for value, _ in fields[name].choices}
         query.setlist(name, [each for each in query.getlist(name) if each in known])
 

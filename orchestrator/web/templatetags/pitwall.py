@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from orchestrator.core import units
 from orchestrator.loadtools.metrics import latency_label
+from orchestrator.results.comparing.exports import SYMBOLS
 from orchestrator.results.trials.doubts import code_of, title_of
 from orchestrator.web import markdown, placements
 from orchestrator.web.reasons import shown_reasons
@@ -20,13 +21,7 @@ from orchestrator.web.reasons import shown_reasons
 register = template.Library()
 
 #: A symbol beside each word, so that colour never stands alone.
-VERDICT_SYMBOLS = {
-    "improved": "▲",
-    "regressed": "▼",
-    "equivalent": "=",
-    "trivial": "≈",
-    "inconclusive": "?",
-}
+VERDICT_SYMBOLS = SYMBOLS
 STATE_SYMBOLS = {
     "queued": "○",
     "planned": "○",

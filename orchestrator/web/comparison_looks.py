@@ -1,0 +1,140 @@
+"""How the page of a comparison is looked at: which rows of its table, and by what its heat map."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from urllib.parse import urlencode
+
+from orchestrator.results.comparing.compared import CaseComparison, ComparisonReport
+from orchestrator.results.comparing.heat import METRIC, HeatMap, value_of
+from orchestrator.results.comparing.rows import ORDER
+from orchestrator.stats.comparison import Verdict
+from orchestrator.web.templatetags.pitwall import VERDICT_SYMBOLS
+
+#: Rows without a change are shown as long as there are not more than these in all.
+MOST_ROWS = 24
+#: Fewer than these are not worth a click.
+_LEAST_FOLDED = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """As the address says it; all of it may be empty.
+
+    `rows`, `columns` and `metric` are those of the heat map, `row` and `column` values on these
+    axes that the table is limited to, `verdict` as well; with `all` it folds nothing.
+    """
+
+    rows: str = ""
+    columns: str = ""
+    metric: str = ""
+    row: str = ""
+    column: str = ""
+    verdict: str = ""
+    all: str = ""
+
+    def query(self, **changes: str) -> dict[str, str]:
+        """What of it an address has to say."""
+        said = {each.name: getattr(self, each.name) for each in fields(self)} | changes
+        return {name: value for name, value in said.items() if value}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """A link to the rows of one verdict, or to all of them."""
+
+    title: str
+    symbol: str
+    cases: int
+    query: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """`shown` of the table, `chosen` in all; the others are `folded`, in words.
+
+    `limits` are what the heat map limits them to: (axis, value).
+    """
+
+    shown: tuple[CaseComparison, ...]
+    chosen: int
+    folded: str
+    all_query: str
+    filters: tuple[Filter, ...]
+    limits: tuple[tuple[str, str], ...]
+    unlimited_query: str
+
+
+def look_of(given: Mapping[str, str]) -> Look:
+    said = {each.name: given.get(each.name, "").strip() for each in fields(Look)}
+    known = said["verdict"] in VERDICT_SYMBOLS
+    return Look(**{**said, "verdict": said["verdict"] if known else ""})
+
+
+def chosen_rows(
+    report: ComparisonReport, heat: HeatMap | None, look: Look, base: Mapping[str, str]
+) -> Rows:
+    """The rows of the table. `base` is the query of the comparison itself."""
+    limits = _limits(heat, look)
+    inside = [
+        case
+        for case in report.cases
+        if all(value_of(case, name) == value for name, _, value in limits)
+    ]
+    chosen = [case for case in inside if look.verdict in ("", case.verdict)]
+    shown = chosen if look.all or look.verdict else _without_folded(chosen)
+
+    def query(**changes: str) -> str:
+        return urlencode({**base, **look.query(**changes)})
+
+    return Rows(
+        shown=tuple(shown),
+        chosen=len(chosen),
+        folded=_in_words(chosen[len(shown) :]),
+        all_query=query(all="1"),
+        filters=_filters(inside, look, query(verdict="", all="")),
+        limits=tuple((title, value) for _, title, value in limits),
+        unlimited_query=query(row="", column="", all=""),
+    )
+
+
+def _limits(heat: HeatMap | None, look: Look) -> list[tuple[str, str, str]]:
+    if heat is None:
+        return []
+    asked = (heat.rows, look.row), (heat.columns, look.column)
+    return [(axis.name, axis.title, value) for axis, value in asked
+            if value and axis.name != METRIC]  # fmt: skip
+
+
+def _without_folded(cases: list[CaseComparison]) -> list[CaseComparison]:
+    """All that changed, and of the others as many as fit; they stand in this order."""
+    changed = sum(ORDER[case.verdict] <= ORDER[Verdict.IMPROVED] for case in cases)
+    most = max(changed, MOST_ROWS)
+    return cases if len(cases) - most < _LEAST_FOLDED else cases[:most]
+
+
+def _in_words(cases: list[CaseComparison]) -> str:
+    """Such as `150 equivalent, 10 inconclusive`; empty for none."""
+    counts = Counter(case.verdict for case in cases).most_common()
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts)
+
+
+def _filters(cases: list[CaseComparison], look: Look, base: str) -> tuple[Filter, ...]:
+    """Nothing to choose from where all have the same verdict."""
+    counts = Counter(case.verdict for case in cases)
+    if len(counts) < 2 and not look.verdict:
+        return ()
+    one_each = [
+        Filter(
+            title=verdict,
+            symbol=VERDICT_SYMBOLS[verdict],
+            cases=counts[verdict],
+            query=f"{base}&verdict={verdict}",
+            chosen=look.verdict == verdict,
+        )
+        for verdict in ORDER
+        if counts[verdict] or look.verdict == verdict
+    ]
+    every = Filter(title="all", symbol="", cases=len(cases), query=base, chosen=not look.verdict)
+    return (every, *one_each)

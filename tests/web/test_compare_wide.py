@@ -1,0 +1,162 @@
+"""Three hundred cases on six hosts: the heat map, filters, folded rows, and files of it."""
+
+import csv
+import io
+import json
+import re
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.benchmarks.models import Benchmark, Case
+from orchestrator.core.spreadsheets import safe_text
+from tests.support.factories import Personas, make_project
+from tests.support.matrices import make_hosts, measure_matrix
+
+
+def _rate(case: Case, host: str) -> float:
+    told = case.parameters
+    if told["size"] == "huge" and told["connections"] == 16 and host == "cat":
+        return 700.0 if told["protocol"] == "h2" else 1000.0
+    if told == {"connections": 1, "size": "none", "protocol": "h1"} and host in ("ant", "bee"):
+        return 1250.0
+    return 1000.0
+
+
+@pytest.fixture
+def query(personas: Personas, tmp_path: Path) -> dict[str, str]:
+    project, _ = make_project(personas.alice, tmp_path / "repository")
+    commits = list(project.commits.order_by("position"))[:2]
+    measure_matrix(personas.alice, project, commits, make_hosts(personas.alice), _rate)
+    return {
+        "benchmark": "server/hello",
+        "baseline": commits[0].sha,
+        "contender": commits[1].sha,
+    }
+
+
+def _get(client: Client, query: dict[str, str], **more: str) -> Any:
+    return client.get(reverse("compare"), {**query, **more})
+
+
+def _tiles(page: str) -> list[tuple[str, str, str]]:
+    """(verdict, address, text) of the cells of the heat map."""
+    table = page[page.index('class="heat-map"') : page.index("</table>")]
+    found = re.findall(r'<td data-verdict="(\w+)"[^>]*><a href="([^"]+)">(.*?)</td>', table)
+    return [(verdict, unescape(to), re.sub(r"<[^>]+>", " ", text)) for verdict, to, text in found]
+
+
+def test_three_of_three_hundred_are_seen_at_a_glance(alice: Client, query: Any) -> None:
+    answer = _get(alice, query)
+    page = answer.content.decode()
+    changed = [tile for tile in _tiles(page) if tile[0] in ("regressed", "improved")]
+
+    assert len(_tiles(page)) == 5 * 6
+    assert [verdict for verdict, _, _ in changed] == ["improved", "improved", "regressed"]
+    assert "1 of 10" in unescape(changed[2][2]).replace("\xa0", " ")
+    assert answer.context["heat"].heat.columns.name == "host"
+    table = page[page.index('class="compared"') :]
+    rows = re.findall(r'data-verdict="(\w+)"><span aria-hidden="true">', table)
+    assert page.count('<tr><th scope="row"><a href="case?') == 24
+    assert rows[:4] == ["regressed", "improved", "improved", "equivalent"]
+    assert "Show the other 276 equivalent" in page
+
+
+def test_a_crowded_place_leads_to_its_cases_and_a_single_one_to_its_page(
+    alice: Client, query: Any
+) -> None:
+    page = _get(alice, query, rows="connections", columns="host").content.decode()
+    _, crowded, _ = next(tile for tile in _tiles(page) if tile[0] == "regressed")
+    inside = alice.get(reverse("compare") + crowded)
+    assert inside.context["chosen"].limits == (("connections", "16"), ("host", "cat"))
+    assert inside.context["chosen"].chosen == 10
+
+    page = _get(alice, {**query, "host": "cat", "case": _huge_key()}).content.decode()
+    assert "At a glance" not in page
+    both = {"rows": "size", "columns": "connections", "host": "cat", "metric": "latency.p50"}
+    page = _get(alice, query, **both).content.decode()
+    told = next(tile for tile in _tiles(page) if tile[0] == "regressed")
+    assert "+42" in told[2]
+
+
+def _huge_key() -> str:
+    wanted = {"connections": 16, "size": "huge", "protocol": "h2"}
+    return Case.objects.get(parameters=wanted).key
+
+
+def test_metrics_are_an_axis_and_one_case_a_place_leads_to_it(alice: Client, query: Any) -> None:
+    key = _huge_key()
+    page = _get(alice, query, case=key, rows="host", columns="metric").content.decode()
+    found = [tile for tile in _tiles(page) if tile[0] == "regressed"]
+
+    assert len(_tiles(page)) == 6 * 3
+    assert len(found) == 3
+    assert alice.get(reverse("compare") + found[0][1]).context["case"].comparison.case.key == key
+
+
+@pytest.mark.parametrize("verdict", ["regressed", "equivalent"])
+def test_rows_are_chosen_by_their_verdict(alice: Client, query: Any, verdict: str) -> None:
+    page = _get(alice, query, verdict=verdict)
+    chosen = page.context["chosen"]
+
+    assert {str(case.verdict) for case in chosen.shown} == {verdict}
+    assert chosen.chosen == {"regressed": 1, "equivalent": 297}[verdict]
+    assert len(chosen.shown) == chosen.chosen
+    assert {each.title: each.cases for each in chosen.filters}["all"] == 300
+
+
+def test_nonsense_in_the_address_counts_as_not_asked(alice: Client, query: Any) -> None:
+    said = {"rows": "<b>", "columns": "'", "metric": "x", "verdict": "bad", "row": "<script>x"}
+    page = _get(alice, query, **said).content.decode()
+
+    assert "<script>x" not in page
+    assert len(_tiles(page)) == 30
+
+
+def test_it_is_taken_along_as_markdown_csv_and_json(
+    alice: Client, bob: Client, mallory: Client, query: Any
+) -> None:
+    label = Case.objects.get(key=_huge_key()).label
+    text = _get(bob, query, format="md").content.decode()
+    assert "▼ regressed" in text
+    assert "And: 297 equivalent." in text
+    assert f"| ▼ regressed | `{label}` | `cat` |" in text
+    assert text.strip() in unescape(_get(alice, query).content.decode())
+
+    rows = list(csv.DictReader(io.StringIO(_get(alice, query, format="csv").content.decode())))
+    assert len(rows) == 300 * 3
+    worst = next(row for row in rows if row["metric"] == "requests.rate")
+    assert (worst["host"], worst["axis_size"], worst["verdict"]) == ("cat", "huge", "regressed")
+    assert float(worst["low"]) < float(worst["change"]) < float(worst["high"]) < 0
+    data = json.loads(_get(alice, query, format="json").content)
+    assert data["cases"][0]["metrics"][0]["change"] == float(worst["change"])
+    assert alice.get(data["web_url"].partition("8000")[2]).status_code == 200
+
+    assert _get(alice, query, format="exe").status_code == 404
+    assert _get(mallory, query, format="csv").status_code == 404
+
+
+def test_what_people_named_is_no_formula_and_no_markup(alice: Client, query: Any) -> None:
+    case = Case.objects.get(key=_huge_key())
+    case.label, case.parameters = "=1+1|<img>`@ada", {**case.parameters, "size": "=cmd"}
+    case.save()
+    benchmark = Benchmark.objects.get()
+    assert str(benchmark.slug) in _get(alice, query).content.decode()
+
+    assert "'=1+1|<img>" in _get(alice, query, format="csv").content.decode()
+    assert "`=1+1\\|<img>'@ada`" in _get(alice, query, format="md").content.decode()
+    page = _get(alice, query, rows="size", columns="connections").content.decode()
+    assert "<img>" not in page
+    assert '<th scope="row">=cmd</th>' in page
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [("=1", "'=1"), ("+a", "'+a"), (" @x", "' @x"), ("-3", "-3"), ("-a", "'-a"), ("a=b", "a=b")],
+)
+def test_texts_of_csv_are_no_formulas(text: str, safe: str) -> None:
+    assert safe_text(text) == safe
