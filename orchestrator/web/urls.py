@@ -5,6 +5,7 @@ from django.urls import path
 
 from orchestrator.web.pages import (
     alerts,
+    annotations,
     benchmarks,
     builds,
     catalogue,
@@ -61,6 +62,15 @@ urlpatterns = [
         "history/<int:series_id>/points/<str:sha>/baseline",
         history.begin_anew,
         name="history-baseline",
+    ),
+    path(
+        "history/<int:series_id>/points/<str:sha>/notes",
+        annotations.write,
+        name="annotation-new",
+    ),
+    path("history/notes/<uuid:annotation_id>/edit", annotations.edit, name="annotation-edit"),
+    path(
+        "history/notes/<uuid:annotation_id>/delete", annotations.delete, name="annotation-delete"
     ),
     path(
         "history/changes/<uuid:change_id>/dismiss",

@@ -18,9 +18,14 @@ from orchestrator.fleet.models import Host, HostChange
 from orchestrator.fleet.selectors import changes_of
 from orchestrator.loadtools.metrics import Metric, latency_label, metric_for, metrics_of
 from orchestrator.loadtools.model import Model
+from orchestrator.results.history.annotations import placed
 from orchestrator.results.history.branches import points_on
 from orchestrator.results.history.lines import Line, Points, line_of
-from orchestrator.results.history.marked_changes import Shifts, shifts_of
+from orchestrator.results.history.marked_changes import (
+    AnnotationMark,
+    Shifts,
+    shifts_of,
+)
 from orchestrator.results.history.reports import (
     History,
     HistoryBreak,
@@ -158,6 +163,8 @@ def history_at(series: Series, branch: str = "", part: Part = _ALL) -> History:
     line = line_of(points if part.every else points.rows(np.flatnonzero(points.n > 0)))
     first, last = _reach(line, part)
     shifts = shifts_of(series.pk or 0)
+    along_default = branch in ("", project.default_branch)
+    written = placed(shifts.annotations, line.points, along_default=along_default)
     return History(
         series=series.pk,
         benchmark=series.benchmark,
@@ -168,7 +175,7 @@ def history_at(series: Series, branch: str = "", part: Part = _ALL) -> History:
         title=info.title,
         unit=info.unit,
         better=info.better,
-        points=_points(line, first, last, shifts, series),
+        points=_points(line, first, last, shifts, series, written),
         first=first,
         total=len(line.points),
         changes=_host_changes(line, series.host, first, last),
@@ -226,7 +233,12 @@ def _reach(line: Line, part: Part) -> tuple[int, int]:
 
 
 def _points(
-    line: Line, first: int, last: int, shifts: Shifts, series: Series
+    line: Line,
+    first: int,
+    last: int,
+    shifts: Shifts,
+    series: Series,
+    written: Mapping[int, Sequence[AnnotationMark]],
 ) -> tuple[HistoryPoint, ...]:
     before = _counted_before(line.points)[first:last]
     shown = line.points.rows(slice(first, last))
@@ -254,6 +266,7 @@ def _points(
             outlier=commit in shifts.outliers,
             shift=found.get(commit),
             baseline=baselines.get(commit),
+            annotations=tuple(written.get(first + i, ())),
         )
         for i, commit in enumerate(shown.commit.tolist())
     )
