@@ -112,9 +112,7 @@ def commits_in(member: Member, project: Project, shas: Sequence[str]) -> list[Co
 def _one_of(commits: Sequence[Commit], sha: str, project: Project) -> Commit:
     alike = [each for each in commits if sha and each.sha.startswith(sha.lower())]
     if not alike or len(sha) < _LEAST_DIGITS:
-        raise NotFoundError(
-            f"no commit {sha or '(none)'} of {project.name} is known here"
-        )
+        raise NotFoundError(f"no commit {sha or '(none)'} of {project.name} is known here")
     if len(alike) > 1:
         raise NotFoundError(f"{sha} is the beginning of several commits; give more digits")
     return alike[0]

@@ -220,7 +220,7 @@ def point_url(history: History, point: HistoryPoint) -> str | None:
 
 def notes_of(marks: Iterable[AnnotationMark], measured: Mapping[int, int]) -> list[Note]:
     """Newest commit first; `measured`: commit → a series that has it."""
-    ordered = sorted(marks, key=lambda each: (-1 if each.position is None else each.position))
+    ordered = sorted(marks, key=lambda each: -1 if each.position is None else each.position)
     return [Note(mark=each, point_url=_point_of(each, measured)) for each in reversed(ordered)]
 
 

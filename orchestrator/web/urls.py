@@ -69,9 +69,7 @@ urlpatterns = [
         name="annotation-new",
     ),
     path("history/notes/<uuid:annotation_id>/edit", annotations.edit, name="annotation-edit"),
-    path(
-        "history/notes/<uuid:annotation_id>/delete", annotations.delete, name="annotation-delete"
-    ),
+    path("history/notes/<uuid:annotation_id>/delete", annotations.delete, name="annotation-delete"),
     path(
         "history/changes/<uuid:change_id>/dismiss",
         history.dismiss_change,
@@ -83,6 +81,7 @@ urlpatterns = [
         name="history-confirm",
     ),
     path("alerts/", alerts.alerts, name="alerts"),
+    path("alerts/change", alerts.change_many, name="alerts-change"),
     path("alerts/<uuid:alert_id>/", alerts.alert, name="alert"),
     path("alerts/<uuid:alert_id>/change", alerts.change, name="alert-change"),
     path(
