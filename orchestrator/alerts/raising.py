@@ -51,7 +51,8 @@ def raise_alerts(team: int, now: datetime) -> None:
             if abs(row.change) > abs(alert.change_point.change):
                 alert.change_point = row
             alert.confirmed = alert.confirmed or row.state == ChangeState.CONFIRMED
-            alert.save()
+            # No more than this: somebody may be changing the rest.
+            alert.save(update_fields=["change_point", "confirmed"])
 
 
 def _due() -> QuerySet[ChangePoint]:

@@ -45,15 +45,15 @@ def confirm_alert(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
 
 def silence(*, member: Member, alert_id: UUID, until: datetime, note: str = "") -> Alert:
     """Nobody need look before `until`; then it opens again by itself."""
-    now = utc_now()
-    if until <= now:
-        raise InvalidRequestError("it can only be silenced until a day to come", field="until")
-    if until > now + LONGEST_SILENCE:
-        raise InvalidRequestError(
-            f"it can be silenced for {LONGEST_SILENCE.days} days at most", field="until"
-        )
     with transaction.atomic():
         alert = _to_do(member, alert_id, to="silence an alert")
+        now = utc_now()
+        if until <= now:
+            raise InvalidRequestError("it can only be silenced until a day to come", field="until")
+        if until > now + LONGEST_SILENCE:
+            raise InvalidRequestError(
+                f"it can be silenced for {LONGEST_SILENCE.days} days at most", field="until"
+            )
         alert.silenced_until = until
         return _changed(member, alert, AlertState.SILENCED, note)
 

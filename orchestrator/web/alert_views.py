@@ -125,7 +125,7 @@ def alert_view(alert: Alert) -> AlertView:
         alert=alert,
         badge=ALERT_BADGES[AlertState(alert.state)],
         lead=change_view(alert.change_point),
-        others=len(alert.change_points.all()) - 1,
+        others=max(0, len(alert.change_points.all()) - 1),
         comes_from=comes_from(alert.change_point, searches_of(alert)),
     )
 

@@ -14,10 +14,10 @@ DEEDS = (
     ("confirm", "Confirm: it is real"),
     ("accept", "Accept as the new baseline"),
     ("dismiss", "False alarm"),
-    ("silence", "Silence until the day below"),
+    ("silence", "Silence until a day"),
     ("resolve", "Resolve: it is mended"),
     ("reopen", "Open again"),
-    ("assign", "Hand over to the owner below"),
+    ("assign", "Hand over to an owner"),
     ("note", "Only write the note"),
 )
 

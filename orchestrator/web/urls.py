@@ -71,6 +71,11 @@ urlpatterns = [
     path("history/notes/<uuid:annotation_id>/edit", annotations.edit, name="annotation-edit"),
     path("history/notes/<uuid:annotation_id>/delete", annotations.delete, name="annotation-delete"),
     path(
+        "history/baselines/<uuid:baseline_id>/remove",
+        history.unbegin,
+        name="history-baseline-remove",
+    ),
+    path(
         "history/changes/<uuid:change_id>/dismiss",
         history.dismiss_change,
         name="history-dismiss",

@@ -62,26 +62,7 @@ function update(chart) {
   const { first, last } = look.window();
   const { unit, of } = scaling(config, look);
   const columns = Math.max(200, chart.width - 60);
-  const dense = last - first > 160;
-  chart.data.datasets = known(config).flatMap((line) => {
-    const place = config.lines.indexOf(line), own = ink.lines[place], { data } = line;
-    const scale = of(line);
-    const points = drawable(data, first, last, columns, scale);
-    const crowded = points.some((point) => point.least !== undefined);
-    const alone = (i) => data.value[i] !== null && data.rank[i] >= first && data.rank[i] <= last;
-    // What stands out is still seen where others share a column.
-    const beside = [...data.side, ...(crowded ? data.outlier : [])].filter(alone)
-      .map((i) => ({ x: data.rank[i], y: scale(data.value[i]), index: i }));
-    const isDoubtful = (point) => point.index >= 0 && (data.suspect[point.index] > 0 || data.outlier.has(point.index));
-    const radius = (p) => (crowded ? 0 : isDoubtful(p) ? (dense ? 3.5 : 5.5) : dense ? 0 : 3);
-    return [
-      { line, scale, data: points, borderColor: own, borderWidth: dense ? 1.5 : 2, borderDash: dense ? [] : DASHES[place % DASHES.length],
-        pointStyle: crowded ? "circle" : points.map((p) => (isDoubtful(p) ? "triangle" : SHAPES[place % SHAPES.length])),
-        pointBackgroundColor: crowded ? own : points.map((p) => (isDoubtful(p) ? ink.surface : own)), pointBorderColor: own,
-        pointRadius: crowded ? 0 : points.map(radius) },
-      { line, side: true, data: beside, showLine: false, pointStyle: beside.map((p) => (isDoubtful(p) ? "triangle" : "circle")), pointRadius: beside.map((p) => (isDoubtful(p) ? 4 : 2.5)), pointBackgroundColor: ink.surface, pointBorderColor: own },
-    ];
-  });
+  chart.data.datasets = known(config).flatMap((line) => setsOf(line, config.lines.indexOf(line), { first, last, columns, scale: of(line), ink }));
   const { x, y } = chart.options.scales;
   Object.assign(x, { min: first - 0.5, max: last + 0.5 });
   x.grid = { color: ink.grid };
@@ -93,6 +74,31 @@ function update(chart) {
   Object.assign(y, reachOf(chart, first, last));
   chart.data.own.marks = marksOf(chart);
   chart.update("none");
+}
+
+// A line and what stands beside it, as the chart draws them.
+function setsOf(line, place, { first, last, columns, scale, ink }) {
+  const { data } = line, own = ink.lines[place], dense = last - first > 160;
+  const isDoubtful = ({ index }) => index >= 0 && (data.suspect[index] > 0 || data.outlier.has(index));
+  const points = drawable(data, first, last, columns, scale);
+  const crowded = points.some((point) => point.least !== undefined);
+  // What stands out is still seen where others share a column.
+  const beside = [...data.side, ...(crowded ? data.outlier : [])]
+    .filter((i) => data.value[i] !== null && data.rank[i] >= first && data.rank[i] <= last)
+    .map((i) => ({ x: data.rank[i], y: scale(data.value[i]), index: i }));
+  const each = (of) => (crowded ? of(points[0]) : points.map(of));
+  return [
+    {
+      line, scale, data: points, borderColor: own, borderWidth: dense ? 1.5 : 2, borderDash: dense ? [] : DASHES[place % DASHES.length], pointBorderColor: own,
+      pointStyle: each((p) => (isDoubtful(p) ? "triangle" : SHAPES[place % SHAPES.length])),
+      pointBackgroundColor: each((p) => (isDoubtful(p) ? ink.surface : own)),
+      pointRadius: each((p) => (crowded ? 0 : isDoubtful(p) ? (dense ? 3.5 : 5.5) : dense ? 0 : 3)),
+    },
+    {
+      line, scale, side: true, data: beside, showLine: false, pointBackgroundColor: ink.surface, pointBorderColor: own,
+      pointStyle: beside.map((p) => (isDoubtful(p) ? "triangle" : "circle")), pointRadius: beside.map((p) => (isDoubtful(p) ? 4 : 2.5)),
+    },
+  ];
 }
 
 // The axis holds the bands, but no band that would leave the line no room.

@@ -87,7 +87,7 @@ def test_alerts_are_worked_on(line: Line, alice: ApiClient) -> None:
 def test_alerts_are_triaged(line: Line, alice: ApiClient) -> None:
     path = f"alerts/{raise_alert(line).pk}"
     until = (utc_now() + timedelta(days=2)).isoformat()
-    assert alice.post(f"{path}/silence", {"until": "2001-01-01T00:00:00Z"}).status_code == 400
+    assert alice.post(f"{path}/silence", {"until": "2001-01-01T00:00:00Z"}).status_code == 422
     silenced = alice.post(f"{path}/silence", {"until": until, "note": "later"}).json()
     assert (silenced["state"], silenced["note"]) == ("silenced", "later")
     confirmed = alice.post(f"{path}/confirm").json()

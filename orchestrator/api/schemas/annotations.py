@@ -1,20 +1,19 @@
 """Notes that people write at commits of histories."""
 
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 from uuid import UUID
 
 from ninja import Schema
 from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
 
 from orchestrator.api.schemas.common import CaseOut, CommitOut, Text, case_out, commit_out
-from orchestrator.results.history.annotations import MAX_TEXT, scope_of
+from orchestrator.results.history.annotations import MAX_TEXT, Scope, scope_of
 from orchestrator.results.models import Annotation
 
 NoteText = Annotated[
     str, StringConstraints(min_length=1, max_length=MAX_TEXT, pattern=r"^[^\x00]*$")
 ]
-Scope = Literal["series", "case", "benchmark", "project"]
 
 
 class AnnotationIn(BaseModel):

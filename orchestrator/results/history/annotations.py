@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Literal
 from uuid import UUID
 
 import numpy as np
@@ -20,8 +20,9 @@ from orchestrator.results.history.marked_changes import AnnotationMark
 from orchestrator.results.models import Annotation, Point, Series
 
 MAX_TEXT = 2_000
+Scope = Literal["series", "case", "benchmark", "project"]
 #: What an annotation can be of, from the least to the most.
-SCOPES = ("series", "case", "benchmark", "project")
+SCOPES: tuple[Scope, ...] = ("series", "case", "benchmark", "project")
 
 
 def annotations_for(member: Member) -> QuerySet[Annotation]:
@@ -65,11 +66,13 @@ def annotate(
     with transaction.atomic():
         made = Annotation.objects.create(
             project=commit.project,
+            benchmark=of if isinstance(of, Benchmark) else None,
+            case=of if isinstance(of, Case) else None,
+            series=of if isinstance(of, Series) else None,
             commit=commit,
             text=_text(text),
             created_by=member.actor,
             created_at=utc_now(),
-            **{} if of is None else {type(of).__name__.lower(): of},
         )
         record_audit(member=member, action="annotation.created", subject=made.pk)
     return made
@@ -94,10 +97,12 @@ def remove_annotation(*, member: Member, annotation_id: UUID) -> None:
         found.delete()
 
 
-def scope_of(annotation: Annotation) -> str:
-    """One of SCOPES."""
-    keys: dict[str, Any] = {name: getattr(annotation, f"{name}_id") for name in SCOPES[:3]}
-    return next((name for name, key in keys.items() if key is not None), "project")
+def scope_of(annotation: Annotation) -> Scope:
+    if annotation.series_id is not None:
+        return "series"
+    if annotation.case_id is not None:
+        return "case"
+    return "project" if annotation.benchmark_id is None else "benchmark"
 
 
 def annotated_points(

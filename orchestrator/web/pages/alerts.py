@@ -1,12 +1,14 @@
 """Alerts: the list, one of them, and what is done about it."""
 
 from datetime import timedelta
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
@@ -14,7 +16,7 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.selectors import members_of
 from orchestrator.alerts.mending import mend_of
-from orchestrator.alerts.models import ALERT_ENDED, AlertState
+from orchestrator.alerts.models import ALERT_ENDED, Alert, AlertState
 from orchestrator.alerts.selectors import (
     alert_for,
     alerts_of,
@@ -32,8 +34,6 @@ from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.triage import DEEDS, do
 
 ALERTS_A_PAGE = 25
-#: What of an address stays when the page of the list changes.
-KEPT = ("state", "owner", "order")
 #: What the list shows where no state is chosen.
 TO_DO = (AlertState.OPEN, AlertState.ACKNOWLEDGED, AlertState.CONFIRMED)
 
@@ -69,16 +69,12 @@ def change_many(request: HttpRequest, member: Member) -> HttpResponse:
 
 def _list(request: HttpRequest, member: Member, *, problem: str = "") -> HttpResponse:
     query = request.GET
-    chosen, owner = query.get("state", ""), query.get("owner", "")
-    rows = narrowed(alerts_of(member), member, owner=owner)
-    if chosen in AlertState.values:
-        rows = rows.filter(state=chosen)
-    elif chosen != "all":
-        chosen = ""
-        rows = rows.filter(state__in=TO_DO)
-    largest = query.get("order") == "largest"
-    rows = largest_first(rows) if largest else rows
-    page = Paginator(rows, ALERTS_A_PAGE).get_page(query.get("page"))
+    chosen, rows = _in_state(alerts_of(member), query.get("state", ""))
+    owner, largest = query.get("owner", ""), query.get("order") == "largest"
+    rows = narrowed(rows, member, owner=owner)
+    page = Paginator(largest_first(rows) if largest else rows, ALERTS_A_PAGE).get_page(
+        query.get("page")
+    )
     counts = counts_of(member, owner=owner)
     context = {
         "page": page,
@@ -89,21 +85,35 @@ def _list(request: HttpRequest, member: Member, *, problem: str = "") -> HttpRes
         "states": [(each.value, each.label, counts[each]) for each in AlertState],
         "to_do": sum(counts[each] for each in TO_DO),
         "all": sum(counts.values()),
-        "any": bool(owner) or bool(sum(counts.values())),
-        "kept": urlencode({k: v for k, v in query.items() if k in ("owner", "order") and v}),
-        "more": "".join(f"&{urlencode({k: v})}" for k, v in query.items() if k in KEPT and v),
+        "any": bool(owner) or any(counts.values()),
+        "kept": _kept(query, "owner", "order"),
+        "more": f"&{_kept(query, 'state', 'owner', 'order')}",
         "members": members_of(member),
-        "deeds": DEEDS,
-        "tomorrow": _tomorrow(),
-        "given": request.POST,
-        "marked": set(request.POST.getlist("alert")),
         "problem": problem,
+        **_form(request),
     }
     return render(request, "alerts/list.html", context, status=422 if problem else 200)
 
 
-def _tomorrow() -> str:
-    return f"{utc_now() + timedelta(days=1):%Y-%m-%d}"
+def _in_state(rows: QuerySet[Alert], state: str) -> tuple[str, QuerySet[Alert]]:
+    """The state that is chosen with its alerts; without one, what is to do."""
+    if state in AlertState.values:
+        return state, rows.filter(state=state)
+    return ("all", rows) if state == "all" else ("", rows.filter(state__in=TO_DO))
+
+
+def _kept(query: QueryDict, *names: str) -> str:
+    return urlencode({name: query[name] for name in names if query.get(name)})
+
+
+def _form(request: HttpRequest) -> dict[str, Any]:
+    """What the forms offer, and what was given where they come back with a problem."""
+    return {
+        "deeds": DEEDS,
+        "tomorrow": f"{utc_now() + timedelta(days=1):%Y-%m-%d}",
+        "given": request.POST,
+        "marked": set(request.POST.getlist("alert")),
+    }
 
 
 @for_member
@@ -148,7 +158,6 @@ def _page(
         "story": story_of(found),
         "mend": None if found.mended_by or found.state in ALERT_ENDED else mend_of(found),
         "ended": found.state in ALERT_ENDED,
-        "tomorrow": _tomorrow(),
-        "given": request.POST,
+        **_form(request),
     }
     return render(request, "alerts/detail.html", context, status=422 if problem else 200)

@@ -21,6 +21,7 @@ from orchestrator.results.changes.change_points import (
     changes_in,
     dismiss,
     rebaseline,
+    remove_baseline,
 )
 from orchestrator.results.changes.duels import confirm_now
 from orchestrator.results.history.annotations import annotated_points
@@ -136,6 +137,14 @@ def begin_anew(request: HttpRequest, member: Member, series_id: int, sha: str) -
         series=None if whole_case else series,
         case=series.case if whole_case else None,
     )
+    return back_from(request, "history")
+
+
+@for_member
+@require_POST
+def unbegin(request: HttpRequest, member: Member, baseline_id: UUID) -> HttpResponse:
+    """What was measured before a history began anew is looked at again."""
+    remove_baseline(member=member, baseline_id=baseline_id)
     return back_from(request, "history")
 
 
