@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from orchestrator.accounts.models import Team, User
+from orchestrator.benchmarks.models import Commit
 from orchestrator.core.ids import new_id
 from orchestrator.results.models import ChangePoint
 
@@ -11,19 +12,25 @@ from orchestrator.results.models import ChangePoint
 class AlertState(models.TextChoices):
     OPEN = "open", "Open"
     ACKNOWLEDGED = "acknowledged", "Acknowledged"
+    CONFIRMED = "confirmed", "Confirmed"
+    SILENCED = "silenced", "Silenced"
     RESOLVED = "resolved", "Resolved"
-    DISMISSED = "dismissed", "Dismissed"
+    ACCEPTED = "accepted", "Accepted"
+    DISMISSED = "dismissed", "False alarm"
 
 
 #: Nothing is left to do about an alert in one of these.
-ALERT_ENDED = frozenset({AlertState.RESOLVED, AlertState.DISMISSED})
+ALERT_ENDED = frozenset({AlertState.RESOLVED, AlertState.ACCEPTED, AlertState.DISMISSED})
 
 
 class Alert(models.Model):
     """A regression that someone should look at: one, however many cases and metrics show it.
 
     `change_point` is the one that shows it most; `change_points` are all of them, on one host.
-    `confirmed`: a duel confirmed it; where nothing could be measured again it is not.
+    `confirmed`: a duel confirmed it; where nothing could be measured again it is not. The state of
+    the same name is what somebody says who looked at it. One that is silenced opens again by itself
+    at `silenced_until`. `mended_by`: the later commit that brought the level back. `log`: {"at",
+    "by", "text"} for each thing done about it; `by` is empty where Pitwall did it by itself.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -36,6 +43,11 @@ class Alert(models.Model):
         User, on_delete=models.SET_NULL, null=True, blank=True, related_name="alerts"
     )
     note = models.TextField(blank=True)
+    silenced_until = models.DateTimeField(null=True, blank=True)
+    mended_by = models.ForeignKey(
+        Commit, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    log = models.JSONField(default=list, blank=True)
     raised_at = models.DateTimeField()
     changed_at = models.DateTimeField()
     changed_by = models.ForeignKey(
@@ -47,10 +59,20 @@ class Alert(models.Model):
         indexes = [
             models.Index(fields=["team", "-id"], name="alert_by_team"),
             models.Index(fields=["team"], condition=Q(state="open"), name="alert_open_by_team"),
+            models.Index(
+                fields=["silenced_until"],
+                condition=Q(state="silenced"),
+                name="alert_silenced_until",
+            ),
         ]
         constraints = [
             models.CheckConstraint(
                 condition=Q(state__in=AlertState.values), name="alert_state_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(state="silenced", silenced_until__isnull=False)
+                | (~Q(state="silenced") & Q(silenced_until__isnull=True)),
+                name="alert_silenced_until_then",
             ),
         ]
 

@@ -1,15 +1,18 @@
 """When an alert is raised: for a regression that a duel confirmed, or that nothing can confirm.
 
 A host of ours measures again before anybody is told; where results come from elsewhere, or no host
-was free, the alert says so. Whoever has looked at an alert is not told of it again.
+was free, the alert says so. Whoever has looked at an alert is not told of it again. One that a
+later commit mended is resolved; one that is silenced opens again when its time has come.
 """
 
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from orchestrator.accounts.models import Team
+from orchestrator.alerts.log import note_done
+from orchestrator.alerts.mending import mend_of
 from orchestrator.alerts.models import ALERT_ENDED, Alert, AlertState
 from orchestrator.results.models import ChangeKind, ChangePoint, ChangeState
 
@@ -22,11 +25,14 @@ _OVER = (ChangeState.REFUTED, ChangeState.DISMISSED, ChangeState.SUPERSEDED)
 
 
 def tick(now: datetime) -> None:
-    """Raises what is due, and ends what nothing is left of. May run twice."""
+    """Raises what is due, ends what nothing is left of or what was mended, and opens again what was
+    silenced until now. May run twice."""
     due = _due().values_list("series__benchmark__project__team", flat=True)
     for team in set(due.order_by()):
         raise_alerts(team, now)
     _end_what_is_over(now)
+    _end_what_is_mended(now)
+    _wake(now)
 
 
 def raise_alerts(team: int, now: datetime) -> None:
@@ -45,7 +51,8 @@ def raise_alerts(team: int, now: datetime) -> None:
             if abs(row.change) > abs(alert.change_point.change):
                 alert.change_point = row
             alert.confirmed = alert.confirmed or row.state == ChangeState.CONFIRMED
-            alert.save()
+            # No more than this: somebody may be changing the rest.
+            alert.save(update_fields=["change_point", "confirmed"])
 
 
 def _due() -> QuerySet[ChangePoint]:
@@ -83,9 +90,49 @@ def _end_what_is_over(now: datetime) -> None:
     """Alerts whose change points were all refuted, dismissed or superseded since."""
     left = ChangePoint.objects.exclude(state__in=_OVER)
     over = Alert.objects.exclude(state__in=ALERT_ENDED).exclude(change_points__in=left)
-    over.update(
-        state=AlertState.RESOLVED,
-        note="resolved by itself: nothing of it was borne out",
-        changed_at=now,
-        changed_by=None,
+    with transaction.atomic():
+        for alert in _taken(over):
+            _set(alert, AlertState.RESOLVED, "resolved: nothing of it was borne out", now)
+
+
+def _end_what_is_mended(now: datetime) -> None:
+    """Once: one that somebody opens again stays open."""
+    later = Q(
+        change_points__series__change_points__regressed=False,
+        change_points__series__change_points__commit__position__gt=F(
+            "change_points__commit__position"
+        ),
+        change_points__series__change_points__state__in=[ChangeState.OPEN, ChangeState.CONFIRMED],
     )
+    todo = Alert.objects.exclude(state__in=ALERT_ENDED).filter(later, mended_by=None)
+    with transaction.atomic():
+        for alert in _taken(todo):
+            mend = mend_of(alert)
+            if mend is None or not mend.sure:
+                continue
+            alert.mended_by = mend.commit
+            text = f"resolved: mended by {mend.commit.short_sha} {mend.commit.subject}"
+            _set(alert, AlertState.RESOLVED, text, now)
+
+
+def _wake(now: datetime) -> None:
+    with transaction.atomic():
+        due = Alert.objects.filter(state=AlertState.SILENCED, silenced_until__lte=now)
+        for alert in _taken(due):
+            _set(alert, AlertState.OPEN, "open again: it was silenced until now", now)
+
+
+def _taken(rows: QuerySet[Alert]) -> QuerySet[Alert]:
+    """Locked; what somebody is changing right now comes with the next turn."""
+    own = Alert.objects.filter(pk__in=list(rows.order_by().values_list("pk", flat=True).distinct()))
+    return own.exclude(state__in=ALERT_ENDED).select_for_update(skip_locked=True)
+
+
+def _set(alert: Alert, state: AlertState, text: str, now: datetime) -> None:
+    """What a person wrote stays; without a note the reason becomes it."""
+    alert.state, alert.silenced_until = state, None
+    alert.changed_at, alert.changed_by = now, None
+    if state == AlertState.RESOLVED:
+        alert.note = alert.note or f"{text} (by itself)"
+    note_done(alert, text, at=now)
+    alert.save()

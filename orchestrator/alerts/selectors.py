@@ -4,6 +4,7 @@ from uuid import UUID
 
 from django.db import connection
 from django.db.models import Count, Prefetch, QuerySet
+from django.db.models.functions import Abs, Coalesce
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Team
@@ -21,7 +22,7 @@ def alerts_of(member: Member) -> QuerySet[Alert]:
     parts = with_parts(ChangePoint.objects.all())
     return (
         Alert.objects.filter(team=member.team)
-        .select_related("assignee", "changed_by")
+        .select_related("assignee", "changed_by", "mended_by")
         .prefetch_related(
             Prefetch("change_point", queryset=with_parts(ChangePoint.objects.all(), every=True)),
             Prefetch("change_points", queryset=parts.order_by("series__case__label", "pk")),
@@ -29,6 +30,21 @@ def alerts_of(member: Member) -> QuerySet[Alert]:
         )
         .order_by("-pk")
     )
+
+
+def narrowed(rows: QuerySet[Alert], member: Member, *, owner: str) -> QuerySet[Alert]:
+    """Those that somebody looks after: a user name, `me`, or `nobody`; all where it is empty."""
+    if owner == "nobody":
+        return rows.filter(assignee=None)
+    if owner == "me":
+        return rows.filter(assignee=member.actor)
+    return rows.filter(assignee__username=owner) if owner else rows
+
+
+def largest_first(rows: QuerySet[Alert]) -> QuerySet[Alert]:
+    """By the change that shows most, as the duel measured it where there was one."""
+    change = Coalesce("change_point__duel_change", "change_point__change")
+    return rows.order_by(Abs(change).desc(), "-pk")
 
 
 def alert_for(member: Member, alert_id: UUID) -> Alert:
@@ -51,8 +67,8 @@ def open_alerts(team: Team) -> int:
         return int(cursor.fetchone()[0])
 
 
-def counts_of(member: Member) -> dict[str, int]:
-    """How many alerts there are in each state; states without any are 0."""
-    rows = Alert.objects.filter(team=member.team).order_by().values_list("state")
-    found = dict(rows.annotate(alerts=Count("pk")))
+def counts_of(member: Member, *, owner: str = "") -> dict[str, int]:
+    """How many alerts there are in each state; states without any are 0. `owner` as above."""
+    rows = narrowed(Alert.objects.filter(team=member.team), member, owner=owner)
+    found = dict(rows.order_by().values_list("state").annotate(alerts=Count("pk")))
     return {str(state): found.get(state, 0) for state in AlertState.values}

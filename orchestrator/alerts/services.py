@@ -1,5 +1,6 @@
 """Writes of alerts by people: looking at one, and what came of it."""
 
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
@@ -8,14 +9,18 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, User
 from orchestrator.accounts.selectors import members_of
 from orchestrator.accounts.services import record_audit
+from orchestrator.alerts.log import note_done
 from orchestrator.alerts.models import ALERT_ENDED, Alert, AlertState
 from orchestrator.alerts.selectors import alert_for
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
-from orchestrator.results.changes.change_points import dismiss
+from orchestrator.results.changes.change_points import dismiss, rebaseline
 from orchestrator.results.models import ChangeState
 
 MAX_NOTE = 2_000
+LONGEST_SILENCE = timedelta(days=366)
+_NOTHING = (ChangeState.REFUTED, ChangeState.DISMISSED, ChangeState.SUPERSEDED)
+_OF_SERIES = ("series__benchmark__project", "series__case__benchmark__project")
 
 
 def acknowledge(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
@@ -28,21 +33,53 @@ def acknowledge(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
         return _changed(member, alert, AlertState.ACKNOWLEDGED, note)
 
 
+def confirm_alert(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
+    """It is a real regression, which somebody will mend: the member, unless it is another's."""
+    with transaction.atomic():
+        alert = _to_do(member, alert_id, to="confirm an alert")
+        if alert.state == AlertState.CONFIRMED:
+            raise ConflictError("this alert is confirmed already")
+        alert.assignee = alert.assignee or member.actor
+        return _changed(member, alert, AlertState.CONFIRMED, note)
+
+
+def silence(*, member: Member, alert_id: UUID, until: datetime, note: str = "") -> Alert:
+    """Nobody need look before `until`; then it opens again by itself."""
+    with transaction.atomic():
+        alert = _to_do(member, alert_id, to="silence an alert")
+        now = utc_now()
+        if until <= now:
+            raise InvalidRequestError("it can only be silenced until a day to come", field="until")
+        if until > now + LONGEST_SILENCE:
+            raise InvalidRequestError(
+                f"it can be silenced for {LONGEST_SILENCE.days} days at most", field="until"
+            )
+        alert.silenced_until = until
+        return _changed(member, alert, AlertState.SILENCED, note)
+
+
 def resolve(*, member: Member, alert_id: UUID, note: str) -> Alert:
     """It was looked after: fixed, or taken as it is. `note` says which."""
     with transaction.atomic():
-        alert = _locked(member, alert_id, to="resolve an alert")
-        if alert.state in ALERT_ENDED:
-            raise ConflictError(f"this alert is {alert.state} already")
+        alert = _to_do(member, alert_id, to="resolve an alert")
         return _changed(member, alert, AlertState.RESOLVED, _reason(note))
+
+
+def accept(*, member: Member, alert_id: UUID, reason: str) -> Alert:
+    """The new level is meant to stay: each history of the alert begins anew where it shifted."""
+    with transaction.atomic():
+        alert = _to_do(member, alert_id, to="accept a new baseline")
+        rows = alert.change_points.exclude(state__in=_NOTHING).order_by("-commit__position")
+        found = {row.series_id: row for row in rows.select_related("commit", *_OF_SERIES)}
+        for row in found.values():
+            rebaseline(member=member, commit=row.commit, reason=_reason(reason), series=row.series)
+        return _changed(member, alert, AlertState.ACCEPTED, _reason(reason))
 
 
 def dismiss_alert(*, member: Member, alert_id: UUID, reason: str) -> Alert:
     """It is none: the change points are dismissed with it, and raise no other one."""
     with transaction.atomic():
-        alert = _locked(member, alert_id, to="dismiss an alert")
-        if alert.state in ALERT_ENDED:
-            raise ConflictError(f"this alert is {alert.state} already")
+        alert = _to_do(member, alert_id, to="dismiss an alert")
         for row in alert.change_points.exclude(
             state__in=[ChangeState.DISMISSED, ChangeState.SUPERSEDED]
         ):
@@ -51,12 +88,12 @@ def dismiss_alert(*, member: Member, alert_id: UUID, reason: str) -> Alert:
 
 
 def reopen(*, member: Member, alert_id: UUID) -> Alert:
-    """It is to be looked at again. What was dismissed stays so on the charts."""
+    """It is to be looked at again. What was dismissed, and what begins anew, stays so."""
     with transaction.atomic():
         alert = _locked(member, alert_id, to="reopen an alert")
         if alert.state == AlertState.OPEN:
             raise ConflictError("this alert is open already")
-        return _changed(member, alert, AlertState.OPEN, alert.note)
+        return _changed(member, alert, AlertState.OPEN, "")
 
 
 def assign(*, member: Member, alert_id: UUID, username: str) -> Alert:
@@ -64,7 +101,17 @@ def assign(*, member: Member, alert_id: UUID, username: str) -> Alert:
     with transaction.atomic():
         alert = _locked(member, alert_id, to="assign an alert")
         alert.assignee = _user(member, username) if username else None
-        return _changed(member, alert, AlertState(alert.state), alert.note)
+        told = f"looked after by {username or 'nobody'}"
+        return _changed(member, alert, AlertState(alert.state), "", told=told)
+
+
+def write_note(*, member: Member, alert_id: UUID, note: str) -> Alert:
+    """What others should know of it; an empty one takes the note away."""
+    with transaction.atomic():
+        alert = _locked(member, alert_id, to="write a note")
+        alert.note = note.strip()[:MAX_NOTE]
+        told = f"note: {alert.note}" if alert.note else "note taken away"
+        return _changed(member, alert, AlertState(alert.state), "", told=told)
 
 
 def _locked(member: Member, alert_id: UUID, *, to: str) -> Alert:
@@ -72,12 +119,31 @@ def _locked(member: Member, alert_id: UUID, *, to: str) -> Alert:
     return Alert.objects.select_for_update().get(pk=alert_for(member, alert_id).pk)
 
 
-def _changed(member: Member, alert: Alert, state: AlertState, note: str) -> Alert:
-    alert.state, alert.note = state, note.strip()[:MAX_NOTE]
+def _to_do(member: Member, alert_id: UUID, *, to: str) -> Alert:
+    alert = _locked(member, alert_id, to=to)
+    if alert.state in ALERT_ENDED:
+        raise ConflictError(f"this alert is {alert.get_state_display().lower()} already")
+    return alert
+
+
+def _changed(
+    member: Member, alert: Alert, state: AlertState, note: str, *, told: str = ""
+) -> Alert:
+    """`told` is what the log says of it, else the new state with the note."""
+    alert.state, alert.note = state, note.strip()[:MAX_NOTE] or alert.note
+    if state != AlertState.SILENCED:
+        alert.silenced_until = None
     alert.changed_at, alert.changed_by = utc_now(), member.actor
+    text = told or ": ".join(filter(None, [_words(alert), note.strip()[:MAX_NOTE]]))
+    note_done(alert, text, at=alert.changed_at, by=member.user.get_username())
     alert.save()
     record_audit(member=member, action=f"alert.{state}", subject=alert.pk)
     return alert
+
+
+def _words(alert: Alert) -> str:
+    until = f" until {alert.silenced_until:%Y-%m-%d %H:%M} UTC" if alert.silenced_until else ""
+    return f"{AlertState(alert.state).label.lower()}{until}"
 
 
 def _reason(text: str) -> str:

@@ -4,6 +4,7 @@ from orchestrator.api.auth import BearerToken
 from orchestrator.api.docs import DocsPage
 from orchestrator.api.errors import add_handlers
 from orchestrator.api.routers import (
+    annotations,
     builds,
     calibrations,
     catalogue,
@@ -39,7 +40,7 @@ api = DescribedAPI(
 add_handlers(api)
 PARTS = (
     runs, builds, comparisons, histories, latencies, reports, results, catalogue, load_tools, hosts,
-    calibrations, trials, retention, changes, unknown,
+    calibrations, trials, retention, changes, annotations, unknown,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

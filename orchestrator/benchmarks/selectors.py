@@ -95,21 +95,24 @@ def commit_for(member: Member, benchmark: Benchmark, sha: str) -> Commit:
 
 def commits_for(member: Member, benchmark: Benchmark, shas: Sequence[str]) -> list[Commit]:
     """`commit_for` each of these, in one query."""
+    return commits_in(member, benchmark.project, shas)
+
+
+def commits_in(member: Member, project: Project, shas: Sequence[str]) -> list[Commit]:
+    """The same of a project."""
     wanted = Q(pk__in=[])
     for sha in shas:
         if len(sha) >= _LEAST_DIGITS:
             wanted |= Q(sha__startswith=sha.lower())
-    known = benchmark.project.commits.filter(wanted, project__team=member.team)
+    known = project.commits.filter(wanted, project__team=member.team)
     found = list(known[:_MOST_ALIKE])
-    return [_one_of(found, sha, benchmark) for sha in shas]
+    return [_one_of(found, sha, project) for sha in shas]
 
 
-def _one_of(commits: Sequence[Commit], sha: str, benchmark: Benchmark) -> Commit:
+def _one_of(commits: Sequence[Commit], sha: str, project: Project) -> Commit:
     alike = [each for each in commits if sha and each.sha.startswith(sha.lower())]
     if not alike or len(sha) < _LEAST_DIGITS:
-        raise NotFoundError(
-            f"no commit {sha or '(none)'} of {benchmark.project.name} is known here"
-        )
+        raise NotFoundError(f"no commit {sha or '(none)'} of {project.name} is known here")
     if len(alike) > 1:
         raise NotFoundError(f"{sha} is the beginning of several commits; give more digits")
     return alike[0]

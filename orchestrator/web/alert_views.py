@@ -21,7 +21,10 @@ from orchestrator.web.forms import benchmark_key
 ALERT_BADGES = {
     AlertState.OPEN: "suspect",
     AlertState.ACKNOWLEDGED: "running",
+    AlertState.CONFIRMED: "failed",
+    AlertState.SILENCED: "maintenance",
     AlertState.RESOLVED: "finished",
+    AlertState.ACCEPTED: "finished",
     AlertState.DISMISSED: "cancelled",
 }
 CHANGE_BADGES = {
@@ -43,6 +46,7 @@ class ChangeView:
     badge: str
     history_url: str
     compare_url: str
+    distributions_url: str
 
     @property
     def shown_change(self) -> float:
@@ -78,6 +82,10 @@ class AlertView:
     others: int
     comes_from: str
 
+    @property
+    def key(self) -> str:
+        return str(self.alert.pk)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepView:
@@ -108,6 +116,7 @@ def change_view(row: Any) -> ChangeView:
         badge=CHANGE_BADGES[ChangeState(row.state)] if row.regressed else _improved(row),
         history_url=history_url(row),
         compare_url=compare_url(row),
+        distributions_url=distributions_url(row),
     )
 
 
@@ -116,7 +125,7 @@ def alert_view(alert: Alert) -> AlertView:
         alert=alert,
         badge=ALERT_BADGES[AlertState(alert.state)],
         lead=change_view(alert.change_point),
-        others=len(alert.change_points.all()) - 1,
+        others=max(0, len(alert.change_points.all()) - 1),
         comes_from=comes_from(alert.change_point, searches_of(alert)),
     )
 
@@ -165,6 +174,7 @@ def history_url(row: Any) -> str:
         "case": series.case.key,
         "host": series.host.name,
         "metric": series.metric.key,
+        "at": row.commit.short_sha,
     }
     return f"{reverse('history')}?{urlencode(query)}"
 
@@ -176,6 +186,30 @@ def compare_url(row: Any) -> str:
         "contender": row.commit.sha,
     }
     return f"{reverse('compare')}?{urlencode(query)}"
+
+
+def distributions_url(row: Any) -> str:
+    """Both sides of a change on its host, with what was measured of each laid upon the other."""
+    query = {
+        "benchmark": benchmark_key(row.series.benchmark),
+        "baseline": row.before.sha,
+        "contender": row.commit.sha,
+        "of": row.series.case.key,
+        "on": row.series.host.pk.hex,
+    }
+    return f"{reverse('compare-case')}?{urlencode(query)}"
+
+
+def story_of(alert: Alert) -> list[tuple[datetime, str]]:
+    """What became of an alert and of the change that shows it most, oldest first."""
+    done = [
+        (datetime.fromisoformat(each["at"]), f"{each['by'] or 'Pitwall'}: {each['text']}")
+        for each in alert.log
+    ]
+    found = [
+        (datetime.fromisoformat(each["at"]), each["text"]) for each in alert.change_point.revisions
+    ]
+    return sorted([*found, *done], key=lambda each: each[0])
 
 
 def _improved(row: Any) -> str:

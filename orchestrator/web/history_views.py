@@ -1,6 +1,6 @@
 """What the page of histories shows: which series are drawn, on which charts, and its table."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.loadtools.metrics import Metric, metric_for
 from orchestrator.results.history.histories import HistoryChoices, series_of
+from orchestrator.results.history.marked_changes import AnnotationMark
 from orchestrator.results.history.reports import History, HistoryBreak, HistoryPoint
 from orchestrator.results.models import Series
 from orchestrator.web.forms import benchmark_key
@@ -79,6 +80,14 @@ class Row:
     point_url: str | None
     mark: HistoryBreak | None
     changes: tuple[ShownChange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What somebody wrote at a commit, and its point; None where the commit was not measured."""
+
+    mark: AnnotationMark
+    point_url: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +216,17 @@ def point_url(history: History, point: HistoryPoint) -> str | None:
         return None
     address = reverse("history-point", args=[history.series, point.commit.short_sha])
     return f"{address}?{urlencode({'branch': history.branch})}"
+
+
+def notes_of(marks: Iterable[AnnotationMark], measured: Mapping[int, int]) -> list[Note]:
+    """Newest commit first; `measured`: commit → a series that has it."""
+    ordered = sorted(marks, key=lambda each: -1 if each.position is None else each.position)
+    return [Note(mark=each, point_url=_point_of(each, measured)) for each in reversed(ordered)]
+
+
+def _point_of(mark: AnnotationMark, measured: Mapping[int, int]) -> str | None:
+    series = measured.get(mark.commit)
+    return reverse("history-point", args=[series, mark.short_sha]) if series else None
 
 
 def chart_config(asked: Asked, *, relative: bool) -> dict[str, Any]:

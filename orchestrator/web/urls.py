@@ -5,6 +5,7 @@ from django.urls import path
 
 from orchestrator.web.pages import (
     alerts,
+    annotations,
     benchmarks,
     builds,
     catalogue,
@@ -65,6 +66,18 @@ urlpatterns = [
         name="history-baseline",
     ),
     path(
+        "history/<int:series_id>/points/<str:sha>/notes",
+        annotations.write,
+        name="annotation-new",
+    ),
+    path("history/notes/<uuid:annotation_id>/edit", annotations.edit, name="annotation-edit"),
+    path("history/notes/<uuid:annotation_id>/delete", annotations.delete, name="annotation-delete"),
+    path(
+        "history/baselines/<uuid:baseline_id>/remove",
+        history.unbegin,
+        name="history-baseline-remove",
+    ),
+    path(
         "history/changes/<uuid:change_id>/dismiss",
         history.dismiss_change,
         name="history-dismiss",
@@ -75,6 +88,7 @@ urlpatterns = [
         name="history-confirm",
     ),
     path("alerts/", alerts.alerts, name="alerts"),
+    path("alerts/change", alerts.change_many, name="alerts-change"),
     path("alerts/<uuid:alert_id>/", alerts.alert, name="alert"),
     path("alerts/<uuid:alert_id>/change", alerts.change, name="alert-change"),
     path(

@@ -1,5 +1,6 @@
-// The data of a history: columns become arrays, places of several lines share one axis, and of
-// more points than the screen has columns only the extremes of each column are drawn.
+// The data of a history: columns become arrays, places of several lines share one axis, and where
+// there are more points than the screen has columns, those that share a column are drawn as one:
+// their mean, from the smallest to the largest of them, and the outer edges of their intervals.
 
 function filled(column, length) {
   return Array.isArray(column) ? column : new Array(length).fill(column);
@@ -10,7 +11,13 @@ function summed(steps) {
   return steps.map((step) => (last += step));
 }
 
-// Values in the unit of the chart, `reach` as a factor; index by index of `commit`.
+function grouped(annotations) {
+  const found = new Map();
+  for (const each of annotations) found.set(each.at, [...(found.get(each.at) ?? []), each]);
+  return found;
+}
+
+// `reach` as a factor; index by index of `commit`. `written`: index → the notes there.
 export function decoded(answer) {
   const { points, others } = answer;
   const length = points.commit.length;
@@ -29,6 +36,9 @@ export function decoded(answer) {
     otherValue: others.value,
     side: new Set(answer.side),
     outlier: new Set(answer.outliers),
+    empty: points.value.flatMap((value, index) => (value === null ? [index] : [])),
+    written: grouped(answer.annotations),
+    levels: new Map(),
     // Where the line may not be joined: no commit was measured on both sides.
     broken: new Set(answer.marks.filter((mark) => mark.bridge === null).map((mark) => mark.before)),
   };
@@ -51,41 +61,72 @@ export function lowerBound(list, wanted) {
   return low;
 }
 
-// Points {x, y, index} from rank `first` to `last` and one more on either side, with NaN where the
-// line is broken; in at most about two points a column of the screen.
-export function drawable(line, axis, first, last, columns, scale) {
-  const ranks = line.rank;
-  const from = Math.max(0, lowerBound(ranks, first) - 1);
-  const to = Math.min(ranks.length, lowerBound(ranks, last + 1e-9) + 1);
+// Points {x, y, low, high} from rank `first` to `last` and one more on either side, with NaN where
+// the line is broken; `low` and `high` are the band, null without one. One has its `index`, several
+// that share a column of the screen have `least` and `most` in its place.
+export function drawable(line, first, last, columns, scale) {
+  const { rank } = line;
+  const from = Math.max(0, lowerBound(rank, first) - 1);
+  const to = Math.min(rank.length, lowerBound(rank, last + 1e-9) + 1);
+  if (to - from > columns * 2) return shared(line, first, last, columns, scale);
   const found = [];
   for (let i = from; i < to; i += 1) {
-    if (line.broken.has(i) && found.length) found.push({ x: ranks[i], y: NaN, index: -1 });
-    if (line.value[i] !== null && !line.side.has(i)) found.push({ x: ranks[i], y: scale(line.value[i]), index: i });
+    if (line.broken.has(i) && found.length) found.push(gap(rank[i]));
+    const value = line.value[i], reach = line.reach[i];
+    if (value === null || line.side.has(i)) continue;
+    found.push({ x: rank[i], y: scale(value), index: i, low: reach === null ? null : scale(value / reach), high: reach === null ? null : scale(value * reach) });
   }
-  return found.length > columns * 2 ? extremes(found, first, last, columns) : found;
+  return found;
 }
 
-function extremes(points, first, last, columns) {
-  const width = Math.max(1e-9, (last - first) / columns);
-  const kept = [];
-  let column = null, low = null, high = null;
-  const flush = () => {
-    if (low === null) return;
-    kept.push(...(low === high ? [low] : low.x < high.x ? [low, high] : [high, low]));
-    low = high = null;
-  };
-  for (const point of points) {
-    const own = Math.floor((point.x - first) / width);
-    if (own !== column || Number.isNaN(point.y)) flush();
-    column = own;
-    if (Number.isNaN(point.y)) kept.push(point);
-    else {
-      if (low === null || point.y < low.y) low = point;
-      if (high === null || point.y > high.y) high = point;
+const gap = (x) => ({ x, y: NaN, low: null, high: null, index: -1 });
+
+function shared(line, first, last, columns, scale) {
+  // Groups are made once, and stay the same while the window moves.
+  const power = Math.ceil(Math.log2((last - first + 1) / columns));
+  if (!line.levels.has(power)) line.levels.set(power, groupsOf(line, power));
+  const groups = line.levels.get(power);
+  const after = groups.findIndex(({ x }) => x >= first);
+  const start = Math.max(0, (after < 0 ? groups.length : after) - 1);
+  const found = [];
+  for (let i = start; i < groups.length; i += 1) {
+    const each = groups[i];
+    if (each.broken && found.length) found.push(gap(each.x));
+    found.push({
+      x: each.x, y: scale(each.sum / each.count), index: -1, least: scale(each.least), most: scale(each.most),
+      low: each.low === Infinity ? null : scale(Math.min(each.low, each.least)), high: each.high === -Infinity ? null : scale(Math.max(each.high, each.most)),
+    });
+    if (each.x > last) break;
+  }
+  return found;
+}
+
+// The points of each 2 ** power neighbouring ranks as one.
+function groupsOf(line, power) {
+  const groups = [], wide = 2 ** power;
+  let own = null, key = null, broken = false;
+  for (let i = 0; i < line.rank.length; i += 1) {
+    broken ||= line.broken.has(i);
+    const value = line.value[i], reach = line.reach[i];
+    if (value === null || line.side.has(i)) continue;
+    const now = Math.floor(line.rank[i] / wide);
+    if (now !== key || broken) {
+      own = { x: 0, count: 0, sum: 0, least: Infinity, most: -Infinity, low: Infinity, high: -Infinity, broken };
+      groups.push(own);
+      key = now;
+      broken = false;
+    }
+    own.x += (line.rank[i] - own.x) / (own.count + 1);
+    own.count += 1;
+    own.sum += value;
+    own.least = Math.min(own.least, value);
+    own.most = Math.max(own.most, value);
+    if (reach !== null) {
+      own.low = Math.min(own.low, value / reach);
+      own.high = Math.max(own.high, value * reach);
     }
   }
-  flush();
-  return kept;
+  return groups;
 }
 
 const UNITS = { s: [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]], "s/1k": [[1, "s / 1k"], [1e-3, "ms / 1k"], [1e-6, "µs / 1k"]],

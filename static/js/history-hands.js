@@ -2,19 +2,26 @@
 
 const MOVED = 4;
 
-export function hold(box, chart, look, { pointed, chosen }) {
-  const rankAt = (event) => chart.scales.x.getValueForPixel(event.clientX - box.querySelector("canvas").getBoundingClientRect().left);
+export function hold(box, { chart, flagAt }, look, { pointed, chosen }) {
+  const canvas = box.querySelector("canvas");
+  const rankAt = (event) => chart.scales.x.getValueForPixel(event.clientX - canvas.getBoundingClientRect().left);
+  const flagUnder = (event) => {
+    const { left, top } = canvas.getBoundingClientRect();
+    return flagAt(event.clientX - left, event.clientY - top);
+  };
   const perPixel = () => { const { x } = chart.scales; return (x.max - x.min) / Math.max(1, x.width); };
   const down = new Map();
   let from = null, moved = false, apart = null;
 
   box.addEventListener("wheel", (event) => {
-    const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
-    // Where nothing more can be seen the page scrolls on.
-    if (!sideways && event.deltaY > 0 && look.reach === null) return;
+    // Some browsers count in lines.
+    const [dx, dy] = [event.deltaX, event.deltaY].map((each) => each * (event.deltaMode === 1 ? 20 : 1));
+    const sideways = Math.abs(dx) > Math.abs(dy);
+    // Where nothing more can be seen the page scrolls on; two fingers of a touchpad are never its.
+    if (!sideways && !event.ctrlKey && dy > 0 && look.reach === null) return;
     event.preventDefault();
-    if (sideways) look.pan(event.deltaX / 600);
-    else look.zoom(Math.exp(Math.min(60, Math.max(-60, event.deltaY)) / 240), rankAt(event));
+    if (sideways) look.pan(dx / 600);
+    else look.zoom(Math.exp(Math.min(60, Math.max(-60, dy * (event.ctrlKey ? 4 : 1))) / 240), rankAt(event));
   }, { passive: false });
 
   box.addEventListener("pointerdown", (event) => {
@@ -22,7 +29,7 @@ export function hold(box, chart, look, { pointed, chosen }) {
     box.setPointerCapture(event.pointerId);
     down.set(event.pointerId, event);
     from = event;
-    moved = false;
+    moved = down.size > 1;
     apart = null;
   });
 
@@ -37,6 +44,8 @@ export function hold(box, chart, look, { pointed, chosen }) {
     else {
       const { first, last } = look.window(), step = (before.clientX - event.clientX) * perPixel();
       if (look.reach) look.show(first + step, last + step);
+      // All is shown: a finger reads off what is under it.
+      else pointed(rankAt(event));
     }
     if (event.shiftKey) pointed(rankAt(event));
   });
@@ -55,11 +64,12 @@ export function hold(box, chart, look, { pointed, chosen }) {
     look.selection = null;
     if (event.type === "pointercancel") return;
     if (selected) look.show(...selected);
-    else if (!moved) chosen(rankAt(event));
+    else if (!moved) chosen(flagUnder(event) ?? rankAt(event));
   }
   box.addEventListener("pointerup", up);
   box.addEventListener("pointercancel", up);
-  box.addEventListener("pointerleave", () => { if (!down.size && document.activeElement !== box) pointed(null); });
+  // A finger leaves with each touch: what it pointed at stays.
+  box.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse" && !down.size && document.activeElement !== box) pointed(null); });
 
   box.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -85,6 +95,8 @@ function keys(look, chosen) {
     "=": () => look.zoom(0.6),
     "-": () => look.zoom(1 / 0.6),
     0: () => look.all(),
+    n: () => look.stepToMark(1),
+    N: () => look.stepToMark(-1),
     Enter: () => look.pointer !== null && chosen(look.pointer),
   };
 }

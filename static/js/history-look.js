@@ -30,7 +30,10 @@ export class Look {
     const places = this.reach && [this.reach.first, this.reach.last].map((rank) => this.axis.places[Math.round(rank)]);
     const under = this.pointer === null ? null : this.axis.places[this.pointer];
     this.axis = axisOf(this.known.map((line) => line.data));
-    for (const { data } of this.known) data.rank = data.place.map((place) => this.axis.rank.get(place));
+    for (const { data } of this.known) {
+      data.rank = data.place.map((place) => this.axis.rank.get(place));
+      data.levels.clear();
+    }
     if (places) this.show(...places.map((place) => this.axis.rank.get(place)), false);
     if (under !== null) this.pointer = this.axis.rank.get(under);
     this.take();
@@ -110,12 +113,23 @@ export class Look {
   }
 
   // To another point; the window follows where it has to.
-  step(by) {
+  step(by, start = this.pointer) {
     const { first, last } = this.window();
-    const from = this.pointer ?? (by > 0 ? Math.ceil(first) - 1 : Math.floor(last) + 1);
+    const from = start ?? (by > 0 ? Math.ceil(first) - 1 : Math.floor(last) + 1);
     this.point(from + by);
     const over = this.pointer < first ? this.pointer - first : Math.max(0, this.pointer - last);
     if (over) this.show(first + over, last + over);
+  }
+
+  // To the next commit (or the one before) at which something is marked: a change, a note, a host.
+  stepToMark(by) {
+    const from = this.pointer ?? (by > 0 ? -1 : this.end + 1);
+    const ranks = this.known.flatMap(({ data }) => [
+      ...data.changes.map(({ at }) => at), ...data.annotations.map(({ at }) => at), ...data.marks.map(({ before }) => before),
+      ...(data.baseline === null ? [] : [data.baseline]),
+    ].map((index) => data.rank[index]));
+    const beyond = ranks.filter((rank) => (rank - from) * by > 0);
+    if (beyond.length) this.step((by > 0 ? Math.min(...beyond) : Math.max(...beyond)) - from, from);
   }
 
   // Writes the look into the address and into the links and forms that keep it.

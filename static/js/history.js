@@ -9,13 +9,13 @@ const config = JSON.parse(document.getElementById("history-config").textContent)
 const lines = config.charts.flatMap((chart) => chart.lines);
 const unitOf = new Map(config.charts.flatMap((chart) => chart.lines.map((line) => [line, chart.unit])));
 const facts = new Map();
-let frame = 0, resting = 0, stale = false;
+let frame = 0, resting = 0, keeping = 0, stale = false;
 
 const look = new Look(lines, { relative: config.relative, changed: () => draw() });
 const charts = config.charts.map((chart) => {
   const box = document.querySelector(`[data-history="${CSS.escape(chart.metric)}"]`);
   const drawn = historyChart(box.querySelector("canvas"), chart, look);
-  hold(box, drawn.chart, look, { pointed, chosen });
+  hold(box, drawn, look, { pointed, chosen });
   return { box, ...drawn };
 });
 
@@ -28,13 +28,19 @@ function paint(moved) {
       else chart.draw();
     }
     tell();
-    if (stale) look.keep();
+    if (stale) rest();
     frame = 0;
     stale = false;
   });
 }
 
 const draw = () => paint(true);
+
+// Browsers refuse to write the address at each frame.
+function rest() {
+  clearTimeout(keeping);
+  keeping = setTimeout(() => look.keep(), REST_MS);
+}
 
 function pointed(rank) {
   if (rank === null) look.pointer = null;
@@ -51,7 +57,8 @@ function inUnit(line, value, all) {
 function words(line, index) {
   const { data } = line;
   const value = data.value[index];
-  if (value === null) return `✕ no valid trial, ${data.invalid[index]} left out`;
+  const notes = (data.written.get(index) ?? []).map(({ text, author }) => `⚑ ${author ? `${author}: ` : ""}${text}`);
+  if (value === null) return [`✕ no valid trial, ${data.invalid[index]} left out`, ...notes].join(" · ");
   const reach = data.reach[index];
   const parts = [inUnit(line, value, value)];
   if (reach !== null) parts[0] += ` (${inUnit(line, value / reach, value)} to ${inUnit(line, value * reach, value)})`;
@@ -61,7 +68,7 @@ function words(line, index) {
   if (data.outlier.has(index)) parts.push("outlier");
   const change = data.changes.find((each) => each.at === index);
   if (change) parts.push(`${change.regressed ? "▼ regressed" : "▲ improved"} ${shownChange(change.change)}, ${change.state}`);
-  return parts.join(" · ");
+  return [...parts, ...notes].join(" · ");
 }
 
 function tell() {
@@ -104,6 +111,7 @@ async function chosen(rank) {
   look.point(rank);
   look.chosen = true;
   draw();
+  look.keep();
   const sha = look.shaAt(look.pointer);
   const panels = look.known.filter((line) => line.data.commit.includes(sha));
   const here = encodeURIComponent(location.pathname + location.search);

@@ -1,13 +1,23 @@
 """When a team is told of a regression, and what people do about it."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from orchestrator.alerts import raising
+from orchestrator.alerts.mending import mend_of
 from orchestrator.alerts.models import Alert
 from orchestrator.alerts.selectors import alert_for, alerts_of, counts_of, open_alerts
-from orchestrator.alerts.services import acknowledge, assign, dismiss_alert, reopen, resolve
+from orchestrator.alerts.services import (
+    accept,
+    acknowledge,
+    assign,
+    dismiss_alert,
+    reopen,
+    resolve,
+    silence,
+)
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import (
     ConflictError,
@@ -16,7 +26,7 @@ from orchestrator.core.errors import (
     PermissionRefusedError,
 )
 from orchestrator.results.changes import duels
-from orchestrator.results.models import ChangePoint
+from orchestrator.results.models import Baseline, ChangePoint
 from tests.support.changes import Line, make_line
 from tests.support.factories import Personas
 
@@ -96,14 +106,78 @@ def test_somebody_takes_it_over_and_resolves_it(line: Line) -> None:
     with pytest.raises(InvalidRequestError, match="say why"):
         resolve(member=line.member, alert_id=alert.pk, note="")
     alert = resolve(member=line.member, alert_id=alert.pk, note="reverted")
-    assert counts_of(line.member) == {
-        "open": 0, "acknowledged": 0, "resolved": 1, "dismissed": 0,
-    }  # fmt: skip
+    counts = counts_of(line.member)
+    assert (counts["resolved"], sum(counts.values())) == (1, 1)
+    assert sum(counts_of(line.member, owner="nobody").values()) == 0
     assert reopen(member=line.member, alert_id=alert.pk).state == "open"
     alert = assign(member=line.member, alert_id=alert.pk, username="bob")
     assert alert.assignee is not None
     with pytest.raises(InvalidRequestError, match="no member"):
         assign(member=line.member, alert_id=alert.pk, username="mallory")
+
+
+def test_one_that_is_silenced_opens_again_by_itself(line: Line) -> None:
+    alert, now = raised(line), utc_now()
+    for days in (-1, 900):
+        with pytest.raises(InvalidRequestError, match="silenced"):
+            silence(member=line.member, alert_id=alert.pk, until=now + timedelta(days=days))
+    silence(member=line.member, alert_id=alert.pk, until=now + timedelta(days=3), note="holiday")
+    raising.tick(now + timedelta(days=2))
+    assert Alert.objects.get().state == "silenced"
+    raising.tick(now + timedelta(days=4))
+    woken = Alert.objects.get()
+    assert (woken.state, woken.silenced_until, woken.note) == ("open", None, "holiday")
+    assert [each["by"] for each in woken.log] == ["alice", ""]
+
+
+def test_accepting_begins_the_histories_anew_where_they_shifted(line: Line) -> None:
+    alert = raised(line)
+    accept(member=line.member, alert_id=alert.pk, reason="safer")
+    assert Alert.objects.get().state == "accepted"
+    begun = Baseline.objects.values_list("series", "commit__position", "reason")
+    assert sorted(begun) == [(line.series(case).pk, 25, "safer") for case in (0, 1)]
+    line.look()
+    raising.tick(utc_now())
+    assert Alert.objects.get().state == "accepted"
+
+
+def test_one_that_a_later_commit_mended_resolves_itself_once_that_is_sure(line: Line) -> None:
+    alert = raised(line)
+    assert mend_of(alert) is None
+    levels = dict.fromkeys(range(40, 55), 1000.0)
+    line.measure(levels, case=0, seed=5)
+    line.look()
+    raising.tick(utc_now())
+    assert mend_of(alert) is None, "the other case is as slow as before"
+    line.measure(levels, case=1, seed=6)
+    line.look()
+    raising.tick(utc_now())
+    mend = mend_of(alert)
+    assert mend is not None
+    assert (mend.commit.position, mend.sure, Alert.objects.get().state) == (40, False, "open")
+    assert abs(mend.left) < 0.02
+
+    for _ in range(3):
+        duels.tick(utc_now())
+        rates = {c.sha: 920 if 25 <= n < 40 else 1000 for n, c in enumerate(line.commits)}
+        line.answer_duels(rates)
+    duels.tick(utc_now())
+    raising.tick(utc_now())
+    ended = Alert.objects.get()
+    assert (ended.state, ended.mended_by) == ("resolved", line.commits[40])
+    assert "mended by" in ended.note
+    reopen(member=line.member, alert_id=alert.pk)
+    raising.tick(utc_now())
+    assert Alert.objects.get().state == "open"
+
+
+def test_what_came_back_only_in_part_is_not_mended(line: Line) -> None:
+    alert = raised(line)
+    for case in (0, 1):
+        line.measure(dict.fromkeys(range(40, 55), 960.0), case=case, seed=5 + case)
+    line.look()
+    assert ChangePoint.objects.filter(regressed=False).count() == 2
+    assert mend_of(alert) is None
 
 
 def test_dismissing_it_dismisses_its_change_points(line: Line) -> None:

@@ -1,5 +1,6 @@
 """Change points and alerts through the API."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,25 @@ def test_alerts_are_worked_on(line: Line, alice: ApiClient) -> None:
     assert alice.post(f"{path}/resolve", {"reason": "again"}).status_code == 409
     assert alice.post(f"{path}/reopen").json()["state"] == "open"
     assert alice.post(f"{path}/dismiss", {"reason": "none"}).json()["state"] == "dismissed"
+
+
+def test_alerts_are_triaged(line: Line, alice: ApiClient) -> None:
+    path = f"alerts/{raise_alert(line).pk}"
+    until = (utc_now() + timedelta(days=2)).isoformat()
+    assert alice.post(f"{path}/silence", {"until": "2001-01-01T00:00:00Z"}).status_code == 422
+    silenced = alice.post(f"{path}/silence", {"until": until, "note": "later"}).json()
+    assert (silenced["state"], silenced["note"]) == ("silenced", "later")
+    confirmed = alice.post(f"{path}/confirm").json()
+    assert (confirmed["state"], confirmed["silenced_until"]) == ("confirmed", None)
+    assert len(alice.get("alerts", assignee="me").json()["alerts"]) == 1
+    assert alice.get("alerts", assignee="nobody").json()["alerts"] == []
+    assert alice.put(f"{path}/note", {"note": ""}).json()["note"] == ""
+    accepted = alice.post(f"{path}/accept", {"reason": "safer"}).json()
+    assert (accepted["state"], accepted["mended_by"]) == ("accepted", None)
+    assert [each["text"].split(" ")[0] for each in accepted["log"]] == [
+        "silenced", "confirmed", "note", "accepted:",
+    ]  # fmt: skip
+    assert alice.get("baselines").json()[0]["reason"] == "safer"
 
 
 def test_strangers_and_viewers_are_refused(line: Line, personas: Personas) -> None:

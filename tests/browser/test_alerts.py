@@ -1,5 +1,7 @@
 """Alerts in a real browser: from the navigation to one of them, and what is done about it."""
 
+from datetime import timedelta
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -44,6 +46,22 @@ def test_an_alert_is_found_read_and_acknowledged(page: Page, world: World) -> No
     page.get_by_role("button", name="Acknowledge").click()
     expect(page.locator(".title .badge")).to_contain_text("Acknowledged")
     page.get_by_role("textbox", name="Note").fill("reverted")
-    page.get_by_role("button", name="Resolve").click()
+    page.get_by_role("button", name="Confirm").click()
+    expect(page.get_by_role("region", name="What became of it")).to_contain_text(
+        "alice: confirmed: reverted"
+    )
     page.get_by_role("link", name="← Alerts").click()
+
+    page.get_by_role("link", name="Hello: Requests per second").focus()
+    page.keyboard.press("s")
+    expect(page.get_by_label("Silent until")).to_be_focused()
+    page.get_by_label("Silent until").fill(f"{utc_now() + timedelta(days=3):%Y-%m-%d}")
+    page.get_by_role("button", name="Apply").click()
+    page.get_by_role("link", name="Silenced (1)").click()
+    page.get_by_role("link", name="Hello: Requests per second").focus()
+    page.keyboard.press("r")
+    expect(page.get_by_label("Note")).to_be_focused()
+    page.keyboard.type("reverted")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("1 alert changed")
     expect(page.get_by_text("There is no alert in this state")).to_be_visible()

@@ -188,6 +188,66 @@ def test_a_history_is_begun_anew_from_the_chart(page: Page, shas: list[str]) -> 
     assert f"at={shas[40]}" in page.url
 
 
+def test_a_note_is_written_at_a_point_and_found_again_by_key(page: Page, shas: list[str]) -> None:
+    _open(page, f"&from={shas[38]}&to={shas[42]}&at={shas[40]}")
+    panel = page.locator("#point article")
+    panel.get_by_text("Write a note here").click()
+    panel.get_by_label("Note").fill("The new parser")
+    panel.get_by_label("Shown on").select_option("benchmark")
+    panel.get_by_role("button", name="Add the note").click()
+    expect(page.locator("#point .note")).to_contain_text("The new parser")
+    wait_until_drawn(page)
+
+    chart = page.get_by_role("slider")
+    chart.focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("n")
+    expect(chart).to_have_attribute("aria-valuenow", "40")
+    assert "alice: The new parser" in (chart.get_attribute("aria-valuetext") or "")
+    notes = page.get_by_role("region", name="Notes")
+    notes.get_by_text("Edit").click()
+    notes.get_by_role("textbox").fill("The safer parser")
+    notes.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("region", name="Notes")).to_contain_text("The safer parser")
+    assert f"at={shas[40]}" in page.url
+
+
+def test_fingers_read_off_zoom_and_choose(page: Page, shas: list[str]) -> None:
+    chart = _open(page)
+    box = chart.bounding_box()
+    assert box is not None
+    client = page.context.new_cdp_session(page)
+
+    def touch(kind: str, *across: float) -> None:
+        height = box["y"] + box["height"] / 2
+        points = [
+            {"x": box["x"] + box["width"] * x, "y": height, "id": number}
+            for number, x in enumerate(across)
+        ]
+        client.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", 0.3)
+    for x in (0.4, 0.5, 0.6):
+        touch("touchMove", x)
+    touch("touchEnd")
+    expect(page.locator("#pointed")).to_contain_text("Step 3")
+    assert _shown(page) == (0, COMMITS - 1)
+
+    touch("touchStart", 0.4, 0.6)
+    for apart in (0.15, 0.2, 0.3):
+        touch("touchMove", 0.5 - apart, 0.5 + apart)
+    touch("touchEnd")
+    page.wait_for_url("**from=*")
+    low, high = _shown(page)
+    assert 10 < low < 30 < high < 50
+    assert page.locator("#point article").count() == 0
+
+    touch("touchStart", 0.5)
+    touch("touchEnd")
+    expect(page.locator("#point article")).to_contain_text("5 trials behind it")
+    assert "at=" in page.url
+
+
 def test_several_lines_are_told_apart(page: Page, shas: list[str]) -> None:
     _open(page)
     page.locator("summary", has_text="Requests per second").click()

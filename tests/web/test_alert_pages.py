@@ -1,5 +1,6 @@
 """Alerts in the browser: the list, one of them, and what is done about it."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,45 @@ def test_buttons_acknowledge_resolve_and_open_again(alert: Alert, alice: Client)
     assert alert.state == "open"
     assert alert.assignee is not None
     assert alert.assignee.get_username() == "bob"
+
+
+def test_a_list_is_narrowed_and_several_are_changed_at_once(
+    alert: Alert, alice: Client, bob: Client, mallory: Client
+) -> None:
+    url, change = reverse("alerts"), reverse("alerts-change")
+    other = Alert.objects.create(
+        team=alert.team, change_point=alert.change_point, confirmed=False,
+        raised_at=utc_now(), changed_at=utc_now(), state="resolved",
+    )  # fmt: skip
+    both = {"alert": [alert.pk, other.pk], "do": "silence", "note": "holiday"}
+    assert bob.post(change, both | {"until": "2099-01-01"}).status_code == 403
+    assert mallory.post(change, both).status_code in (404, 422)
+    refused = alice.post(change, both)
+    assert (refused.status_code, "choose the day" in refused.content.decode()) == (422, True)
+    assert alice.post(change, {"do": "confirm"}).status_code == 422
+
+    soon = f"{utc_now() + timedelta(days=2):%Y-%m-%d}"
+    partly = alice.post(f"{change}?state=all", both | {"until": soon})
+    assert "1 of 2 done. this alert is resolved already" in partly.content.decode()
+    assert soon in text(alice, f"{url}?state=silenced&owner=nobody")
+    assert "There is no alert in this state" in text(alice, f"{url}?state=silenced&owner=me")
+    answer = alice.post(f"{change}?owner=me", {"alert": alert.pk, "do": "confirm", "note": "real"})
+    assert answer.headers["Location"] == f"{url}?owner=me"
+    page = text(bob, f"{url}?owner=alice&order=largest")
+    assert "real" in page
+    assert 'name="alert"' not in page
+    assert "silenced until" in text(bob, reverse("alert", args=[alert.pk]))
+
+
+def test_it_leads_to_both_distributions_and_the_trials_of_each(
+    line: Line, alert: Alert, alice: Client
+) -> None:
+    page = text(alice, reverse("alert", args=[alert.pk]))
+    lead = alert.change_point
+    query = f"of={line.cases[0].key}&amp;on={line.host.pk.hex}"
+    assert query in page
+    for commit in (lead.before, lead.commit):
+        assert reverse("history-point", args=[lead.series_id, commit.short_sha]) in page
 
 
 def test_dismissing_needs_a_reason_and_takes_its_change_points_along(

@@ -70,6 +70,11 @@ def test_a_history_begins_anew_for_a_series_or_its_case(
     )
     assert (second.series, second.case.benchmark.slug) == (None, "hello")
     assert "all of it" in alice.get(_address(world)).content.decode()
+    address = reverse("history-baseline-remove", args=[second.pk])
+    assert address in alice.get(reverse("history")).content.decode()
+    assert bob.post(address).status_code == 403
+    alice.post(address)
+    assert list(Baseline.objects.all()) == [first]
 
 
 def test_it_shows_what_others_told_of_their_trials(world: World, alice: Client) -> None:

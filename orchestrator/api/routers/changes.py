@@ -9,7 +9,7 @@ from ninja.responses import Status
 
 from orchestrator.alerts import services
 from orchestrator.alerts.models import AlertState
-from orchestrator.alerts.selectors import alert_for, alerts_of
+from orchestrator.alerts.selectors import alert_for, alerts_of, narrowed
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.pages import Cursor, Limit, page_of
 from orchestrator.api.schemas.changes import (
@@ -23,6 +23,7 @@ from orchestrator.api.schemas.changes import (
     ChangeRules,
     NoteIn,
     ReasonIn,
+    SilenceIn,
     alert_out,
     baseline_out,
     change_point_out,
@@ -133,10 +134,12 @@ def remove_baseline(request: CallerRequest, baseline_id: UUID) -> Status[None]:
 def list_alerts(
     request: CallerRequest,
     state: AlertState | None = None,
+    assignee: Annotated[Text | None, Query(description="A user name, `me`, or `nobody`.")] = None,
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> AlertPage:
-    rows = alerts_of(request.auth.member)
+    member = request.auth.member
+    rows = narrowed(alerts_of(member), member, owner=assignee or "")
     if state is not None:
         rows = rows.filter(state=state)
     found, following = page_of(rows, after=cursor, limit=limit)
@@ -155,6 +158,38 @@ def acknowledge_alert(
     """Who asks looks after it, unless somebody does already."""
     note = payload.note if payload else ""
     services.acknowledge(member=request.auth.member, alert_id=alert_id, note=note)
+    return alert_out(alert_for(request.auth.member, alert_id))
+
+
+@router.post(ALERT + "/confirm", response=AlertOut, summary="Say that an alert is real")
+def confirm_alert(
+    request: CallerRequest, alert_id: UUID, payload: NoteIn | None = None
+) -> AlertOut:
+    """Who asks looks after it, unless somebody does already."""
+    note = payload.note if payload else ""
+    services.confirm_alert(member=request.auth.member, alert_id=alert_id, note=note)
+    return alert_out(alert_for(request.auth.member, alert_id))
+
+
+@router.post(ALERT + "/silence", response=AlertOut, summary="Silence an alert for a while")
+def silence_alert(request: CallerRequest, alert_id: UUID, payload: SilenceIn) -> AlertOut:
+    """It opens again by itself at `until`."""
+    member = request.auth.member
+    services.silence(member=member, alert_id=alert_id, until=payload.until, note=payload.note)
+    return alert_out(alert_for(member, alert_id))
+
+
+@router.post(ALERT + "/accept", response=AlertOut, summary="Accept the new level of an alert")
+def accept_alert(request: CallerRequest, alert_id: UUID, payload: ReasonIn) -> AlertOut:
+    """The history of each of its series begins anew where it shifted."""
+    services.accept(member=request.auth.member, alert_id=alert_id, reason=payload.reason)
+    return alert_out(alert_for(request.auth.member, alert_id))
+
+
+@router.put(ALERT + "/note", response=AlertOut, summary="Write the note of an alert")
+def write_note(request: CallerRequest, alert_id: UUID, payload: NoteIn) -> AlertOut:
+    """An empty one takes the note away."""
+    services.write_note(member=request.auth.member, alert_id=alert_id, note=payload.note)
     return alert_out(alert_for(request.auth.member, alert_id))
 
 

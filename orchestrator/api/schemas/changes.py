@@ -5,7 +5,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from ninja import Schema
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, model_validator
 
 from orchestrator.alerts.models import Alert, AlertState
 from orchestrator.alerts.selectors import searches_of
@@ -87,9 +87,18 @@ class ChangePointPage(Schema):
     next: str | None
 
 
+class DoneOut(Schema):
+    """`by` is empty for what Pitwall did by itself."""
+
+    at: datetime
+    by: str
+    text: str
+
+
 class AlertOut(Schema):
     """`confirmed`: a duel confirmed it. The first of `change_points` shows it most; `searches` are
-    for the commit that it comes from."""
+    for the commit that it comes from. `silenced_until`: when it opens again by itself.
+    `mended_by`: the later commit that brought the level back. `log`: what was done about it."""
 
     id: UUID
     state: AlertState
@@ -98,6 +107,9 @@ class AlertOut(Schema):
     note: str
     raised_at: datetime
     changed_at: datetime
+    silenced_until: datetime | None
+    mended_by: CommitOut | None
+    log: list[DoneOut]
     web_url: str
     change_points: list[ChangePointOut]
     searches: list[SearchOut]
@@ -111,6 +123,13 @@ class AlertPage(Schema):
 class NoteIn(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    note: str = ""
+
+
+class SilenceIn(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    until: AwareDatetime
     note: str = ""
 
 
@@ -218,6 +237,9 @@ def alert_out(alert: Alert) -> AlertOut:
         note=alert.note,
         raised_at=alert.raised_at,
         changed_at=alert.changed_at,
+        silenced_until=alert.silenced_until,
+        mended_by=commit_out(alert.mended_by) if alert.mended_by else None,
+        log=[DoneOut(**each) for each in alert.log],
         web_url=web_url("alert", alert.pk),
         change_points=[change_point_out(row) for row in rows],
         searches=[_search_out(each) for each in searches_of(alert)],

@@ -26,6 +26,24 @@ class ShiftOut(Schema):
     duel_change: float | None
 
 
+class WrittenOut(Schema):
+    """What somebody wrote at a commit: at that of the point, or at one before it that was not
+    measured. `of`: series, case, benchmark or project."""
+
+    id: UUID
+    commit: str
+    text: str
+    author: str | None
+    created_at: datetime
+    of: str
+
+
+class WrittenAtOut(WrittenOut):
+    """The same of the point at the index `at`."""
+
+    at: int
+
+
 class PointOut(Schema):
     """The geometric mean of a commit's trials with its 95 % confidence interval.
 
@@ -48,6 +66,7 @@ class PointOut(Schema):
     outlier: bool
     shift: ShiftOut | None
     baseline: str | None
+    annotations: list[WrittenOut]
 
 
 class HistoryChangeOut(Schema):
@@ -163,6 +182,7 @@ class HistoryColumnsOut(Schema):
     outliers: list[int]
     unstable: bool
     baseline: int | None
+    annotations: list[WrittenAtOut]
 
 
 def history_out(history: History) -> HistoryOut:
@@ -218,6 +238,17 @@ def _point_out(point: HistoryPoint) -> PointOut:
         outlier=point.outlier,
         shift=_shift_out(point.shift) if point.shift else None,
         baseline=point.baseline,
+        annotations=[
+            WrittenOut(
+                id=each.id,
+                commit=each.sha,
+                text=each.text,
+                author=each.author,
+                created_at=each.created_at,
+                of=each.of,
+            )
+            for each in point.annotations
+        ],
     )
 
 

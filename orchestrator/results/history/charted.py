@@ -10,7 +10,12 @@ from django.db import connection
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.errors import NotFoundError
-from orchestrator.results.history.marked_changes import SHIFTS, Shifts, read_shifts
+from orchestrator.results.history.marked_changes import (
+    PARTS,
+    SHIFTS,
+    Shifts,
+    read_shifts,
+)
 from orchestrator.results.models import Series
 
 _NAMES = f"""
@@ -106,6 +111,6 @@ def _read(member: Member, condition: str, parameters: Sequence[int | str | None]
     with connection.cursor() as cursor:
         cursor.execute(_NAMES + _FROM + condition, [member.team.pk, *parameters])
         return [
-            Charted(**dict(zip(names, row[4:], strict=True)), shifts=read_shifts(*row[:4]))
+            Charted(**dict(zip(names, row[PARTS:], strict=True)), shifts=read_shifts(*row[:PARTS]))
             for row in cursor.fetchall()
         ]

@@ -6,6 +6,7 @@ from typing import Any
 from orchestrator.benchmarks.models import Project
 from orchestrator.fleet.models import HostChange
 from orchestrator.loadtools.metrics import metric_for
+from orchestrator.results.history.annotations import placed
 from orchestrator.results.history.branches import points_on
 from orchestrator.results.history.charted import Charted
 from orchestrator.results.history.columns import (
@@ -17,7 +18,7 @@ from orchestrator.results.history.columns import (
     steps,
     whole,
 )
-from orchestrator.results.history.commit_names import CommitName, commit_names
+from orchestrator.results.history.commit_names import DIGITS, CommitName, commit_names
 from orchestrator.results.history.histories import changes_between
 from orchestrator.results.history.lines import Line, Points, line_of
 from orchestrator.results.history.marked_changes import Shifts
@@ -41,6 +42,7 @@ def history_data(series: Charted, branch: str = "") -> str:
             ),
             "others": as_object({"of": whole(line.owner), **columns(line.others, shapes)}),
             **_marked(series, line, names),
+            "annotations": compact(_annotations(series, line, branch)),
         }
     )
 
@@ -118,6 +120,24 @@ def _changes(shifts: Shifts, places: dict[int, int]) -> list[dict[str, Any]]:
         }
         for shift in sorted(shifts.points, key=lambda each: places.get(each.commit, -1))
         if shift.commit in places
+    ]
+
+
+def _annotations(series: Charted, line: Line, branch: str) -> list[dict[str, Any]]:
+    along_default = branch in ("", series.default_branch)
+    found = placed(series.shifts.annotations, line.points, along_default=along_default)
+    return [
+        {
+            "at": index,
+            "id": str(each.id),
+            "commit": each.sha[:DIGITS],
+            "text": each.text,
+            "author": each.author,
+            "created_at": each.created_at.isoformat(timespec="seconds"),
+            "of": each.of,
+        }
+        for index in sorted(found)
+        for each in found[index]
     ]
 
 

@@ -4,23 +4,26 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
-from uuid import UUID
 
 import numpy as np
 from django.db import connection
 from django.db.models import QuerySet
 
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
+from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host, HostChange
 from orchestrator.fleet.selectors import changes_of
-from orchestrator.loadtools.metrics import Metric, latency_label, metric_for, metrics_of
-from orchestrator.loadtools.model import Model
+from orchestrator.loadtools.metrics import Metric, metric_for, metrics_of
+from orchestrator.results.history.annotations import placed
 from orchestrator.results.history.branches import points_on
+from orchestrator.results.history.latency_words import latency_words
 from orchestrator.results.history.lines import Line, Points, line_of
-from orchestrator.results.history.marked_changes import Shifts, shifts_of
+from orchestrator.results.history.marked_changes import (
+    AnnotationMark,
+    Shifts,
+    shifts_of,
+)
 from orchestrator.results.history.reports import (
     History,
     HistoryBreak,
@@ -29,7 +32,6 @@ from orchestrator.results.history.reports import (
 )
 from orchestrator.results.models import Metric as StoredMetric
 from orchestrator.results.models import Series
-from orchestrator.results.selectors import loads_asked_of, model_of
 from orchestrator.results.trials.doubts import Doubt, doubts_in
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import TrialState, Validity
@@ -58,8 +60,6 @@ class Part:
 
 
 _ALL = Part()
-#: How so many of the newest commits were loaded is looked at: of some all trials are gone.
-_NEWEST = 5
 #: Large, and read only where another branch is asked for or a case is shown.
 _NOT_NEEDED = ("benchmark__project__branches", "host__tuning", "case__parameters")
 
@@ -158,6 +158,8 @@ def history_at(series: Series, branch: str = "", part: Part = _ALL) -> History:
     line = line_of(points if part.every else points.rows(np.flatnonzero(points.n > 0)))
     first, last = _reach(line, part)
     shifts = shifts_of(series.pk or 0)
+    along_default = branch in ("", project.default_branch)
+    written = placed(shifts.annotations, line.points, along_default=along_default)
     return History(
         series=series.pk,
         benchmark=series.benchmark,
@@ -168,41 +170,14 @@ def history_at(series: Series, branch: str = "", part: Part = _ALL) -> History:
         title=info.title,
         unit=info.unit,
         better=info.better,
-        points=_points(line, first, last, shifts, series),
+        points=_points(line, first, last, shifts, series, written),
         first=first,
         total=len(line.points),
         changes=_host_changes(line, series.host, first, last),
         breaks=_breaks(line, first, last),
         left_out=int(points.invalid.sum()),
         unstable=shifts.unstable,
-        label=_latency_words(series, line.points),
-    )
-
-
-def _latency_words(series: Series, points: Points) -> str | None:
-    """What has to stand beside a latency, as the newest commits that have trials were loaded."""
-    if latency_label(series.metric.key, "closed") is None:
-        return None
-    newest = (
-        Trial.objects.filter(
-            case=series.case_id,
-            host=series.host_id,
-            variant__commit__in=points.commit[points.n > 0][-_NEWEST:].tolist(),
-            state=TrialState.MEASURED,
-        )
-        .order_by("-pk")
-        .values_list("job__run__definition", flat=True)
-        .first()
-    )
-    model = _model(newest, series.case_id) if newest else None
-    return latency_label(series.metric.key, model) if model else None
-
-
-@lru_cache(maxsize=2048)
-def _model(definition: UUID, case: int) -> Model | None:
-    """Neither a definition nor a case ever changes."""
-    return model_of(
-        loads_asked_of(Definition.objects.get(pk=definition), Case.objects.get(pk=case))
+        label=latency_words(series, line.points),
     )
 
 
@@ -226,7 +201,12 @@ def _reach(line: Line, part: Part) -> tuple[int, int]:
 
 
 def _points(
-    line: Line, first: int, last: int, shifts: Shifts, series: Series
+    line: Line,
+    first: int,
+    last: int,
+    shifts: Shifts,
+    series: Series,
+    written: Mapping[int, Sequence[AnnotationMark]],
 ) -> tuple[HistoryPoint, ...]:
     before = _counted_before(line.points)[first:last]
     shown = line.points.rows(slice(first, last))
@@ -254,6 +234,7 @@ def _points(
             outlier=commit in shifts.outliers,
             shift=found.get(commit),
             baseline=baselines.get(commit),
+            annotations=tuple(written.get(first + i, ())),
         )
         for i, commit in enumerate(shown.commit.tolist())
     )

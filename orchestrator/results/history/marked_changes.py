@@ -1,10 +1,12 @@
-"""What a history marks of a series: its change points, its outliers, and where it begins anew.
+"""What a history marks of a series: its change points, its outliers, where it begins anew, and
+what people wrote at its commits.
 
 In few columns, since histories are read often; `change_points` knows the rest.
 """
 
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from django.db import connection
@@ -24,8 +26,32 @@ SHIFTS = """
     SELECT to_jsonb(outliers) FROM results_serieslook WHERE series_id = series.id
 ), (
     SELECT unstable FROM results_serieslook WHERE series_id = series.id
+), (
+    SELECT jsonb_agg(jsonb_build_array(
+        note.id, note.commit_id, own.sha, own.position, note.text, author.username,
+        note.created_at, note.edited_at,
+        CASE WHEN note.series_id IS NOT NULL THEN 'series' WHEN note.case_id IS NOT NULL THEN 'case'
+             WHEN note.benchmark_id IS NOT NULL THEN 'benchmark' ELSE 'project' END
+        ) ORDER BY note.id)
+    FROM results_annotation note
+    JOIN benchmarks_commit own ON own.id = note.commit_id
+    LEFT JOIN accounts_user author ON author.id = note.created_by_id
+    WHERE note.project_id =
+            (SELECT project_id FROM benchmarks_benchmark WHERE id = series.benchmark_id)
+        AND (note.series_id = series.id OR note.case_id = series.case_id
+             OR note.benchmark_id = series.benchmark_id
+             OR num_nonnulls(note.series_id, note.case_id, note.benchmark_id) = 0)
 )
 """
+#: On which lines an annotation is shown, by what it is of.
+SHOWN_ON = {
+    "series": "this line alone",
+    "case": "all metrics of this case, on all hosts",
+    "benchmark": "all of this benchmark",
+    "project": "all of this project",
+}
+#: How many columns these are.
+PARTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +73,39 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotationMark:
+    """What somebody wrote at the commit `commit`, which is at `position` on the default branch if
+    it is on it. `of`: series, case, benchmark or project. `author` is None once they are gone."""
+
+    id: UUID
+    commit: int
+    sha: str
+    position: int | None
+    text: str
+    author: str | None
+    created_at: datetime
+    edited_at: datetime | None
+    of: str
+
+    @property
+    def short_sha(self) -> str:
+        return self.sha[:10]
+
+    @property
+    def shown_on(self) -> str:
+        return SHOWN_ON[self.of]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shifts:
-    """`baseline`: the commit at which the history begins anew, and why. `outliers` are commits."""
+    """`baseline`: the commit at which the history begins anew, and why. `outliers` are commits.
+    `annotations` are what people wrote, oldest first."""
 
     points: tuple[Shift, ...] = ()
     baseline: tuple[int, str] | None = None
     outliers: tuple[int, ...] = ()
     unstable: bool = False
+    annotations: tuple[AnnotationMark, ...] = ()
 
 
 def shifts_of(series: int) -> Shifts:
@@ -65,7 +117,11 @@ def shifts_of(series: int) -> Shifts:
 
 
 def read_shifts(
-    points: str | None, baseline: str | None, outliers: str | None, unstable: bool | None
+    points: str | None,
+    baseline: str | None,
+    outliers: str | None,
+    unstable: bool | None,
+    annotations: str | None,
 ) -> Shifts:
     """Of the columns SHIFTS."""
     begun = json.loads(baseline) if baseline else None
@@ -74,6 +130,7 @@ def read_shifts(
         baseline=(begun[0], begun[1]) if begun else None,
         outliers=tuple(json.loads(outliers or "[]")),
         unstable=bool(unstable),
+        annotations=tuple(_annotation(*each) for each in json.loads(annotations or "[]")),
     )
 
 
@@ -91,4 +148,21 @@ def _shift(
         regressed=regressed,
         duel=duel,
         message=message,
+    )
+
+
+def _annotation(
+    pk: str, commit: int, sha: str, position: int | None, text: str, author: str | None,
+    created: str, edited: str | None, of: str,
+) -> AnnotationMark:  # fmt: skip
+    return AnnotationMark(
+        id=UUID(pk),
+        commit=commit,
+        sha=sha,
+        position=position,
+        text=text,
+        author=author,
+        created_at=datetime.fromisoformat(created),
+        edited_at=datetime.fromisoformat(edited) if edited else None,
+        of=of,
     )

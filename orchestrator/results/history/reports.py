@@ -7,7 +7,7 @@ from typing import Any
 
 from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.fleet.models import Host
-from orchestrator.results.history.marked_changes import Shift
+from orchestrator.results.history.marked_changes import AnnotationMark, Shift
 from orchestrator.results.trials.doubts import Doubt
 
 
@@ -18,7 +18,8 @@ class HistoryPoint:
     `suspect` of them are; `left_out` are invalid and not among them. `doubts` are the reasons of
     both. Without valid trials `value` is None. `before` is the commit of the point before that has
     some. Points of another `epoch` of the host or of another `shape` are not like for like;
-    `others` more of the same commit are of other ones.
+    `others` more of the same commit are of other ones. `annotations`: what people wrote at this
+    commit, or at one before it that was not measured.
     """
 
     commit: Commit
@@ -36,6 +37,7 @@ class HistoryPoint:
     outlier: bool
     shift: Shift | None
     baseline: str | None
+    annotations: tuple[AnnotationMark, ...]
 
     @property
     def reach(self) -> str:

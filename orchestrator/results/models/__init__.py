@@ -1,5 +1,6 @@
 """The tables of results; one module an idea."""
 
+from orchestrator.results.models.annotations import Annotation
 from orchestrator.results.models.changes import (
     CHANGE_JUDGED,
     Baseline,
@@ -32,6 +33,7 @@ from orchestrator.results.models.verdicts import RunVerdict
 
 __all__ = [
     "CHANGE_JUDGED",
+    "Annotation",
     "Artifact",
     "Baseline",
     "Bisection",

@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST
 
 from orchestrator.accounts.members import Member
@@ -22,8 +21,10 @@ from orchestrator.results.changes.change_points import (
     changes_in,
     dismiss,
     rebaseline,
+    remove_baseline,
 )
 from orchestrator.results.changes.duels import confirm_now
+from orchestrator.results.history.annotations import annotated_points
 from orchestrator.results.history.charted import Charted, charted, mark_of_history
 from orchestrator.results.history.compact import compact_response, packed
 from orchestrator.results.history.data import history_data
@@ -39,14 +40,17 @@ from orchestrator.results.history.point import commit_in, point_details
 from orchestrator.results.history.reports import History
 from orchestrator.results.models import Baseline
 from orchestrator.web.access import for_member
+from orchestrator.web.back import back_from
 from orchestrator.web.forms import benchmark_key, choices_among
 from orchestrator.web.history_views import (
     Asked,
     Drawn,
+    Note,
     Row,
     asked_for,
     chart_config,
     compare_url,
+    notes_of,
     rows_of,
 )
 from orchestrator.web.kept import kept
@@ -114,7 +118,7 @@ def point(request: HttpRequest, member: Member, series_id: int, sha: str) -> Htt
         "key": benchmark_key(series.benchmark),
         "compare_url": compare_url(details.history, shown) if shown else None,
         "may_write": member.role != Role.VIEWER,
-        "back": request.GET.get("back", ""),
+        "back": request.GET.get("back") or request.get_full_path(),
     }
     partial = "#panel" if request.GET.get("panel") else ""
     return render(request, f"history_point.html{partial}", context)
@@ -133,14 +137,22 @@ def begin_anew(request: HttpRequest, member: Member, series_id: int, sha: str) -
         series=None if whole_case else series,
         case=series.case if whole_case else None,
     )
-    return _back(request)
+    return back_from(request, "history")
+
+
+@for_member
+@require_POST
+def unbegin(request: HttpRequest, member: Member, baseline_id: UUID) -> HttpResponse:
+    """What was measured before a history began anew is looked at again."""
+    remove_baseline(member=member, baseline_id=baseline_id)
+    return back_from(request, "history")
 
 
 @for_member
 @require_POST
 def dismiss_change(request: HttpRequest, member: Member, change_id: UUID) -> HttpResponse:
     dismiss(member=member, change_id=change_id, reason=request.POST.get("reason", ""))
-    return _back(request)
+    return back_from(request, "history")
 
 
 @for_member
@@ -178,6 +190,7 @@ def _shown(member: Member, asked: Asked, query: QueryDict) -> dict[str, Any]:
         "config": chart_config(asked, relative=query.get("scale") == "change"),
         "changes": _changes(asked, known),
         "baselines": _baselines(asked, known),
+        "notes": _notes(known),
         "may_write": member.role != Role.VIEWER,
         "relative": query.get("scale") == "change",
         "other_scale": _address(query, scale="" if query.get("scale") == "change" else "change"),
@@ -197,6 +210,13 @@ def _changes(asked: Asked, known: Mapping[int, Charted]) -> list[tuple[Drawn, Ch
         for mark in reversed(marks.get(number, ()))
         if mark.id in charted_ids
     ]
+
+
+def _notes(known: Mapping[int, Charted]) -> list[Note]:
+    """What people wrote at commits of the lines, newest commit first."""
+    found = {mark.id: mark for each in known.values() for mark in each.shifts.annotations}
+    measured = annotated_points(known, found.values()) if found else {}
+    return notes_of(found.values(), measured)
 
 
 def _baselines(asked: Asked, known: Mapping[int, Charted]) -> list[tuple[Drawn, Baseline]]:
@@ -239,11 +259,3 @@ def _address(query: QueryDict, **changes: str) -> str:
         if value:
             changed[name] = value
     return f"?{changed.urlencode()}"
-
-
-def _back(request: HttpRequest) -> HttpResponse:
-    """To the look that was changed from."""
-    back = request.POST.get("back", "")
-    if not url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}):
-        back = "history"
-    return redirect(back)

@@ -1,0 +1,74 @@
+"""Whether a later commit brought the level back from before a regression."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from orchestrator.alerts.models import Alert
+from orchestrator.benchmarks.models import Commit
+from orchestrator.results.models import ChangeKind, ChangePoint, ChangeState
+
+#: What may be left of a regression that counts as mended, as a share of it: levels have noise.
+LEFT = 0.25
+_NOTHING = (ChangeState.REFUTED, ChangeState.DISMISSED, ChangeState.SUPERSEDED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mend:
+    """The level is back since `commit`, but for `left` (a change against before the regression).
+
+    `sure`: a duel confirmed it, or it is sure and nothing can be measured again.
+    """
+
+    commit: Commit
+    left: float
+    sure: bool
+
+
+def mend_of(alert: Alert) -> Mend | None:
+    """None unless the level is back in all series of the alert; the last commit that it took."""
+    rows = [row for row in alert.change_points.all() if row.state not in _NOTHING]
+    shifts = ChangePoint.objects.filter(
+        series__in={row.series_id for row in rows}, commit__position__isnull=False
+    ).exclude(state__in=_NOTHING)
+    known = list(shifts.select_related("commit").order_by("commit__position"))
+    found = [
+        _mend(row, [each for each in known if each.series_id == row.series_id]) for row in rows
+    ]
+    mends = [each for each in found if each is not None]
+    if not mends or len(mends) < len(found):
+        return None
+    last = max(mends, key=lambda each: each.commit.position or 0)
+    worst = max(mends, key=lambda each: abs(each.left))
+    return Mend(commit=last.commit, left=worst.left, sure=all(each.sure for each in mends))
+
+
+def _mend(row: ChangePoint, shifts: Sequence[ChangePoint]) -> Mend | None:
+    """Changes since multiply: that holds across another host or definition, levels do not."""
+    factor, sure = 1 + row.change, True
+    for each in _after(row, shifts):
+        factor *= 1 + each.change
+        sure = sure and _is_sure(each)
+        left = factor - 1
+        # Further the same way is worse, not mended.
+        if not each.regressed and left * row.change <= LEFT * row.change**2:
+            return Mend(commit=each.commit, left=left, sure=sure)
+    return None
+
+
+def _after(row: ChangePoint, shifts: Iterable[ChangePoint]) -> list[ChangePoint]:
+    """Those that still count, oldest commit first."""
+    if row.commit.position is None:
+        return []
+    return [
+        each
+        for each in shifts
+        if (each.commit.position or 0) > row.commit.position
+        and (each.seen or each.state == ChangeState.CONFIRMED)
+    ]
+
+
+def _is_sure(row: ChangePoint) -> bool:
+    if row.state == ChangeState.CONFIRMED:
+        return True
+    unanswered = row.duel_change is None and row.settled
+    return row.state == ChangeState.OPEN and row.kind == ChangeKind.ALERT and unanswered

@@ -1,0 +1,92 @@
+"""Notes that people write at commits of histories."""
+
+from datetime import datetime
+from typing import Annotated, Self
+from uuid import UUID
+
+from ninja import Schema
+from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
+
+from orchestrator.api.schemas.common import CaseOut, CommitOut, Text, case_out, commit_out
+from orchestrator.results.history.annotations import MAX_TEXT, Scope, scope_of
+from orchestrator.results.models import Annotation
+
+NoteText = Annotated[
+    str, StringConstraints(min_length=1, max_length=MAX_TEXT, pattern=r"^[^\x00]*$")
+]
+
+
+class AnnotationIn(BaseModel):
+    """A note at `commit`: of the whole `project`; of a `benchmark`; of a `case` of it; or of one
+    series, which is a case with `host` and `metric`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    project: Text | None = None
+    benchmark: Text | None = None
+    case: Text | None = None
+    host: Text | None = None
+    metric: Text | None = None
+    commit: Text
+    text: NoteText
+
+    @model_validator(mode="after")
+    def _names_one_thing(self) -> Self:
+        if self.project is None and self.benchmark is None:
+            raise ValueError("name a benchmark or a project")
+        if self.case is not None and self.benchmark is None:
+            raise ValueError("name the benchmark of the case")
+        if (self.host is None) != (self.metric is None) or (self.host and self.case is None):
+            raise ValueError("a series is named by a case, a host and a metric, all three")
+        return self
+
+
+class AnnotationTextIn(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: NoteText
+
+
+class AnnotationOut(Schema):
+    """`of` says on how much it is shown: what is wider than that is null."""
+
+    id: UUID
+    of: Scope
+    project: str
+    benchmark: str | None
+    case: CaseOut | None
+    host: str | None
+    metric: str | None
+    commit: CommitOut
+    text: str
+    created_by: str | None
+    created_at: datetime
+    edited_by: str | None
+    edited_at: datetime | None
+
+
+class AnnotationPage(Schema):
+    annotations: list[AnnotationOut]
+    next: str | None
+
+
+def annotation_out(note: Annotation) -> AnnotationOut:
+    """Of a row of `results.history.annotations.annotations_for`."""
+    series = note.series
+    case = series.case if series else note.case
+    benchmark = case.benchmark if case else note.benchmark
+    return AnnotationOut(
+        id=note.pk,
+        of=scope_of(note),
+        project=note.project.slug,
+        benchmark=benchmark.slug if benchmark else None,
+        case=case_out(case) if case else None,
+        host=series.host.name if series else None,
+        metric=series.metric.key if series else None,
+        commit=commit_out(note.commit),
+        text=note.text,
+        created_by=note.created_by.get_username() if note.created_by else None,
+        created_at=note.created_at,
+        edited_by=note.edited_by.get_username() if note.edited_by else None,
+        edited_at=note.edited_at,
+    )

@@ -1,0 +1,60 @@
+"""What a form asks to be done about alerts."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from uuid import UUID
+
+from orchestrator.accounts.members import Member
+from orchestrator.alerts import services
+from orchestrator.core.errors import InvalidRequestError
+
+#: What can be done, with the words of the choice.
+DEEDS = (
+    ("acknowledge", "Acknowledge: I look into it"),
+    ("confirm", "Confirm: it is real"),
+    ("accept", "Accept as the new baseline"),
+    ("dismiss", "False alarm"),
+    ("silence", "Silence until a day"),
+    ("resolve", "Resolve: it is mended"),
+    ("reopen", "Open again"),
+    ("assign", "Hand over to an owner"),
+    ("note", "Only write the note"),
+)
+
+
+def do(member: Member, alert_id: UUID, form: Mapping[str, str]) -> None:
+    """`do` names one of DEEDS; `note`, `until` and `assignee` are what it takes."""
+    deed, note = form.get("do", ""), form.get("note", "")
+    match deed:
+        case "acknowledge":
+            services.acknowledge(member=member, alert_id=alert_id, note=note)
+        case "confirm":
+            services.confirm_alert(member=member, alert_id=alert_id, note=note)
+        case "accept":
+            services.accept(member=member, alert_id=alert_id, reason=note)
+        case "dismiss":
+            services.dismiss_alert(member=member, alert_id=alert_id, reason=note)
+        case "silence":
+            until = _day(form.get("until", ""))
+            services.silence(member=member, alert_id=alert_id, until=until, note=note)
+        case "resolve":
+            services.resolve(member=member, alert_id=alert_id, note=note)
+        case "reopen":
+            services.reopen(member=member, alert_id=alert_id)
+        case "assign":
+            name = form.get("assignee", "")
+            services.assign(member=member, alert_id=alert_id, username=name)
+        case "note":
+            services.write_note(member=member, alert_id=alert_id, note=note)
+        case _:
+            raise InvalidRequestError("choose what to do", field="do")
+
+
+def _day(text: str) -> datetime:
+    """The beginning of a day, UTC."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError as error:
+        raise InvalidRequestError(
+            "choose the day until which it is silent", field="until"
+        ) from error
