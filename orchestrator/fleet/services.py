@@ -92,20 +92,22 @@ def add_credential(*, member: Member, name: str, private_key: str | None = None)
 
 
 def add_host(*, member: Member, new: NewHost) -> tuple[Host, HostKey]:
-    """A host to be confirmed, with the key that it showed just now.
+    """A host to be confirmed, with the key that it showed just now; for scripts.
 
     The host is not used before `confirm_host_key` pins that key. HostError where it cannot be
     reached: then nothing is written.
     """
-    member.require(Role.ADMIN, to="add a host")
-    _check_new_host(new)
-    profile = selectors.profile_for(member, new.profile_slug)
-    credential = selectors.credentials_of(member).filter(pk=new.credential_id).first()
-    if credential is None:
-        raise InvalidRequestError("the team has no such key", field="credential")
-    if member.team.hosts.filter(name=new.name).exists():
-        raise InvalidRequestError(f"the team has a host named {new.name} already", field="name")
+    _check_for_entry(member, new)
     shown = scan_host_key(new.address, new.port, SCAN_TIMEOUT_S)
+    return enter_host(member=member, new=new), shown
+
+
+def enter_host(*, member: Member, new: NewHost) -> Host:
+    """A host as somebody describes it; nobody has tried yet whether it is there.
+
+    It is not used before its checks have passed (`fleet.checks`).
+    """
+    profile, credential = _check_for_entry(member, new)
     with transaction.atomic():
         host = Host.objects.create(
             team=member.team,
@@ -119,7 +121,7 @@ def add_host(*, member: Member, new: NewHost) -> tuple[Host, HostKey]:
             python=new.python,
         )
         record_audit(member=member, action="host.added", subject=host)
-    return host, shown
+    return host
 
 
 def add_local_host(*, member: Member, name: str, profile: HardwareProfile, python: str) -> Host:
@@ -139,30 +141,65 @@ def add_local_host(*, member: Member, name: str, profile: HardwareProfile, pytho
     return host
 
 
-def scan_again(*, member: Member, host_id: UUID) -> HostKey:
-    """The key that the host shows now, for confirmation."""
-    member.require(Role.ADMIN, to="confirm a host key")
-    host = selectors.own_host_for(member, host_id)
-    return scan_host_key(host.address, host.port, SCAN_TIMEOUT_S)
-
-
-def confirm_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
-    """Pins the key that the member has looked at; `host_key` as `ssh-ed25519 AAAA…`.
-
-    What somebody else holds (maintenance, quarantine, retirement) stays held.
-    """
+def pin_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
+    """Pins the key that the member has looked at; `host_key` as `ssh-ed25519 AAAA…`."""
     member.require(Role.ADMIN, to="confirm a host key")
     host = selectors.own_host_for(member, host_id)
     pinned = HostKey.parse(host_key).line
     with transaction.atomic():
         Host.objects.filter(pk=host.pk).update(host_key=pinned)
+        record_audit(member=member, action="host.key_confirmed", subject=host)
+    return selectors.own_host_for(member, host_id)
+
+
+def confirm_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
+    """Pins a key and lets the host be used at once, unchecked; for scripts.
+
+    What somebody else holds (maintenance, quarantine, retirement) stays held.
+    """
+    with transaction.atomic():
+        host = pin_host_key(member=member, host_id=host_id, host_key=host_key)
         waiting = [HostState.UNCONFIRMED, HostState.UNREACHABLE, HostState.READY]
         Host.objects.filter(pk=host.pk, state__in=waiting).update(
             state=HostState.READY, message="", unreachable_at=None
         )
-        record_audit(member=member, action="host.key_confirmed", subject=host)
     host.refresh_from_db()
     return host
+
+
+def change_way(
+    *,
+    member: Member,
+    host_id: UUID,
+    address: str,
+    port: int,
+    login: str,
+    credential_id: UUID,
+    work_dir: str,
+    python: str,
+) -> Host:
+    """Another way to a host on which nothing runs; a pinned key stays pinned."""
+    member.require(Role.ADMIN, to="change how a host is reached")
+    host = selectors.own_host_for(member, host_id)
+    if host.transport != HostTransport.SSH:
+        raise ConflictError(f"{host} is not reached over SSH: there is no way to change")
+    _check_way(address, port, login, work_dir, python)
+    credential = _credential_of(member, credential_id)
+    with transaction.atomic():
+        changed = Host.objects.filter(pk=host.pk, lease=None).update(
+            address=address,
+            port=port,
+            login=login,
+            credential=credential,
+            work_dir=work_dir,
+            python=python,
+        )
+        if not changed:
+            raise ConflictError(
+                f"a job runs on {host}: change the way to it when the job has ended"
+            )
+        record_audit(member=member, action="host.way_changed", subject=host)
+    return selectors.own_host_for(member, host_id)
 
 
 def remove_host(*, member: Member, host_id: UUID) -> None:
@@ -246,13 +283,30 @@ def _delete(host: Host) -> bool:
     return True
 
 
-def _check_new_host(new: NewHost) -> None:
+def _check_for_entry(member: Member, new: NewHost) -> tuple[HardwareProfile, Credential]:
+    member.require(Role.ADMIN, to="add a host")
     _check(_NAME, new.name, "name", "lower-case letters, digits and dashes")
-    _check(_ADDRESS, new.address, "address", "a host name or an IP address")
-    _check(_LOGIN, new.login, "login", "a user name of the host")
-    _check(_PATH, new.work_dir, "work_dir", "a path without spaces")
-    _check(_PATH, new.python, "python", "a command or path without spaces")
-    if not 1 <= new.port <= 65535:
+    _check_way(new.address, new.port, new.login, new.work_dir, new.python)
+    profile = selectors.profile_for(member, new.profile_slug)
+    credential = _credential_of(member, new.credential_id)
+    if member.team.hosts.filter(name=new.name).exists():
+        raise InvalidRequestError(f"the team has a host named {new.name} already", field="name")
+    return profile, credential
+
+
+def _credential_of(member: Member, credential_id: UUID) -> Credential:
+    credential = selectors.credentials_of(member).filter(pk=credential_id).first()
+    if credential is None:
+        raise InvalidRequestError("the team has no such key", field="credential")
+    return credential
+
+
+def _check_way(address: str, port: int, login: str, work_dir: str, python: str) -> None:
+    _check(_ADDRESS, address, "address", "a host name or an IP address")
+    _check(_LOGIN, login, "login", "a user name of the host")
+    _check(_PATH, work_dir, "work_dir", "a path without spaces")
+    _check(_PATH, python, "python", "a command or path without spaces")
+    if not 1 <= port <= 65535:
         raise InvalidRequestError("expected a port from 1 to 65535", field="port")
 
 

@@ -1,4 +1,4 @@
-"""Hosts: the list, one host, adding one over SSH, confirming its key."""
+"""Hosts: the list, one host, adding one over SSH."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -11,7 +11,6 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.core.clock import utc_now
-from orchestrator.core.errors import HostError
 from orchestrator.fleet.care import may_become
 from orchestrator.fleet.models import Credential, Host, HostState
 from orchestrator.fleet.selectors import (
@@ -25,10 +24,8 @@ from orchestrator.fleet.selectors import (
 from orchestrator.fleet.services import (
     NewHost,
     add_credential,
-    add_host,
-    confirm_host_key,
+    enter_host,
     remove_host,
-    scan_again,
 )
 from orchestrator.fleet.windows import HoursNow
 from orchestrator.results.hosts.golden import GoldenStatus, golden_statuses
@@ -119,31 +116,14 @@ def new_host(request: HttpRequest, member: Member) -> HttpResponse:
     if form.is_valid():
         try:
             made = _credential(member, form)
-            found, _ = add_host(member=member, new=_new_host(form, made))
+            found = enter_host(member=member, new=_new_host(form, made))
         except FORM_ERRORS as error:
             form = _again(form, made)
-            form.show_error(error, default="address" if isinstance(error, HostError) else None)
+            form.show_error(error)
         else:
-            return redirect("host-confirm", found.pk)
+            return redirect("host-checks", found.pk)
     context = {"form": form, "made": made, "credentials": credentials_of(member)}
     return render(request, "hosts/new.html", context, status=form.status)
-
-
-@for_member
-def confirm(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
-    """Shows the key that the host shows now; pins the one that the member has looked at."""
-    if request.method == "POST":
-        shown = request.POST.get("host_key", "")
-        confirm_host_key(member=member, host_id=host_id, host_key=shown)
-        return redirect("host", host_id)
-    found = host_for(member, host_id)
-    key, problem = None, ""
-    try:
-        key = scan_again(member=member, host_id=host_id)
-    except HostError as error:
-        problem = str(error)
-    context = {"host": found, "key": key, "problem": problem}
-    return render(request, "hosts/confirm.html", context, status=502 if problem else 200)
 
 
 @for_member
