@@ -133,9 +133,9 @@ def _clock(host: Host) -> Finding:
         off_s, error_s = min(
             (_clock_look(transport, host) for _ in range(CLOCK_LOOKS)), key=lambda look: look[1]
         )
-    known = f"(known to {format_duration(error_s)})"
+    known = f"(known to {quantity(error_s, 's')})"
     if abs(off_s) - error_s < CLOCK_OFF_S:
-        message = f"Its clock agrees with Pitwall's to {format_duration(abs(off_s))} {known}"
+        message = f"Its clock agrees with Pitwall's to {quantity(abs(off_s), 's')} {known}"
         return _passed(message)
     side = "ahead of" if off_s > 0 else "behind"
     return Finding(

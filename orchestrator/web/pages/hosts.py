@@ -1,6 +1,5 @@
 """Hosts: the list, one host, adding one over SSH."""
 
-from dataclasses import dataclass
 from typing import cast
 from uuid import UUID
 
@@ -18,7 +17,6 @@ from orchestrator.fleet.selectors import (
     contradictions_of,
     credentials_of,
     host_for,
-    hosts_of,
     latest_snapshot,
 )
 from orchestrator.fleet.services import (
@@ -28,12 +26,13 @@ from orchestrator.fleet.services import (
     remove_host,
 )
 from orchestrator.fleet.windows import HoursNow
-from orchestrator.results.hosts.golden import GoldenStatus, golden_statuses
+from orchestrator.results.hosts.golden import golden_statuses
 from orchestrator.results.trials.doubts import Doubts, doubts_of
 from orchestrator.runs.models import GoldenCheck
 from orchestrator.runs.selectors import jobs_on
 from orchestrator.web.access import for_member
 from orchestrator.web.calibrations import noise_floor
+from orchestrator.web.fleet_views import fleet_counts, fleet_rows
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.host_facts import clock_off, fact_groups, shown_change, shown_contradiction
 from orchestrator.web.host_forms import (
@@ -51,21 +50,11 @@ LATEST_JOBS = 20
 HELD_OR_READY = (HostState.READY, HostState.MAINTENANCE, HostState.DISABLED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostRow:
-    host: Host
-    hours: HoursNow
-    golden: GoldenStatus | None
-
-
 @for_member
 def hosts(request: HttpRequest, member: Member) -> HttpResponse:
-    golden = golden_statuses(member)
-    rows = [
-        HostRow(host=each, hours=_hours(each), golden=golden.get(each.pk))
-        for each in hosts_of(member)
-    ]
-    return render(request, "hosts/list.html", {"rows": rows})
+    rows = fleet_rows(member)
+    context = {"rows": rows, "counts": fleet_counts(rows)}
+    return render(request, "hosts/list.html", context)
 
 
 @for_member
