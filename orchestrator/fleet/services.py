@@ -1,6 +1,5 @@
 """Writes of profiles, credentials, hosts and what hosts say of themselves."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -32,13 +31,10 @@ from orchestrator.fleet.models import (
     HostState,
     HostTransport,
 )
+from orchestrator.fleet.ways import NAME, check_way, check_word, credential_of
 from orchestrator.transport import keys
 from orchestrator.transport.ssh import HostKey, scan_host_key
 
-_ADDRESS = re.compile(r"^[A-Za-z0-9][A-Za-z0-9.:_-]{0,252}$")
-_LOGIN = re.compile(r"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$")
-_NAME = re.compile(r"^[a-z0-9][a-z0-9_-]{0,59}$")
-_PATH = re.compile(r"^[A-Za-z0-9_./+-]{1,255}$")
 SCAN_TIMEOUT_S = 8.0
 SEEN_S = 10.0
 
@@ -60,7 +56,7 @@ class NewHost:
 def save_profile(*, member: Member, slug: str, name: str, **facts: Any) -> HardwareProfile:
     """A hardware profile, made or brought up to date; unknown facts are left out or None."""
     member.require(Role.MEMBER, to="change hardware profiles")
-    _check(_NAME, slug, "slug", "lower-case letters, digits and dashes")
+    check_word(NAME, slug, "slug", "lower-case letters, digits and dashes")
     with transaction.atomic():
         profile, created = HardwareProfile.objects.update_or_create(
             team=member.team, slug=slug, defaults={"name": name, **facts}
@@ -167,41 +163,6 @@ def confirm_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
     return host
 
 
-def change_way(
-    *,
-    member: Member,
-    host_id: UUID,
-    address: str,
-    port: int,
-    login: str,
-    credential_id: UUID,
-    work_dir: str,
-    python: str,
-) -> Host:
-    """Another way to a host on which nothing runs; a pinned key stays pinned."""
-    member.require(Role.ADMIN, to="change how a host is reached")
-    host = selectors.own_host_for(member, host_id)
-    if host.transport != HostTransport.SSH:
-        raise ConflictError(f"{host} is not reached over SSH: there is no way to change")
-    _check_way(address, port, login, work_dir, python)
-    credential = _credential_of(member, credential_id)
-    with transaction.atomic():
-        changed = Host.objects.filter(pk=host.pk, lease=None).update(
-            address=address,
-            port=port,
-            login=login,
-            credential=credential,
-            work_dir=work_dir,
-            python=python,
-        )
-        if not changed:
-            raise ConflictError(
-                f"a job runs on {host}: change the way to it when the job has ended"
-            )
-        record_audit(member=member, action="host.way_changed", subject=host)
-    return selectors.own_host_for(member, host_id)
-
-
 def remove_host(*, member: Member, host_id: UUID) -> None:
     """Removes a host that never measured; one with history is retired instead."""
     member.require(Role.ADMIN, to="remove a host")
@@ -285,31 +246,10 @@ def _delete(host: Host) -> bool:
 
 def _check_for_entry(member: Member, new: NewHost) -> tuple[HardwareProfile, Credential]:
     member.require(Role.ADMIN, to="add a host")
-    _check(_NAME, new.name, "name", "lower-case letters, digits and dashes")
-    _check_way(new.address, new.port, new.login, new.work_dir, new.python)
+    check_word(NAME, new.name, "name", "lower-case letters, digits and dashes")
+    check_way(new.address, new.port, new.login, new.work_dir, new.python)
     profile = selectors.profile_for(member, new.profile_slug)
-    credential = _credential_of(member, new.credential_id)
+    credential = credential_of(member, new.credential_id)
     if member.team.hosts.filter(name=new.name).exists():
         raise InvalidRequestError(f"the team has a host named {new.name} already", field="name")
     return profile, credential
-
-
-def _credential_of(member: Member, credential_id: UUID) -> Credential:
-    credential = selectors.credentials_of(member).filter(pk=credential_id).first()
-    if credential is None:
-        raise InvalidRequestError("the team has no such key", field="credential")
-    return credential
-
-
-def _check_way(address: str, port: int, login: str, work_dir: str, python: str) -> None:
-    _check(_ADDRESS, address, "address", "a host name or an IP address")
-    _check(_LOGIN, login, "login", "a user name of the host")
-    _check(_PATH, work_dir, "work_dir", "a path without spaces")
-    _check(_PATH, python, "python", "a command or path without spaces")
-    if not 1 <= port <= 65535:
-        raise InvalidRequestError("expected a port from 1 to 65535", field="port")
-
-
-def _check(pattern: re.Pattern[str], value: str, field: str, expected: str) -> None:
-    if not pattern.fullmatch(value):
-        raise InvalidRequestError(f"expected {expected}, got {value!r}", field=field)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.clock import utc_now
+from orchestrator.core.ids import digest_of
 from orchestrator.fleet.care import may_become
 from orchestrator.fleet.models import Host, HostState
 from orchestrator.fleet.selectors import hosts_of
@@ -74,6 +75,26 @@ def fleet_counts(rows: Sequence[FleetRow]) -> list[Count]:
         Count(state=state, title=title, hosts=states[state])
         for state, title in titles.items()
         if states[state]
+    ]
+
+
+def fleet_tag(rows: Sequence[FleetRow]) -> str:
+    """Changes when anything moves that the list shows, the passing of time aside."""
+    return f'"{digest_of([_shown(row) for row in rows])[:32]}"'
+
+
+def _shown(row: FleetRow) -> list[object]:
+    host, golden = row.host, row.golden
+    job = host.lease.job if hasattr(host, "lease") else None
+    return [
+        *(str(host.pk), host.name, host.state, host.message, host.tags, host.profile.name),
+        *(str(job.pk) if job else "", job.phase if job else "", row.queued),
+        row.hours.is_open if row.hours else None,
+        row.warmth.at.isoformat() if row.warmth else "",
+        row.floor.at.isoformat() if row.floor else "",
+        row.floor.present if row.floor else None,
+        golden.word if golden else "",
+        str(golden.check.last_run_id) if golden else "",
     ]
 
 

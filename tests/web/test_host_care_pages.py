@@ -250,6 +250,14 @@ def test_the_list_shows_a_fleet_at_a_glance(
     assert "<polyline" in here
     assert "4 jobs in the queue" in here
     assert "not calibrated" in rows[1]
+    # A page that is open asks again, and is told only of what moved.
+    tag = alice.get(reverse("hosts")).headers["ETag"]
+    asked = {"HX-Request": "true", "If-None-Match": tag}
+    assert alice.get(reverse("hosts"), headers=asked).status_code == 304
+    Host.objects.filter(name="rack-03").update(state="unreachable", message="hung up")
+    part = alice.get(reverse("hosts"), headers=asked).content.decode()
+    assert "hung up" in part
+    assert "<html" not in part
     assert "Release it" not in bob.get(reverse("hosts")).content.decode()
     assert "rack-17" not in mallory.get(reverse("hosts")).content.decode()
 

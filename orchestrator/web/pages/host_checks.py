@@ -14,7 +14,8 @@ from orchestrator.fleet.care import may_become
 from orchestrator.fleet.checks import CheckList, begin_again, checks_of
 from orchestrator.fleet.models import CheckStep, Host, HostState, HostTransport
 from orchestrator.fleet.selectors import own_host_for
-from orchestrator.fleet.services import change_way, pin_host_key
+from orchestrator.fleet.services import pin_host_key
+from orchestrator.fleet.ways import change_way
 from orchestrator.transport.address import HostKey
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
@@ -58,6 +59,7 @@ def pin(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
 @require_POST
 def way(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     host = own_host_for(member, host_id)
+    member.require(Role.ADMIN, to="change how a host is reached")
     form = WayForm(member, request.POST)
     if form.is_valid():
         try:

@@ -1,10 +1,13 @@
 """Hosts: the list, one host, adding one over SSH."""
 
+import json
 from typing import cast
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified, QueryDict
 from django.shortcuts import redirect, render
+from django.utils.cache import patch_vary_headers
+from django.utils.http import parse_etags
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
@@ -32,7 +35,7 @@ from orchestrator.runs.models import GoldenCheck
 from orchestrator.runs.selectors import jobs_on
 from orchestrator.web.access import for_member
 from orchestrator.web.calibrations import noise_floor
-from orchestrator.web.fleet_views import fleet_counts, fleet_rows
+from orchestrator.web.fleet_views import fleet_counts, fleet_rows, fleet_tag
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.host_facts import clock_off, fact_groups, shown_change, shown_contradiction
 from orchestrator.web.host_forms import (
@@ -52,9 +55,21 @@ HELD_OR_READY = (HostState.READY, HostState.MAINTENANCE, HostState.DISABLED)
 
 @for_member
 def hosts(request: HttpRequest, member: Member) -> HttpResponse:
+    """The page; for htmx the fleet alone, and 304 when nothing moved."""
     rows = fleet_rows(member)
-    context = {"rows": rows, "counts": fleet_counts(rows)}
-    return render(request, "hosts/list.html", context)
+    tag = fleet_tag(rows)
+    asks_again = bool(request.headers.get("HX-Request"))
+    if asks_again and tag in parse_etags(request.headers.get("If-None-Match", "")):
+        response: HttpResponse = HttpResponseNotModified()
+    else:
+        headers = json.dumps({"If-None-Match": tag})
+        context = {"rows": rows, "counts": fleet_counts(rows), "poll_headers": headers}
+        template = "hosts/list.html#fleet" if asks_again else "hosts/list.html"
+        response = render(request, template, context)
+    response.headers["ETag"] = tag
+    response.headers["Cache-Control"] = "private, no-cache"
+    patch_vary_headers(response, ["HX-Request"])
+    return response
 
 
 @for_member
