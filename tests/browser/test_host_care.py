@@ -12,7 +12,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.results.models import Calibration
 from tests.browser.conftest import World
-from tests.support.factories import make_local_host, make_run
+from tests.support.factories import make_local_host, make_run, noise
 
 pytestmark = pytest.mark.browser
 
@@ -70,7 +70,7 @@ def test_thirty_hosts_fit_a_phone(page: Page, world: World) -> None:
         record_snapshot(host=host, facts={"temperatures": told})
         for place, sigma in enumerate((0.02, 0.012, 0.016, 0.011)):
             run = make_run(alice, world.shas[:1])
-            readings = {"case": {"requests.rate": {"sigma": sigma}}}
+            readings = {"case": {"requests.rate": noise(sigma)}}
             Calibration.objects.create(
                 run=run, host=host, benchmark=run.definition.benchmark, epoch=0, readings=readings,
                 commit=run.variants.get().commit, at=utc_now() - timedelta(days=9 - place),
