@@ -125,7 +125,9 @@ def _measure(client: Client, added: dict[str, Any], sha: str) -> dict[str, Any]:
 def _manage(*argv: str) -> dict[str, Any]:
     """What a management command prints."""
     done = subprocess.run(
-        [sys.executable, str(CHECKOUT / "manage.py"), *argv], capture_output=True, text=True
+        [sys.executable, str(CHECKOUT / "manage.py"), *argv, "--quiet"],
+        capture_output=True,
+        text=True,
     )
     if done.returncode != 0:
         raise SeedsError(f"manage.py {argv[0]} failed.\n{done.stderr.strip()}")

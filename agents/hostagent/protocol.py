@@ -29,6 +29,8 @@ stdout and exits 0, or `{"error": {"code": ..., "message": ...}}` and exits 1. E
 tuning that a supervisor which is no more left behind.
 
     facts                           {"facts": {...}}: what the host says of itself (facts.py)
+    quiet                           {"quiet": {...}}: AMBIENT_DURING of two seconds in which nothing of ours
+                                    works (ambient.py); temperatures and others' CPU time among it
     ready --keep-days N --limit-bytes B [--project ID --commits SHA...] [--paths PATH...]
           [--programs NAME...]      what a new job begins with, in one call: stop-all, prune (at most each
                                     10 min), facts, commits, has: {"stopped": [...], "facts": {...},

@@ -73,6 +73,10 @@ class Agent:
     def facts(self) -> dict[str, Any]:
         return dict(self._call("facts")["facts"])
 
+    def quiet(self) -> dict[str, Any]:
+        """How much else works on the host: AMBIENT_DURING of agents/hostagent/ambient.py."""
+        return dict(self._call("quiet")["quiet"])
+
     def start(self, job: str, step: str) -> None:
         self._call("start", job, step)
 

@@ -56,7 +56,7 @@ class Credential(models.Model):
 
 
 class HostState(models.TextChoices):
-    UNCONFIRMED = "unconfirmed", "Host key to be confirmed"
+    UNCONFIRMED = "unconfirmed", "Being set up"
     READY = "ready", "Ready"
     UNREACHABLE = "unreachable", "Unreachable"
     MAINTENANCE = "maintenance", "In maintenance"
@@ -182,3 +182,48 @@ class HostChange(models.Model):
 
     def __str__(self) -> str:
         return f"{', '.join(self.changed)} of {self.host}"
+
+
+class CheckStep(models.TextChoices):
+    """What is tried on a host before it is used, in this order: each rests on those before it."""
+
+    REACH = "reach", "Address and port"
+    KEY = "key", "Host key"
+    LOGIN = "login", "Login and work directory"
+    PYTHON = "python", "Python"
+    AGENT = "agent", "Agent"
+    TOOLS = "tools", "Load tools"
+    CLOCK = "clock", "Clock"
+    QUIET = "quiet", "Quietness"
+
+
+class CheckOutcome(models.TextChoices):
+    PASSED = "passed", "passed"
+    WARNED = "warned", "look at this"
+    ASKS = "asks", "needs your answer"
+    FAILED = "failed", "failed"
+
+
+class HostCheck(models.Model):
+    """How the last try of a step went; the next try takes its place."""
+
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="checks")
+    step = models.CharField(max_length=8, choices=CheckStep.choices)
+    outcome = models.CharField(max_length=8, choices=CheckOutcome.choices)
+    message = models.TextField(help_text="What was found, and at which address.")
+    remedies = models.JSONField(default=list, help_text="[what to do, the command for it], …")
+    shown_key = models.TextField(blank=True, help_text="The host key that waits for an answer.")
+    seconds = models.FloatField()
+    at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["host", "step"], name="host_check_once"),
+            models.CheckConstraint(
+                condition=Q(step__in=CheckStep.values) & Q(outcome__in=CheckOutcome.values),
+                name="host_check_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_step_display()} of {self.host}: {self.outcome}"

@@ -1,6 +1,5 @@
 """Writes of profiles, credentials, hosts and what hosts say of themselves."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -32,13 +31,10 @@ from orchestrator.fleet.models import (
     HostState,
     HostTransport,
 )
+from orchestrator.fleet.ways import NAME, check_way, check_word, credential_of
 from orchestrator.transport import keys
 from orchestrator.transport.ssh import HostKey, scan_host_key
 
-_ADDRESS = re.compile(r"^[A-Za-z0-9][A-Za-z0-9.:_-]{0,252}$")
-_LOGIN = re.compile(r"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$")
-_NAME = re.compile(r"^[a-z0-9][a-z0-9_-]{0,59}$")
-_PATH = re.compile(r"^[A-Za-z0-9_./+-]{1,255}$")
 SCAN_TIMEOUT_S = 8.0
 SEEN_S = 10.0
 
@@ -60,7 +56,7 @@ class NewHost:
 def save_profile(*, member: Member, slug: str, name: str, **facts: Any) -> HardwareProfile:
     """A hardware profile, made or brought up to date; unknown facts are left out or None."""
     member.require(Role.MEMBER, to="change hardware profiles")
-    _check(_NAME, slug, "slug", "lower-case letters, digits and dashes")
+    check_word(NAME, slug, "slug", "lower-case letters, digits and dashes")
     with transaction.atomic():
         profile, created = HardwareProfile.objects.update_or_create(
             team=member.team, slug=slug, defaults={"name": name, **facts}
@@ -92,20 +88,22 @@ def add_credential(*, member: Member, name: str, private_key: str | None = None)
 
 
 def add_host(*, member: Member, new: NewHost) -> tuple[Host, HostKey]:
-    """A host to be confirmed, with the key that it showed just now.
+    """A host to be confirmed, with the key that it showed just now; for scripts.
 
     The host is not used before `confirm_host_key` pins that key. HostError where it cannot be
     reached: then nothing is written.
     """
-    member.require(Role.ADMIN, to="add a host")
-    _check_new_host(new)
-    profile = selectors.profile_for(member, new.profile_slug)
-    credential = selectors.credentials_of(member).filter(pk=new.credential_id).first()
-    if credential is None:
-        raise InvalidRequestError("the team has no such key", field="credential")
-    if member.team.hosts.filter(name=new.name).exists():
-        raise InvalidRequestError(f"the team has a host named {new.name} already", field="name")
+    _check_for_entry(member, new)
     shown = scan_host_key(new.address, new.port, SCAN_TIMEOUT_S)
+    return enter_host(member=member, new=new), shown
+
+
+def enter_host(*, member: Member, new: NewHost) -> Host:
+    """A host as somebody describes it; nobody has tried yet whether it is there.
+
+    It is not used before its checks have passed (`fleet.checks`).
+    """
+    profile, credential = _check_for_entry(member, new)
     with transaction.atomic():
         host = Host.objects.create(
             team=member.team,
@@ -119,7 +117,7 @@ def add_host(*, member: Member, new: NewHost) -> tuple[Host, HostKey]:
             python=new.python,
         )
         record_audit(member=member, action="host.added", subject=host)
-    return host, shown
+    return host
 
 
 def add_local_host(*, member: Member, name: str, profile: HardwareProfile, python: str) -> Host:
@@ -139,28 +137,28 @@ def add_local_host(*, member: Member, name: str, profile: HardwareProfile, pytho
     return host
 
 
-def scan_again(*, member: Member, host_id: UUID) -> HostKey:
-    """The key that the host shows now, for confirmation."""
-    member.require(Role.ADMIN, to="confirm a host key")
-    host = selectors.own_host_for(member, host_id)
-    return scan_host_key(host.address, host.port, SCAN_TIMEOUT_S)
-
-
-def confirm_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
-    """Pins the key that the member has looked at; `host_key` as `ssh-ed25519 AAAA…`.
-
-    What somebody else holds (maintenance, quarantine, retirement) stays held.
-    """
+def pin_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
+    """Pins the key that the member has looked at; `host_key` as `ssh-ed25519 AAAA…`."""
     member.require(Role.ADMIN, to="confirm a host key")
     host = selectors.own_host_for(member, host_id)
     pinned = HostKey.parse(host_key).line
     with transaction.atomic():
         Host.objects.filter(pk=host.pk).update(host_key=pinned)
+        record_audit(member=member, action="host.key_confirmed", subject=host)
+    return selectors.own_host_for(member, host_id)
+
+
+def confirm_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
+    """Pins a key and lets the host be used at once, unchecked; for scripts.
+
+    What somebody else holds (maintenance, quarantine, retirement) stays held.
+    """
+    with transaction.atomic():
+        host = pin_host_key(member=member, host_id=host_id, host_key=host_key)
         waiting = [HostState.UNCONFIRMED, HostState.UNREACHABLE, HostState.READY]
         Host.objects.filter(pk=host.pk, state__in=waiting).update(
             state=HostState.READY, message="", unreachable_at=None
         )
-        record_audit(member=member, action="host.key_confirmed", subject=host)
     host.refresh_from_db()
     return host
 
@@ -246,16 +244,12 @@ def _delete(host: Host) -> bool:
     return True
 
 
-def _check_new_host(new: NewHost) -> None:
-    _check(_NAME, new.name, "name", "lower-case letters, digits and dashes")
-    _check(_ADDRESS, new.address, "address", "a host name or an IP address")
-    _check(_LOGIN, new.login, "login", "a user name of the host")
-    _check(_PATH, new.work_dir, "work_dir", "a path without spaces")
-    _check(_PATH, new.python, "python", "a command or path without spaces")
-    if not 1 <= new.port <= 65535:
-        raise InvalidRequestError("expected a port from 1 to 65535", field="port")
-
-
-def _check(pattern: re.Pattern[str], value: str, field: str, expected: str) -> None:
-    if not pattern.fullmatch(value):
-        raise InvalidRequestError(f"expected {expected}, got {value!r}", field=field)
+def _check_for_entry(member: Member, new: NewHost) -> tuple[HardwareProfile, Credential]:
+    member.require(Role.ADMIN, to="add a host")
+    check_word(NAME, new.name, "name", "lower-case letters, digits and dashes")
+    check_way(new.address, new.port, new.login, new.work_dir, new.python)
+    profile = selectors.profile_for(member, new.profile_slug)
+    credential = credential_of(member, new.credential_id)
+    if member.team.hosts.filter(name=new.name).exists():
+        raise InvalidRequestError(f"the team has a host named {new.name} already", field="name")
+    return profile, credential

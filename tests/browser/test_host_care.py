@@ -1,11 +1,18 @@
 """Looking after a host in a real browser."""
 
+import os
+from datetime import timedelta
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Page, expect
 
+from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot
+from orchestrator.results.models import Calibration
 from tests.browser.conftest import World
+from tests.support.factories import make_local_host, make_run, noise
 
 pytestmark = pytest.mark.browser
 
@@ -48,3 +55,35 @@ def test_its_page_fits_on_a_wide_and_on_a_narrow_screen(page: Page, host: Host) 
             summary.click()
         wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wider <= 0, f"{wider} pixels too wide at {width}"
+
+
+def test_thirty_hosts_fit_a_phone(page: Page, world: World) -> None:
+    alice = world.personas.alice
+    for number in range(30):
+        make_local_host(alice, f"rack-{number:02}")
+    reason = "golden job: drifted: latency p50 9.2 % slower than in its 12 runs before"
+    Host.objects.filter(name__in=["rack-07", "rack-21"]).update(state="quarantined", message=reason)
+    Host.objects.filter(name="rack-09").update(state="maintenance", message="alice: new fan")
+    Host.objects.filter(name="rack-11").update(tags=["quiet", "rack-2"], open_hours="sat-sun")
+    told = {"coretemp Package id 0": 61.4}
+    for host in Host.objects.order_by("name")[:12]:
+        record_snapshot(host=host, facts={"temperatures": told})
+        for place, sigma in enumerate((0.02, 0.012, 0.016, 0.011)):
+            run = make_run(alice, world.shas[:1])
+            readings = {"case": {"requests.rate": noise(sigma)}}
+            Calibration.objects.create(
+                run=run, host=host, benchmark=run.definition.benchmark, epoch=0, readings=readings,
+                commit=run.variants.get().commit, at=utc_now() - timedelta(days=9 - place),
+            )  # fmt: skip
+    for width, scheme in ((1200, "light"), (390, "dark"), (360, "light")):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto("/hosts/")
+        wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wider <= 0, f"{wider} pixels too wide at {width}"
+        if folder := os.environ.get("PITWALL_LOOK"):
+            page.screenshot(path=Path(folder) / f"fleet-{width}.png")
+    row = page.get_by_role("row").filter(has_text=reason).first
+    row.get_by_role("button", name="Release it").click()
+    expect(page.get_by_role("heading", name="rack-07")).to_be_visible()
+    expect(page.locator(".title .badge[data-state=ready]")).to_be_visible()

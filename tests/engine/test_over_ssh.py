@@ -100,7 +100,7 @@ def test_it_does_not_use_a_host_before_its_key_is_confirmed(
     project, shas = make_project(team.alice, tmp_path / "origin")
     make_definition(team.alice, project)
     add_host(member=team.alice, new=describe(machine, team))
-    with pytest.raises(InvalidRequestError, match="confirmed"):
+    with pytest.raises(InvalidRequestError, match="being set up"):
         make_run(team.alice, shas, hosts=("bench-1",))
 
 

@@ -3,10 +3,12 @@
 import io
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from orchestrator.core import progress
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
 from orchestrator.fleet.services import save_profile
 from orchestrator.results.figures.importing import Imported, NewImport, import_results
@@ -18,6 +20,7 @@ from orchestrator.results.figures.references import (
 )
 from orchestrator.results.models import ReferenceResult, ReferenceSource
 from tests.support.factories import Personas
+from tests.support.terminal import a_terminal
 
 CSV = (
     "suite,profile,case.system,metric,unit,value\n"
@@ -141,25 +144,29 @@ def test_it_tells_how_far_it_is(personas: Personas) -> None:
     assert seen == [(500, 1200), (1000, 1200), (1200, 1200)]
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_the_command_draws_a_bar_on_a_terminal(personas: Personas, tmp_path: Path) -> None:
-    (tmp_path / "figures.csv").write_text(CSV)
-    out = Terminal()
-    call_command("import_results", tmp_path / "figures.csv", source="Ours", team="red", stdout=out)
-    assert f"\r[{'#' * 40}] 4/4\n" in out.getvalue()
-    assert "Ours: 4 figures, 1 of them unknown; 4 added" in out.getvalue()
-
-
-def test_the_command_writes_lines_elsewhere(personas: Personas, tmp_path: Path) -> None:
+def test_the_command_draws_a_bar_on_a_terminal(
+    personas: Personas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 50 columns, which no line of it is longer than; what it says itself is not among it."""
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
     (tmp_path / "figures.csv").write_text(CSV)
     out = io.StringIO()
-    call_command("import_results", tmp_path / "figures.csv", team="red", stdout=out)
+    with a_terminal(columns=50) as terminal:
+        options: Any = {"source": "Ours", "team": "red", "stdout": out, "stderr": terminal.stream}
+        call_command("import_results", tmp_path / "figures.csv", **options)
+        drawn = terminal.read()
+    lines = drawn.split("\r\x1b[K")
+    assert f"Importing Ours [{'#' * 24}]  4 of 4"[:49] == lines[-1].rstrip("\r\n")
+    assert drawn.endswith("\n")
+    assert max(map(len, lines)) <= 49 + len("\r\n")
+    assert out.getvalue().startswith("Ours: 4 figures, 1 of them unknown; 4 added")
+
+
+def test_the_command_draws_no_bar_elsewhere(personas: Personas, tmp_path: Path) -> None:
+    (tmp_path / "figures.csv").write_text(CSV)
+    out = io.StringIO()
+    call_command("import_results", tmp_path / "figures.csv", team="red", stdout=out, stderr=out)
     assert "\r" not in out.getvalue()
-    assert "stored 4 of 4\n" in out.getvalue()
     assert ReferenceSource.objects.get().name == "figures.csv"
 
 

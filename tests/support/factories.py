@@ -134,6 +134,12 @@ def make_local_host(member: Member, name: str = "here") -> Host:
     return add_local_host(member=member, name=name, profile=profile, python=sys.executable)
 
 
+def noise(sigma: float) -> dict[str, float]:
+    """What a calibration of ten pairs says of one metric."""
+    spread = {"pairs": 10, "sigma": sigma, "low": 0.7 * sigma, "high": 1.8 * sigma}
+    return {**spread, "mean": 0.0, "mean_low": -sigma, "mean_high": sigma}
+
+
 def make_run(member: Member, shas: Sequence[str], **changes: Any) -> Run:
     """A queued run of `hello` on the host `here`; the first hash is the baseline."""
     request = {"benchmark": "hello", "hosts": ("here",), **changes}

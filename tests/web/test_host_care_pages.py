@@ -1,5 +1,6 @@
 """The hosts' list and a host's page: what they show, and which buttons they offer to whom."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -12,9 +13,18 @@ from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot, save_profile
 from orchestrator.results.hosts.golden import tick
+from orchestrator.results.models import Calibration
 from orchestrator.runs.models import GoldenCheck, HostLease, Run
 from orchestrator.web.host_facts import clock_off, fact_groups, fact_value
-from tests.support.factories import Personas, add_member, finish_run, make_run
+from orchestrator.web.sparklines import sparkline
+from tests.support.factories import (
+    Personas,
+    add_member,
+    finish_run,
+    make_local_host,
+    make_run,
+    noise,
+)
 from tests.web.conftest import World, signed_in
 
 BUTTONS = ("Put in maintenance", "Release it", "Retire this host", "Take it back")
@@ -204,6 +214,67 @@ def test_the_list_says_what_runs_what_it_is_for_and_when(world: World, alice: Cl
     assert '<span class="tag">quiet</span>' in page
     assert 'data-state="closed"' in page
     assert "opens <time" in page
+
+
+def test_the_list_shows_a_fleet_at_a_glance(
+    world: World, alice: Client, bob: Client, mallory: Client, django_assert_max_num_queries: Any
+) -> None:
+    make_run(world.alice, world.shas[:2])
+    for number in range(20):
+        make_local_host(world.alice, f"rack-{number:02}")
+    sick = Host.objects.get(name="rack-17")
+    Host.objects.filter(pk=sick.pk).update(state="quarantined", message="golden job: p50 +9 %")
+    told = {"coretemp Package id 0": 61.4, "nvme Composite": 75.0}
+    record_snapshot(host=world.host, facts={"temperatures": told})
+    for place, sigma in enumerate((0.02, 0.01, 0.0123)):
+        run = make_run(world.alice, world.shas[:1])
+        readings = {"case": {"requests.rate": noise(sigma)}}
+        Calibration.objects.create(
+            run=run, host=world.host, benchmark=run.definition.benchmark, epoch=0,
+            commit=run.variants.get().commit, readings=readings,
+            at=utc_now() - timedelta(days=9 - place),
+        )  # fmt: skip
+    with django_assert_max_num_queries(14):
+        page = alice.get(reverse("hosts")).content.decode()
+
+    rows = re.findall(r'<tr role="row">\s*<th scope="row".*?</tr>', page, re.DOTALL)
+    assert len(rows) == 21
+    # Who needs somebody comes first, with its reason and the way out of it.
+    assert "rack-17" in rows[0]
+    assert "golden job: p50 +9 %" in rows[0].replace("&#x2B;", "+")
+    assert reverse("host-release", args=[sick.pk]) in rows[0]
+    here = next(row for row in rows if _address(world) in row)
+    # The processor's sensor, not the hotter disk's.
+    assert "61 °C" in here
+    assert "1.23 %" in here
+    assert "The last 3 calibrations, from 2 % to 1.23 %" in here.replace("2.00 %", "2 %")
+    assert "<polyline" in here
+    assert "4 jobs in the queue" in here
+    assert "not calibrated" in rows[2]
+    # A page that is open asks again, and is told only of what moved.
+    tag = alice.get(reverse("hosts")).headers["ETag"]
+    asked = {"HX-Request": "true", "If-None-Match": tag}
+    assert alice.get(reverse("hosts"), headers=asked).status_code == 304
+    Host.objects.filter(name="rack-03").update(state="unreachable", message="hung up")
+    part = alice.get(reverse("hosts"), headers=asked).content.decode()
+    assert "hung up" in part
+    assert "<html" not in part
+    assert "Release it" not in bob.get(reverse("hosts")).content.decode()
+    assert "rack-17" not in mallory.get(reverse("hosts")).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("values", "points"),
+    [
+        ([0.5], None),
+        ([1.0, 1.0], "3.0,3.0 81.0,3.0"),
+        ([0.0, 0.0], "3.0,21.0 81.0,21.0"),
+        ([0.0, 1.0, 2.0], "3.0,21.0 42.0,12.0 81.0,3.0"),
+    ],
+)
+def test_a_sparkline_begins_at_zero(values: list[float], points: str | None) -> None:
+    drawn = sparkline(values)
+    assert (drawn and drawn.points) == points
 
 
 def test_it_shows_facts_in_groups_and_why_one_is_unknown(world: World, alice: Client) -> None:

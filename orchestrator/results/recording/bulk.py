@@ -32,8 +32,8 @@ from orchestrator.results.retention.retentions import faults_of_age
 #: their order, so that this number is part of what an import means.
 BATCH = 10_000
 MOST_FAULTS = 100
-#: Lines that were stored until now.
-Progress = Callable[[int], None]
+#: `(done, total, what was done)` in lines; the total is None while it is not known.
+Progress = Callable[[int, int | None, str], None]
 
 _MAKE = """
 CREATE TEMPORARY TABLE incoming (
@@ -116,7 +116,12 @@ class Imported:
 
 
 def check_file(
-    member: Member, path: Path, project: str | None = None, *, most: int | None = None
+    member: Member,
+    path: Path,
+    project: str | None = None,
+    *,
+    most: int | None = None,
+    progress: Progress = lambda done, total, note: None,
 ) -> int:
     """How many results a file has, at most `most`. InvalidRequestError tells all that is wrong, by
     line: then nothing of the file was stored."""
@@ -125,6 +130,8 @@ def check_file(
     count = 0
     for line in read_results(path):
         count += 1
+        if not count % BATCH:
+            progress(count, None, "checked")
         if line.result is None:
             found.append((f"line {line.number}", line.fault))
         else:
@@ -151,7 +158,7 @@ def import_file(
     project: str | None = None,
     name: str = "",
     most: int | None = None,
-    progress: Progress = lambda done: None,
+    progress: Progress = lambda done, total, note: None,
 ) -> Imported:
     """Stores the results of a file; `project` is that of results that name none, `name` that of the
     file where it lies under another one here.
@@ -159,7 +166,7 @@ def import_file(
     InvalidRequestError with every fault by its line, before anything is stored.
     """
     member.require(Role.MEMBER, to="send results")
-    check_file(member, path, project, most=most)
+    total = check_file(member, path, project, most=most, progress=progress)
     name = name or path.name
     source = f"file {name}"
     done = accepted = 0
@@ -167,7 +174,7 @@ def import_file(
         results = [_of_project(_checked(line), project) for line in lines]
         accepted += _store(member, results, source)
         done += len(results)
-        progress(done)
+        progress(done, total, "stored")
     record_audit(member=member, action="results.imported", subject=f"{name}: {accepted} new")
     return Imported(results=done, accepted=accepted)
 

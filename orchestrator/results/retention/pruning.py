@@ -64,8 +64,17 @@ def prune_due(now: datetime) -> None:
             logger.exception("old results of the project %s cannot be removed", project.pk)
 
 
-def prune(project: Project, now: datetime, *, batches: int | None = None) -> int:
-    """Takes away what is due, all of it or so many batches; how many there were."""
+def prune(
+    project: Project,
+    now: datetime,
+    *,
+    batches: int | None = None,
+    progress: Callable[[], None] = lambda: None,
+) -> int:
+    """Takes away what is due, all of it or so many batches; how many there were.
+
+    `progress` is called after each of them.
+    """
     Retention.objects.get_or_create(project=project)
     kept = kept_of(project)
     done = 0
@@ -73,6 +82,7 @@ def prune(project: Project, now: datetime, *, batches: int | None = None) -> int
         if not _batch(project, kept, now):
             break
         done += 1
+        progress()
     return done
 
 

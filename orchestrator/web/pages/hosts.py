@@ -1,17 +1,18 @@
-"""Hosts: the list, one host, adding one over SSH, confirming its key."""
+"""Hosts: the list, one host, adding one over SSH."""
 
-from dataclasses import dataclass
+import json
 from typing import cast
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified, QueryDict
 from django.shortcuts import redirect, render
+from django.utils.cache import patch_vary_headers
+from django.utils.http import parse_etags
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.core.clock import utc_now
-from orchestrator.core.errors import HostError
 from orchestrator.fleet.care import may_become
 from orchestrator.fleet.models import Credential, Host, HostState
 from orchestrator.fleet.selectors import (
@@ -19,24 +20,22 @@ from orchestrator.fleet.selectors import (
     contradictions_of,
     credentials_of,
     host_for,
-    hosts_of,
     latest_snapshot,
 )
 from orchestrator.fleet.services import (
     NewHost,
     add_credential,
-    add_host,
-    confirm_host_key,
+    enter_host,
     remove_host,
-    scan_again,
 )
 from orchestrator.fleet.windows import HoursNow
-from orchestrator.results.hosts.golden import GoldenStatus, golden_statuses
+from orchestrator.results.hosts.golden import golden_statuses
 from orchestrator.results.trials.doubts import Doubts, doubts_of
 from orchestrator.runs.models import GoldenCheck
 from orchestrator.runs.selectors import jobs_on
 from orchestrator.web.access import for_member
 from orchestrator.web.calibrations import noise_floor
+from orchestrator.web.fleet_views import fleet_counts, fleet_rows, fleet_tag
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.host_facts import clock_off, fact_groups, shown_change, shown_contradiction
 from orchestrator.web.host_forms import (
@@ -54,21 +53,23 @@ LATEST_JOBS = 20
 HELD_OR_READY = (HostState.READY, HostState.MAINTENANCE, HostState.DISABLED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostRow:
-    host: Host
-    hours: HoursNow
-    golden: GoldenStatus | None
-
-
 @for_member
 def hosts(request: HttpRequest, member: Member) -> HttpResponse:
-    golden = golden_statuses(member)
-    rows = [
-        HostRow(host=each, hours=_hours(each), golden=golden.get(each.pk))
-        for each in hosts_of(member)
-    ]
-    return render(request, "hosts/list.html", {"rows": rows})
+    """The page; for htmx the fleet alone, and 304 when nothing moved."""
+    rows = fleet_rows(member)
+    tag = fleet_tag(rows)
+    asks_again = bool(request.headers.get("HX-Request"))
+    if asks_again and tag in parse_etags(request.headers.get("If-None-Match", "")):
+        response: HttpResponse = HttpResponseNotModified()
+    else:
+        headers = json.dumps({"If-None-Match": tag})
+        context = {"rows": rows, "counts": fleet_counts(rows), "poll_headers": headers}
+        template = "hosts/list.html#fleet" if asks_again else "hosts/list.html"
+        response = render(request, template, context)
+    response.headers["ETag"] = tag
+    response.headers["Cache-Control"] = "private, no-cache"
+    patch_vary_headers(response, ["HX-Request"])
+    return response
 
 
 @for_member
@@ -119,31 +120,14 @@ def new_host(request: HttpRequest, member: Member) -> HttpResponse:
     if form.is_valid():
         try:
             made = _credential(member, form)
-            found, _ = add_host(member=member, new=_new_host(form, made))
+            found = enter_host(member=member, new=_new_host(form, made))
         except FORM_ERRORS as error:
             form = _again(form, made)
-            form.show_error(error, default="address" if isinstance(error, HostError) else None)
+            form.show_error(error)
         else:
-            return redirect("host-confirm", found.pk)
+            return redirect("host-checks", found.pk)
     context = {"form": form, "made": made, "credentials": credentials_of(member)}
     return render(request, "hosts/new.html", context, status=form.status)
-
-
-@for_member
-def confirm(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
-    """Shows the key that the host shows now; pins the one that the member has looked at."""
-    if request.method == "POST":
-        shown = request.POST.get("host_key", "")
-        confirm_host_key(member=member, host_id=host_id, host_key=shown)
-        return redirect("host", host_id)
-    found = host_for(member, host_id)
-    key, problem = None, ""
-    try:
-        key = scan_again(member=member, host_id=host_id)
-    except HostError as error:
-        problem = str(error)
-    context = {"host": found, "key": key, "problem": problem}
-    return render(request, "hosts/confirm.html", context, status=502 if problem else 200)
 
 
 @for_member

@@ -58,6 +58,8 @@ STATE_SYMBOLS = {
     "building": "◑",
     "done": "●",
     "passed": "✓",
+    "warned": "!",
+    "asks": "?",
     "missed": "✕",
 }
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")

@@ -17,6 +17,7 @@ from orchestrator.benchmarks.miniature import Miniature, miniature_of
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.services import save_definition
 from orchestrator.core.errors import PitwallError
+from orchestrator.core.progress import Progress, add_quiet, progress_of
 from orchestrator.dispatch.demo_team import USER, demo_owner, project_at, this_machine
 from orchestrator.results.figures.published import import_published
 from orchestrator.results.reporting.saved_reports import save_suite_reports
@@ -30,18 +31,21 @@ class Command(BaseCommand):
         parser.add_argument("--repository", required=True, help="path of its git repository")
         parser.add_argument("--miniature", action="store_true", help="short loads, few rounds")
 
+        add_quiet(parser)
+
     def handle(self, *args: Any, **options: Any) -> None:
         folder = Path(settings.BASE_DIR) / "agents" / "suites" / options["suite"]
         if not (folder / "benchmark.yaml").is_file():
             raise CommandError(f"the catalogue has no suite {options['suite']}")
         try:
-            answer = _add(folder, options["repository"], miniature=options["miniature"])
+            with progress_of(options, f"Adding {folder.name}") as show:
+                answer = _add(folder, options["repository"], show, miniature=options["miniature"])
         except PitwallError as error:
             raise CommandError(f"{options['suite']}: {error}") from error
         self.stdout.write(json.dumps(answer))
 
 
-def _add(folder: Path, repository: str, *, miniature: bool) -> dict[str, Any]:
+def _add(folder: Path, repository: str, show: Progress, *, miniature: bool) -> dict[str, Any]:
     member, password = demo_owner()
     host = this_machine(member)
     suite = folder.name
@@ -55,7 +59,7 @@ def _add(folder: Path, repository: str, *, miniature: bool) -> dict[str, Any]:
         "host": host.name,
         "benchmark": suite,
         "cases": chosen.cases,
-        "reports": _add_reports(member, definition.benchmark, folder),
+        "reports": _add_reports(member, definition.benchmark, folder, show),
     }
 
 
@@ -66,10 +70,10 @@ def _definition(folder: Path, *, miniature: bool) -> Miniature:
     return miniature_of(source, (folder / "miniature.yaml").read_text())
 
 
-def _add_reports(member: Member, benchmark: Benchmark, folder: Path) -> list[str]:
+def _add_reports(member: Member, benchmark: Benchmark, folder: Path, show: Progress) -> list[str]:
     """The names of the suite's reports, now saved; and its published figures beside them."""
     if (folder / "published.yaml").is_file():
-        import_published(member=member, suite=folder.name)
+        import_published(member=member, suite=folder.name, progress=show)
     if not (folder / "report.yaml").is_file():
         return []
     source = (folder / "report.yaml").read_text()

@@ -2,6 +2,7 @@
 
 import time
 from argparse import ArgumentParser
+from itertools import count
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -9,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from orchestrator.accounts.members import Member, member_of
 from orchestrator.accounts.models import Membership, Role
 from orchestrator.core.errors import PitwallError
+from orchestrator.core.progress import Progress, add_quiet, progress_of
 from orchestrator.core.units import format_value
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.fleet.models import Host
@@ -17,9 +19,11 @@ from orchestrator.results.hosts.sensitivity import Sight, sights_of
 from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import DEFAULT_PAIRS, NewCalibration, start_calibration
 from orchestrator.runs.models import Run
+from orchestrator.runs.selectors import progress_of as progress_of_run
 from orchestrator.runs.states import RUN_ENDED
 
 LOOK_S = 1.0
+LOOKS_A_BAR = 4
 
 
 class Command(BaseCommand):
@@ -33,6 +37,8 @@ class Command(BaseCommand):
         parser.add_argument("--team", help="slug; needed where two teams have a host of this name")
         parser.add_argument("--wait", action="store_true", help="until it can be said what it sees")
 
+        add_quiet(parser)
+
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             run = _start(options)
@@ -40,7 +46,9 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         self.stdout.write(f"run {run.pk}: {run.rounds} rounds")
         if options["wait"]:
-            self._tell(_wait(run))
+            with progress_of(options, "Calibrating") as show:
+                calibration = _wait(run, show)
+            self._tell(calibration)
 
     def _tell(self, calibration: Calibration | None) -> None:
         if calibration is None or not calibration.readings:
@@ -84,11 +92,17 @@ def _admin(host: Host) -> Member:
     return member_of(first)
 
 
-def _wait(run: Run) -> Calibration | None:
+def _wait(run: Run, show: Progress) -> Calibration | None:
     """Judges the run as soon as it has ended; beat would do so half a minute later."""
-    while run.state not in RUN_ENDED:
+    for look in count():
+        if run.state in RUN_ENDED:
+            break
         time.sleep(LOOK_S)
         run.refresh_from_db()
+        # What this machine does meanwhile may be part of the noise: it is asked for little.
+        if look % LOOKS_A_BAR == 0:
+            now = progress_of_run(run)
+            show(now.trials_done, now.trials_total, now.phase)
     return judge_calibration(run)
 
 

@@ -20,6 +20,7 @@ from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.models import Commit
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.errors import PitwallError
+from orchestrator.core.progress import Progress, add_quiet, progress_of
 from orchestrator.results.reporting.exports import report_markdown
 from orchestrator.results.reporting.pivots import report_of
 from orchestrator.results.reporting.saved_reports import saved_report_for, spec_of_report
@@ -47,6 +48,8 @@ class Command(BaseCommand):
         parser.add_argument("--miniature", action="store_true", help="this is not all of it")
         parser.add_argument("--out", type=Path, required=True)
 
+        add_quiet(parser)
+
     def handle(self, *args: Any, **options: Any) -> None:
         run = Run.objects.select_related("definition__benchmark").filter(pk=options["run"]).first()
         if run is None:
@@ -59,7 +62,9 @@ class Command(BaseCommand):
         coverage = _coverage(run, commit)
         preface = _preface(coverage, options["full"], miniature=options["miniature"])
         try:
-            text = "\n".join(_page(member, options["reports"], commit.sha, preface))
+            with progress_of(options, "Writing reports") as show:
+                pages = _page(member, options["reports"], commit.sha, preface, show)
+                text = "\n".join(pages)
         except PitwallError as error:
             raise CommandError(str(error)) from error
         options["out"].parent.mkdir(parents=True, exist_ok=True)
@@ -72,8 +77,11 @@ def _preface(coverage: dict[str, Any], full: str, *, miniature: bool) -> str:
     return f"{notice}\n```bash\n{full}\n```\n\n{_COVERAGE.format(**coverage)}"
 
 
-def _page(member: Member, names: list[str], commit: str, preface: str) -> Iterator[str]:
+def _page(
+    member: Member, names: list[str], commit: str, preface: str, show: Progress
+) -> Iterator[str]:
     for place, name in enumerate(names):
+        show(place, len(names), name)
         spec = spec_of_report(saved_report_for(member, name))
         report = report_of(member, spec.model_copy(update={"commit": commit}))
         title, _, rest = report_markdown(report).partition("\n")

@@ -12,6 +12,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.core.errors import InvalidRequestError
+from orchestrator.core.progress import add_quiet, progress_of
 from orchestrator.results.command_files import text_of
 from orchestrator.results.number_files import TrialsFile, trials_in
 from orchestrator.stats.comparison import Comparison, compare_blocks
@@ -26,13 +27,16 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", help="a path, or - for standard input")
 
+        add_quiet(parser)
+
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             trials = trials_in(text_of(options["file"]))
         except InvalidRequestError as error:
             raise CommandError(f"{options['file']}: {error}") from error
         try:
-            answer = _answer(trials)
+            with progress_of(options, "Comparing"):
+                answer = _answer(trials)
         except OverflowError as error:
             message = "two trials of a block are too far apart to have a ratio: check their units"
             raise CommandError(f"{options['file']}: {message}") from error

@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.core.errors import InvalidRequestError
+from orchestrator.core.progress import add_quiet, progress_of
 from orchestrator.results.command_files import text_of
 from orchestrator.results.number_files import SeriesFile, series_in
 from orchestrator.stats.changes import Change, find_changes
@@ -31,6 +32,8 @@ class Command(BaseCommand):
             help="the least noise to believe in; default 0.005",
         )  # fmt: skip
 
+        add_quiet(parser)
+
     def handle(self, *args: Any, **options: Any) -> None:
         for option in ("least", "floor"):
             if not 0 < options[option] < 1:
@@ -39,7 +42,8 @@ class Command(BaseCommand):
             series = series_in(text_of(options["file"]))
         except InvalidRequestError as error:
             raise CommandError(f"{options['file']}: {error}") from error
-        found = _found(series, options["floor"], options["least"])
+        with progress_of(options, f"Looking at {len(series.values):,} values"):
+            found = _found(series, options["floor"], options["least"])
         self.stdout.write(json.dumps(found, indent=2, allow_nan=False))
 
 

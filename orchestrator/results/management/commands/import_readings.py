@@ -4,7 +4,6 @@
 CSV, plain or gzip. Nothing is stored where a line is wrong; what is there already stays as it is.
 """
 
-import time
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.accounts.selectors import first_admin
 from orchestrator.core.errors import InvalidRequestError, PitwallError
+from orchestrator.core.progress import add_quiet, progress_of
 from orchestrator.results.recording.bulk import check_file, import_file
 
 
@@ -26,17 +26,19 @@ class Command(BaseCommand):
         parser.add_argument("--team", help="slug; needed where there are several teams")
         parser.add_argument("--check", action="store_true", help="only say what is wrong")
 
+        add_quiet(parser)
+
     def handle(self, *args: Any, **options: Any) -> None:
         path, project = options["file"], options["project"]
-        began = time.monotonic()
         try:
             member = first_admin(options["team"])
             if options["check"]:
-                self.stdout.write(f"{check_file(member, path, project)} results, none is wrong")
+                with progress_of(options, f"Checking {path.name}") as show:
+                    results = check_file(member, path, project, progress=show)
+                self.stdout.write(f"{results} results, none is wrong")
                 return
-            done = import_file(
-                member=member, path=path, project=project, progress=self._told_of(began)
-            )
+            with progress_of(options, f"Importing {path.name}") as show:
+                done = import_file(member=member, path=path, project=project, progress=show)
         except InvalidRequestError as error:
             faults = [f"{where}: {fault}" for where, fault in error.faults]
             raise CommandError("\n".join(faults) or str(error)) from error
@@ -45,10 +47,3 @@ class Command(BaseCommand):
         self.stdout.write(
             f"{done.results} results, {done.accepted} new, {done.repeated} there before"
         )
-
-    def _told_of(self, began: float) -> Any:
-        def show(done: int) -> None:
-            seconds = max(time.monotonic() - began, 1e-9)
-            self.stdout.write(f"stored {done} ({done / seconds:,.0f} a second)")
-
-        return show

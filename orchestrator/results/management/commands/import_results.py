@@ -8,17 +8,16 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, OutputWrapper
+from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.selectors import first_admin
 from orchestrator.core.errors import PitwallError
+from orchestrator.core.progress import add_quiet, progress_of
 from orchestrator.importers.document import instant_of
 from orchestrator.importers.registry import FORMATS
-from orchestrator.results.figures.importing import Imported, NewImport, Progress, import_results
+from orchestrator.results.figures.importing import Imported, NewImport, import_results
 from orchestrator.results.figures.published import import_published, suites_with_figures
-
-_WIDTH = 40
 
 
 class Command(BaseCommand):
@@ -49,20 +48,27 @@ class Command(BaseCommand):
             + ", ".join(suites_with_figures()),
         )
 
+        add_quiet(parser)
+
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             member = first_admin(options["team"])
             if options["published"]:
-                self._import_published(member, options["published"])
+                self._import_published(member, options)
             else:
                 new = _new_import(options)
-                self._tell(import_results(member=member, new=new, progress=_bar(self.stdout)))
+                with progress_of(options, f"Importing {new.name}") as show:
+                    done = import_results(member=member, new=new, progress=show)
+                self._tell(done)
         except PitwallError as error:
             raise CommandError(str(error)) from error
 
-    def _import_published(self, member: Member, asked: str) -> None:
+    def _import_published(self, member: Member, options: dict[str, Any]) -> None:
+        asked = options["published"]
         for suite in suites_with_figures() if asked == "all" else [asked]:
-            self._tell(import_published(member=member, suite=suite, progress=_bar(self.stdout)))
+            with progress_of(options, f"Importing {suite}") as show:
+                done = import_published(member=member, suite=suite, progress=show)
+            self._tell(done)
 
     def _tell(self, done: Imported) -> None:
         self.stdout.write(
@@ -93,21 +99,3 @@ def _new_import(options: dict[str, Any]) -> NewImport:
         measured_at=moment,
         unknown=frozenset(options["unknown"]),
     )
-
-
-def _bar(out: OutputWrapper) -> Progress:
-    """A bar that is drawn over itself on a terminal; elsewhere a line for each tenth."""
-    told = -1
-
-    def show(done: int, total: int) -> None:
-        nonlocal told
-        if out.isatty():
-            full = _WIDTH * done // total
-            end = "\n" if done == total else ""
-            out.write(f"\r[{'#' * full}{'.' * (_WIDTH - full)}] {done}/{total}", ending=end)
-            out.flush()
-        elif (tenth := 10 * done // total) > told:
-            told = tenth
-            out.write(f"stored {done} of {total}")
-
-    return show

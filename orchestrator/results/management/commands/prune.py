@@ -4,13 +4,17 @@
 """
 
 from argparse import ArgumentParser
+from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db.models import Sum
 
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
-from orchestrator.results.retention.pruning import prune, what_is_due
+from orchestrator.core.progress import Progress, add_quiet, progress_of
+from orchestrator.results.models import Removal
+from orchestrator.results.retention.pruning import Due, prune, what_is_due
 
 
 class Command(BaseCommand):
@@ -20,6 +24,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--project", help="slug, or team/slug; all projects without it")
         parser.add_argument("--dry-run", action="store_true", help="say what would go")
+
+        add_quiet(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         now = utc_now()
@@ -34,8 +40,24 @@ class Command(BaseCommand):
             if not due:
                 self.stdout.write(f"{project.team.slug}/{project.slug}: nothing is due")
             elif not options["dry_run"]:
-                batches = prune(project, now)
+                with progress_of(options, f"Pruning {project.slug}") as show:
+                    batches = prune(project, now, progress=_rows_gone(project, due, show))
                 self.stdout.write(f"{project.team.slug}/{project.slug}: done in {batches} batches")
+
+
+def _rows_gone(project: Project, due: list[Due], show: Progress) -> Callable[[], None]:
+    """Shows after each batch how many of the rows that were due are gone."""
+    total, before = sum(each.rows for each in due), _rows_removed(project)
+
+    def tell() -> None:
+        gone = _rows_removed(project) - before
+        show(min(gone, total), total)
+
+    return tell
+
+
+def _rows_removed(project: Project) -> int:
+    return int(Removal.objects.filter(project=project).aggregate(rows=Sum("rows"))["rows"] or 0)
 
 
 def _projects(asked: str | None) -> list[Project]:

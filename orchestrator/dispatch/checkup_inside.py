@@ -1,0 +1,208 @@
+"""The steps of a check-up that need a login: Python, agent, load tools, clock and quietness."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from orchestrator.core.errors import HostSetupError
+from orchestrator.core.units import format_bytes, format_duration
+from orchestrator.dispatch import mending
+from orchestrator.dispatch.agent import LEAN, Agent
+from orchestrator.dispatch.tools import SCRIPT, tool_path
+from orchestrator.fleet.checks import Finding
+from orchestrator.fleet.connect import address_of, local_work_dir
+from orchestrator.fleet.models import CheckOutcome, CheckStep, Host, HostTransport
+from orchestrator.fleet.selectors import latest_snapshot
+from orchestrator.fleet.services import record_snapshot
+from orchestrator.loadtools.registry import TOOLS
+from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
+from orchestrator.transport.base import Transport
+from orchestrator.transport.local import LocalTransport
+from orchestrator.transport.ssh import SshTransport
+
+LEAST_PYTHON = (3, 9)
+#: What the agent cannot do without and small packagings of Python leave out.
+MODULES = ("zlib", "ssl", "json", "argparse", "hashlib")
+#: From here on logs of two machines cannot be laid side by side.
+CLOCK_OFF_S = 1.0
+CLOCK_LOOKS = 3
+WORD_TIMEOUT_S = 20.0
+_VERSION = (
+    "import sys\n"
+    "missing = []\n"
+    f"for name in {MODULES!r}:\n"
+    "    try:\n"
+    "        __import__(name)\n"
+    "    except ImportError:\n"
+    "        missing.append(name)\n"
+    "print('.'.join(map(str, sys.version_info[:3])) + ' ' + ','.join(missing))\n"
+)
+_TIME = "import time; print(repr(time.time()))"
+
+
+@contextlib.contextmanager
+def way_to(host: Host) -> Iterator[Transport]:
+    """Open whatever state the host is in: it is being set up, or mended."""
+    if host.transport == HostTransport.LOCAL:
+        with LocalTransport(local_work_dir(host)) as transport:
+            yield transport
+    else:
+        with SshTransport(address_of(host)) as ssh:
+            yield ssh
+
+
+def _login(host: Host) -> Finding:
+    with way_to(host):
+        message = f"{host.login} may log in, and the work directory {host.work_dir} is there"
+    return _passed(message)
+
+
+def _python(host: Host) -> Finding:
+    with way_to(host) as transport:
+        done = transport.run([host.python, *LEAN, "-c", _VERSION], timeout_s=WORD_TIMEOUT_S)
+    if done.exit_status in {126, 127}:
+        raise HostSetupError(f"{host.name} cannot run {host.python}: there is no such command.")
+    said = done.stdout.decode(errors="replace").strip()
+    version, _, missing = said.partition(" ")
+    if done.exit_status != 0 or not version[:1].isdigit():
+        why = done.stderr.decode(errors="replace").strip()[-300:] or said or "it says nothing"
+        raise HostSetupError(f"{host.python} on {host.name} is no Python that works: {why}")
+    if tuple(int(part) for part in version.split(".")[:2]) < LEAST_PYTHON:
+        raise HostSetupError(
+            f"{host.python} on {host.name} is Python {version}; the agent needs 3.9 or newer."
+        )
+    if missing:
+        raise HostSetupError(
+            f"Python {version} on {host.name} lacks parts of its standard library: {missing}."
+        )
+    return _passed(f"{host.python} is Python {version}")
+
+
+def _agent(host: Host) -> Finding:
+    with way_to(host) as transport:
+        agent = Agent(transport, python=host.python)
+        agent.install()
+        facts = agent.facts()
+    record_snapshot(host=host, facts=facts)
+    return _passed(f"It is unpacked below {host.work_dir} and answers: {_machine(facts)}")
+
+
+def _machine(facts: Mapping[str, Any]) -> str:
+    memory, free = facts.get("memory_bytes"), facts.get("disk_free_bytes")
+    told = [
+        " ".join(str(facts[name]) for name in ("os_name", "os_version") if facts.get(name)),
+        str(facts.get("cpu_model") or ""),
+        f"{facts['threads']} CPUs" if facts.get("threads") else "",
+        f"{format_bytes(memory)} of memory" if memory else "",
+        f"{format_bytes(free)} free on disk" if free else "",
+    ]
+    return ", ".join(text for text in told if text)
+
+
+def _tools(host: Host) -> Finding:
+    """By what the agent has just told: the step before it has left a snapshot."""
+    snapshot = latest_snapshot(host)
+    facts = snapshot.facts if snapshot else {}
+    fit, missing = [], []
+    for name in sorted(TOOLS.keys() - {SCRIPT}):
+        try:
+            path, own = tool_path(name, facts)
+        except HostSetupError:
+            missing.append(name)
+        else:
+            fit.append(f"{name} (sent by Pitwall)" if own else f"{name} ({path})")
+    if not fit:
+        return Finding(
+            outcome=CheckOutcome.WARNED,
+            message=f"{host.name} has none of {', '.join(missing)}, and Pitwall has none to send: "
+            "it can run servers, and make no load.",
+            remedies=mending.to_get_tools(facts),
+        )
+    lacking = f". Without: {', '.join(missing)}" if missing else ""
+    return Finding(
+        outcome=CheckOutcome.PASSED,
+        message=f"It can make load with {', '.join(fit)}{lacking}",
+        remedies=mending.to_get_tools(facts) if missing else (),
+    )
+
+
+def _clock(host: Host) -> Finding:
+    with way_to(host) as transport:
+        off_s, error_s = min(
+            (_clock_look(transport, host) for _ in range(CLOCK_LOOKS)), key=lambda look: look[1]
+        )
+    known = f"(known to {quantity(error_s, 's')})"
+    if abs(off_s) - error_s < CLOCK_OFF_S:
+        message = f"Its clock agrees with Pitwall's to {quantity(abs(off_s), 's')} {known}"
+        return _passed(message)
+    side = "ahead of" if off_s > 0 else "behind"
+    return Finding(
+        outcome=CheckOutcome.WARNED,
+        message=f"Its clock is {format_duration(abs(off_s))} {side} Pitwall's {known}. Jobs do not "
+        "need the right time, but its logs cannot be laid beside others.",
+        remedies=mending.TO_SET_CLOCKS,
+    )
+
+
+def _clock_look(transport: Transport, host: Host) -> tuple[float, float]:
+    """How far the clock is off, and how far that may be wrong: half the way there and back."""
+    before = time.time()
+    done = transport.run([host.python, *LEAN, "-c", _TIME], timeout_s=WORD_TIMEOUT_S)
+    after = time.time()
+    try:
+        told = float(done.stdout)
+    except ValueError as error:
+        raise HostSetupError(
+            f"{host.name} does not tell its time: {done.stderr[-200:]!r}"
+        ) from error
+    return told - (before + after) / 2, (after - before) / 2
+
+
+def _quiet(host: Host) -> Finding:
+    with way_to(host) as transport:
+        look = Agent(transport, python=host.python).quiet()
+    found = [reason for reason in _disturbances(look) if reason]
+    if not found:
+        share = look.get("foreign_share")
+        used = "what others use is not told" if share is None else f"others use {_of_core(share)}"
+        return _passed(f"Nothing disturbs it: {used}")
+    return Finding(
+        outcome=CheckOutcome.WARNED,
+        message=f"Results here will be less steady: {'; '.join(found)}",
+        remedies=mending.to_be_quiet(look),
+    )
+
+
+def _disturbances(look: Mapping[str, Any]) -> Iterator[str]:
+    """By the thresholds that trials are judged by."""
+    foreign = THRESHOLDS["foreign_process"]
+    if foreign.is_broken_by(look.get("foreign_share")):
+        names = [str(each["name"]) for each in look.get("foreign") or () if each["cpu_s"] > 0.01]
+        who = f" ({', '.join(names)})" if names else ""
+        yield f"others use {_of_core(look['foreign_share'])}{who}, {foreign.text} is good"
+    if THRESHOLDS["steal"].is_broken_by(look.get("steal_share")):
+        yield f"the hypervisor takes {quantity(look['steal_share'], 'share')} of its CPU time"
+    if look.get("on_battery"):
+        yield "it runs on battery"
+
+
+def _of_core(share: float) -> str:
+    return quantity(max(0.0, share), "cores")
+
+
+def _passed(message: str) -> Finding:
+    return Finding(outcome=CheckOutcome.PASSED, message=message)
+
+
+STEPS: Mapping[CheckStep, Callable[[Host], Finding]] = MappingProxyType(
+    {
+        CheckStep.LOGIN: _login,
+        CheckStep.PYTHON: _python,
+        CheckStep.AGENT: _agent,
+        CheckStep.TOOLS: _tools,
+        CheckStep.CLOCK: _clock,
+        CheckStep.QUIET: _quiet,
+    }
+)

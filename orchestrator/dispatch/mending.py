@@ -1,0 +1,122 @@
+"""What mends a step of a check-up that failed: what to do, and the command or line for it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.core.errors import HostError, HostKeyMismatchError, LoginRefusedError
+from orchestrator.fleet.checks import Remedy
+from orchestrator.fleet.models import CheckStep, Host
+from orchestrator.transport.address import HostKey
+from orchestrator.transport.reach import (
+    NoAnswerError,
+    NoSuchNameError,
+    NotSshError,
+    PortRefusedError,
+)
+
+_CHANGE_WAY = "Is it another one? Change how the host is reached, below."
+TO_SET_CLOCKS: tuple[Remedy, ...] = (
+    ("Let the host keep its clock right (Debian, Ubuntu):", "sudo apt install chrony"),
+    ("On Fedora and its kin:", "sudo dnf install chrony && sudo systemctl enable --now chronyd"),
+    ("It says how far it is off by:", "chronyc tracking"),
+)
+_TO_GET_PYTHON: tuple[Remedy, ...] = (
+    ("On the host (Debian, Ubuntu):", "sudo apt install python3"),
+    ("On Fedora and its kin:", "sudo dnf install python3"),
+    ("On macOS:", "xcode-select --install"),
+    ("It is there under another name or path? Change how the host is reached, below.", ""),
+)
+
+
+def remedies_of(host: Host, step: CheckStep, error: HostError) -> tuple[Remedy, ...]:
+    """What to do about an error of that step; the most likely first."""
+    if isinstance(error, LoginRefusedError):
+        return _to_log_in(host)
+    if isinstance(error, HostKeyMismatchError):
+        return (("Try the step Host key again: it shows what the host says now.", ""),)
+    if step in {CheckStep.REACH, CheckStep.KEY}:
+        return _to_reach(host, error)
+    if step == CheckStep.LOGIN:
+        return _to_have_a_folder(host)
+    if step == CheckStep.PYTHON:
+        return _TO_GET_PYTHON
+    return _to_unpack(host)
+
+
+def to_compare_keys(shown: HostKey) -> tuple[Remedy, ...]:
+    kind = shown.type.removeprefix("ssh-").split("-")[0]
+    command = f"ssh-keygen -lf /etc/ssh/ssh_host_{kind}_key.pub"
+    return (("Compare the fingerprint with what the host itself says:", command),)
+
+
+def to_get_tools(facts: Mapping[str, Any]) -> tuple[Remedy, ...]:
+    say = "Put the missing ones on the PATH of the user, or let Pitwall send them: name a binary"
+    platform = f"{facts.get('system') or 'the host'} {facts.get('machine') or ''}".strip()
+    return ((f"{say} for {platform} in its settings, such as:", "PITWALL_OHA=/usr/local/bin/oha"),)
+
+
+def to_be_quiet(look: Mapping[str, Any]) -> tuple[Remedy, ...]:
+    see: Remedy = ("See what works there, and stop it or move it elsewhere:", "top -o %CPU")
+    timers: Remedy = (
+        "Updates that begin by themselves can be switched off (Debian, Ubuntu):",
+        "sudo systemctl disable --now apt-daily.timer apt-daily-upgrade.timer",
+    )
+    battery: Remedy = ("Plug it in: on battery, systems save power where they can.", "")
+    return (see, timers, *((battery,) if look.get("on_battery") else ()))
+
+
+def _to_reach(host: Host, error: HostError) -> tuple[Remedy, ...]:
+    change: Remedy = (_CHANGE_WAY, "")
+    port = host.port
+    if isinstance(error, NoSuchNameError):
+        say = "On the machine of Pitwall this has to tell an address:"
+        return ((say, f"getent hosts {host.address}"), change)
+    if isinstance(error, PortRefusedError):
+        return (
+            ("Start its SSH server (Debian, Ubuntu):", "sudo systemctl enable --now ssh"),
+            ("On Fedora and its kin:", "sudo systemctl enable --now sshd"),
+            ("On the host, this says on which port it listens:", "sudo ss -ltnp | grep sshd"),
+            change,
+        )
+    if isinstance(error, NotSshError):
+        say = "On the host, this says which program has the port:"
+        return ((say, f"sudo ss -ltnp 'sport = :{port}'"), change)
+    if isinstance(error, NoAnswerError):
+        return (
+            ("Is it on? From the machine of Pitwall:", f"ping -c 3 {host.address}"),
+            ("On the host, let the port through its firewall:", f"sudo ufw allow {port}/tcp"),
+            change,
+        )
+    return (("Its SSH server says why, on the host:", "sudo journalctl -u ssh -n 20"), change)
+
+
+def _to_log_in(host: Host) -> tuple[Remedy, ...]:
+    words = host.credential.public_key.split()[:2] if host.credential else []
+    line = " ".join([*words, "pitwall"])
+    paste = (
+        f"mkdir -p -m 700 ~/.ssh && echo '{line}' >> ~/.ssh/authorized_keys "
+        "&& chmod 600 ~/.ssh/authorized_keys"
+    )
+    return (
+        (f"On the host, as the user {host.login}:", paste),
+        ("Its SSH server says why it refuses:", "sudo journalctl -u ssh -n 20"),
+        ("Is it another user or key? Change how the host is reached, below.", ""),
+    )
+
+
+def _to_have_a_folder(host: Host) -> tuple[Remedy, ...]:
+    return (
+        (f"{host.login} must be able to make and write it:", f"mkdir -p {host.work_dir}"),
+        (
+            "SFTP is a line of /etc/ssh/sshd_config; then sudo systemctl reload ssh:",
+            "Subsystem sftp internal-sftp",
+        ),
+        ("Is it another folder? Change how the host is reached, below.", ""),
+    )
+
+
+def _to_unpack(host: Host) -> tuple[Remedy, ...]:
+    return (
+        ("Is there room on its disk?", f"df -h {host.work_dir}"),
+        ("The folder has to be the user's own:", f"ls -ld {host.work_dir}"),
+    )

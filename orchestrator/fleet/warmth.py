@@ -1,0 +1,48 @@
+"""How warm the hosts of a team were when they were last looked at."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from orchestrator.accounts.members import Member
+from orchestrator.fleet.models import HostSnapshot
+
+#: How drivers name the sensors of a CPU; others are of disks, boards and radios.
+_CPU_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu", "x86_pkg_temp", "soc")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warmth:
+    """The hottest sensor of the CPU, or of the machine where none is known to be of the CPU."""
+
+    sensor: str
+    celsius: float
+    at: datetime
+
+
+def warmth_of_hosts(member: Member) -> dict[UUID, Warmth]:
+    """By host, from its newest snapshot; hosts that do not tell are left out."""
+    newest = (
+        HostSnapshot.objects.filter(host__team=member.team)
+        .order_by("host_id", "-taken_at")
+        .distinct("host_id")
+        .values_list("host_id", "taken_at", "facts__temperatures")
+    )
+    found = ((host_id, at, hottest(told)) for host_id, at, told in newest)
+    return {
+        host_id: Warmth(sensor=sensor[0], celsius=sensor[1], at=at)
+        for host_id, at, sensor in found
+        if sensor is not None
+    }
+
+
+def hottest(told: Any) -> tuple[str, float] | None:
+    """`told`: degrees Celsius by sensor, as a host's facts have them."""
+    if not isinstance(told, Mapping):
+        return None
+    known = {str(name): value for name, value in told.items() if isinstance(value, int | float)}
+    of_cpu = {name: value for name, value in known.items() if name.startswith(_CPU_SENSORS)}
+    chosen = of_cpu or known
+    return max(chosen.items(), key=lambda sensor: sensor[1]) if chosen else None

@@ -1,0 +1,74 @@
+"""The ways to hosts over SSH: what is said of them, checked, and changed."""
+
+import re
+from uuid import UUID
+
+from django.db import transaction
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.services import record_audit
+from orchestrator.core.errors import ConflictError, InvalidRequestError
+from orchestrator.fleet import selectors
+from orchestrator.fleet.models import Credential, Host, HostTransport
+
+_ADDRESS = re.compile(r"^[A-Za-z0-9][A-Za-z0-9.:_-]{0,252}$")
+_LOGIN = re.compile(r"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$")
+NAME = re.compile(r"^[a-z0-9][a-z0-9_-]{0,59}$")
+_PATH = re.compile(r"^[A-Za-z0-9_./+-]{1,255}$")
+
+
+def change_way(
+    *,
+    member: Member,
+    host_id: UUID,
+    address: str,
+    port: int,
+    login: str,
+    credential_id: UUID,
+    work_dir: str,
+    python: str,
+) -> Host:
+    """Another way to a host on which nothing runs; a pinned key stays pinned."""
+    member.require(Role.ADMIN, to="change how a host is reached")
+    host = selectors.own_host_for(member, host_id)
+    if host.transport != HostTransport.SSH:
+        raise ConflictError(f"{host} is not reached over SSH: there is no way to change")
+    check_way(address, port, login, work_dir, python)
+    credential = credential_of(member, credential_id)
+    with transaction.atomic():
+        changed = Host.objects.filter(pk=host.pk, lease=None).update(
+            address=address,
+            port=port,
+            login=login,
+            credential=credential,
+            work_dir=work_dir,
+            python=python,
+        )
+        if not changed:
+            raise ConflictError(
+                f"a job runs on {host}: change the way to it when the job has ended"
+            )
+        record_audit(member=member, action="host.way_changed", subject=host)
+    return selectors.own_host_for(member, host_id)
+
+
+def credential_of(member: Member, credential_id: UUID) -> Credential:
+    credential = selectors.credentials_of(member).filter(pk=credential_id).first()
+    if credential is None:
+        raise InvalidRequestError("the team has no such key", field="credential")
+    return credential
+
+
+def check_way(address: str, port: int, login: str, work_dir: str, python: str) -> None:
+    check_word(_ADDRESS, address, "address", "a host name or an IP address")
+    check_word(_LOGIN, login, "login", "a user name of the host")
+    check_word(_PATH, work_dir, "work_dir", "a path without spaces")
+    check_word(_PATH, python, "python", "a command or path without spaces")
+    if not 1 <= port <= 65535:
+        raise InvalidRequestError("expected a port from 1 to 65535", field="port")
+
+
+def check_word(pattern: re.Pattern[str], value: str, field: str, expected: str) -> None:
+    if not pattern.fullmatch(value):
+        raise InvalidRequestError(f"expected {expected}, got {value!r}", field=field)

@@ -1,0 +1,87 @@
+"""The noise floor of each host of a team, with the calibrations before it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import median
+from uuid import UUID
+
+from django.db.models import Count, F, Window
+from django.db.models.functions import RowNumber
+
+from orchestrator.accounts.members import Member
+from orchestrator.fleet.models import HostChange
+from orchestrator.loadtools.metrics import Metric, metrics_of
+from orchestrator.results.models import Calibration
+
+#: The history goes back so far.
+MOST = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor:
+    """The noise of the first primary metric of the newest calibration that says anything.
+
+    Over several cases it is their median. `history` has the same of earlier calibrations with the
+    same benchmark, oldest first and the newest last. `present`: the host has not changed since.
+    """
+
+    benchmark: str
+    metric: Metric
+    cases: int
+    at: datetime
+    present: bool
+    history: tuple[float, ...]
+
+    @property
+    def sigma(self) -> float:
+        return self.history[-1]
+
+
+def noise_floors(member: Member) -> dict[UUID, Floor]:
+    """By host; hosts without a calibration that says anything are left out."""
+    epochs = dict(
+        HostChange.objects.filter(host__team=member.team)
+        .values_list("host_id")
+        .annotate(changes=Count("pk"))
+    )
+    of_host: dict[UUID, list[Calibration]] = {}
+    for each in _newest(member):
+        of_host.setdefault(each.host_id, []).append(each)
+    found = {host_id: _floor(known, epochs.get(host_id, 0)) for host_id, known in of_host.items()}
+    return {host_id: floor for host_id, floor in found.items() if floor is not None}
+
+
+def _newest(member: Member) -> list[Calibration]:
+    place = Window(RowNumber(), partition_by=F("host_id"), order_by=F("at").desc())
+    return list(
+        Calibration.objects.filter(host__team=member.team)
+        .exclude(readings={})
+        .annotate(place=place)
+        .filter(place__lte=MOST)
+        .select_related("benchmark")
+        .order_by("host_id", "-at")
+    )
+
+
+def _floor(known: list[Calibration], epoch: int) -> Floor | None:
+    """`known`: newest first."""
+    newest = known[0]
+    metrics = metrics_of({key for case in newest.readings.values() for key in case})
+    if not metrics:
+        return None
+    metric = metrics[0]
+    like = [each for each in known if each.benchmark_id == newest.benchmark_id]
+    sigmas = [sigma for each in like if (sigma := _sigma(each, metric.key)) is not None]
+    return Floor(
+        benchmark=newest.benchmark.title,
+        metric=metric,
+        cases=len(newest.readings),
+        at=newest.at,
+        present=newest.epoch == epoch,
+        history=tuple(reversed(sigmas)),
+    )
+
+
+def _sigma(calibration: Calibration, metric: str) -> float | None:
+    told = [case[metric]["sigma"] for case in calibration.readings.values() if metric in case]
+    return median(told) if told else None

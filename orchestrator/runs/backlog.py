@@ -1,0 +1,25 @@
+"""How many queued jobs may come to each host."""
+
+from collections import Counter
+from collections.abc import Sequence
+from uuid import UUID
+
+from orchestrator.accounts.members import Member
+from orchestrator.fleet.models import Host
+from orchestrator.runs.models import Placement
+from orchestrator.runs.states import JobState
+
+
+def queued_by_host(member: Member, hosts: Sequence[Host]) -> Counter[UUID]:
+    """A job that any host of a profile or a tag may take is counted for each of them."""
+    waiting = Placement.objects.filter(
+        job__state=JobState.QUEUED, job__run__team=member.team
+    ).values_list("job_id", "wanted_host_id", "wanted_profile_id", "wanted_tag", "avoid")
+    pairs = {
+        (job_id, host.pk)
+        for job_id, wanted_host, profile, tag, avoid in waiting
+        for host in hosts
+        if host.pk not in avoid
+        and (host.pk == wanted_host or host.profile_id == profile or (tag and tag in host.tags))
+    }
+    return Counter(host_id for _, host_id in pairs)

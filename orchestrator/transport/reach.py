@@ -1,0 +1,76 @@
+"""Whether an SSH server answers at an address, told apart by what is in the way."""
+
+import socket
+import time
+from dataclasses import dataclass
+
+from orchestrator.core.errors import UnreachableError
+from orchestrator.transport.address import place
+
+#: RFC 4253: other lines may come before the one with the version.
+_MOST_LINES = 20
+_MOST_BYTES = 8192
+
+
+class NoSuchNameError(UnreachableError):
+    """The name has no address."""
+
+
+class PortRefusedError(UnreachableError):
+    """The machine is there, and nothing listens."""
+
+
+class NoAnswerError(UnreachableError):
+    """Nobody answers: off, elsewhere, or behind a firewall."""
+
+
+class NotSshError(UnreachableError):
+    """Something else listens there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """The IP address that answered, and how its SSH server calls itself."""
+
+    ip: str
+    server: str
+
+
+def reach(host: str, port: int, timeout_s: float) -> Reached:
+    """Who answers there; one of the errors above where no SSH server does."""
+    where = place(host, port)
+    deadline = time.monotonic() + timeout_s
+    try:
+        with socket.create_connection((host, port), timeout=timeout_s) as sock:
+            return Reached(ip=sock.getpeername()[0], server=_server(sock, where, deadline))
+    except (socket.gaierror, UnicodeError) as error:
+        raise NoSuchNameError(f"The name {host} has no address: {_reason(error)}.") from error
+    except ConnectionRefusedError as error:
+        raise PortRefusedError(f"{where} refused: nothing listens on this port.") from error
+    except TimeoutError as error:
+        raise NoAnswerError(f"{where} did not answer within {timeout_s:g} s.") from error
+    except OSError as error:
+        raise NoAnswerError(f"{where} cannot be reached: {_reason(error)}.") from error
+
+
+def _server(sock: socket.socket, where: str, deadline: float) -> str:
+    heard = b""
+    while len(heard) < _MOST_BYTES:
+        for line in heard.split(b"\n")[:-1][:_MOST_LINES]:
+            if line.startswith(b"SSH-"):
+                return line.decode(errors="replace").strip()
+        sock.settimeout(max(0.01, deadline - time.monotonic()))
+        try:
+            more = sock.recv(1024)
+        except TimeoutError:
+            more = b""
+        if not more:
+            break
+        heard += more
+    said = heard[:60].decode(errors="replace").strip()
+    says = f"it says {said!r}" if said else "it says nothing"
+    raise NotSshError(f"{where} took the connection, but is no SSH server: {says}.")
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

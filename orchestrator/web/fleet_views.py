@@ -1,0 +1,106 @@
+"""The fleet at a glance: what each host is, does and sees, those first that need somebody."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.accounts.members import Member
+from orchestrator.core.clock import utc_now
+from orchestrator.core.ids import digest_of
+from orchestrator.fleet.care import may_become
+from orchestrator.fleet.models import Host, HostState
+from orchestrator.fleet.selectors import hosts_of
+from orchestrator.fleet.warmth import Warmth, warmth_of_hosts
+from orchestrator.fleet.windows import HoursNow
+from orchestrator.results.hosts.floors import Floor, noise_floors
+from orchestrator.results.hosts.golden import GoldenStatus, golden_statuses
+from orchestrator.runs.backlog import queued_by_host
+from orchestrator.web.sparklines import Sparkline, sparkline
+
+_ORDER = (
+    HostState.QUARANTINED, HostState.UNREACHABLE, HostState.UNCONFIRMED, HostState.MAINTENANCE,
+    HostState.READY, HostState.EXTERNAL, HostState.DISABLED,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetRow:
+    """`queued`: jobs that may come to it. `hours` are None where it is open always."""
+
+    host: Host
+    hours: HoursNow | None
+    queued: int
+    warmth: Warmth | None
+    floor: Floor | None
+    line: Sparkline | None
+    golden: GoldenStatus | None
+    may_be_released: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """How many hosts are in a state; `busy` is that of those that measure."""
+
+    state: str
+    title: str
+    hosts: int
+
+
+def fleet_rows(member: Member) -> list[FleetRow]:
+    hosts = sorted(hosts_of(member), key=_urgency)
+    golden, floors = golden_statuses(member), noise_floors(member)
+    warmth, queued = warmth_of_hosts(member), queued_by_host(member, hosts)
+    return [
+        FleetRow(
+            host=host,
+            hours=host.hours.at(utc_now(), host.timezone) if host.open_hours else None,
+            queued=queued[host.pk],
+            warmth=warmth.get(host.pk),
+            floor=floors.get(host.pk),
+            line=sparkline(floors[host.pk].history) if host.pk in floors else None,
+            golden=golden.get(host.pk),
+            may_be_released=host.state in {HostState.QUARANTINED, HostState.MAINTENANCE}
+            and may_become(host, HostState.READY),
+        )
+        for host in hosts
+    ]
+
+
+def fleet_counts(rows: Sequence[FleetRow]) -> list[Count]:
+    """One a state that is there, in the order of the rows; of the ready ones those that measure
+    are apart."""
+    states = Counter("busy" if _measures(row.host) else row.host.state for row in rows)
+    titles = {str(state): str(state.label).lower() for state in _ORDER} | {"busy": "measuring"}
+    return [
+        Count(state=state, title=title, hosts=states[state])
+        for state, title in titles.items()
+        if states[state]
+    ]
+
+
+def fleet_tag(rows: Sequence[FleetRow]) -> str:
+    """Changes when anything moves that the list shows, the passing of time aside."""
+    return f'"{digest_of([_shown(row) for row in rows])[:32]}"'
+
+
+def _shown(row: FleetRow) -> list[object]:
+    host, golden = row.host, row.golden
+    job = host.lease.job if hasattr(host, "lease") else None
+    return [
+        *(str(host.pk), host.name, host.state, host.message, host.tags, host.profile.name),
+        *(str(job.pk) if job else "", job.phase if job else "", row.queued),
+        row.hours.is_open if row.hours else None,
+        row.warmth.at.isoformat() if row.warmth else "",
+        row.floor.at.isoformat() if row.floor else "",
+        row.floor.present if row.floor else None,
+        golden.word if golden else "",
+        str(golden.check.last_run_id) if golden else "",
+    ]
+
+
+def _measures(host: Host) -> bool:
+    return host.state == HostState.READY and hasattr(host, "lease")
+
+
+def _urgency(host: Host) -> tuple[int, str]:
+    return _ORDER.index(HostState(host.state)), host.name

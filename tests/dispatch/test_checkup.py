@@ -1,0 +1,132 @@
+"""What a check-up finds on hosts that are not as they should be."""
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from orchestrator.dispatch import checkup_inside
+from orchestrator.dispatch.checkup import check_next
+from orchestrator.fleet.models import CheckStep, Host, HostCheck
+from orchestrator.fleet.services import record_snapshot
+from orchestrator.transport.base import Completed
+from tests.support.factories import Personas, make_local_host
+
+Says = Callable[[Sequence[str]], Completed]
+
+
+def _says(stdout: str = "", *, status: int = 0, stderr: str = "") -> Completed:
+    return Completed(exit_status=status, stdout=stdout.encode(), stderr=stderr.encode())
+
+
+class Machine:
+    """In place of a transport: what it answers to a command."""
+
+    def __init__(self, says: Says) -> None:
+        self._says = says
+
+    def run(self, argv: Sequence[str], *, timeout_s: float) -> Completed:
+        return self._says(argv)
+
+
+@pytest.fixture
+def host(personas: Personas) -> Host:
+    return make_local_host(personas.alice)
+
+
+def _try(
+    host: Host, personas: Personas, monkeypatch: pytest.MonkeyPatch, step: CheckStep, says: Says
+) -> HostCheck:
+    """The step alone, as if those before it had passed."""
+
+    @contextlib.contextmanager
+    def way_to(_: Host) -> Iterator[Any]:
+        yield Machine(says)
+
+    monkeypatch.setattr(checkup_inside, "way_to", way_to)
+    for each in CheckStep:
+        if each == step:
+            break
+        HostCheck.objects.create(host=host, step=each, outcome="passed", seconds=0.1)
+    check_next(member=personas.alice, host_id=host.pk)
+    return HostCheck.objects.get(host=host, step=step)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words", "command"),
+    [
+        (_says(status=127), "there is no such command", "sudo apt install python3"),
+        (_says("3.8.10 \n"), "is Python 3.8.10; the agent needs 3.9", "sudo apt install python3"),
+        (_says("3.11.2 zlib,ssl\n"), "lacks parts of its standard library: zlib,ssl", "python3"),
+        (_says(status=2, stderr="Unknown option: -I"), "Unknown option: -I", "python3"),
+    ],
+)
+def test_a_python_that_will_not_do_fails_and_says_how_to_get_one(
+    answer: Completed, words: str, command: str, host: Host, personas: Personas,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    check = _try(host, personas, monkeypatch, CheckStep.PYTHON, lambda _: answer)
+    assert check.outcome == "failed"
+    assert words in check.message
+    assert command in json.dumps(check.remedies)
+
+
+@pytest.mark.parametrize(
+    ("off_s", "outcome", "words"),
+    [(90.0, "warned", "1 min 30 s ahead of"), (-5.0, "warned", "5 s behind"), (0.2, "passed", "")],
+)
+def test_a_clock_that_is_off_warns(
+    off_s: float, outcome: str, words: str, host: Host, personas: Personas,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    # A local host shares our clock, and so has no such step.
+    Host.objects.update(transport="ssh", state="maintenance")
+    check = _try(
+        host, personas, monkeypatch, CheckStep.CLOCK, lambda _: _says(f"{time.time() + off_s!r}\n")
+    )
+    assert check.outcome == outcome
+    assert words in check.message
+    assert ("chrony" in json.dumps(check.remedies)) == (outcome == "warned")
+
+
+@pytest.mark.parametrize(
+    ("look", "outcome", "words"),
+    [
+        ({"foreign_share": 0.004}, "passed", "others use 0.4 % of a core"),
+        ({}, "passed", "what others use is not told"),
+        (
+            {"foreign_share": 1.5, "foreign": [{"name": "backupd", "cpu_s": 3.0}]},
+            "warned",
+            "others use 150 % of a core (backupd), at most 5 % of a core is good",
+        ),
+        ({"steal_share": 0.2, "on_battery": True}, "warned", "it runs on battery"),
+    ],
+)
+def test_a_host_that_is_not_quiet_warns(
+    look: dict[str, Any], outcome: str, words: str, host: Host, personas: Personas,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    answer = _says(json.dumps({"quiet": look}))
+    check = _try(host, personas, monkeypatch, CheckStep.QUIET, lambda _: answer)
+    assert (check.outcome, words in check.message) == (outcome, True)
+
+
+@pytest.mark.parametrize(
+    ("tools", "outcome", "words"),
+    [
+        ({}, "warned", "none of ghz, h2load, k6, oha, wrk"),
+        ({"wrk": {"path": "/usr/bin/wrk", "version": "4.2.0"}}, "passed", "wrk (/usr/bin/wrk)"),
+    ],
+)
+def test_it_tells_which_load_tools_a_host_can_use(
+    tools: dict[str, Any], outcome: str, words: str, host: Host, personas: Personas,
+    monkeypatch: pytest.MonkeyPatch, settings: Any,
+) -> None:  # fmt: skip
+    settings.LOAD_TOOLS = {}
+    record_snapshot(host=host, facts={"system": "Linux", "machine": "aarch64", "tools": tools})
+    check = _try(host, personas, monkeypatch, CheckStep.TOOLS, lambda _: _says())
+    assert (check.outcome, words in check.message) == (outcome, True)
+    assert "Linux aarch64" in json.dumps(check.remedies)

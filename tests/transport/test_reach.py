@@ -1,0 +1,69 @@
+"""Who answers at an address, and what is in the way where no SSH server does."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from orchestrator.transport.reach import (
+    NoAnswerError,
+    NoSuchNameError,
+    NotSshError,
+    PortRefusedError,
+    reach,
+)
+
+
+@contextlib.contextmanager
+def _says(words: bytes | None) -> Iterator[int]:
+    """A server that says this to whoever comes, or nothing at all (None), and hangs up."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            caller, _ = server.accept()
+            with caller:
+                if words is None:
+                    caller.settimeout(5)
+                    caller.recv(1)
+                else:
+                    caller.sendall(words)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield server.getsockname()[1]
+        thread.join()
+
+
+def test_it_tells_who_answers_also_after_a_greeting() -> None:
+    with _says(b"Welcome\r\nSSH-2.0-Tested\r\n") as port:
+        found = reach("localhost", port, 5.0)
+    assert (found.ip, found.server) == ("127.0.0.1", "SSH-2.0-Tested")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [(b"HTTP/1.1 400 Bad Request\r\n", "says 'HTTP/1.1 400"), (b"", "nothing"), (None, "nothing")],
+)
+def test_it_knows_what_is_no_ssh_server(words: bytes | None, told: str) -> None:
+    with _says(words) as port, pytest.raises(NotSshError, match=told):
+        reach("127.0.0.1", port, 0.3)
+
+
+def test_it_tells_a_wrong_name_from_a_closed_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with pytest.raises(PortRefusedError, match=f"127.0.0.1:{port} refused"):
+        reach("127.0.0.1", port, 5.0)
+    with pytest.raises(NoSuchNameError, match=r"no-such-host\.invalid has no address"):
+        reach("no-such-host.invalid", 22, 5.0)
+
+
+def test_it_gives_up_on_who_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(address: object, timeout: float) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(socket, "create_connection", nobody)
+    with pytest.raises(NoAnswerError, match=r"10\.1\.2\.3:22 did not answer within 6 s"):
+        reach("10.1.2.3", 22, 6.0)

@@ -1,0 +1,191 @@
+"""Setting a host up: each step against a real SSH server, and what mends the one that fails."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.fleet.checks import Finding, note_check
+from orchestrator.fleet.models import CheckOutcome, CheckStep, Host, HostCheck
+from orchestrator.fleet.services import NewHost, add_credential, enter_host, save_profile
+from orchestrator.runs.models import HostLease
+from orchestrator.transport.address import HostKey
+from tests.support.factories import Personas
+from tests.support.sshd import SshServer, start_sshd
+from tests.web.conftest import World
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[SshServer]:
+    with start_sshd(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def host(server: SshServer, personas: Personas) -> Host:
+    save_profile(member=personas.alice, slug="any", name="Any machine")
+    key = add_credential(member=personas.alice, name="key", private_key=server.client_private_key)
+    new = NewHost(
+        name="rack-1",
+        profile_slug="any",
+        address=server.host,
+        port=server.port,
+        login=server.user,
+        credential_id=key.pk,
+        work_dir=str(server.work_dir),
+    )
+    return enter_host(member=personas.alice, new=new)
+
+
+def _check(client: Client, host: Host, **data: str) -> str:
+    """All that can be tried, as a page without scripts asks for it."""
+    answer = client.post(reverse("host-checks", args=[host.pk]), data, follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def _pin(client: Client, host: Host, page: str) -> None:
+    shown = re.search(r'name="host_key" value="([^"]+)"', page)
+    assert shown is not None
+    client.post(reverse("host-pin", args=[host.pk]), {"host_key": shown[1]})
+
+
+def _outcomes(host: Host) -> dict[str, str]:
+    return dict(HostCheck.objects.filter(host=host).values_list("step", "outcome"))
+
+
+def _change(client: Client, host: Host, **changes: Any) -> Any:
+    fields = ("address", "port", "login", "work_dir", "python")
+    way = {name: getattr(host, name) for name in fields} | {"credential": host.credential_id}
+    return client.post(reverse("host-way", args=[host.pk]), way | changes)
+
+
+def test_it_asks_for_the_key_and_makes_the_host_ready_when_all_steps_are_through(
+    server: SshServer, host: Host, alice: Client
+) -> None:
+    page = _check(alice, host)
+    assert _outcomes(host) == {"reach": "passed", "key": "asks"}
+    assert f"answers on port {server.port}: SSH-2.0" in page
+    key = HostKey.parse(server.host_key)
+    assert key.fingerprint_sha256.replace("+", "&#x2B;") in page.replace("+", "&#x2B;")
+    assert "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub" in page
+
+    _pin(alice, host, page)
+    host.refresh_from_db()
+    assert (host.state, host.host_key) == ("unconfirmed", key.line)
+    page = _check(alice, host)
+    host.refresh_from_db()
+    assert host.state == "ready"
+    outcomes = _outcomes(host)
+    assert len(outcomes) == 8
+    assert {outcomes[step] for step in ("reach", "key", "login", "python", "agent")} == {"passed"}
+    assert set(outcomes.values()) <= {"passed", "warned"}
+    assert "rack-1 is ready" in page
+    assert (server.work_dir / "agents").is_dir()
+    assert host.snapshots.count() == 1
+
+
+def test_a_failed_step_says_how_to_mend_it_and_nothing_is_lost(
+    server: SshServer, host: Host, alice: Client
+) -> None:
+    Host.objects.update(port=1, login="nobody-here", python="python9", host_key=server.host_key)
+    host.refresh_from_db()
+    page = _check(alice, host)
+    assert "127.0.0.1:1 refused: nothing listens on this port" in page
+    assert "sudo systemctl enable --now ssh" in page
+
+    # It goes on from what was mended, and stops at what is wrong next.
+    assert _change(alice, host, port=server.port).status_code == 302
+    page = _check(alice, host)
+    assert _outcomes(host) == {"reach": "passed", "key": "passed", "login": "failed"}
+    line = " ".join(server.client_public_key.split()[:2]).replace("+", "&#x2B;")
+    assert f"echo &#x27;{line}" in page.replace("+", "&#x2B;")
+    assert "~/.ssh/authorized_keys" in page
+
+    host.refresh_from_db()
+    _change(alice, host, login=server.user)
+    page = _check(alice, host)
+    assert _outcomes(host)["python"] == "failed"
+    assert "cannot run python9" in page
+    assert "sudo apt install python3" in page
+    host.refresh_from_db()
+    assert host.state == "unconfirmed"
+
+
+@pytest.mark.parametrize(
+    ("address", "message", "command"),
+    [("no-such-host.invalid", "has no address", "getent hosts no-such-host.invalid")],
+)
+def test_it_tells_a_wrong_name_from_a_closed_port(
+    address: str, message: str, command: str, host: Host, alice: Client
+) -> None:
+    Host.objects.update(address=address)
+    page = _check(alice, host)
+    assert message in page
+    assert command in page
+
+
+def test_another_key_is_asked_for_and_never_taken_by_itself(
+    server: SshServer, host: Host, alice: Client
+) -> None:
+    Host.objects.update(host_key=HostKey.parse(server.other_host_key).line, python="python9")
+    page = _check(alice, host)
+    assert _outcomes(host)["key"] == "asks"
+    assert "another key than the pinned one" in page
+    _pin(alice, host, page)
+    _check(alice, host)
+    assert _outcomes(host) == {
+        "reach": "passed", "key": "passed", "login": "passed", "python": "failed"
+    }  # fmt: skip
+
+
+def test_only_a_person_releases_what_was_quarantined(host: Host) -> None:
+    passed = Finding(outcome=CheckOutcome.PASSED, message="it is there")
+    for state, then in (("quarantined", "quarantined"), ("unreachable", "ready")):
+        Host.objects.update(state=state, host_key="ssh-ed25519 AAAA")
+        for step in CheckStep:
+            checks = note_check(host=host, step=step, finding=passed, seconds=0.1)
+        assert checks.is_through
+        host.refresh_from_db()
+        assert host.state == then
+
+
+def test_a_script_gets_one_step_at_a_time(host: Host, alice: Client) -> None:
+    address = reverse("host-checks", args=[host.pk])
+    assert 'hx-trigger="load, submit"' in alice.get(address).content.decode()
+    part = alice.post(address, headers={"HX-Request": "true"}).content.decode()
+    assert _outcomes(host) == {"reach": "passed"}
+    assert "<html" not in part
+    assert "Host key is being tried" in part
+    part = alice.post(address, headers={"HX-Request": "true"}).content.decode()
+    # Something waits for a person: nothing goes on by itself.
+    assert 'hx-trigger="submit"' in part
+
+
+def test_viewers_try_nothing_and_strangers_find_nothing(
+    host: Host, bob: Client, mallory: Client
+) -> None:
+    for name in ("host-checks", "host-pin", "host-way"):
+        address = reverse(name, args=[host.pk])
+        assert mallory.post(address, {"host_key": "ssh-ed25519 AAAA"}).status_code == 404
+    for name, data in (("host-checks", {}), ("host-pin", {"host_key": "ssh-ed25519 AAAA"})):
+        assert bob.post(reverse(name, args=[host.pk]), data).status_code == 403
+    assert _change(bob, host, port=1).status_code == 403
+    page = bob.get(reverse("host-checks", args=[host.pk])).content.decode()
+    assert "Change how the host is reached" not in page
+    assert "hx-post" not in page
+    assert mallory.get(reverse("host-checks", args=[host.pk])).status_code == 404
+    host.refresh_from_db()
+    assert (host.host_key, _outcomes(host)) == ("", {})
+
+
+def test_a_host_at_work_is_left_alone(world: World, alice: Client) -> None:
+    HostLease.objects.create(host=world.host, job=world.run.jobs.get())
+    address = reverse("host-checks", args=[world.host.pk])
+    assert alice.post(address).status_code == 409
+    assert "wait until it has ended" in alice.get(address).content.decode()
+    assert not HostCheck.objects.exists()
