@@ -60,6 +60,7 @@ STATE_SYMBOLS = {
     "free": "●",
     "busy": "◑",
     "closed": "–",
+    "under way": "◔",
     "building": "◑",
     "done": "●",
     "passed": "✓",
