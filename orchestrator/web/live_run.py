@@ -29,6 +29,8 @@ from orchestrator.web.verdicts import verdict_cards
 
 LATEST_TRIALS = 12
 ROWS_A_PAGE = 100
+#: So often at most the verdicts of a run are made while it goes on.
+VERDICT_STEPS = 400
 #: Of a contender's changed cases, so many are named on its card.
 CHANGES_SHOWN = 3
 FILTERS = {"all": "All", "open": "Going on", "failed": "Failed", "changed": "Changed"}
@@ -38,13 +40,19 @@ Details = Mapping[UUID, JobDetails]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownCell:
-    """A cell as it is drawn; `verdict` of the contender so far, where it changed."""
+    """A cell as it is drawn, in texts: there may be hundreds of them each second.
 
-    cell: Cell
+    `verdict` of the contender so far, where it changed.
+    """
+
+    state: str
     symbol: str
+    tenths: str
+    done: str
+    failed: str
     verdict: str
     verdict_symbol: str
-    change: CaseChange | None
+    change: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,9 +124,10 @@ def _shown_beside(details: JobDetails) -> list[object]:
 
 
 def _cards(member: Member, found: Run, now: RunProgress) -> list[VerdictCard]:
-    """While it goes on made anew only once more trials are there."""
-    failed = sum(part.trials_failed for part in now.jobs)
-    mark = None if found.state in RUN_ENDED else f"{now.trials_done} {failed}"
+    """While it goes on made anew only once there are more trials, of a large run once there are
+    some more: nobody waits for the page because hundreds of cases are compared."""
+    step = max(1, now.trials_total // VERDICT_STEPS)
+    mark = None if found.state in RUN_ENDED else str(now.trials_done // step)
     return kept(("verdicts", found.pk), mark, lambda: verdict_cards(member, found))
 
 
@@ -217,11 +226,14 @@ def _row(
 def _cell(cell: Cell, change: CaseChange | None) -> ShownCell:
     verdict = change.verdict if change else ""
     return ShownCell(
-        cell=cell,
+        state=cell.state,
         symbol=STATE_SYMBOLS.get(cell.state, "○"),
+        tenths=str(cell.tenths),
+        done=f"{cell.done}/{cell.total}",
+        failed=str(cell.failed or ""),
         verdict=verdict,
         verdict_symbol=VERDICT_SYMBOLS.get(verdict, ""),
-        change=change,
+        change=change.change if change else None,
     )
 
 

@@ -41,7 +41,8 @@ def cpu_traces(jobs: Iterable[UUID]) -> dict[UUID, list[CpuTrace]]:
 
 
 def _of_job(job: UUID) -> list[CpuTrace]:
-    newest = Trial.objects.filter(job=job, state=TrialState.MEASURED).order_by("-ended_at")
+    measured = Trial.objects.filter(job=job, state=TrialState.MEASURED)
+    newest = measured.order_by("-ended_at", "-position")
     traces = [_of_trial(pk) for pk in newest.values_list("pk", flat=True)[:NEWEST]]
     return [trace for trace in reversed(traces) if trace is not None]
 
