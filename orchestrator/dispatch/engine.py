@@ -16,7 +16,6 @@ are released, and what was measured until then is kept.
 """
 
 import contextlib
-import json
 import logging
 from uuid import UUID
 
@@ -36,7 +35,7 @@ from orchestrator.dispatch.plan import (
     retry_s,
 )
 from orchestrator.dispatch.provision import supply, survey
-from orchestrator.dispatch.rounds import plans_of_round, step_id
+from orchestrator.dispatch.rounds import drop_cancelled, plans_of_round, step_id
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import note_host_error, note_host_seen
 from orchestrator.runs import budgets, cancelling, turns
@@ -187,7 +186,7 @@ def _look(job: Job, crew: Crew) -> float | None:
     with crew.at(crew.lead) as site:
         status = site.agent.status(str(job.pk), step_id(job), job.journal_offset)
         seen = intake.take_in(job, site, status)
-        _drop_cancelled(job, site, status["dropped"])
+        drop_cancelled(job, site, status["dropped"])
         if intake.is_building(job, seen):
             builds.read_logs(job, site)
     turns.change(job, journal_offset=status["offset"], failures=0, message="", **seen.changes)
@@ -198,14 +197,6 @@ def _look(job: Job, crew: Crew) -> float | None:
         reason = seen.aborted or _why_dead(status)
         return _try_again(job, crew, f"the agent on {crew.lead.name} ended early: {reason}")
     return turns.give_back(job, look_in_s=max(LOOK_S, seen.quiet_s))
-
-
-def _drop_cancelled(job: Job, site: Site, known: int) -> None:
-    """Tells the host which trials of its round were cancelled since; it knows so many already."""
-    cancelled = cancelling.cancelled_trials(job)
-    if len(cancelled) > known:
-        path = f"jobs/{job.pk}/{step_id(job)}/dropped.json"
-        site.transport.put(json.dumps(cancelled).encode(), path)
 
 
 def _why_dead(status: dict[str, object]) -> str:

@@ -71,14 +71,16 @@ def cancel_job(*, member: Member, run_id: UUID, job_id: UUID) -> Run:
 
 
 def is_cancelled(job: Job) -> bool:
-    """Whether its run or the job as a whole was cancelled, so that it ends now."""
-    return _run_is(job) or _cancelled(job).filter(message__startswith=_WITH_JOB).exists()
+    """Whether its run, as it was read with the job, or the job was cancelled: it ends now."""
+    of_run = job.run.cancel_requested_at is not None
+    return of_run or _cancelled(job).filter(message__startswith=_WITH_JOB).exists()
 
 
 def must_stop(job: Job) -> bool:
     """Whether what is measured now was cancelled, so that its host is told without delay."""
     at_once = Q(message__startswith=_WITH_JOB) | Q(pk=job.current_trial)
-    return _run_is(job) or _cancelled(job).filter(at_once).exists()
+    run = Run.objects.filter(pk=job.run_id, cancel_requested_at__isnull=False)
+    return run.exists() or _cancelled(job).filter(at_once).exists()
 
 
 def cancelled_trials(job: Job) -> list[str]:
@@ -90,10 +92,6 @@ def cancelled_trials(job: Job) -> list[str]:
 def cancelled_cases(job: Job) -> dict[int, str]:
     """The cases of a job of which something was cancelled: key → why."""
     return dict(_cancelled(job).order_by("position").values_list("case", "message"))
-
-
-def _run_is(job: Job) -> bool:
-    return Run.objects.filter(pk=job.run_id, cancel_requested_at__isnull=False).exists()
 
 
 def _cancelled(job: Job) -> QuerySet[Trial]:

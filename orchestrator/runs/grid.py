@@ -15,7 +15,7 @@ from orchestrator.runs.selectors import RunProgress
 from orchestrator.runs.standings import CaseStanding
 from orchestrator.runs.states import JOB_ENDED, TrialState
 
-_SETTLED = frozenset({"decided", "screened out"})
+_ENDED = frozenset({"decided", "screened out", "undecided"})
 _OPEN = frozenset({"measuring", "under way", "queued"})
 
 
@@ -63,10 +63,12 @@ class Cell:
             return "cancelled"
         if self.counts[TrialState.PLANNED]:
             return "under way" if self.done else "queued"
-        if self.standing is not None and self.standing.state in _SETTLED:
+        if self.standing is not None and self.standing.state in _ENDED:
             return self.standing.state
         if self.failed:
             return "failed"
+        if self.done and self.counts[TrialState.SKIPPED]:
+            return "cut short"
         if self.counts[TrialState.UNSUPPORTED] == self.total:
             return "unsupported"
         return "done" if self.done else "skipped"
@@ -99,7 +101,9 @@ class Row:
     def standings(self) -> list[CaseStanding]:
         """Where it stands on each host, if the run goes on until its cases are decided."""
         found = {
-            each.standing.job.pk: each.standing for each in self.cells if each and each.standing
+            each.standing.job.pk: each.standing
+            for each in self.cells
+            if each and each.standing and each.state != CANCELLED
         }
         return list(found.values())
 

@@ -13,12 +13,14 @@ from orchestrator.accounts.members import Member
 from orchestrator.core.ids import digest_of
 from orchestrator.results.comparing.run_verdicts import CaseChange, VerdictCard
 from orchestrator.results.reporting.saved_reports import saved_reports
+from orchestrator.results.retention.pins import pin_of
+from orchestrator.results.retention.removed import removals_of
 from orchestrator.results.trials.cpu_traces import cpu_traces
 from orchestrator.results.trials.doubts import doubts_of
 from orchestrator.runs.grid import Cell, Column, Grid, Row, grid_of
 from orchestrator.runs.hosts_live import HostProgress, hosts_live
 from orchestrator.runs.job_details import JobDetails
-from orchestrator.runs.models import Job, Run, Variant
+from orchestrator.runs.models import Job, Run, Trial, Until, Variant
 from orchestrator.runs.selectors import RunProgress, trials_of
 from orchestrator.runs.states import RUN_ENDED, TrialState
 from orchestrator.web.forms import benchmark_key
@@ -67,6 +69,7 @@ class ShownHost:
 
     at: HostProgress
     cpu: Sparkline | None
+    failed: Trial | None
     shown: tuple[Any, JobDetails]
     others: tuple[tuple[Any, JobDetails], ...]
 
@@ -92,6 +95,8 @@ def live_context(
         "doubts": doubts_of([found.pk])[found.pk],
         "trials": done.order_by("-ended_at", "-position")[:LATEST_TRIALS],
         "benchmark_key": benchmark_key(found.definition.benchmark),
+        "removed": list(removals_of(found.pk).values()),
+        "pin": pin_of(found) if found.state in RUN_ENDED else None,
         "reports": saved_reports(member).filter(benchmark=found.definition.benchmark),
         **_cases(request, found, grid_of(now), cards),
     }
@@ -152,12 +157,23 @@ def _hosts(now: RunProgress, details: Details) -> list[ShownHost]:
     return [
         ShownHost(
             at=each,
+            failed=_last_failed(each),
             cpu=sparkline(traces.get(job, [])) if job else None,
             shown=(each.shown, details[each.shown.job.pk]),
             others=tuple((part, details[part.job.pk]) for part in each.others),
         )
         for each, job in zip(hosts, measured, strict=True)
     ]
+
+
+def _last_failed(host: HostProgress) -> Trial | None:
+    """Its message ends with what server or tool wrote last."""
+    failed = [part.job.pk for part in host.parts if part.trials_failed]
+    if not failed:
+        return None
+    trials = Trial.objects.filter(job__in=failed, state=TrialState.FAILED)
+    newest = trials.select_related("case", "variant__commit").order_by("-started_at", "-position")
+    return newest.first()
 
 
 def _last_measured(host: HostProgress) -> UUID | None:
@@ -188,11 +204,19 @@ def _cases(
         "cases_page": page,
         "asked_cases": asked,
         "filters": [(key, title, len(rows[key])) for key, title in FILTERS.items()],
-        "settled": sum(not row.goes_on for row in grid.rows),
+        "settled": sum(_is_settled(found, row) for row in grid.rows),
         "changed_cases": len(changed),
         "pages_more": f"&cases={asked}#cases",
         "query": f"cases={asked}&page={page.number}",
     }
+
+
+def _is_settled(found: Run, row: Row) -> bool:
+    """Nothing of it is to come; where the run goes on until its cases are decided, it is."""
+    if found.until == Until.ROUNDS:
+        return not row.goes_on
+    stands = {each.state for each in row.standings}
+    return bool(stands) and stands <= {"decided", "screened out"}
 
 
 def _changes_by_place(

@@ -59,7 +59,9 @@ def _of_trial(trial: UUID) -> CpuTrace | None:
 
 def trace_of(result: Mapping[str, Any]) -> CpuTrace | None:
     """Of a trial's result.json, its loads one behind the other; None where none has a length."""
-    seconds, server, tool = 0.0, [], []
+    seconds = 0.0
+    server: list[tuple[float, float]] = []
+    tool: list[tuple[float, float]] = []
     for load in result.get("loads") or []:
         took_s = float(load["load_ended_at"]) - float(load["load_started_at"])
         if took_s <= 0:

@@ -1,5 +1,6 @@
 """Runs: the list, one run live, its trials, its end."""
 
+from collections.abc import Callable
 from uuid import UUID
 
 from django.core.paginator import Paginator
@@ -12,7 +13,6 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.dispatch.waking import wake_jobs
-from orchestrator.results.retention.pins import pin_of
 from orchestrator.results.retention.removed import removals_of
 from orchestrator.results.trials.doubts import doubts_of
 from orchestrator.runs.cancelling import cancel_case, cancel_job
@@ -20,7 +20,7 @@ from orchestrator.runs.job_details import details_of
 from orchestrator.runs.marks import mark_of_runs
 from orchestrator.runs.selectors import RunProgress, progress_of, run_for, runs_of, trials_of
 from orchestrator.runs.services import cancel_run
-from orchestrator.runs.states import RUN_ENDED, Validity
+from orchestrator.runs.states import Validity
 from orchestrator.web.access import for_member
 from orchestrator.web.kept import kept
 from orchestrator.web.live_run import Details, entity_tag, live_context
@@ -50,14 +50,13 @@ def _list(request: HttpRequest, member: Member) -> str:
 def run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     found = run_for(member, run_id)
     now = progress_of(found)
-    kept = {"removed": list(removals_of(found.pk).values()), "pin": pin_of(found)}
-    context = live_context(request, member, found, now, _details(now)) | kept
+    context = live_context(request, member, found, now, _details(now))
     return render(request, "runs/detail.html", context)
 
 
 @for_member
 def progress(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
-    """The live panel; 304 when nothing moved. A run that has ended asks for its whole page."""
+    """The live panel; 304 when nothing moved. Of a run that has ended it asks no more."""
     found = run_for(member, run_id)
     now = progress_of(found)
     details = _details(now)
@@ -67,8 +66,6 @@ def progress(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse
     else:
         context = live_context(request, member, found, now, details)
         response = render(request, "runs/detail.html#live", context)
-    if found.state in RUN_ENDED and request.headers.get("HX-Request"):
-        response.headers["HX-Refresh"] = "true"
     response.headers["ETag"] = tag
     response.headers["Cache-Control"] = "private, no-cache"
     return response
@@ -96,21 +93,24 @@ def trials(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
 @for_member
 @require_POST
 def cancel(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
-    cancel_run(member=member, run_id=run_id)
-    wake_jobs(run_id)
-    return redirect("run", run_id)
+    return _cancelled(request, run_id, lambda: cancel_run(member=member, run_id=run_id))
 
 
 @for_member
 @require_POST
 def cancel_part(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
-    """One case or one job of a run, whichever button was pressed; for htmx the panel as it is now.
+    """One case or one job of a run, whichever button was pressed."""
+    return _cancelled(request, run_id, lambda: _cancel_asked(request, member, run_id))
+
+
+def _cancelled(request: HttpRequest, run_id: UUID, cancel_it: Callable[[], object]) -> HttpResponse:
+    """The run's page after it; for htmx the panel as it is now.
 
     What has ended meanwhile is no error there: the panel shows it.
     """
     live = bool(request.headers.get("HX-Request"))
     try:
-        _cancel_asked(request, member, run_id)
+        cancel_it()
     except ConflictError:
         if not live:
             raise

@@ -61,6 +61,7 @@ STATE_SYMBOLS = {
     "busy": "◑",
     "closed": "–",
     "under way": "◔",
+    "cut short": "–",
     "building": "◑",
     "done": "●",
     "passed": "✓",
