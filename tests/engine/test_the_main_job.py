@@ -167,7 +167,7 @@ def test_a_cancelled_case_ends_while_it_is_measured_and_the_other_goes_on(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     alice = team.alice
-    project, shas = make_project(alice, tmp_path / "origin", [server(), server(start="# same")])
+    project, shas = make_project(alice, tmp_path / "origin", [server()])
     source = DEFINITION.replace("connections: [4]", "connections: [4]\n  seconds: [25, 0.6]")
     source = source.replace("duration_s: 0.6", 'duration_s: "{seconds}"')
     make_definition(alice, project, source=source)
