@@ -70,6 +70,10 @@ class StepDir:
         return self.path / "contact"
 
     @property
+    def dropped(self) -> Path:
+        return self.path / "dropped.json"
+
+    @property
     def tls(self) -> Path:
         """The job's certificates."""
         return self.path.parent / TLS

@@ -22,6 +22,8 @@ Layout below the host's work directory (all paths relative to it, all names are 
         journal.jsonl                     events, appended by the supervisor, one JSON object a line
         supervisor.pid, supervisor.log
         contact                           touched by every `status`: the orchestrator still cares
+        dropped.json                      ids of trials that nobody wants any more, written by the orchestrator
+                                          while the step goes on: they are left out, and ended where one is on
         trials/<trial id>/                everything one trial left behind (see TRIAL_FILES)
 
 Verbs: `python3 agents/<hash>.pyz --root <work dir> VERB [ARGS]`; each prints one JSON object on
@@ -40,7 +42,7 @@ tuning that a supervisor which is no more left behind.
                                     that was started before changes nothing: {"pid":…, "already": true};
                                     {"error": {"code": "busy"}} where another step holds host.lock
     status JOB STEP --offset N      {"alive": bool, "offset": M, "events": [...], "started": bool,
-                                    "now": unix seconds by the host's clock}
+                                    "now": unix seconds by the host's clock, "dropped": ids in dropped.json}
                                     events appended at or after byte N; partial last line is left for later;
                                     "started" is false where no supervisor ever ran for this step
     log JOB STEP BUILD --offset N   {"offset": M, "text": "..."}: the log of the build of this id in that
@@ -166,6 +168,7 @@ Events (journal.jsonl), each with "t" (unix seconds, float) and "event":
     trial_started {trial} · phase {trial, phase, quiet_s}   nobody asks again for quiet_s seconds
     trial_done {trial}                         its files are complete
     trial_failed {trial, code, message, output}   code: see FAILURES; output = tail of the server's output
+    trial_dropped {trial}                      it was in dropped.json before it began
     round_done {}                              the supervisor ends after it
     aborted {reason, code}                     code: "stopped" | "silence" | "peer_lost" | "internal"
 
@@ -256,6 +259,7 @@ FAILURES = (
     "tool_failed",
     "output_lost",
     "internal",
+    "cancelled",
 )
 
 #: Of these, the host is to blame and not what was measured: the trial may be tried again.

@@ -123,8 +123,13 @@ class Turn:
         """The trial, unless its result is there already; only Aborted ends more than it."""
         self._stage.beat()
         if not (self._stage.step.trial(self._trial.id) / "result.json").exists():
+            if self._stage.dropped.has(self._trial.id):
+                self._journal.append("trial_dropped", trial=self._trial.id)
+                return
             self._journal.append("trial_started", trial=self._trial.id)
+            self._stage.dropped.begin(self._trial.id)
             failed = self._failure()
+            self._stage.dropped.begin(None)
             self._stage.clear()
             if failed is not None:
                 self._fail(failed)

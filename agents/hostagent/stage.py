@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from .contact import Contact
+from .dropped import Dropped
 from .errors import BuildFailed, PeerLost
 from .everywhere import AnySampling, Everywhere
 from .parts import Here, Part
@@ -27,6 +28,7 @@ class Stage:
     ) -> None:
         self.step = step
         self.plan = plan
+        self.dropped = Dropped(step)
         self._contact = contact
         self._peers: dict[str, Peer] = {}
         self._here = Here(step, plan, broken)
@@ -56,8 +58,12 @@ class Stage:
                 peer.call("bye", self._contact.beat)
 
     def beat(self) -> None:
-        """To be called often; raises Aborted where nobody asks any more or a peer is lost."""
+        """To be called often; raises Aborted where nobody asks any more or a peer is lost.
+
+        And TrialFailed where the trial that is on was dropped.
+        """
         self._contact.beat()
+        self.dropped.check()
         for peer in self._peers.values():
             peer.pulse()
 

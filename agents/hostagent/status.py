@@ -8,7 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from . import journal, lock
+from . import dropped, journal, lock
 from .paths import StepDir, below
 
 LOG_BYTES = 64 * 1024
@@ -26,6 +26,7 @@ def status(root: Path, options: Namespace) -> dict[str, Any]:
         "started": step.pid_file.exists(),
         "now": time.time(),
         "offset": offset,
+        "dropped": len(dropped.read(step.dropped)),
         "events": events,
     }
 

@@ -7,7 +7,8 @@
 2. START_FOLLOWERS  where several hosts play: their supervisors build, and wait for their lead
 3. START            write the round's plan and leave the lead's supervisor behind
 4. LOOK             read the lead's journal from where we were; take in finished trials
-5. FINISH, or the next round's START; CANCEL at any time. Between two rounds, cases that would only
+5. FINISH, or the next round's START; CANCEL at any time, and cancelled cases are dropped from the
+   round that goes on. Between two rounds, cases that would only
    fail again are given up, and those that are decided end, where the run asked for that
 
 When a host fails, the job goes back to the queue with its next attempt (`_try_again`): its leases
@@ -34,10 +35,10 @@ from orchestrator.dispatch.plan import (
     retry_s,
 )
 from orchestrator.dispatch.provision import supply, survey
-from orchestrator.dispatch.rounds import plans_of_round, step_id
+from orchestrator.dispatch.rounds import drop_cancelled, plans_of_round, step_id
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import note_host_error, note_host_seen
-from orchestrator.runs import budgets, turns
+from orchestrator.runs import budgets, cancelling, turns
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import JobState
 
@@ -79,7 +80,7 @@ def _step(job: Job) -> float | None:
         Step(
             state=job.state,
             step_started=job.step_started,
-            cancel_requested=job.run.cancel_requested_at is not None,
+            cancel_requested=cancelling.is_cancelled(job),
             has_followers=bool(crew.followers),
             followers_started=job.followers_started,
         )
@@ -185,6 +186,7 @@ def _look(job: Job, crew: Crew) -> float | None:
     with crew.at(crew.lead) as site:
         status = site.agent.status(str(job.pk), step_id(job), job.journal_offset)
         seen = intake.take_in(job, site, status)
+        drop_cancelled(job, site, status["dropped"])
         if intake.is_building(job, seen):
             builds.read_logs(job, site)
     turns.change(job, journal_offset=status["offset"], failures=0, message="", **seen.changes)

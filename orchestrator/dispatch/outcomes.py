@@ -7,6 +7,7 @@ from orchestrator.dispatch import intake
 from orchestrator.dispatch.plan import FailedTrial, reasons_to_give_up
 from orchestrator.runs import turns
 from orchestrator.runs.budgets import SPENT
+from orchestrator.runs.cancelling import CANCELLED, cancelled_cases
 from orchestrator.runs.models import Job, Until
 from orchestrator.runs.standings import CaseStanding, standings_of
 from orchestrator.runs.states import JobState, TrialState
@@ -24,23 +25,30 @@ def give_up_cases(job: Job) -> None:
 def outcome_of(job: Job) -> tuple[JobState, str]:
     """The state and the message of a job that has nothing left to do.
 
-    It failed where no case that its hosts could measure has a number.
+    It failed where no case that its hosts could measure has a number, and was cancelled where all
+    of them were.
     """
     trials = intake.failed_trials(job)
     given_up = reasons_to_give_up(trials)
     failed = _failed(job, trials, given_up)
     unsupported = _unsupported(job)
+    cancelled = {
+        case: why.removeprefix(CANCELLED).strip() for case, why in cancelled_cases(job).items()
+    }
     cases = Case.objects.filter(trials__job=job).distinct().in_bulk()
     supported = set(cases) - set(unsupported)
     parts = [
-        *_settled(job, {**failed, **given_up}),
+        *_settled(job, {**failed, **given_up, **cancelled}),
         *_named("given up", given_up, cases),
         *_named("failed", failed, cases),
+        *_named("cancelled", cancelled, cases),
         *_named("unsupported", unsupported, cases),
     ]
     message = "\n".join(parts)
     without = {**failed, **given_up}
-    if not supported or not supported <= set(without):
+    if supported and supported <= set(cancelled):
+        return JobState.CANCELLED, message
+    if not supported or not supported <= {*without, *cancelled}:
         return JobState.FINISHED, message
     (reason, *_) = without.values()
     return JobState.FAILED, reason if len(cases) == 1 else message

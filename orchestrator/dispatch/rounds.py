@@ -12,7 +12,7 @@ from orchestrator.benchmarks.objective import parse as parse_objective
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.dispatch.certificates import certificates_of, plan_entry
-from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.crew import Crew, Site
 from orchestrator.dispatch.processes import TOOL, cpus_of, limits_of, server_of, services_of
 from orchestrator.dispatch.questions import checks_of, ready_of
 from orchestrator.dispatch.recipes import builds_of, recipe_of
@@ -27,6 +27,7 @@ from orchestrator.dispatch.stage import (
 from orchestrator.dispatch.tools import needs_of, tool_path
 from orchestrator.dispatch.warmups import lengthened, warmup_factors
 from orchestrator.loadtools.model import Invocation, LoadSpec
+from orchestrator.runs.cancelling import cancelled_trials
 from orchestrator.runs.models import HostRole, Job, Trial
 from orchestrator.runs.states import TrialState
 
@@ -61,6 +62,14 @@ def plans_of_round(job: Job, crew: Crew, ports: Mapping[str, int]) -> dict[str, 
         for host in crew.hosts
     }
     return {label: json.dumps({**plan, **each}, indent=1).encode() for label, each in own.items()}
+
+
+def drop_cancelled(job: Job, site: Site, known: int) -> None:
+    """Tells the lead which trials of its round were cancelled since; it knows so many already."""
+    cancelled = cancelled_trials(job)
+    if len(cancelled) > known:
+        path = f"jobs/{job.pk}/{step_id(job)}/dropped.json"
+        site.transport.put(json.dumps(cancelled).encode(), path)
 
 
 def _stage(job: Job, crew: Crew, trials: Sequence[Trial]) -> Stage:

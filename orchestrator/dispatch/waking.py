@@ -1,10 +1,16 @@
 """Telling the engine that there is something to do, without waiting for its next tick."""
 
 import logging
+from functools import partial
+from uuid import UUID
 
 from celery import current_app
 from django.db import transaction
 from kombu.exceptions import OperationalError
+
+from orchestrator.core.clock import utc_now
+from orchestrator.runs.models import Job
+from orchestrator.runs.states import JOB_ACTIVE
 
 logger = logging.getLogger(__name__)
 
@@ -14,8 +20,16 @@ def wake_engine() -> None:
     transaction.on_commit(_send)
 
 
-def _send() -> None:
+def wake_jobs(run_id: UUID) -> None:
+    """Sends a look for each active job of a run that is due, such as after a cancellation."""
+    jobs = Job.objects.filter(run=run_id, state__in=JOB_ACTIVE, look_at__lte=utc_now())
+    for job in list(jobs.values_list("pk", flat=True)):
+        transaction.on_commit(partial(_send, "advance", str(job)))
+
+
+def _send(task: str = "pump", *words: str) -> None:
+    name = f"orchestrator.dispatch.tasks.{task}"
     try:
-        current_app.send_task("orchestrator.dispatch.tasks.pump", expires=2, retry=False)
+        current_app.send_task(name, args=words, expires=2, retry=False)
     except OperationalError as error:
         logger.warning("the engine was not woken: %s", error)

@@ -14,7 +14,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.runs import budgets
 from orchestrator.runs.models import Job, Run, Schedule, Trial, Until
 from orchestrator.runs.standings import CaseStanding, standings_of
-from orchestrator.runs.states import JOB_ENDED, RUN_ENDED, TrialState
+from orchestrator.runs.states import JOB_ACTIVE, JOB_ENDED, RUN_ENDED, TrialState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,10 @@ class JobProgress:
     left: SecondsLeft | None
     current: Trial | None
     standings: tuple[CaseStanding, ...]
+
+    @property
+    def is_active(self) -> bool:
+        return self.job.state in JOB_ACTIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

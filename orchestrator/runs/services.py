@@ -15,6 +15,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError
 from orchestrator.core.ids import digest_of
 from orchestrator.runs import selectors
+from orchestrator.runs.cancelling import CANCELLED
 from orchestrator.runs.models import (
     HostRole,
     IdempotencyKey,
@@ -118,7 +119,7 @@ def cancel_run(*, member: Member, run_id: UUID) -> Run:
             state=JobState.CANCELLED, message="cancelled before it began", ended_at=now
         )
         Trial.objects.filter(job__in=queued, state=TrialState.PLANNED).update(
-            state=TrialState.SKIPPED
+            state=TrialState.SKIPPED, message=CANCELLED
         )
         run.jobs.filter(state__in=JOB_ACTIVE).update(look_at=now)
         record_audit(member=member, action="run.cancelled", subject=run.pk)

@@ -65,13 +65,13 @@ JOB_TRANSITIONS: dict[JobState, frozenset[JobState]] = {
 def run_state_of(jobs: list[JobState], *, cancelled: bool) -> RunState:
     """The state of a run that follows from the states of its jobs (at least one).
 
-    A run whose jobs have all ended is cancelled if it was cancelled, failed if any of them
-    failed, and else finished.
+    A run whose jobs have all ended is cancelled if it was, or all of them were; failed if any of
+    them failed, and else finished.
     """
     if all(state == JobState.QUEUED for state in jobs):
         return RunState.QUEUED
     if not all(state in JOB_ENDED for state in jobs):
         return RunState.RUNNING
-    if cancelled:
+    if cancelled or all(state == JobState.CANCELLED for state in jobs):
         return RunState.CANCELLED
     return RunState.FAILED if JobState.FAILED in jobs else RunState.FINISHED

@@ -15,8 +15,9 @@ from django.db.models import Prefetch, Q
 
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import HELD, Host, HostState
+from orchestrator.runs.cancelling import CANCELLED, must_stop
 from orchestrator.runs.leasing import release
-from orchestrator.runs.models import HostRole, Job, Look, Placement, Run, Trial
+from orchestrator.runs.models import HostRole, Job, Look, Placement, Trial
 from orchestrator.runs.settling import settle_run
 from orchestrator.runs.states import JOB_ACTIVE, JOB_TRANSITIONS, JobState, TrialState
 
@@ -70,8 +71,7 @@ def give_back(job: Job, *, look_in_s: float) -> float:
 
     A cancellation that came in meanwhile has set an earlier time: it is kept by looking at once.
     """
-    cancelled = Run.objects.filter(pk=job.run_id, cancel_requested_at__isnull=False).exists()
-    delay = 0.0 if cancelled else look_in_s
+    delay = 0.0 if must_stop(job) else look_in_s
     change(job, turn=None, turn_until=None, look_at=utc_now() + timedelta(seconds=delay))
     return delay
 
@@ -90,7 +90,9 @@ def move(job: Job, state: JobState, **changes: Any) -> None:
 def end_job(job: Job, state: JobState, message: str) -> None:
     """Ends the job: what was planned is skipped, the lease is released, the run follows."""
     with transaction.atomic():
-        Trial.objects.filter(job=job, state=TrialState.PLANNED).update(state=TrialState.SKIPPED)
+        left = Trial.objects.filter(job=job, state=TrialState.PLANNED)
+        why = CANCELLED if state == JobState.CANCELLED else ""
+        left.update(state=TrialState.SKIPPED, message=why)
         release(job)
         move(
             job,

@@ -48,6 +48,7 @@ urlpatterns = [
     path("runs/<uuid:run_id>/trials", runs.trials, name="run-trials"),
     path("runs/<uuid:run_id>/keep", retention.keep_run, name="run-keep"),
     path("runs/<uuid:run_id>/cancel", runs.cancel, name="run-cancel"),
+    path("runs/<uuid:run_id>/cancel-part", runs.cancel_part, name="run-cancel-part"),
     path("builds/<int:build_id>/log", builds.build_log, name="build-log"),
     path("trials/<uuid:trial_id>/", trials.trial, name="trial"),
     path("trials/<uuid:trial_id>/files/<str:name>", trials.artifact, name="trial-artifact"),

@@ -1,6 +1,5 @@
-// Counts the time left down between two answers of the server.
-let said = null;
-let since = 0;
+// Counts the times left down between two answers of the server.
+const known = new WeakMap();
 
 function shown(seconds) {
   const whole = Math.max(0, Math.round(seconds));
@@ -11,14 +10,16 @@ function shown(seconds) {
 }
 
 function tick() {
-  const element = document.querySelector("[data-seconds-left]");
-  if (!element) return;
-  if (element.dataset.secondsLeft !== said) {
-    said = element.dataset.secondsLeft;
-    since = performance.now();
+  for (const element of document.querySelectorAll("[data-seconds-left]")) {
+    const said = element.dataset.secondsLeft;
+    let since = known.get(element);
+    if (since?.said !== said) {
+      since = { said, at: performance.now() };
+      known.set(element, since);
+    }
+    const text = shown(Number(said) - (performance.now() - since.at) / 1000);
+    if (element.textContent !== text) element.textContent = text;
   }
-  const passed = (performance.now() - since) / 1000;
-  element.textContent = shown(Number(said) - passed);
 }
 
 setInterval(tick, 500);

@@ -49,6 +49,31 @@ def start_family(host: AgentHost, **plan: float) -> tuple[Step, list[int]]:
     return step, tree + tool
 
 
+@linux
+def test_it_ends_a_trial_that_was_dropped_and_leaves_others_out(host: AgentHost) -> None:
+    host.send_source({"server.py": SERVER.format(extra="")})
+    tool = host.send_tool()
+    busy = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(300)"
+    load = a_load("{python}", "-c", busy, "{trial_dir}/tool.pid", wall_limit_s=200)
+    trials = [
+        a_trial(tool, id="t1", loads=[load]),
+        *(a_trial(tool, id=name) for name in ("t2", "t3")),
+    ]
+    step = host.start(a_plan(*trials))
+    pids = pids_in(step.folder / "trials/t1/tool.pid", 1)
+    assert step.look()["dropped"] == 0
+    (step.folder / "dropped.json").write_text('["t1", "t2"]')
+    step.await_end()
+    assert step.look()["dropped"] == 2
+    assert (step.only("trial_failed")["trial"], step.only("trial_failed")["code"]) == (
+        "t1",
+        "cancelled",
+    )
+    assert step.only("trial_dropped")["trial"] == "t2"
+    assert step.only("trial_done")["trial"] == "t3"
+    await_gone(pids)
+
+
 def await_gone(pids: list[int]) -> None:
     eventually(lambda: not any(map(is_running, pids)), "some of what the step started lives on")
 

@@ -29,7 +29,7 @@ LONG_AGO = time.time() - 40 * 86_400
 def test_it_says_that_a_step_is_unknown(host: AgentHost) -> None:
     status = host.verb("status", "j1", "a1-r1")
     assert abs(status.pop("now") - time.time()) < 60
-    assert status == {"alive": False, "offset": 0, "events": [], "started": False}
+    assert status == {"alive": False, "offset": 0, "events": [], "started": False, "dropped": 0}
     assert host.verb("stop", "j1", "a1-r1") == {"stopped": False}
 
 

@@ -1,16 +1,17 @@
 """Jobs and builds while they go on: what was opened stays open, logs grow by themselves."""
 
+import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import add_local_host, save_profile
-from orchestrator.runs.models import Build, Job, Run
+from orchestrator.runs.models import Build, Job, Run, Trial
 from tests.browser.conftest import World
-from tests.support.factories import make_run
+from tests.support.factories import DEFINITION, make_definition, make_run
 
 pytestmark = pytest.mark.browser
 
@@ -40,10 +41,12 @@ def _write(build: Build, text: str, **changes: Any) -> None:
 def test_an_open_build_stays_open_while_its_log_grows(page: Page, build: Build) -> None:
     page.goto(f"/runs/{build.job.run_id}/")
     row = page.locator("details.build")
+    expect(row.locator("pre")).to_have_text("cc one.c")
+    row.locator("summary").click()
+    _write(build, "cc two.c\n")
+    expect(row.locator("pre")).to_have_text("cc one.c\ncc two.c")
     expect(row.locator("pre")).to_be_hidden()
     row.locator("summary").click()
-    expect(row.locator("pre")).to_have_text("cc one.c")
-    _write(build, "cc two.c\n")
     expect(row.locator("pre")).to_have_text("cc one.c\ncc two.c")
     _write(build, "cc two.c\ncc three.c\n", state="done", seconds=2.0)
     expect(row.locator("summary")).to_contain_text("done")
@@ -52,7 +55,6 @@ def test_an_open_build_stays_open_while_its_log_grows(page: Page, build: Build) 
 
 def test_a_log_is_followed_until_its_build_ends(page: Page, build: Build) -> None:
     page.goto(f"/runs/{build.job.run_id}/")
-    page.locator("details.build summary").click()
     page.get_by_role("link", name="The whole log").click()
     log = page.locator("#log")
     expect(log.locator("pre")).to_have_text("cc one.c")
@@ -86,3 +88,52 @@ def test_it_asks_for_a_profile_with_the_load_from_elsewhere(page: Page, world: W
     expect(page.locator("#plan")).to_contain_text("subject does not use {bind}")
     page.get_by_role("button", name="Start run").click()
     expect(page.locator(".roles")).to_contain_text("target any T490s generator any tagged load")
+
+
+def _top_of(row: Locator) -> float:
+    """Where it is seen in the window."""
+    box = row.bounding_box()
+    assert box is not None
+    return box["y"]
+
+
+def test_nothing_jumps_while_cases_fill_up_and_one_is_cancelled(page: Page, world: World) -> None:
+    """Focus, scroll and what was opened stay as they are; an answer without news is a 304."""
+    alice = world.personas.alice
+    source = DEFINITION.replace("[4]", "[1, 2, 4, 8, 16, 32, 64, 128]")
+    make_definition(alice, world.run.definition.benchmark.project, slug="many", source=source)
+    run = make_run(alice, world.shas[:2], benchmark="many")
+    first = run.jobs.order_by("created_at", "pk")[0]
+    Run.objects.filter(pk=run.pk).update(state="running")
+    Job.objects.filter(pk=first.pk).update(state="measuring", phase="measuring")
+    cases = list(first.trials.order_by("case").values_list("case", flat=True).distinct())
+    page.goto(f"/runs/{run.pk}/")
+    last = page.locator(f"#case-{cases[-1]}")
+    expect(last.locator("td").first).to_have_text(re.compile(r"queued 0/5"))
+    button = last.get_by_role("button", name="Cancel")
+    button.focus()
+    assert page.evaluate("scrollY") > 0
+    before = _top_of(last)
+    with page.expect_response(lambda answer: answer.status == 304):
+        pass
+
+    first.trials.filter(case=cases[0], round=1).update(state="measured", validity="valid")
+    first.trials.filter(case=cases[1], round=1).update(state="failed")
+    expect(page.locator(f"#case-{cases[0]} td").first).to_have_text(re.compile("under way 1/5"))
+    expect(page.locator(f"#case-{cases[1]} td").first).to_contain_text("1 failed")
+    expect(button).to_be_focused()
+    assert _top_of(last) == pytest.approx(before, abs=1)
+
+    page.keyboard.press("Enter")
+    expect(last.locator("td").first).to_contain_text("cancelled")
+    assert _top_of(last) == pytest.approx(before, abs=1)
+    left = Trial.objects.filter(job__run=run, case=cases[-1])
+    assert set(left.values_list("state", "message")) == {("skipped", "cancelled by alice")}
+    page.get_by_role("link", name="Failed 1").click()
+    expect(page.locator(".case-grid tbody tr")).to_have_count(1)
+    page.get_by_text("Last failure").click()
+    Job.objects.filter(run=run).update(state="finished")
+    Run.objects.filter(pk=run.pk).update(state="finished", ended_at=utc_now())
+    expect(page.get_by_role("heading", name="How long it is kept")).to_be_visible()
+    expect(page.get_by_role("button", name="Cancel run")).to_have_count(0)
+    expect(page.get_by_role("link", name="The failed trial")).to_be_visible()

@@ -13,10 +13,12 @@ from orchestrator.results.comparing.comparisons import compare_commits
 from orchestrator.results.recording.readings import values_of
 from orchestrator.results.selectors import artifact_content, trial_details
 from orchestrator.results.trials.distributions import merged
+from orchestrator.runs.cancelling import cancel_case
 from orchestrator.runs.models import HostLease, Run, Trial
 from orchestrator.runs.services import cancel_run
 from tests.support.engine import Engine, server
 from tests.support.factories import (
+    DEFINITION,
     Personas,
     make_definition,
     make_local_host,
@@ -159,3 +161,35 @@ def test_it_runs_the_next_job_when_the_host_is_free(
     assert second.started_at is not None
     assert first.ended_at <= second.started_at
     assert Run.objects.filter(state="finished").count() == 2
+
+
+def test_a_cancelled_case_ends_while_it_is_measured_and_the_other_goes_on(
+    engine: Engine, team: Personas, tmp_path: Path
+) -> None:
+    alice = team.alice
+    project, shas = make_project(alice, tmp_path / "origin", [server()])
+    source = DEFINITION.replace("connections: [4]", "connections: [4]\n  seconds: [25, 0.6]")
+    source = source.replace("duration_s: 0.6", 'duration_s: "{seconds}"')
+    make_definition(alice, project, source=source)
+    make_local_host(alice)
+    run = make_run(alice, shas, rounds=1)
+    trials = Trial.objects.filter(job__run=run)
+    long, short = (trials.filter(case__parameters__seconds=each) for each in (25, 0.6))
+
+    def is_under_load() -> bool:
+        job = run.jobs.get()
+        return job.phase == "measuring" and long.filter(pk=job.current_trial).exists()
+
+    engine.wait_for(is_under_load)
+    cancel_case(member=alice, run_id=run.pk, case_id=long[0].case_id)
+    run = engine.finish(run, timeout_s=20)
+
+    assert run.state == "finished"
+    assert f"cancelled: {long[0].case.label}: by alice" in run.message
+    assert {(each.state, each.message) for each in long} == {("skipped", "cancelled by alice")}
+    assert {each.state for each in short} == {"measured"}
+    host = Host.objects.get()
+    (journal,) = (engine.data_dir / "hosts" / str(host.pk) / "jobs").glob("*/*/journal.jsonl")
+    events = [json.loads(line) for line in journal.read_text().splitlines()]
+    done = {event["trial"] for event in events if event["event"] == "trial_done"}
+    assert done == {str(each.pk) for each in short}

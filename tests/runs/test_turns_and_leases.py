@@ -9,6 +9,7 @@ from django.db import connection
 
 from orchestrator.core.clock import utc_now
 from orchestrator.runs import leasing, turns
+from orchestrator.runs.cancelling import cancel_case, cancel_job, is_cancelled
 from orchestrator.runs.models import HostLease, Job, Run, Trial
 from orchestrator.runs.services import cancel_run
 from orchestrator.runs.states import JOB_TRANSITIONS, JobState, RunState, run_state_of
@@ -161,3 +162,21 @@ def test_it_gives_a_free_host_to_the_team_that_had_less_of_them(
     used.jobs.update(state="finished", started_at=hour_ago, ended_at=utc_now())
     blue = Job.objects.get(run__team=personas.mallory.team)
     assert leasing.lease_queued_jobs() == [blue.pk, red.pk]
+
+
+def test_a_run_ends_with_the_last_case_that_was_waiting(job: Job, personas: Personas) -> None:
+    case = job.trials.values_list("case", flat=True)[0]
+    run = cancel_case(member=personas.alice, run_id=job.run_id, case_id=case)
+    job.refresh_from_db()
+    assert (run.state, job.state) == (RunState.CANCELLED, JobState.CANCELLED)
+    assert {(each.state, each.message) for each in job.trials.all()} == {
+        ("skipped", "cancelled by alice")
+    }
+
+
+def test_a_job_that_was_cancelled_is_looked_at_without_delay(job: Job, personas: Personas) -> None:
+    mine = held(job)
+    assert not is_cancelled(mine)
+    cancel_job(member=personas.alice, run_id=job.run_id, job_id=job.pk)
+    assert is_cancelled(mine)
+    assert turns.give_back(mine, look_in_s=60) == 0.0

@@ -1,11 +1,16 @@
 """A run as it is watched: live panel, 304, end, cancel, trials."""
 
+import json
+import re
+import zlib
+
 from django.test import Client
 from django.urls import reverse
 
+from orchestrator.results.models import Artifact
 from orchestrator.results.reporting.saved_reports import save_report
 from orchestrator.runs.models import Job, Run, Trial
-from tests.support.factories import make_run
+from tests.support.factories import finish_run, make_local_host, make_run
 from tests.web.conftest import World
 
 STEAL = "steal: the hypervisor took 3 % of the CPUs' time"
@@ -22,7 +27,7 @@ def test_it_polls_while_the_run_goes_on(world: World, alice: Client) -> None:
     run = _running(world)
     page = alice.get(reverse("run", args=[run.pk])).content.decode()
 
-    assert f'hx-get="{reverse("run-progress", args=[run.pk])}"' in page
+    assert f'hx-get="{reverse("run-progress", args=[run.pk])}?cases=all&amp;page=1"' in page
     assert "warming up" in page
     assert "data-seconds-left" in page
     assert "0 of 10 trials" in page
@@ -62,13 +67,13 @@ def test_it_sends_the_tag_of_what_the_page_shows(world: World, alice: Client) ->
     assert f"If-None-Match&quot;: &quot;\\&quot;{tag.strip(chr(34))}\\&quot;" in page
 
 
-def test_it_asks_for_the_whole_page_once_the_run_has_ended(world: World, alice: Client) -> None:
-    address = reverse("run-progress", args=[world.run.pk])
+def test_it_asks_no_more_once_the_run_has_ended(world: World, alice: Client) -> None:
+    panel = alice.get(reverse("run-progress", args=[world.run.pk]), HTTP_HX_REQUEST="true")
     page = alice.get(reverse("run", args=[world.run.pk])).content.decode()
 
-    assert alice.get(address, HTTP_HX_REQUEST="true").headers["HX-Refresh"] == "true"
-    assert "HX-Refresh" not in alice.get(address).headers
-    assert "hx-get" not in page
+    assert "How long it is kept" in panel.content.decode()
+    assert "Cancel" not in panel.content.decode()
+    assert "hx-get" not in panel.content.decode() + page
 
 
 def test_it_shows_verdicts_that_lead_to_the_comparison(world: World, alice: Client) -> None:
@@ -134,6 +139,62 @@ def test_it_wants_the_forms_own_token(world: World) -> None:
     client.force_login(world.alice.user)
 
     assert client.post(reverse("run-cancel", args=[world.run.pk])).status_code == 403
+
+
+def test_it_cancels_one_case_for_members_only(
+    world: World, alice: Client, bob: Client, mallory: Client
+) -> None:
+    run = make_run(world.alice, world.shas[:2])
+    address = reverse("run-cancel-part", args=[run.pk])
+    case = run.jobs.get().trials.values_list("case", flat=True)[0]
+
+    assert bob.post(address, {"case": case}).status_code == 403
+    assert mallory.post(address, {"case": case}).status_code == 404
+    assert "Cancel<span" not in bob.get(reverse("run", args=[run.pk])).content.decode()
+    assert [alice.post(address, given).status_code for given in ({}, {"job": "x"})] == [400, 400]
+    assert alice.post(address, {"case": case + 999}).status_code == 404
+    assert Trial.objects.filter(job__run=run, state="planned").count() == 10
+
+    assert alice.post(address, {"case": case}).status_code == 302
+    assert set(Trial.objects.filter(job__run=run).values_list("state", flat=True)) == {"skipped"}
+    assert alice.post(address, {"case": case}).status_code == 409
+    live = alice.post(address, {"case": case}, HTTP_HX_REQUEST="true")
+    assert "○ queued" not in live.content.decode()
+    assert "– cancelled" in " ".join(re.sub(r"<[^>]+>", "", live.content.decode()).split())
+
+
+def test_the_grid_tells_what_changed_on_which_host_while_the_run_goes_on(
+    world: World, alice: Client
+) -> None:
+    make_local_host(world.alice, "there")
+    run = make_run(world.alice, world.shas[::2], hosts=("here", "there"))
+    finish_run(run, [1000, 850])
+    slow, other = run.jobs.get(host=world.host), run.jobs.get(host__name="there")
+    Trial.objects.filter(job=other, round=5).update(state="planned", validity="")
+    Job.objects.filter(pk=other.pk).update(state="measuring", phase="warming up")
+    Run.objects.filter(pk=run.pk).update(state="running", ended_at=None)
+    trial = slow.trials.order_by("-position")[0]
+    load = {
+        "load_started_at": 10.0,
+        "load_ended_at": 12.0,
+        "samples": [{"t": second, "server_cpu_s": second * 0.5} for second in (0.0, 1.0)],
+        "usage": {"server_cpu_s": 1.5, "tool_cpu_s": None},
+    }
+    packed = zlib.compress(json.dumps({"loads": [load]}).encode())
+    Artifact.objects.create(
+        trial=trial, name="result.json", sha256="0" * 64, size=9, compressed=packed
+    )
+    page = alice.get(reverse("run", args=[run.pk])).content.decode()
+    grid = page[page.index('<table class="dense case-grid">') :]
+    text = " ".join(re.sub(r"<[^>]+>", " ", grid[: grid.index("</table>")]).split())
+
+    assert "Case here there Cancel" in text
+    assert "● done 10/10 ▼ regressed" in text
+    assert "◔ under way 8/10" in text
+    assert "CPU, last trial: server 0.75 cores" in page
+    assert 'class="server" points="0.0,' in page
+    failed = alice.get(reverse("run", args=[run.pk]), {"cases": "failed"}).content.decode()
+    assert "No trial of a case has failed." in failed
 
 
 def test_it_shows_all_of_a_trial(world: World, alice: Client) -> None:

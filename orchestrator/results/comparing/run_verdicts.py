@@ -1,7 +1,7 @@
 """The verdict of each contender of a run, made once a run has ended."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
 from typing import Any
 from uuid import UUID
 
@@ -9,15 +9,37 @@ from orchestrator.accounts.members import Member, member_of
 from orchestrator.accounts.models import Membership, Role
 from orchestrator.benchmarks.models import Commit
 from orchestrator.core.errors import NotFoundError
-from orchestrator.results.comparing.comparisons import compare_commits
+from orchestrator.results.comparing.compared import ComparisonReport
+from orchestrator.results.comparing.comparisons import compare_sides
+from orchestrator.results.comparing.sides import Side
 from orchestrator.results.models import RunVerdict
 from orchestrator.runs.models import Run
 from orchestrator.runs.states import RUN_ENDED
 
+#: So many changed cases of a contender are kept with its verdict.
+MOST_CHANGES = 200
+_CHANGED = frozenset({"regressed", "improved"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseChange:
+    """A case that regressed or improved on a host, and the primary metric that says it most."""
+
+    case: int
+    label: str
+    host: str
+    host_name: str
+    verdict: str
+    metric: str
+    change: float | None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictCard:
-    """`suspect` of the compared blocks hold a suspect trial; `voided` ones were left out."""
+    """`suspect` of the compared blocks hold a suspect trial; `voided` ones were left out.
+
+    `changes`: regressions first, the largest first.
+    """
 
     baseline: Commit
     contender: Commit
@@ -25,6 +47,7 @@ class VerdictCard:
     summary: str
     voided: int
     suspect: int
+    changes: tuple[CaseChange, ...] = ()
 
 
 def cards_of(member: Member, runs: Sequence[Run]) -> dict[UUID, list[VerdictCard]]:
@@ -55,7 +78,7 @@ def keep_verdicts(run: Run) -> None:
         cards_of(member_of(first), [run])
 
 
-def _kept(card: VerdictCard) -> list[str | int]:
+def _kept(card: VerdictCard) -> list[Any]:
     return [
         card.baseline.pk,
         card.contender.pk,
@@ -63,6 +86,7 @@ def _kept(card: VerdictCard) -> list[str | int]:
         card.summary,
         card.voided,
         card.suspect,
+        [astuple(change) for change in card.changes],
     ]
 
 
@@ -76,9 +100,15 @@ def _read(run: Run, cards: Iterable[Sequence[Any]]) -> list[VerdictCard]:
             summary=summary,
             voided=voided,
             suspect=suspect,
+            # What was kept before there were any has none.
+            changes=tuple(_change(each) for each in (changes[0] if changes else ())),
         )
-        for baseline, contender, verdict, summary, voided, suspect in cards
+        for baseline, contender, verdict, summary, voided, suspect, *changes in cards
     ]
+
+
+def _change(kept: Sequence[Any]) -> CaseChange:
+    return CaseChange(**dict(zip((each.name for each in fields(CaseChange)), kept, strict=True)))
 
 
 def _made(member: Member, run: Run) -> list[VerdictCard]:
@@ -89,12 +119,12 @@ def _made(member: Member, run: Run) -> list[VerdictCard]:
 
 def _card(member: Member, run: Run, baseline: Commit, contender: Commit) -> VerdictCard | None:
     try:
-        report = compare_commits(
+        report = compare_sides(
             member,
             benchmark=run.definition.benchmark,
-            baseline=baseline,
-            contender=contender,
+            sides=(Side(commit=baseline), Side(commit=contender)),
             run=run,
+            all_metrics=False,
         )
     except NotFoundError:
         return None
@@ -105,4 +135,22 @@ def _card(member: Member, run: Run, baseline: Commit, contender: Commit) -> Verd
         summary=report.summary,
         voided=sum(case.voided_blocks for case in report.cases),
         suspect=sum(case.suspect_blocks for case in report.cases),
+        changes=tuple(_changes(report))[:MOST_CHANGES],
     )
+
+
+def _changes(report: ComparisonReport) -> Iterator[CaseChange]:
+    for row in report.cases:
+        if row.verdict not in _CHANGED:
+            continue
+        said = [each for each in row.metrics if each.primary and each.verdict == row.verdict]
+        most = max(said, key=lambda each: abs(each.change or 0.0), default=None)
+        yield CaseChange(
+            case=row.case.pk,
+            label=row.case.label,
+            host=str(row.host.pk),
+            host_name=row.host.name,
+            verdict=row.verdict,
+            metric=most.title if most else "",
+            change=most.change if most else None,
+        )

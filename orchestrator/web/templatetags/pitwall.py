@@ -55,6 +55,8 @@ STATE_SYMBOLS = {
     "free": "●",
     "busy": "◑",
     "closed": "–",
+    "under way": "◔",
+    "cut short": "–",
     "building": "◑",
     "done": "●",
     "passed": "✓",

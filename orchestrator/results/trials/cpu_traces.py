@@ -1,0 +1,86 @@
+"""CPU that server and load tool used during the newest trials of a job, second by second.
+
+From the samples that came home with each trial. While a load is measured nobody asks the host, so
+a running trial has none yet.
+"""
+
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+from uuid import UUID
+
+from orchestrator.results.models import Artifact
+from orchestrator.runs.models import Trial
+from orchestrator.runs.states import TrialState
+
+#: So many trials are shown of a job, the newest last.
+NEWEST = 6
+#: A result larger than this is not read only to draw a small line.
+MOST_BYTES = 2_000_000
+
+#: (seconds since the load began, CPU cores used since the point before) in the order of time.
+Line = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuTrace:
+    """One trial: cores that its server and its load tool used; empty where nothing was told."""
+
+    seconds: float
+    server: Line
+    tool: Line
+
+
+def cpu_traces(jobs: Iterable[UUID]) -> dict[UUID, list[CpuTrace]]:
+    """Of these jobs, the newest measured trials in the order of time, one query for each job."""
+    return {job: _of_job(job) for job in jobs}
+
+
+def _of_job(job: UUID) -> list[CpuTrace]:
+    measured = Trial.objects.filter(job=job, state=TrialState.MEASURED)
+    newest = measured.order_by("-ended_at", "-position")
+    traces = [_of_trial(pk) for pk in newest.values_list("pk", flat=True)[:NEWEST]]
+    return [trace for trace in reversed(traces) if trace is not None]
+
+
+@lru_cache(maxsize=512)
+def _of_trial(trial: UUID) -> CpuTrace | None:
+    """A measured trial never changes."""
+    files = Artifact.objects.filter(trial=trial, name="result.json", size__lt=MOST_BYTES)
+    packed = files.values_list("compressed", flat=True).first()
+    if packed is None:
+        return None
+    return trace_of(json.loads(zlib.decompress(packed)))
+
+
+def trace_of(result: Mapping[str, Any]) -> CpuTrace | None:
+    """Of a trial's result.json, its loads one behind the other; None where none has a length."""
+    seconds = 0.0
+    server: list[tuple[float, float]] = []
+    tool: list[tuple[float, float]] = []
+    for load in result.get("loads") or []:
+        took_s = float(load["load_ended_at"]) - float(load["load_started_at"])
+        if took_s <= 0:
+            continue
+        server += _line(load, "server_cpu_s", took_s, seconds)
+        tool += _line(load, "tool_cpu_s", took_s, seconds)
+        seconds += took_s
+    if not seconds:
+        return None
+    return CpuTrace(seconds=seconds, server=tuple(server), tool=tuple(tool))
+
+
+def _line(load: Mapping[str, Any], key: str, took_s: float, after_s: float) -> Line:
+    """From the growth between two samples; the last lasts until the load's end."""
+    told = [(float(each["t"]), each.get(key)) for each in load.get("samples") or []]
+    told.append((took_s, (load.get("usage") or {}).get(key)))
+    known = [(t, float(cpu_s)) for t, cpu_s in told if cpu_s is not None and t <= took_s]
+    return tuple(
+        (after_s + later, max(0.0, now - was) / (later - earlier))
+        for (earlier, was), (later, now) in pairwise([(0.0, 0.0), *known])
+        if later - earlier > 0.05
+    )

@@ -1,0 +1,127 @@
+"""Cancelling one case of a run, or one of its jobs: what was measured is kept.
+
+The request is in the trials themselves: what is left of a case or job is skipped, with who asked
+for it as the reason. The engine sees that and tells the hosts; nobody can take such a trial up
+again, since only planned ones are measured and stored.
+"""
+
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.services import record_audit
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import ConflictError, NotFoundError
+from orchestrator.runs import selectors
+from orchestrator.runs.models import Job, Run, Trial
+from orchestrator.runs.settling import settle_run
+from orchestrator.runs.states import (
+    JOB_ACTIVE,
+    JOB_ENDED,
+    RUN_ENDED,
+    JobState,
+    TrialState,
+)
+
+#: What the reasons of all skipped trials begin with that somebody did not want any more.
+CANCELLED = "cancelled"
+_WITH_JOB = f"{CANCELLED} with its job"
+
+
+def cancel_case(*, member: Member, run_id: UUID, case_id: int) -> Run:
+    """Ends one case of a run on all its hosts; its trial that is on ends at the next look."""
+    member.require(Role.MEMBER, to="cancel a case")
+    run = _going_on(member, run_id)
+    with transaction.atomic():
+        mine = Trial.objects.filter(job__run=run, case=case_id).values("job")
+        jobs = list(run.jobs.select_for_update().filter(pk__in=mine).order_by("pk"))
+        if not jobs:
+            raise NotFoundError("there is no such case in this run")
+        left = Trial.objects.filter(job__in=jobs, case=case_id, state=TrialState.PLANNED)
+        if not left.update(state=TrialState.SKIPPED, message=f"{CANCELLED} by {_who(member)}"):
+            raise ConflictError("nothing is left to be measured of this case")
+        _end_emptied(jobs)
+        record_audit(member=member, action="case.cancelled", subject=f"{run.pk} case {case_id}")
+    run.refresh_from_db()
+    return run
+
+
+def cancel_job(*, member: Member, run_id: UUID, job_id: UUID) -> Run:
+    """Ends one job of a run: a queued one now, an active one at the worker's next look."""
+    member.require(Role.MEMBER, to="cancel a job")
+    run = _going_on(member, run_id)
+    with transaction.atomic():
+        job = run.jobs.select_for_update().filter(pk=job_id).first()
+        if job is None:
+            raise NotFoundError("there is no such job in this run")
+        if job.state in JOB_ENDED:
+            raise ConflictError(f"this job has ended already: it is {job.state}")
+        left = Trial.objects.filter(job=job, state=TrialState.PLANNED)
+        if not left.update(state=TrialState.SKIPPED, message=f"{_WITH_JOB} by {_who(member)}"):
+            raise ConflictError("nothing is left to be measured in this job: it ends by itself")
+        if job.state in JOB_ACTIVE:
+            Job.objects.filter(pk=job.pk).update(look_at=utc_now())
+        _end_emptied([job])
+        record_audit(member=member, action="job.cancelled", subject=job.pk)
+    run.refresh_from_db()
+    return run
+
+
+def is_cancelled(job: Job) -> bool:
+    """Whether its run, as it was read with the job, or the job was cancelled: it ends now."""
+    of_run = job.run.cancel_requested_at is not None
+    return of_run or _cancelled(job).filter(message__startswith=_WITH_JOB).exists()
+
+
+def must_stop(job: Job) -> bool:
+    """Whether what is measured now was cancelled, so that its host is told without delay."""
+    at_once = Q(message__startswith=_WITH_JOB) | Q(pk=job.current_trial)
+    run = Run.objects.filter(pk=job.run_id, cancel_requested_at__isnull=False)
+    return run.exists() or _cancelled(job).filter(at_once).exists()
+
+
+def cancelled_trials(job: Job) -> list[str]:
+    """Ids of the trials of the job's current round that were cancelled."""
+    found = _cancelled(job).filter(round=job.round).order_by("position")
+    return [str(pk) for pk in found.values_list("pk", flat=True)]
+
+
+def cancelled_cases(job: Job) -> dict[int, str]:
+    """The cases of a job of which something was cancelled: key → why."""
+    return dict(_cancelled(job).order_by("position").values_list("case", "message"))
+
+
+def _cancelled(job: Job) -> QuerySet[Trial]:
+    return Trial.objects.filter(job=job.pk, state=TrialState.SKIPPED, message__startswith=CANCELLED)
+
+
+def _going_on(member: Member, run_id: UUID) -> Run:
+    run = selectors.run_for(member, run_id)
+    if run.state in RUN_ENDED:
+        raise ConflictError(f"this run has ended already: it is {run.state}")
+    return run
+
+
+def _who(member: Member) -> str:
+    return member.user.get_username()
+
+
+def _end_emptied(jobs: list[Job]) -> None:
+    """Queued jobs without anything left end now; the others look at once if what is on is not
+    wanted any more."""
+    now = utc_now()
+    for job in jobs:
+        if job.state == JobState.QUEUED and not _planned(job):
+            Job.objects.filter(pk=job.pk).update(
+                state=JobState.CANCELLED, message="cancelled before it began", ended_at=now
+            )
+            settle_run(job.run_id)
+        elif job.state in JOB_ACTIVE and job.current_trial and must_stop(job):
+            Job.objects.filter(pk=job.pk).update(look_at=now)
+
+
+def _planned(job: Job) -> bool:
+    return Trial.objects.filter(job=job, state=TrialState.PLANNED).exists()

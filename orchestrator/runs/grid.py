@@ -1,0 +1,200 @@
+"""The cases of a run as a grid that fills up: where each case stands on each host, or, where there
+is one host, with each commit."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from django.db.models import Count, Q
+
+from orchestrator.benchmarks.models import Case
+from orchestrator.runs.cancelling import CANCELLED
+from orchestrator.runs.models import Job, Run, Trial
+from orchestrator.runs.selectors import RunProgress
+from orchestrator.runs.standings import CaseStanding
+from orchestrator.runs.states import JOB_ENDED, TrialState
+
+_ENDED = frozenset({"decided", "screened out", "undecided"})
+_OPEN = frozenset({"measuring", "under way", "queued"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A host, or a commit of a run with one host. `short` heads the column."""
+
+    key: object
+    short: str
+    title: str
+
+
+@dataclass(slots=True)
+class Cell:
+    """Trials of a case in one column, by what became of them."""
+
+    counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    running: bool = False
+    standing: CaseStanding | None = None
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def done(self) -> int:
+        return self.counts[TrialState.MEASURED] + self.counts[TrialState.FAILED]
+
+    @property
+    def tenths(self) -> int:
+        """How full it is; what is not needed is nothing that is missing."""
+        full = self.done + self.counts[TrialState.NOT_NEEDED]
+        return 10 * full // self.total if self.total else 0
+
+    @property
+    def failed(self) -> int:
+        return self.counts[TrialState.FAILED]
+
+    @property
+    def state(self) -> str:
+        """One word: what matters most of it."""
+        if self.running:
+            return "measuring"
+        if self.counts[CANCELLED]:
+            return "cancelled"
+        if self.counts[TrialState.PLANNED]:
+            return "under way" if self.done else "queued"
+        if self.standing is not None and self.standing.state in _ENDED:
+            return self.standing.state
+        if self.failed:
+            return "failed"
+        if self.done and self.counts[TrialState.SKIPPED]:
+            return "cut short"
+        if self.counts[TrialState.UNSUPPORTED] == self.total:
+            return "unsupported"
+        return "done" if self.done else "skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A case with one cell for each column, None where it is not measured there."""
+
+    case: Case
+    cells: tuple[Cell | None, ...]
+
+    @property
+    def states(self) -> set[str]:
+        return {cell.state for cell in self.cells if cell}
+
+    @property
+    def goes_on(self) -> bool:
+        return bool(self.states & _OPEN)
+
+    @property
+    def failed(self) -> bool:
+        return any(cell.failed for cell in self.cells if cell)
+
+    @property
+    def running(self) -> bool:
+        return any(cell.running for cell in self.cells if cell)
+
+    @property
+    def standings(self) -> list[CaseStanding]:
+        """Where it stands on each host, if the run goes on until its cases are decided."""
+        found = {
+            each.standing.job.pk: each.standing
+            for each in self.cells
+            if each and each.standing and each.state != CANCELLED
+        }
+        return list(found.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """Rows in an order that never changes while the run goes on."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    by_host: bool
+
+
+def grid_of(progress: RunProgress) -> Grid:
+    """In three queries, whatever the size of the run."""
+    jobs = {part.job.pk: part.job for part in progress.jobs}
+    hosts = _columns_of_hosts(jobs.values())
+    by_host = len(hosts) > 1
+    columns = hosts if by_host else _columns_of_commits(progress.run)
+    place = {column.key: at for at, column in enumerate(columns)}
+    cells: dict[int, dict[int, Cell]] = defaultdict(lambda: defaultdict(Cell))
+    for case, job, variant, state, number in _counted(progress.run):
+        at = place[host_key(jobs[job]) if by_host else variant]
+        cells[case][at].counts[state] += number
+    for part in progress.jobs:
+        if part.current and part.job.state not in JOB_ENDED:
+            at = place[host_key(part.job) if by_host else part.current.variant_id]
+            cells[part.current.case_id][at].running = _is_wanted(part.current)
+        for each in part.standings:
+            for at in [place[host_key(part.job)]] if by_host else list(cells[each.case.pk]):
+                cells[each.case.pk][at].standing = each
+    return Grid(columns=columns, rows=_rows(cells, len(columns)), by_host=by_host)
+
+
+def host_key(job: Job) -> object:
+    """Jobs with the same one are measured on one host, or wait for one of the same kind."""
+    if job.host_id is not None:
+        return job.host_id
+    return next((place.wanted for place in job.placements.all() if place.role == "target"), "")
+
+
+def _is_wanted(trial: Trial) -> bool:
+    return trial.state == TrialState.PLANNED
+
+
+def _columns_of_hosts(jobs: Iterable[Job]) -> tuple[Column, ...]:
+    found: dict[object, Column] = {}
+    for job in jobs:
+        title = job.host.name if job.host else asked_for(job)
+        found.setdefault(host_key(job), Column(key=host_key(job), short=title, title=title))
+    return tuple(found.values())
+
+
+def asked_for(job: Job) -> str:
+    """What a job without a host waits for; `placements` with their profiles are at hand."""
+    place = next((each for each in job.placements.all() if each.role == "target"), None)
+    if place is None:
+        return "a host to come"
+    if place.wanted_profile is not None:
+        return f"any {place.wanted_profile.name}"
+    return f"any tagged {place.wanted_tag}"
+
+
+def _columns_of_commits(run: Run) -> tuple[Column, ...]:
+    return tuple(
+        Column(key=each.pk, short=each.commit.sha[:7], title=each.commit.subject)
+        for each in run.variants.all()
+    )
+
+
+def _counted(run: Run) -> Sequence[tuple[int, UUID, int, str, int]]:
+    """(case, job, variant, state, how many); what was cancelled as a state of its own."""
+    cancelled = Q(state=TrialState.SKIPPED, message__startswith=CANCELLED)
+    rows = (
+        Trial.objects.filter(job__run=run)
+        .order_by()
+        .values_list("case", "job", "variant", "state")
+        .annotate(number=Count("pk"), cancelled=Count("pk", filter=cancelled))
+    )
+    found: list[tuple[int, UUID, int, str, int]] = []
+    for case, job, variant, state, number, out in rows:
+        found.append((case, job, variant, state, number - out))
+        if out:
+            found.append((case, job, variant, CANCELLED, out))
+    return found
+
+
+def _rows(cells: Mapping[int, Mapping[int, Cell]], width: int) -> tuple[Row, ...]:
+    """In the order in which the cases were made: that of the definition's matrix."""
+    cases = Case.objects.in_bulk(cells)
+    return tuple(
+        Row(case=cases[key], cells=tuple(cells[key].get(at) for at in range(width)))
+        for key in sorted(cells)
+    )

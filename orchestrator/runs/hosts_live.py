@@ -1,0 +1,72 @@
+"""What goes on at each host of a run: its jobs, the one that is on, how far, how much longer."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from orchestrator.fleet.models import Host
+from orchestrator.runs.grid import asked_for, host_key
+from orchestrator.runs.selectors import JobProgress, SecondsLeft
+from orchestrator.runs.states import JOB_ENDED, JobState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostProgress:
+    """All jobs of a run on one host; `host` is None while they wait for one of their kind."""
+
+    host: Host | None
+    parts: tuple[JobProgress, ...]
+
+    @property
+    def active(self) -> JobProgress | None:
+        return next((each for each in self.parts if each.is_active), None)
+
+    @property
+    def shown(self) -> JobProgress:
+        """The job that tells most of the host now: the one that is on, else the next, or last."""
+        waiting = (each for each in self.parts if each.job.state not in JOB_ENDED)
+        return self.active or next(waiting, self.parts[-1])
+
+    @property
+    def title(self) -> str:
+        return self.host.name if self.host else asked_for(self.parts[0].job)
+
+    @property
+    def others(self) -> list[JobProgress]:
+        return [each for each in self.parts if each is not self.shown]
+
+    @property
+    def state(self) -> str:
+        if self.active is not None:
+            return str(self.active.job.state)
+        states = {str(each.job.state) for each in self.parts}
+        if JobState.QUEUED in states:
+            return str(JobState.QUEUED)
+        if JobState.FAILED in states:
+            return str(JobState.FAILED)
+        return str(JobState.FINISHED if JobState.FINISHED in states else JobState.CANCELLED)
+
+    @property
+    def trials_total(self) -> int:
+        return sum(each.trials_total for each in self.parts)
+
+    @property
+    def trials_done(self) -> int:
+        return sum(each.trials_done for each in self.parts)
+
+    @property
+    def trials_failed(self) -> int:
+        return sum(each.trials_failed for each in self.parts)
+
+    @property
+    def left_s(self) -> float | None:
+        """Of all its jobs, which follow each other; None once they have ended."""
+        left: list[SecondsLeft] = [each.left for each in self.parts if each.left is not None]
+        return sum(each.typical for each in left) if left else None
+
+
+def hosts_live(parts: Iterable[JobProgress]) -> list[HostProgress]:
+    """In the order in which the run named them."""
+    found: dict[object, list[JobProgress]] = {}
+    for part in parts:
+        found.setdefault(host_key(part.job), []).append(part)
+    return [HostProgress(host=each[0].job.host, parts=tuple(each)) for each in found.values()]
