@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +36,25 @@ FORMS = ("mobile", "desktop")
 ROUNDS = 3
 MAIN = (
     "overview", "runs", "run-new", "run", "run-running", "trial", "compare", "history", "alerts",
-    "alert", "report", "report-new", "hosts", "host", "benchmarks", "benchmark", "schedules", "settings",
+    "alert", "report", "report-new", "hosts", "host", "benchmarks", "benchmark", "schedules",
+    "settings",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Which screens are looked at, as on what, how often."""
+
+    names: tuple[str, ...]
+    forms: tuple[str, ...]
+    rounds: int
 
 
 def main() -> int:
     options = parse()
     came_from, began = machine(), time.monotonic()
     try:
-        found = looked(options.only or (MAIN[:1] if options.short else MAIN), options.short)
+        found = looked(plan_of(options))
     except MissingError as error:
         print(error, file=sys.stderr)
         return 1
@@ -63,11 +74,18 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m perf.pages")
     parser.add_argument("--short", action="store_true", help="only see that it works")
     parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="looks at each screen")
     parser.add_argument("--only", action="append", choices=MAIN, help="this screen; more than once")
     return parser.parse_args()
 
 
-def looked(names: tuple[str, ...], short: bool) -> list[dict[str, Any]]:
+def plan_of(options: argparse.Namespace) -> Plan:
+    if options.short:
+        return Plan(names=tuple(options.only or MAIN[:1]), forms=FORMS[:1], rounds=1)
+    return Plan(names=tuple(options.only or MAIN), forms=FORMS, rounds=options.rounds)
+
+
+def looked(plan: Plan) -> list[dict[str, Any]]:
     found = programs()
     install(found.pop("npm"))
     collect_static()
@@ -76,19 +94,18 @@ def looked(names: tuple[str, ...], short: bool) -> list[dict[str, Any]]:
         filled = fill(Path(folder))
         cookie = cookie_of(filled)
         with serving(SITE, Path(folder), {}) as server:
-            wanted = plan(filled, f"http://127.0.0.1:{server.port}", names, short)
+            wanted = addresses(plan, filled, f"http://127.0.0.1:{server.port}")
             return list(told(looks(wanted, cookie=cookie, **found)))
 
 
-def plan(filled: Filled, base: str, names: tuple[str, ...], short: bool) -> list[dict[str, str]]:
+def addresses(plan: Plan, filled: Filled, base: str) -> list[dict[str, str]]:
     """Every round begins with another screen."""
-    screens = [screen for screen in screens_of(filled) if screen.name in names]
-    rounds = [(screens[n:] + screens[:n]) for n in range(1 if short else ROUNDS)]
+    screens = [screen for screen in screens_of(filled) if screen.name in plan.names]
     return [
         {"name": screen.name, "url": base + screen.path, "form": form}
-        for each in rounds
-        for screen in each
-        for form in (FORMS[:1] if short else FORMS)
+        for number in range(plan.rounds)
+        for screen in screens[number:] + screens[:number]
+        for form in plan.forms
     ]
 
 

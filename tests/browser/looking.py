@@ -48,6 +48,19 @@ def too_wide(page: Page) -> list[str]:
     )
 
 
+def not_for_paper(page: Page) -> list[str]:
+    """What the page, as it is printed, has of what only helps on a screen, or cuts off."""
+    return page.evaluate(
+        """() => {
+            const shown = (node) => node.getClientRects().length > 0;
+            const moves = document.querySelectorAll("header nav, main nav, form, button");
+            const cuts = [...document.querySelectorAll(".scroll, pre")].filter(
+                (node) => getComputedStyle(node).overflowX !== "visible");
+            return [...moves, ...cuts].filter(shown).map((node) => node.outerHTML.slice(0, 120));
+        }"""
+    )
+
+
 def bytes_of(responses: list[Response]) -> int:
     """What these weigh on the wire: pages as they came, static files as whitenoise has them."""
     return sum(_weight(response) for response in responses if response.status == 200)

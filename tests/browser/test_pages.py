@@ -12,6 +12,7 @@ from tests.support.factories import finish_run, make_run
 
 pytestmark = pytest.mark.browser
 
+
 def _compare_path(world: World) -> str:
     return f"/compare/?benchmark=server/hello&baseline={world.shas[0]}&contender={world.shas[2]}"
 

@@ -1,4 +1,4 @@
-"""Every screen, once: accessible in both looks, as wide as a phone, quiet, light and self-contained.
+"""Every screen, once: accessible in both looks, as wide as a phone, quiet, light, on its own.
 
 With PITWALL_TEST_PICTURES=FOLDER (`make screenshots`) it leaves pictures of them all there.
 """
@@ -23,6 +23,8 @@ pytestmark = pytest.mark.browser
 
 PHONE = {"width": 360, "height": 780}
 WIDE = {"width": 1200, "height": 900}
+#: What people print: without what only moves about on a screen.
+PRINTED = ("run", "compare", "report")
 PICTURES = os.environ.get("PITWALL_TEST_PICTURES")
 
 
@@ -65,6 +67,17 @@ class Visitor:
         page.set_viewport_size(WIDE)  # type: ignore[arg-type]
         for fault in looking.too_wide(page):
             self._fault(fault)
+        if self._screen.name in PRINTED:
+            self._judge_print()
+
+    def _judge_print(self) -> None:
+        page = self.page
+        page.emulate_media(media="print", color_scheme="light")
+        for fault in looking.not_for_paper(page):
+            self._fault(f"printed: {fault}")
+        if PICTURES:
+            page.screenshot(path=Path(PICTURES) / f"{self._screen.name}-print.png", full_page=True)
+        page.emulate_media(media="screen")
 
     def _hear(self, line: Any) -> None:
         # That a page is not there is said by the browser itself.
