@@ -33,12 +33,19 @@ async function look({ name, url, form }, port, cookie) {
   };
 }
 
-const { chromium, flags, cookie, looks } = JSON.parse(process.argv[2]);
-for (const each of looks) {
+/** One look in a browser of its own. A trace that Chromium did not finish is made again. */
+async function lookAnew(each, { chromium, flags, cookie }, tries = 3) {
   const chrome = await launcher.launch({ chromePath: chromium, chromeFlags: ["--headless=new", ...flags] });
   try {
-    console.log(JSON.stringify(await look(each, chrome.port, cookie)));
+    return await look(each, chrome.port, cookie);
+  } catch (error) {
+    if (tries === 1) throw error;
+    console.error(`again: ${error.message}`);
   } finally {
     await chrome.kill();
   }
+  return lookAnew(each, { chromium, flags, cookie }, tries - 1);
 }
+
+const plan = JSON.parse(process.argv[2]);
+for (const each of plan.looks) console.log(JSON.stringify(await lookAnew(each, plan)));
