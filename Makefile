@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo seeds run test chaos tools bench-dispatch bench-fidelity bench-detection bench-scale check lock openapi schemas clean clean-all
+.PHONY: help demo seeds run test chaos tools bench-dispatch bench-fidelity bench-detection bench-scale bench-pages screenshots check lock openapi schemas clean clean-all
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -52,6 +52,16 @@ bench-scale: bench-%: ## pages and ingest with 10 million trials beside a bare v
 bench-detection: bench-%: ## changes found and false alarms beside Otava and others (ARGS=--short)
 	@$(PYTHON) -m devstack.bootstrap
 	@$(VENV_PYTHON) -m perf.$* $(ARGS)
+
+bench-pages: bench-%: ## what Lighthouse says of the main screens; needs node (ARGS=--short)
+	@$(PYTHON) -m devstack.bootstrap --dev
+	@$(VENV_PYTHON) -m perf.$* $(ARGS)
+
+screenshots: export PITWALL_TEST_PICTURES ?= $(CURDIR)/.pitwall/screenshots
+screenshots: ## picture every screen, wide and on a phone, light and dark, into .pitwall/screenshots
+	@$(PYTHON) -m devstack.bootstrap --dev
+	@rm -rf "$(PITWALL_TEST_PICTURES)"
+	@$(VENV_PYTHON) -m devstack exec --name screenshots --without-oha -- $(VENV_PYTHON) -m pytest -q tests/browser/test_screens.py $(ARGS)
 
 check: ## style, import rules, missing migrations, types
 	@$(PYTHON) -m devstack.bootstrap --dev

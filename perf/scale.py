@@ -20,20 +20,20 @@ from devstack.supervisor import say
 
 def main() -> int:
     try:
-        return with_servers(hold_free_instance("scale"))
+        return with_servers(hold_free_instance("scale"), "perf.scaling")
     except DevstackError as error:
         say(str(error))
         return 1
 
 
-def with_servers(instance: Instance) -> int:
-    """Run the body while PostgreSQL and Redis run, as durable as anybody's; the exit status."""
+def with_servers(instance: Instance, body: str) -> int:
+    """Run this module while PostgreSQL and Redis run, as durable as anybody's; the exit status."""
     forget(instance)
     try:
         with stack_of(instance, careless=False) as stack:
             try:
                 stack.start_servers()
-                return run(stack, sys.executable, "-m", "perf.scaling", *sys.argv[1:])
+                return run(stack, sys.executable, "-m", body, *sys.argv[1:])
             except StopRequested as request:
                 return 128 + request.signum
     finally:

@@ -65,7 +65,8 @@ def format_duration(seconds: float | None) -> str:
 def _significant(value: float) -> str:
     if value == 0:
         return "0"
-    if abs(value) >= 1000:
+    # By what it is rounded to: 999.7 is 1 000, and 9.998 is 10.0.
+    if abs(value) >= 999.5:
         return f"{value:,.0f}".replace(",", "\u202f")
-    digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
     return f"{value:.{digits}f}" if abs(value) >= 0.01 else f"{value:.2g}"

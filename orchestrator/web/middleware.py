@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from orchestrator.core.errors import (
     ConflictError,
@@ -69,10 +70,22 @@ def status_of(error: PitwallError) -> tuple[int, str]:
     return next((status, title) for kind, status, title in STATUS if isinstance(error, kind))
 
 
+def came_from(request: HttpRequest) -> str:
+    """The page of ours whose link or button led here; empty where there is none to go back to."""
+    page = request.headers.get("Referer", "")
+    ours = url_has_allowed_host_and_scheme(page, {request.get_host()})
+    return page if ours and page != request.build_absolute_uri() else ""
+
+
 def _error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
     if not isinstance(error, PitwallError):
         return None
     status, title = status_of(error)
     partial = "#message" if request.headers.get("HX-Request") else ""
-    context = {"title": title, "message": str(error), "status": status}
+    context = {
+        "title": title,
+        "message": str(error),
+        "status": status,
+        "back": came_from(request),
+    }
     return render(request, f"error.html{partial}", context, status=status)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -16,7 +13,6 @@ from pathlib import Path
 import perf.harness.with_django  # noqa: F401
 
 # isort: split
-from devstack.places import CHECKOUT
 from perf.harness.machine import machine
 from perf.harness.report import keep, verdict
 from perf.scaling import figures
@@ -25,7 +21,7 @@ from perf.scaling.figures import Found
 from perf.scaling.loading import Made
 from perf.scaling.pages import Contest
 from perf.scaling.sending import Load, Sender
-from perf.scaling.servers import Postgres, Server, fill, serving
+from perf.scaling.servers import Postgres, Server, collect_static, fill, serving
 
 NAME = "scale"
 SITE = "orchestrator.config.wsgi"
@@ -110,11 +106,6 @@ def send(found: Found, size: str, sender: Sender, extent: Extent) -> None:
             found.sent.setdefault((name, size), []).append(sender.send(load, extent.ingest_s))
         again = sender.repeat(LOADS[figures.ONE], extent.ingest_s)
         found.sent.setdefault((figures.AGAIN, size), []).append(again)
-
-
-def collect_static() -> None:
-    argv = [sys.executable, "manage.py", "collectstatic", "--noinput"]
-    subprocess.run(argv, cwd=CHECKOUT, env=dict(os.environ), check=True, capture_output=True)
 
 
 def say(text: str) -> None:

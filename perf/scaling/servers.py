@@ -113,6 +113,11 @@ def fill(url: str, size: str) -> Made:
     return Made(**json.loads(done.stdout.splitlines()[-1]))
 
 
+def collect_static() -> None:
+    argv = [sys.executable, "manage.py", "collectstatic", "--noinput"]
+    subprocess.run(argv, cwd=CHECKOUT, env=dict(os.environ), check=True, capture_output=True)
+
+
 @contextmanager
 def serving(application: str, folder: Path, environment: Mapping[str, str]) -> Iterator[Server]:
     """A gunicorn on loopback that answers; ended afterwards."""

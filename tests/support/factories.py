@@ -164,19 +164,24 @@ def make_known(run: Run, known: Mapping[str, float]) -> None:
     Run.objects.filter(pk=run.pk).update(definition=new)
 
 
-def finish_run(run: Run, rates: Sequence[float], *, wobble: float = 0.002) -> Run:
+def finish_run(
+    run: Run, rates: Sequence[float], *, wobble: float = 0.002, factors: Mapping[str, float] = {}
+) -> Run:
     """Fills a run in as if it had been measured: `rates` are requests/s of its variants in order.
 
     For tests of what is shown of results; tests of measuring do measure. Each round wobbles a
-    little in a fixed pattern, so that intervals have a width.
+    little in a fixed pattern, so that intervals have a width. `factors`: label of a case → what the
+    last variant's rate is to be multiplied by there.
     """
     now = utc_now()
     for job in run.jobs.all():
         snapshot = HostSnapshot.objects.create(
             host=job.host, facts={"cpu_model": "Test CPU", "threads": 2}, fingerprint="f" * 64
         )
-        for trial in job.trials.select_related("variant"):
+        for trial in job.trials.select_related("variant", "case"):
             drift = 1 + wobble * ((trial.round * 7 + trial.variant.position * 3) % 5 - 2)
+            if trial.variant.position == len(rates) - 1:
+                drift *= factors.get(trial.case.label, 1)
             _fill_trial(trial, rates[trial.variant.position] * drift, now)
         run.jobs.filter(pk=job.pk).update(
             state="finished", snapshot=snapshot, started_at=now, ended_at=now

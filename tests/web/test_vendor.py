@@ -1,4 +1,4 @@
-"""The vendored files are the ones that VENDOR.md says."""
+"""The vendored files are the ones that VENDOR.md says: what is served, and what only tests use."""
 
 from pathlib import Path
 
@@ -7,27 +7,30 @@ from django.conf import settings
 
 from orchestrator.core.ids import sha256_hex
 
-FOLDER = Path(settings.BASE_DIR) / "static" / "vendor"
+FOLDERS = [Path(settings.BASE_DIR) / name for name in ("static/vendor", "tests/browser/vendor")]
 
 
-def _rows() -> dict[str, list[str]]:
+def _rows(folder: Path) -> dict[str, list[str]]:
     """File → package, version, licence, SHA-256."""
-    lines = (FOLDER / "VENDOR.md").read_text().splitlines()
+    lines = (folder / "VENDOR.md").read_text().splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "|" in line]
     return {row[0]: row[1:] for row in cells[2:]}
 
 
-def test_it_lists_every_file() -> None:
-    files = {str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*") if path.is_file()}
+@pytest.mark.parametrize("folder", FOLDERS, ids=str)
+def test_it_lists_every_file(folder: Path) -> None:
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
-    assert set(_rows()) == files - {"VENDOR.md"}
+    assert set(_rows(folder)) == files - {"VENDOR.md"}
 
 
-@pytest.mark.parametrize("name", sorted(_rows()))
-def test_it_has_the_content_that_is_written_down(name: str) -> None:
-    package, version, licence, digest = _rows()[name]
+@pytest.mark.parametrize(
+    ("folder", "name"), [(folder, name) for folder in FOLDERS for name in sorted(_rows(folder))]
+)
+def test_it_has_the_content_that_is_written_down(folder: Path, name: str) -> None:
+    package, version, licence, digest = _rows(folder)[name]
 
     assert package
     assert version
     assert licence
-    assert sha256_hex((FOLDER / name).read_bytes()) == digest
+    assert sha256_hex((folder / name).read_bytes()) == digest

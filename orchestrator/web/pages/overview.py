@@ -6,7 +6,7 @@ from django.template.loader import render_to_string
 from django.templatetags.static import static
 
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.selectors import projects_of
+from orchestrator.benchmarks.selectors import benchmarks_of, projects_of
 from orchestrator.fleet.selectors import hosts_of
 from orchestrator.runs.marks import mark_of_overview
 from orchestrator.runs.selectors import runs_of, schedules_of
@@ -30,6 +30,7 @@ def _body(request: HttpRequest, member: Member) -> str:
         "runs": rows_of_runs(member, runs_of(member)[:LATEST_RUNS]),
         "hosts": hosts_of(member),
         "projects": projects_of(member),
+        "benchmarks": benchmarks_of(member),
         "schedules": schedules_of(member).filter(enabled=True).order_by("next_at")[:NEXT_SCHEDULES],
     }
     return render_to_string("overview.html#body", context, request)

@@ -1,0 +1,126 @@
+"""The body of `perf/pages.py`: an empty PostgreSQL of our own runs already."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# Before Django reads its settings: the made project is a folder of this machine.
+os.environ["PITWALL_ALLOW_LOCAL_REPOSITORIES"] = "1"
+import perf.harness.with_django  # noqa: F401
+
+# isort: split
+from django.conf import settings
+from django.core.management import call_command
+from django.test import Client
+
+from perf.harness.machine import machine
+from perf.harness.report import keep, verdict
+from perf.paging import figures
+from perf.paging.lighthouse import MissingError, install, looks, programs
+from perf.scaling.servers import collect_static, serving
+from tests.browser.screens import screens_of
+from tests.support.filled import Filled, fill
+
+NAME = "pages"
+SITE = "orchestrator.config.wsgi"
+FORMS = ("mobile", "desktop")
+ROUNDS = 3
+MAIN = (
+    "overview", "runs", "run-new", "run", "run-running", "trial", "compare", "history", "alerts",
+    "alert", "report", "report-new", "hosts", "host", "benchmarks", "benchmark", "schedules",
+    "settings",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Which screens are looked at, as on what, how often."""
+
+    names: tuple[str, ...]
+    forms: tuple[str, ...]
+    rounds: int
+
+
+def main() -> int:
+    options = parse()
+    came_from, began = machine(), time.monotonic()
+    try:
+        found = looked(plan_of(options))
+    except MissingError as error:
+        print(error, file=sys.stderr)
+        return 1
+    measured = figures.measured(figures.medians_of(found))
+    answer = verdict(NAME, measured, figures.wanted(measured))
+    print(
+        f"\n{figures.text(figures.medians_of(found))}\n\n{time.monotonic() - began:.0f} s in all\n"
+    )
+    if options.keep:
+        more = {"machine": came_from, "details": figures.details(found)}
+        print(f"kept in {keep(NAME, {**answer, **more})}")
+    print(json.dumps(answer))
+    return 0
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m perf.pages")
+    parser.add_argument("--short", action="store_true", help="only see that it works")
+    parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="looks at each screen")
+    parser.add_argument("--only", action="append", choices=MAIN, help="this screen; more than once")
+    return parser.parse_args()
+
+
+def plan_of(options: argparse.Namespace) -> Plan:
+    if options.short:
+        return Plan(names=tuple(options.only or MAIN[:1]), forms=FORMS[:1], rounds=1)
+    return Plan(names=tuple(options.only or MAIN), forms=FORMS, rounds=options.rounds)
+
+
+def looked(plan: Plan) -> list[dict[str, Any]]:
+    found = programs()
+    install(found.pop("npm"))
+    collect_static()
+    call_command("migrate", verbosity=0)
+    with tempfile.TemporaryDirectory(prefix="pwb-") as folder:
+        filled = fill(Path(folder))
+        cookie = cookie_of(filled)
+        with serving(SITE, Path(folder), {}) as server:
+            wanted = addresses(plan, filled, f"http://127.0.0.1:{server.port}")
+            return list(told(looks(wanted, cookie=cookie, **found)))
+
+
+def addresses(plan: Plan, filled: Filled, base: str) -> list[dict[str, str]]:
+    """Every round begins with another screen."""
+    screens = [screen for screen in screens_of(filled) if screen.name in plan.names]
+    return [
+        {"name": screen.name, "url": base + screen.path, "form": form}
+        for number in range(plan.rounds)
+        for screen in screens[number:] + screens[:number]
+        for form in plan.forms
+    ]
+
+
+def told(looks: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for look in looks:
+        scores = " ".join(str(look[score]) for score in figures.SCORES)
+        print(f"  {look['name']} {look['form']}: {scores} {' '.join(look['failed'])}", flush=True)
+        yield look
+
+
+def cookie_of(filled: Filled) -> str:
+    client = Client()
+    client.force_login(filled.personas.alice.user)
+    return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

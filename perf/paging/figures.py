@@ -1,0 +1,94 @@
+"""What the looks come to: medians by screen, and the worst of them beside what is wanted."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from perf.harness.report import Wanted, table
+
+SCORES = ("performance", "accessibility", "best_practices")
+FIGURES = (*SCORES, "shift", "blocked_ms", "first_ms", "largest_ms", "bytes")
+
+#: (screen, form) → figure → median
+Medians = dict[tuple[str, str], dict[str, float]]
+
+
+def medians_of(looks: Sequence[dict[str, Any]]) -> Medians:
+    found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for look in looks:
+        found[look["name"], look["form"]].append(look)
+    return {
+        key: {figure: median(look[figure] for look in several) for figure in FIGURES}
+        for key, several in found.items()
+    }
+
+
+def measured(medians: Medians) -> dict[str, float]:
+    """The worst screen of each form."""
+    worst = {}
+    for form in sorted({form for _, form in medians}):
+        of_form = [figures for (_, each), figures in medians.items() if each == form]
+        for figure in FIGURES:
+            pick = min if figure in SCORES else max
+            worst[f"{form}_{figure}_worst"] = pick(figures[figure] for figures in of_form)
+    return worst
+
+
+def wanted(measured: dict[str, float]) -> dict[str, Wanted | None]:
+    return {key: _wanted(key) for key in measured}
+
+
+def _wanted(key: str) -> Wanted | None:
+    figure = key.partition("_")[2].removesuffix("_worst")
+    if figure in SCORES:
+        return Wanted(relation=">=", limit=95)
+    # Lighthouse rounds nothing: half a thousandth is what a caret or a late font may cost.
+    limits = {"shift": Wanted(relation="<=", limit=0.0005)}
+    return limits.get(figure) or (
+        Wanted(relation="<", limit=150_000) if figure == "bytes" else None
+    )
+
+
+def text(medians: Medians) -> str:
+    head = [
+        "screen",
+        "form",
+        "perf.",
+        "access.",
+        "practices",
+        "shift",
+        "blocked",
+        "first",
+        "largest",
+        "kB",
+    ]
+    rows = [
+        [
+            *(name, form),
+            *(f"{figures[score]:g}" for score in SCORES),
+            f"{figures['shift']:.4f}",
+            *(f"{figures[key]:.0f} ms" for key in ("blocked_ms", "first_ms", "largest_ms")),
+            f"{figures['bytes'] / 1000:.0f}",
+        ]
+        for (name, form), figures in sorted(medians.items())
+    ]  # fmt: skip
+    return table(head, rows)
+
+
+def details(looks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """By screen and form: the medians, and the audits that were not passed in full."""
+    return {
+        f"{name} {form}": {
+            **{key: round(value, 4) for key, value in figures.items()},
+            "failed": sorted({
+                audit
+                for look in looks
+                if (look["name"], look["form"]) == (name, form)
+                for audit in look["failed"]
+            }),
+        }
+        for (name, form), figures in sorted(medians_of(looks).items())
+    }  # fmt: skip

@@ -1,0 +1,67 @@
+"""Lighthouse, installed below .pitwall/bench from the lock file beside this module."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from devstack.bootstrap import fingerprint
+from devstack.filelock import waiting_for_lock
+from devstack.places import STATE
+from tests.browser.chromium import ARGUMENTS, find_chromium
+
+HERE = Path(__file__).parent
+FOLDER = STATE / "bench" / "lighthouse"
+FILES = ("package.json", "package-lock.json", "measure.mjs")
+
+
+class MissingError(Exception):
+    """A program is missing or failed; the text says which, and what to do."""
+
+
+def programs() -> dict[str, str]:
+    """Where Chromium, node and npm are; MissingError names what is not there."""
+    found = {"chromium": find_chromium(), "node": shutil.which("node"), "npm": shutil.which("npm")}
+    missing = [name for name, path in found.items() if path is None]
+    if missing:
+        raise MissingError(
+            f"make bench-pages needs {' and '.join(missing)}: install node 18.16 or newer with npm,"
+            " and Chromium, so that they are on PATH"
+        )
+    return {name: str(path) for name, path in found.items()}
+
+
+def install(npm: str) -> None:
+    """Exactly what the lock file names, by hash; nothing of it runs while it is installed."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    stamp = FOLDER / "installed"
+    wanted = fingerprint(HERE / "package-lock.json")
+    with waiting_for_lock(FOLDER.parent / "lighthouse.lock", "pitwall: another npm runs; waiting."):
+        for name in FILES:
+            shutil.copy(HERE / name, FOLDER / name)
+        if stamp.exists() and stamp.read_text() == wanted:
+            return
+        stamp.unlink(missing_ok=True)
+        argv = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+        done = subprocess.run(argv, cwd=FOLDER, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise MissingError(f"npm could not install Lighthouse in {FOLDER}:\n{done.stderr}")
+        stamp.write_text(wanted)
+
+
+def looks(
+    wanted: Sequence[Mapping[str, str]], *, cookie: str, chromium: str, node: str
+) -> Iterator[dict[str, Any]]:
+    """What Lighthouse says of each (name, url, form), one after the other."""
+    plan = {"chromium": chromium, "flags": ARGUMENTS, "cookie": cookie, "looks": list(wanted)}
+    argv = [node, str(FOLDER / "measure.mjs"), json.dumps(plan)]
+    with subprocess.Popen(argv, cwd=FOLDER, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            yield json.loads(line)
+    if process.returncode != 0:
+        raise MissingError("Lighthouse did not get to its end: see above")

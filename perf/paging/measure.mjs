@@ -1,0 +1,51 @@
+// Looks at pages with Lighthouse. The only argument is JSON: {chromium, flags, cookie, looks}, a look
+// {name, url, form}. Prints a JSON object a look, as soon as it has been made.
+import * as launcher from "chrome-launcher";
+import lighthouse, { desktopConfig } from "lighthouse";
+
+const categories = ["performance", "accessibility", "best-practices"];
+const figures = {
+  shift: "cumulative-layout-shift",
+  blocked_ms: "total-blocking-time",
+  first_ms: "first-contentful-paint",
+  largest_ms: "largest-contentful-paint",
+  bytes: "total-byte-weight",
+};
+
+/** Ids of the audits of a category that count and are not passed in full. */
+function failed(category, audits) {
+  return category.auditRefs
+    .filter(({ id, weight }) => weight > 0 && audits[id].score !== null && audits[id].score < 0.9)
+    .map(({ id }) => id);
+}
+
+async function look({ name, url, form }, port, cookie) {
+  const flags = { port, logLevel: "silent", onlyCategories: categories, extraHeaders: { Cookie: cookie } };
+  const { lhr } = await lighthouse(url, flags, form === "desktop" ? desktopConfig : undefined);
+  if (lhr.runtimeError) throw new Error(`${url}: ${lhr.runtimeError.message}`);
+  const entries = Object.entries(lhr.categories);
+  return {
+    name,
+    form,
+    ...Object.fromEntries(entries.map(([id, { score }]) => [id.replace("-", "_"), Math.round(score * 100)])),
+    ...Object.fromEntries(Object.entries(figures).map(([key, id]) => [key, lhr.audits[id].numericValue])),
+    failed: entries.flatMap(([, category]) => failed(category, lhr.audits)),
+  };
+}
+
+/** One look in a browser of its own. A trace that Chromium did not finish is made again. */
+async function lookAnew(each, { chromium, flags, cookie }, tries = 3) {
+  const chrome = await launcher.launch({ chromePath: chromium, chromeFlags: ["--headless=new", ...flags] });
+  try {
+    return await look(each, chrome.port, cookie);
+  } catch (error) {
+    if (tries === 1) throw error;
+    console.error(`again: ${error.message}`);
+  } finally {
+    await chrome.kill();
+  }
+  return lookAnew(each, { chromium, flags, cookie }, tries - 1);
+}
+
+const plan = JSON.parse(process.argv[2]);
+for (const each of plan.looks) console.log(JSON.stringify(await lookAnew(each, plan)));

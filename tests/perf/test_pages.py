@@ -1,0 +1,42 @@
+"""The benchmark of pages: what its looks come to, and what it says where something is missing."""
+
+import pytest
+
+from perf.harness.report import verdict
+from perf.paging import figures
+from perf.paging.lighthouse import MissingError, programs
+
+
+def _look(name, performance, **changes):
+    look = {
+        "name": name, "form": "mobile", "performance": performance, "accessibility": 100,
+        "best_practices": 100, "shift": 0.0, "blocked_ms": 20.0, "first_ms": 900.0,
+        "largest_ms": 1200.0, "bytes": 40_000, "failed": [],
+    }  # fmt: skip
+    return {**look, **changes}
+
+
+def _answer(looks):
+    measured = figures.measured(figures.medians_of(looks))
+    return verdict("pages", measured, figures.wanted(measured))
+
+
+def test_the_worst_screen_counts_by_the_median_of_its_looks():
+    looks = [_look("runs", 99), _look("compare", 80), _look("compare", 96), _look("compare", 97)]
+    answer = _answer(looks)
+    assert answer["measured"]["mobile_performance_worst"] == 96
+    assert answer["met"]
+
+
+@pytest.mark.parametrize(
+    "worse", [{"accessibility": 94}, {"shift": 0.02}, {"bytes": 150_000}, {"best_practices": 90}]
+)
+def test_one_screen_that_is_not_as_wanted_is_enough(worse):
+    assert not _answer([_look("runs", 99), _look("compare", 99, **worse)])["met"]
+
+
+def test_it_tells_which_program_is_missing(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PITWALL_TEST_CHROMIUM", "/somewhere/chromium")
+    with pytest.raises(MissingError, match="needs node and npm: install node"):
+        programs()

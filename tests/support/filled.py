@@ -1,0 +1,218 @@
+"""A team that has used Pitwall for a while: something to see on every screen.
+
+Through the product's own services; what a machine would have measured is filled in. Browser tests,
+the pictures of all screens and `make bench-pages` look at the same.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.db.models import F
+
+from orchestrator.accounts.services import create_token
+from orchestrator.alerts import raising
+from orchestrator.alerts.models import Alert
+from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.care import put_in_maintenance, set_host_care
+from orchestrator.fleet.models import Host, HostTransport
+from orchestrator.fleet.services import add_local_host, save_profile
+from orchestrator.results.changes import bisections, duels
+from orchestrator.results.figures.published import import_published, suites_with_figures
+from orchestrator.results.hosts import calibration
+from orchestrator.results.models import ReferenceSource, Series
+from orchestrator.results.reporting.saved_reports import save_report
+from orchestrator.results.retention.pins import pin_commit
+from orchestrator.runs.calibration import NewCalibration, start_calibration
+from orchestrator.runs.models import Build, Job, Run, Trial
+from orchestrator.runs.schedules import NewSchedule, create_schedule
+from orchestrator.runs.services import cancel_run
+from tests.support.changes import Line, line_of_commits
+from tests.support.factories import (
+    DEFINITION,
+    Personas,
+    finish_run,
+    make_definition,
+    make_local_host,
+    make_personas,
+    make_project,
+    make_run,
+)
+from tests.support.trials import ERRORS, STEAL, doubt, first_trial, leave_json, leave_load
+
+#: Twelve cases with names as long as they come.
+MANY = (
+    DEFINITION.replace("title: Hello", "title: Hello, twice")
+    .replace("  path: /hello\n", '  path: "/{page}"\n')
+    .replace(
+        "  connections: [4]",
+        "  connections: [1, 4, 16, 64, 256, 1024]\n"
+        "  page: [hello, hello-with-a-greeting-of-many-letters]",
+    )
+)
+REPORT = """\
+version: 1
+title: Which number of connections is best
+benchmark: server/many
+commit: newest
+tables:
+  - title: All cases
+    rows: [connections]
+    columns:
+      - {metric: requests.rate, across: [page]}
+      - {title: p99, metric: latency.p99}
+    sort: p99
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filled:
+    """What the addresses of its screens are made of; `ids` by the kind of thing."""
+
+    personas: Personas
+    shas: list[str]
+    ids: Mapping[str, object]
+
+
+def fill(folder: Path) -> Filled:
+    """Fills an empty database; the git repository is made in `folder`."""
+    personas = make_personas()
+    alice = personas.alice
+    project, shas = make_project(alice, folder / "repository")
+    make_definition(alice, project)
+    host = make_local_host(alice)
+    done = finish_run(make_run(alice, shas, rounds=6), [1000, 1001, 850])
+    make_definition(alice, project, slug="many", source=MANY)
+    # Its last commits are known by name only, so nothing is fetched for a run after this.
+    runs = {"run": _many_cases(personas, shas), **_unfinished(personas, shas)}
+    trial = _measured_with_doubts(done)
+    _look_after(personas, host, shas)
+    alert = _shift(line_of_commits(alice, project, host, slug="long", cases=2))
+    _saved(personas, project.slug, shas)
+    ids = {
+        **{name: run.pk for name, run in runs.items()},
+        "host": host.pk,
+        "trial": trial.pk,
+        "alert": alert.pk,
+        "build": Build.objects.get().pk,
+        "reference": ReferenceSource.objects.all()[0].pk,
+        **_point(),
+    }
+    return Filled(personas=personas, shas=shas, ids=ids)
+
+
+def _many_cases(personas: Personas, shas: list[str]) -> Run:
+    run = make_run(personas.alice, shas[:2], rounds=6, benchmark="many")
+    factors = {
+        "connections 1, page hello": 0.8,
+        "connections 1024, page hello": 0.93,
+        "connections 16, page hello": 1.12,
+        "connections 64, page hello": 0.985,
+    }
+    return finish_run(run, [21000, 21020], wobble=0.004, factors=factors)
+
+
+def _unfinished(personas: Personas, shas: list[str]) -> dict[str, Run]:
+    """One that runs, one that waits, one that failed, one that was cancelled."""
+    alice = personas.alice
+    made = {
+        name: make_run(alice, shas[:2]) for name in ("running", "failed", "cancelled", "queued")
+    }
+    now = utc_now()
+    Job.objects.filter(run=made["running"]).update(
+        state="measuring", phase="measuring round 2 of 5", started_at=now
+    )
+    Run.objects.filter(pk=made["running"].pk).update(state="running", started_at=now)
+    job = made["running"].jobs.get()
+    log = "cc -O2 -c server.c\ncc -o server server.o\n"
+    Build.objects.create(
+        job=job, host=job.host, commit=job.trials.all()[0].variant.commit, state="done",
+        seconds=2.5, log=log, log_offset=len(log), started_at=now,
+    )  # fmt: skip
+    message = "the server did not answer GET /hello within 5 s: see the log of the trial"
+    Job.objects.filter(run=made["failed"]).update(state="failed", message=message, ended_at=now)
+    Run.objects.filter(pk=made["failed"].pk).update(state="failed", message=message, ended_at=now)
+    cancel_run(member=alice, run_id=made["cancelled"].pk)
+    return made
+
+
+def _measured_with_doubts(run: Run) -> Trial:
+    """A search of six loads, with reasons, seconds and what else ran meanwhile."""
+    trial = doubt(first_trial(run), "invalid", ERRORS, STEAL)
+    for number in range(6):
+        latency_s = 0.002 * 2**number
+        leave_load(
+            trial, number, rate=100.0 * 2**number, passed=number < 4, why="latency.p99 is < 0.05",
+            latencies_us=[round(latency_s * 1e6)], validity="suspect", reasons=[STEAL],
+            readings={"latency.p50": latency_s / 2, "latency.p99": latency_s},
+        )  # fmt: skip
+    second = {"answered": 900, "p50_us": 1000, "p99_us": 4000}
+    slices = [{"t": t, **second} for t in range(5)]
+    warmup = [{"t": t, **second} for t in (-2, -1)]
+    for name in ("rows.json", "rows-2.json"):
+        leave_json(trial, name, {"warmup": {"slices": warmup}, "slices": slices})
+    told = {"foreign_share": 0.02, "foreign": [{"name": "x" * 15, "cpu_s": 0.1}] * 3}
+    leave_json(trial, "result.json", {"loads": [{"ambient": {"a": told}}] * 6})
+    return trial
+
+
+def _look_after(personas: Personas, host: Host, shas: list[str]) -> None:
+    """Other hosts in other states; the first one is calibrated twice."""
+    alice = personas.alice
+    profile = save_profile(member=alice, slug="t490s", name="ThinkPad T490s", cpu_model="i7-8665U")
+    for name in ("t490s-1", "t490s-2", "build-farm"):
+        add_local_host(member=alice, name=name, profile=profile, python="python3")
+    others = {each.name: each for each in Host.objects.exclude(pk=host.pk)}
+    put_in_maintenance(member=alice, host_id=others["t490s-2"].pk, reason="new thermal paste")
+    set_host_care(
+        member=alice, host_id=host.pk, tags=["load", "rack-4"], open_hours="mon-fri 20:00-07:00"
+    )
+    Host.objects.filter(pk=others["build-farm"].pk).update(
+        transport=HostTransport.EXTERNAL, state="external", work_dir=""
+    )
+    new = NewCalibration(benchmark="hello", commit=shas[0], pairs=5)
+    for wobble in (0.02, 0.03):
+        run = start_calibration(member=alice, host_id=host.pk, new=new)
+        finish_run(run, [1000], wobble=wobble)
+        calibration.tick()
+
+
+def _shift(line: Line) -> Alert:
+    """Two histories that became 8 % slower; the commit is searched and found."""
+    for case in range(len(line.cases)):
+        line.step(until=41, at=26, change=-0.08, every=4, case=case, seed=case)
+    line.look()
+    rates = {c.sha: 920.0 if place >= 26 else 1000.0 for place, c in enumerate(line.commits)}
+    for _ in range(6):
+        duels.tick(utc_now())
+        bisections.tick(utc_now())
+        line.answer_duels(rates)
+    raising.tick(utc_now())
+    return Alert.objects.get()
+
+
+def _saved(personas: Personas, project: str, shas: list[str]) -> None:
+    alice = personas.alice
+    benchmark = Benchmark.objects.get(slug="hello", project__slug=project)
+    save_report(member=alice, source=REPORT, slug="connections")
+    for suite in suites_with_figures():
+        import_published(member=alice, suite=suite)
+    create_token(member=alice, name="CI of the server")
+    create_schedule(
+        member=alice,
+        new=NewSchedule(
+            name="nightly", cron="0 3 * * *", benchmark="hello", baseline_ref="main~1",
+            contender_ref="main", hosts=("here",),
+        ),
+    )  # fmt: skip
+    pin_commit(member=alice, project=benchmark.project, ref=shas[0], reason="release 1.0")
+
+
+def _point() -> dict[str, object]:
+    """A history and a commit in it behind which there is a measured trial."""
+    series = Series.objects.filter(benchmark__slug="long").order_by("pk")[0]
+    commit = Commit.objects.filter(pk__in=Trial.objects.filter(
+        job__run__definition__benchmark__slug="long", state="measured"
+    ).values(commit_id=F("variant__commit_id"))).order_by("position")[0]  # fmt: skip
+    return {"series": series.pk, "sha": commit.sha}
