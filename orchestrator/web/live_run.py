@@ -23,9 +23,9 @@ from orchestrator.runs.job_details import JobDetails
 from orchestrator.runs.models import Job, Run, Trial, Until, Variant
 from orchestrator.runs.selectors import RunProgress, trials_of
 from orchestrator.runs.states import RUN_ENDED, TrialState
+from orchestrator.web.cpu_sparklines import Sparkline, sparkline
 from orchestrator.web.forms import benchmark_key
 from orchestrator.web.kept import kept
-from orchestrator.web.cpu_sparklines import Sparkline, sparkline
 from orchestrator.web.templatetags.pitwall import STATE_SYMBOLS, VERDICT_SYMBOLS
 from orchestrator.web.verdicts import verdict_cards
 
