@@ -60,7 +60,7 @@ def _preview(client: Client, world: World, **changes: str) -> str:
 def test_a_host_that_was_never_calibrated_says_so(world: World, alice: Client) -> None:
     assert "It is not calibrated yet: which changes it can see" in _section(alice, world)
     panel = _preview(alice, world)
-    assert "here is not calibrated yet" in panel
+    assert "(by earlier runs there)" in panel
     assert f'href="{_address(world)}#noise"' in panel
 
 

@@ -96,9 +96,11 @@ def test_it_says_which_attempt_it_is_and_when_the_next_one_comes(
     Job.objects.filter(run=run).update(
         attempt=2, not_before=later, message="here: the connection was lost"
     )
-    text = jobs_on(page_of(run, alice))
+    page = page_of(run, alice)
+    text = jobs_on(page)
     assert "attempt 2" in text
-    assert f"{later:%H:%M:%S} UTC" in text
+    assert re.search(r"tried again in [45] min", text)
+    assert f"{later:%H:%M:%S} UTC" in page
     assert "here: the connection was lost" in text
 
 
