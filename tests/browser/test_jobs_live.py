@@ -130,7 +130,7 @@ def test_nothing_jumps_while_cases_fill_up_and_one_is_cancelled(page: Page, worl
     left = Trial.objects.filter(job__run=run, case=cases[-1])
     assert set(left.values_list("state", "message")) == {("skipped", "cancelled by alice")}
     page.get_by_role("link", name="Failed 1").click()
-    expect(page.locator(".case-grid tbody tr")).to_have_count(1)
+    expect(page.locator(".case-states tbody tr")).to_have_count(1)
     page.get_by_text("Last failure").click()
     Job.objects.filter(run=run).update(state="finished")
     Run.objects.filter(pk=run.pk).update(state="finished", ended_at=utc_now())

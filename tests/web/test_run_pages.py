@@ -185,7 +185,7 @@ def test_the_grid_tells_what_changed_on_which_host_while_the_run_goes_on(
         trial=trial, name="result.json", sha256="0" * 64, size=9, compressed=packed
     )
     page = alice.get(reverse("run", args=[run.pk])).content.decode()
-    grid = page[page.index('<table class="dense case-grid">') :]
+    grid = page[page.index('<table class="dense case-states">') :]
     text = " ".join(re.sub(r"<[^>]+>", " ", grid[: grid.index("</table>")]).split())
 
     assert "Case here there Cancel" in text
