@@ -26,7 +26,7 @@ from tests.support.factories import (
     make_run,
 )
 
-pytestmark = [pytest.mark.engine, pytest.mark.quiet]
+pytestmark = pytest.mark.engine
 
 SLOWER = "hashlib.sha256(bytes(4_000_000)).digest()"
 
@@ -45,6 +45,7 @@ def processes_below(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.quiet
 def test_it_finds_the_slower_commit_and_keeps_everything(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
