@@ -5,29 +5,14 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import Page, expect
 
-from orchestrator.alerts import raising
-from orchestrator.alerts.models import Alert
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
-from orchestrator.results.changes import bisections, duels
 from tests.browser.conftest import World
-from tests.support.changes import Line, line_of_commits
+from tests.support.changes import line_of_commits
+from tests.support.filled import raise_alert
 
 pytestmark = pytest.mark.browser
-
-
-def raise_alert(line: Line) -> Alert:
-    for case in range(len(line.cases)):
-        line.step(until=41, at=26, change=-0.08, every=4, case=case, seed=case)
-    line.look()
-    rates = {c.sha: 920.0 if place >= 26 else 1000.0 for place, c in enumerate(line.commits)}
-    for _ in range(6):
-        duels.tick(utc_now())
-        bisections.tick(utc_now())
-        line.answer_duels(rates)
-    raising.tick(utc_now())
-    return Alert.objects.get()
 
 
 def test_an_alert_is_found_read_and_acknowledged(page: Page, world: World) -> None:

@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 from orchestrator.runs.models import Trial
 from tests.browser.conftest import World
 from tests.browser.screenshots import wait_until_drawn
-from tests.support.trials import ERRORS, STEAL, doubt, first_trial, leave_json, leave_load
+from tests.support.filled import measured_with_doubts
 
 pytestmark = pytest.mark.browser
 
@@ -14,22 +14,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def trial(world: World) -> Trial:
     """A search of six loads, with doubts and seconds."""
-    found = doubt(first_trial(world.run), "invalid", ERRORS, STEAL)
-    for number in range(6):
-        latency_s = 0.002 * 2**number
-        leave_load(
-            found, number, rate=100.0 * 2**number, passed=number < 4, why="latency.p99 is < 0.05",
-            latencies_us=[round(latency_s * 1e6)], validity="suspect", reasons=[STEAL],
-            readings={"latency.p50": latency_s / 2, "latency.p99": latency_s},
-        )  # fmt: skip
-    second = {"answered": 900, "p50_us": 1000, "p99_us": 4000}
-    slices = [{"t": t, **second} for t in range(5)]
-    warmup = [{"t": t, **second} for t in (-2, -1)]
-    for name in ("rows.json", "rows-2.json"):
-        leave_json(found, name, {"warmup": {"slices": warmup}, "slices": slices})
-    told = {"foreign_share": 0.02, "foreign": [{"name": "x" * 15, "cpu_s": 0.1}] * 3}
-    leave_json(found, "result.json", {"loads": [{"ambient": {"a": told}}] * 6})
-    return found
+    return measured_with_doubts(world.run)
 
 
 def test_it_draws_the_loads_and_leads_to_one_of_them(page: Page, trial: Trial) -> None:

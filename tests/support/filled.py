@@ -86,9 +86,9 @@ def fill(folder: Path) -> Filled:
     make_definition(alice, project, slug="many", source=MANY)
     # Its last commits are known by name only, so nothing is fetched for a run after this.
     runs = {"run": _many_cases(personas, shas), **_unfinished(personas, shas)}
-    trial = _measured_with_doubts(done)
+    trial = measured_with_doubts(done)
     _look_after(personas, host, shas)
-    alert = _shift(line_of_commits(alice, project, host, slug="long", cases=2))
+    alert = raise_alert(line_of_commits(alice, project, host, slug="long", cases=2))
     _saved(personas, project.slug, shas)
     ids = {
         **{name: run.pk for name, run in runs.items()},
@@ -137,7 +137,7 @@ def _unfinished(personas: Personas, shas: list[str]) -> dict[str, Run]:
     return made
 
 
-def _measured_with_doubts(run: Run) -> Trial:
+def measured_with_doubts(run: Run) -> Trial:
     """A search of six loads, with reasons, seconds and what else ran meanwhile."""
     trial = doubt(first_trial(run), "invalid", ERRORS, STEAL)
     for number in range(6):
@@ -178,7 +178,7 @@ def _look_after(personas: Personas, host: Host, shas: list[str]) -> None:
         calibration.tick()
 
 
-def _shift(line: Line) -> Alert:
+def raise_alert(line: Line) -> Alert:
     """Two histories that became 8 % slower; the commit is searched and found."""
     for case in range(len(line.cases)):
         line.step(until=41, at=26, change=-0.08, every=4, case=case, seed=case)
