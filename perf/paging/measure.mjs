@@ -2,6 +2,7 @@
 // {name, url, form}. Prints a JSON object a look, as soon as it has been made.
 import * as launcher from "chrome-launcher";
 import lighthouse, { desktopConfig } from "lighthouse";
+import puppeteer from "puppeteer-core";
 
 const categories = ["performance", "accessibility", "best-practices"];
 const figures = {
@@ -19,10 +20,21 @@ function failed(category, audits) {
     .map(({ id }) => id);
 }
 
+// A cookie of the browser: as a header of Lighthouse it would not go with what scripts fetch.
+async function signIn(port, url, cookie) {
+  const browser = await puppeteer.connect({ browserURL: `http://127.0.0.1:${port}` });
+  const [name, value] = cookie.split("=");
+  await browser.setCookie({ name, value, domain: new URL(url).hostname, path: "/", httpOnly: true });
+  await browser.disconnect();
+}
+
 async function look({ name, url, form }, port, cookie) {
-  const flags = { port, logLevel: "silent", onlyCategories: categories, extraHeaders: { Cookie: cookie } };
+  await signIn(port, url, cookie);
+  const flags = { port, logLevel: "silent", onlyCategories: categories };
   const { lhr } = await lighthouse(url, flags, form === "desktop" ? desktopConfig : undefined);
   if (lhr.runtimeError) throw new Error(`${url}: ${lhr.runtimeError.message}`);
+  const { pathname } = new URL(lhr.finalDisplayedUrl);
+  if (pathname !== new URL(url).pathname) throw new Error(`${url} led to ${pathname}`);
   const entries = Object.entries(lhr.categories);
   return {
     name,

@@ -15,13 +15,7 @@ function choose(row, name) {
   const boxes = [...form.querySelectorAll("input[name=alert]")];
   if (!boxes.some((box) => box.checked)) row.querySelector("input[name=alert]").checked = true;
   deed.value = name;
-  shown();
   form.elements[FIELDS[name] ?? "note"].focus();
-}
-
-// A day and an owner are asked for only where they are needed.
-function shown() {
-  for (const field of form.querySelectorAll("[data-for]")) field.hidden = field.dataset.for !== deed.value;
 }
 
 form.addEventListener("keydown", (event) => {
@@ -35,7 +29,3 @@ form.addEventListener("keydown", (event) => {
   else return;
   event.preventDefault();
 });
-
-deed.addEventListener("change", shown);
-document.documentElement.classList.add("scripted");
-shown();

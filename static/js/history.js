@@ -145,6 +145,5 @@ async function loadAll() {
   }));
 }
 
-document.documentElement.classList.add("scripted");
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { for (const { restyle } of charts) restyle(); });
 loadAll();

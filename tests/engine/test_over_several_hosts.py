@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.runs.models import Trial
+from tests.support.cancelled import cancel_the_long_case, with_a_long_case
 from tests.support.engine import Engine, server
 from tests.support.factories import Personas, make_definition, make_project, make_run
 from tests.support.fleet import ANYWHERE, add_hosts
@@ -75,3 +76,18 @@ def test_it_measures_with_the_load_on_another_host(
         for trial in job.trials.all():
             assert trial.host == job.host
             assert any(addresses[places["target"]] in word for word in trial.provenance["argv"])
+
+
+def test_a_cancelled_case_ends_on_both_hosts_and_the_other_goes_on(
+    hosts: list[NamespaceHost], engine: Engine, team: Personas, tmp_path: Path
+) -> None:
+    project, shas = make_project(team.alice, tmp_path / "origin", [server()])
+    make_definition(team.alice, project, source=with_a_long_case(ANYWHERE))
+    placement = {"target": "host:a", "generator": "host:b"}
+    run = make_run(team.alice, shas, hosts=(), placements=(placement,), rounds=1)
+    long, short = cancel_the_long_case(engine, team.alice, run)
+    run = engine.finish(run, timeout_s=20)
+    assert run.state == "finished"
+    assert {(each.state, each.message) for each in long} == {("skipped", "cancelled by alice")}
+    assert {each.state for each in short} == {"measured"}
+    assert_all_is_well(hosts, [run])

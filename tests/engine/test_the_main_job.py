@@ -13,9 +13,9 @@ from orchestrator.results.comparing.comparisons import compare_commits
 from orchestrator.results.recording.readings import values_of
 from orchestrator.results.selectors import artifact_content, trial_details
 from orchestrator.results.trials.distributions import merged
-from orchestrator.runs.cancelling import cancel_case
 from orchestrator.runs.models import HostLease, Run, Trial
 from orchestrator.runs.services import cancel_run
+from tests.support.cancelled import cancel_the_long_case, with_a_long_case
 from tests.support.engine import Engine, server
 from tests.support.factories import (
     DEFINITION,
@@ -169,20 +169,10 @@ def test_a_cancelled_case_ends_while_it_is_measured_and_the_other_goes_on(
 ) -> None:
     alice = team.alice
     project, shas = make_project(alice, tmp_path / "origin", [server()])
-    source = DEFINITION.replace("connections: [4]", "connections: [4]\n  seconds: [25, 0.6]")
-    source = source.replace("duration_s: 0.6", 'duration_s: "{seconds}"')
-    make_definition(alice, project, source=source)
+    make_definition(alice, project, source=with_a_long_case(DEFINITION))
     make_local_host(alice)
     run = make_run(alice, shas, rounds=1)
-    trials = Trial.objects.filter(job__run=run)
-    long, short = (trials.filter(case__parameters__seconds=each) for each in (25, 0.6))
-
-    def is_under_load() -> bool:
-        job = run.jobs.get()
-        return job.phase == "measuring" and long.filter(pk=job.current_trial).exists()
-
-    engine.wait_for(is_under_load)
-    cancel_case(member=alice, run_id=run.pk, case_id=long[0].case_id)
+    long, short = cancel_the_long_case(engine, alice, run)
     run = engine.finish(run, timeout_s=20)
 
     assert run.state == "finished"

@@ -24,6 +24,13 @@ def test_it_offers_only_what_was_measured(world: World, alice: Client) -> None:
     assert 'name="contender_profile"' in page
 
 
+def test_a_team_without_benchmarks_is_told_where_to_begin(world: World, mallory: Client) -> None:
+    page = mallory.get(reverse("compare-choose")).content.decode()
+
+    assert reverse("benchmark-new") in page
+    assert "<fieldset" not in page
+
+
 def test_the_fields_alone_answer_htmx(world: World, alice: Client) -> None:
     answer = alice.get(
         reverse("compare-choose"), _query(world, host="here"), headers={"HX-Request": "true"}

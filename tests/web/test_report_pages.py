@@ -12,6 +12,7 @@ from django.urls import reverse
 from orchestrator.accounts.models import AuditEntry
 from orchestrator.results.models import SavedReport
 from orchestrator.results.reporting.saved_reports import save_report
+from tests.support.factories import finish_run, make_local_host, make_run
 from tests.web.conftest import World
 
 TEXT = """\
@@ -103,6 +104,19 @@ def test_dimensions_are_chosen_by_a_form(world: World, alice: Client) -> None:
     assert "there is no metric nonsense" in wrong
     told = json.loads(text_of(alice, "/reports/new?row=commit&commit=all&format=json"))
     assert len(told["tables"][0]["rows"]) == 3
+
+
+def test_the_form_holds_hosts_against_one_of_them(world: World, alice: Client) -> None:
+    make_local_host(world.alice, "there")
+    finish_run(make_run(world.alice, world.shas[:1], hosts=("there",)), [2000])
+    asked = f"/reports/new?row=host&metric=requests.rate&against=here&commit={world.shas[0]}"
+    (table,) = json.loads(text_of(alice, f"{asked}&format=json"))["tables"]
+    changes = {row["heads"][0]: row["cells"][-1]["value"] for row in table["rows"]}
+    assert table["columns"][-1]["title"].endswith("against here")
+    assert changes["there"] == pytest.approx(100, rel=0.02)
+    page = text_of(alice, asked)
+    assert '<option value="here" selected>here</option>' in page
+    assert "those of another machine, at another time" in page
 
 
 def test_it_answers_htmx_with_the_form_and_the_table_alone(world: World, alice: Client) -> None:

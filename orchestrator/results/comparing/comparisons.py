@@ -31,6 +31,9 @@ from orchestrator.stats.unpaired import compare_unpaired
 #: What decides where nobody said so: results from elsewhere.
 _USUAL_PRIMARY = tuple(dict.fromkeys(PRIMARY["closed"] + PRIMARY["open"]))
 
+#: Place of a cell, as text → metric → comparison.
+Compared = Mapping[str, Mapping[str, Outcome]]
+
 
 def compare_commits(
     member: Member,
@@ -65,37 +68,59 @@ def compare_sides(
     runs = runs_of(benchmark, sides[0].commit, sides[1].commit, run)
     definition = _definition(benchmark, sides, runs)
     primary, open_loop = (_USUAL_PRIMARY, False) if definition is None else _primary(definition)
-    doubtful = doubtful_of(runs)
-    usual = None if all_metrics or run else usual_cells(benchmark, sides, runs, doubtful, primary)
-    compared: Mapping[str, Mapping[str, Outcome]]
-    if usual is not None:
-        cells, compared = usual
-        unlike = Unlikes()
-    else:
-        cells = _cells(benchmark, sides, runs, doubtful, run, None if all_metrics else primary)
-        unlike = unlikes_of(benchmark, sides, cells.cells, cells.names)
-        compared = _compared(cells.cells, unlike)
-    judged = judge_matrix(
+    cells, unlike, compared = _side_by_side(
+        benchmark, sides, runs, run, None if all_metrics else primary
+    )
+    matrix = judge_matrix(
         compared,
         primary=_deciding(primary, compared),
         counted=PENALTY if any(each.looked for each in runs) else 1.0,
     )
-    cases = rows_of(
-        cells, Judged(compared=compared, matrix=judged, unlike=unlike, open_loop=open_loop), runs
-    )
+    judged = Judged(compared=compared, matrix=matrix, unlike=unlike, open_loop=open_loop)
+    return _report(benchmark, sides, runs, cells, judged)
+
+
+def _side_by_side(
+    benchmark: Benchmark,
+    sides: tuple[Side, Side],
+    runs: Sequence[RunOfBoth],
+    run: Run | None,
+    metrics: Collection[str] | None,
+) -> tuple[Cells, Unlikes, Compared]:
+    """The values of both sides, what is not like for like about them, and the comparisons."""
+    doubtful = doubtful_of(runs)
+    if metrics is not None and run is None:
+        usual = usual_cells(benchmark, sides, runs, doubtful, metrics)
+        if usual is not None:
+            cells, compared = usual
+            return cells, Unlikes(), compared
+    cells = _cells(benchmark, sides, runs, doubtful, run, metrics)
+    unlike = unlikes_of(benchmark, sides, cells.cells, cells.names)
+    return cells, unlike, _compared(cells.cells, unlike)
+
+
+def _report(
+    benchmark: Benchmark,
+    sides: tuple[Side, Side],
+    runs: Sequence[RunOfBoth],
+    cells: Cells,
+    judged: Judged,
+) -> ComparisonReport:
+    matrix = judged.matrix
+    cases = rows_of(cells, judged, runs)
     return ComparisonReport(
         benchmark=benchmark,
         sides=sides,
-        verdict=judged.verdict,
-        summary=summary_of(judged.headline, sides),
+        verdict=matrix.verdict,
+        summary=summary_of(matrix.headline, sides),
         cases=cases,
         notes=notes_of(cells, cases, runs),
-        unlike=unlike.found,
+        unlike=judged.unlike.found,
         paired=all(each.paired for each in cases),
-        tests=sum(q is not None for q in judged.q_values.values()),
-        changed=judged.changed,
-        survived=judged.survived,
-        open_loop=open_loop,
+        tests=sum(q is not None for q in matrix.q_values.values()),
+        changed=matrix.changed,
+        survived=matrix.survived,
+        open_loop=judged.open_loop,
     )
 
 
@@ -154,15 +179,13 @@ def _definition(
     return benchmark.definitions.order_by("-version").values_list("pk", flat=True).first()
 
 
-def _deciding(
-    primary: Collection[str], compared: Mapping[str, Mapping[str, Outcome]]
-) -> Collection[str]:
+def _deciding(primary: Collection[str], compared: Compared) -> Collection[str]:
     """All metrics where none of the primary ones was measured."""
     present = {metric for metrics in compared.values() for metric in metrics}
     return primary if present & set(primary) or not present else present
 
 
-def _compared(cells: Sequence[Cell], unlike: Unlikes) -> Mapping[str, Mapping[str, Outcome]]:
+def _compared(cells: Sequence[Cell], unlike: Unlikes) -> Compared:
     """Cell → metric → comparison, of what may be judged; metrics in the order of the registry."""
     infos = _judged_metrics(cells)
     asked: list[tuple[str, str, bool, ToCompare]] = []
