@@ -36,6 +36,14 @@ def record_system_audit(*, team: Team, action: str, subject: object) -> None:
     AuditEntry.objects.create(team=team, actor=None, action=action, subject=str(subject)[:200])
 
 
+def record_own_audit(*, user: User, action: str) -> None:
+    """What users do to their own account stands in the audit logs of all their teams."""
+    AuditEntry.objects.bulk_create(
+        AuditEntry(team_id=team, actor=user, action=action, subject=user.get_username()[:200])
+        for team in user.memberships.values_list("team_id", flat=True)
+    )
+
+
 @transaction.atomic
 def create_team(*, slug: str, name: str) -> Team:
     team, _ = Team.objects.get_or_create(slug=slug, defaults={"name": name})
