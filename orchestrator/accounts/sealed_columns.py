@@ -26,12 +26,21 @@ class SealedColumn:
         return f"{self.model}.{self.column}"
 
 
-#: A new sealed column is a line here; models are named, since this package must not import them.
-SEALED_COLUMNS = (
-    SealedColumn(model="fleet.Credential", column="sealed_private_key"),
+#: Beside the columns that are named `sealed_…`, which are found by themselves.
+_OTHERS = (
     SealedColumn(model="runs.Job", column="tls"),
     SealedColumn(model="mfa.Authenticator", column="data", keys=("secret", "seed")),
 )
+
+
+def sealed_columns() -> list[SealedColumn]:
+    named = [
+        SealedColumn(model=model._meta.label, column=each.name)
+        for model in apps.get_models()
+        for each in model._meta.concrete_fields
+        if each.name.startswith("sealed_")
+    ]
+    return [*named, *_OTHERS]
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Secrets at rest: sealed with the keys that the environment names.
 
 `PITWALL_SEALING_KEYS` has the keys, the newest first; without it there is one, made from
-`PITWALL_SECRET_KEY`. Columns that hold sealed values stand in `sealed_columns.py`.
+`PITWALL_SECRET_KEY`. A column of sealed bytes is named `sealed_…`: `rotate_secrets` finds it so.
 """
 
 from functools import lru_cache

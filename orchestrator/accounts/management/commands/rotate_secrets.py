@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from orchestrator.accounts.sealed_columns import SEALED_COLUMNS, Resealed, SealedColumn, reseal
+from orchestrator.accounts.sealed_columns import Resealed, SealedColumn, reseal, sealed_columns
 from orchestrator.accounts.vault import keyring
 
 
@@ -16,7 +16,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.stdout.write(f"The newest key is {keyring().newest}.")
-        results = [self._column(column, write=not options["dry_run"]) for column in SEALED_COLUMNS]
+        results = [
+            self._column(column, write=not options["dry_run"]) for column in sealed_columns()
+        ]
         broken = sum(len(each.broken) for each in results)
         if broken:
             raise CommandError(
