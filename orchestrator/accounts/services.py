@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
-from orchestrator.accounts.members import Member
+from orchestrator.accounts.members import Member, member_of
 from orchestrator.accounts.models import ApiToken, AuditEntry, Membership, Role, Team, User
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
@@ -38,10 +38,8 @@ def record_system_audit(*, team: Team, action: str, subject: object) -> None:
 
 def record_own_audit(*, user: User, action: str) -> None:
     """What users do to their own account stands in the audit logs of all their teams."""
-    AuditEntry.objects.bulk_create(
-        AuditEntry(team_id=team, actor=user, action=action, subject=user.get_username()[:200])
-        for team in user.memberships.values_list("team_id", flat=True)
-    )
+    for membership in user.memberships.select_related("team", "user"):
+        record_audit(member=member_of(membership), action=action, subject=user.get_username())
 
 
 @transaction.atomic

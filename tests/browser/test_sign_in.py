@@ -53,7 +53,7 @@ def judge(page: Page, name: str) -> None:
 
 def test_it_turns_a_second_factor_on_and_asks_for_it(page: Page) -> None:
     log_in(page)
-    page.get_by_role("link", name="Account").click()
+    page.get_by_role("link", name="alice").click()
     page.get_by_role("link", name="Turn it on").click()
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Confirm").click()
@@ -92,7 +92,7 @@ def test_it_signs_in_elsewhere_and_comes_back(page: Page, settings: Any) -> None
         judge(page, "login-elsewhere")
         page.get_by_role("button", name="Sign in with Example").click()
         expect(page.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
-        page.get_by_role("link", name="Account").click()
+        page.get_by_role("link", name="bob").click()
         expect(page.get_by_text("Linked since")).to_be_visible()
         judge(page, "account-linked")
         page.get_by_role("button", name="Log out").click()
