@@ -112,7 +112,7 @@ PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
 
-# Second factor and sign-in elsewhere are django-allauth's (docs/decisions/0028-sign-in.md).
+# Second factor and sign-in elsewhere are django-allauth's (docs/decisions/0030-sign-in.md).
 ACCOUNT_ADAPTER = "orchestrator.accounts.sign_in.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_RATE_LIMITS = {"login_failed": "30/m/ip,10/5m/key"}

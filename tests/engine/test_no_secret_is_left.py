@@ -137,11 +137,12 @@ def test_no_secret_is_left_and_nothing_of_another_team(
     }
     places = {
         **tables(), **pages, **files(engine.logs), **on_hosts[red], **on_hosts[blue],
-        "error": str(refused.value).encode(), "argv": b"\n".join(argv), "redis": b"\n".join(said),
+        "error": str(refused.value).encode(), "argv": b"\n".join(argv), "redis": b"".join(said),
         "log of the web": caplog.text.encode(),
     }  # fmt: skip
     assert leaks(places, secrets) == []
     # It was looked in the right places: what is no secret is found there.
+    assert b"bench-1" in places["table fleet_host"]
     assert b"environment" in b"".join(on_hosts[blue].values())
     assert str(red.jobs.get().pk).encode() in places["argv"]
     assert b"orchestrator.dispatch.tasks" in places["redis"]
