@@ -8,7 +8,7 @@ import pytest
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from playwright.sync_api import Browser, Page, expect
 
-from orchestrator.accounts.models import User
+from orchestrator.accounts.models import AuditEntry, User
 from tests.browser import looking
 from tests.browser.conftest import log_in
 from tests.browser.screenshots import picture_screen
@@ -68,6 +68,7 @@ def test_it_turns_a_second_factor_on_and_asks_for_it(page: Page) -> None:
     page.get_by_role("textbox", name="Authenticator code").fill(code)
     page.get_by_role("button", name="Turn it on").click()
     expect(page.locator(".codes li")).to_have_count(10)
+    assert AuditEntry.objects.get(action="second-factor.on").actor.username == "alice"
     judge(page, "recovery-codes")
     page.get_by_role("link", name="Back to your account").click()
     expect(page.get_by_text("10 recovery codes are left")).to_be_visible()
