@@ -62,6 +62,11 @@ def signed_in_user(user_id: object) -> User | None:
     return found
 
 
+def users_with_email(email: str) -> list[User]:
+    """Who has this address, in whatever case; two are as bad as more."""
+    return list(User.objects.filter(email__iexact=email).order_by("pk")[:2]) if email else []
+
+
 def member_for_user(user: User, team_slug: str | None = None) -> Member:
     """The user as a member of the team named, or of their first team."""
     if user.first_membership is not None and not team_slug:

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
-from orchestrator.accounts.members import Member
+from orchestrator.accounts.members import Member, member_of
 from orchestrator.accounts.models import ApiToken, AuditEntry, Membership, Role, Team, User
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
@@ -34,6 +34,12 @@ def record_audit(*, member: Member, action: str, subject: object) -> None:
 def record_system_audit(*, team: Team, action: str, subject: object) -> None:
     """The same for what Pitwall did by itself: the line has no actor."""
     AuditEntry.objects.create(team=team, actor=None, action=action, subject=str(subject)[:200])
+
+
+def record_own_audit(*, user: User, action: str) -> None:
+    """What users do to their own account stands in the audit logs of all their teams."""
+    for membership in user.memberships.select_related("team", "user"):
+        record_audit(member=member_of(membership), action=action, subject=user.get_username())
 
 
 @transaction.atomic

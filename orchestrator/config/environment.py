@@ -1,6 +1,7 @@
 """Reading of typed settings from the environment. Imports nothing of Django."""
 
 import os
+import re
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -20,6 +21,36 @@ def words(name: str, default: str = "") -> list[str]:
 def path(name: str, default: Path) -> Path:
     value = text(name)
     return Path(value).resolve() if value else default
+
+
+def number(name: str, default: int = 0) -> int:
+    value = text(name, str(default))
+    if not value.isdecimal():
+        raise ValueError(f"{name} must be a whole number, not {value!r}")
+    return int(value)
+
+
+def server_url(name: str) -> str:
+    """An address that secrets may be sent to: https, or http on this machine; empty if not set."""
+    value = text(name).rstrip("/")
+    parts = urlsplit(value)
+    safe = parts.scheme == "https" or parts.hostname in {"127.0.0.1", "::1", "localhost"}
+    if value and not (safe and parts.hostname):
+        raise ValueError(f"{name} must begin with https://: the client secret is sent there")
+    return value
+
+
+def named_keys(name: str) -> list[tuple[str, str]]:
+    """`id:secret` pairs, the newest first; ValueError where one is neither, or too short."""
+    pairs = [word.partition(":") for word in words(name)]
+    for key, _, secret in pairs:
+        if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,31}", key) or key.startswith("secret-key"):
+            raise ValueError(f"{name}: {key!r} is no id: lower-case letters, digits, dots, dashes")
+        if len(secret) < 32:
+            raise ValueError(f"{name}: the key {key} needs a secret of 32 or more characters")
+    if len({key for key, _, _ in pairs}) < len(pairs):
+        raise ValueError(f"{name} names an id twice")
+    return [(key, secret) for key, _, secret in pairs]
 
 
 def database(url: str) -> dict[str, object]:

@@ -10,6 +10,10 @@ DEBUG = environment.flag("PITWALL_DEBUG")
 # Management commands that serve nobody may run without one; wsgi.py and the vault refuse to.
 SECRET_KEY_IS_GIVEN = bool(environment.text("PITWALL_SECRET_KEY"))
 SECRET_KEY = environment.text("PITWALL_SECRET_KEY", "given-to-nobody-" + "0" * 40)
+# What is signed with an older secret stays valid, and what it sealed can be opened.
+SECRET_KEY_FALLBACKS = environment.words("PITWALL_SECRET_KEY_FALLBACKS")
+# Keys for secrets at rest, the newest first; without one, PITWALL_SECRET_KEY makes it.
+SEALING_KEYS = environment.named_keys("PITWALL_SEALING_KEYS")
 DATA_DIR = environment.path("PITWALL_DATA_DIR", BASE_DIR / ".pitwall" / "data")
 BASE_URL = environment.text("PITWALL_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
 ALLOWED_HOSTS = environment.words("PITWALL_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
@@ -32,6 +36,10 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.postgres",
+    # Without "allauth" itself, whose pages are not ours: a missing template is an error.
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "template_partials",
@@ -57,6 +65,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "orchestrator.web.middleware.translate_errors",
 ]
@@ -96,6 +105,39 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+
+# A password in another form is brought into the first one when its owner logs in.
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
+
+# Second factor and sign-in elsewhere are django-allauth's (docs/decisions/0030-sign-in.md).
+ACCOUNT_ADAPTER = "orchestrator.accounts.sign_in.AccountAdapter"
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_RATE_LIMITS = {"login_failed": "30/m/ip,10/5m/key"}
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 600
+MFA_ADAPTER = "orchestrator.accounts.sign_in.SecondFactorAdapter"
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+MFA_TOTP_ISSUER = "Pitwall"
+SOCIALACCOUNT_ADAPTER = "orchestrator.accounts.oidc.SignInElsewhere"
+SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
+ALLAUTH_TRUSTED_PROXY_COUNT = environment.number("PITWALL_TRUSTED_PROXIES")
+OIDC_SERVER_URL = environment.server_url("PITWALL_OIDC_SERVER_URL")
+OIDC_NAME = environment.text("PITWALL_OIDC_NAME", "OpenID Connect")
+OIDC_CLIENT_ID = environment.text("PITWALL_OIDC_CLIENT_ID")
+OIDC_CLIENT_SECRET = environment.text("PITWALL_OIDC_CLIENT_SECRET")
+OIDC_LINK_BY_EMAIL = environment.flag("PITWALL_OIDC_LINK_BY_EMAIL", default=True)
+OIDC_NEW_ACCOUNTS = environment.flag("PITWALL_OIDC_NEW_ACCOUNTS")
+# Failed log-ins and used codes are counted for all web processes together.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "accounts_shared_cache",
+        "OPTIONS": {"MAX_ENTRIES": 50_000},
+    }
+}
 
 LANGUAGE_CODE = "en-gb"
 # One language: without looking for another, the address of each link costs a tenth.

@@ -6,6 +6,7 @@
     ├── PermissionRefusedError the member may not do this
     ├── InvalidRequestError    the input is wrong; `field` says where
     ├── ConflictError          the state of things forbids it now
+    ├── BrokenSealError        a secret at rest cannot be opened with the keys that we have
     └── HostError              a machine or the way to it failed; `transient` says whether to retry
         ├── UnreachableError       no connection (transient)
         ├── HostKeyMismatchError   the host is not the one that was confirmed
@@ -63,6 +64,10 @@ class InvalidRequestError(PitwallError):
 
 
 class ConflictError(PitwallError):
+    pass
+
+
+class BrokenSealError(PitwallError):
     pass
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import secrets
 import selectors
 import signal
@@ -22,6 +23,7 @@ from orchestrator.transport.base import (
 
 _CHUNK_BYTES = 65536
 _GRACE_S = 1.0
+_OURS = re.compile(r"PITWALL_|(DATABASE_URL|REDIS_URL|PGPASSWORD)$")
 
 
 class LocalTransport(Closing):
@@ -30,7 +32,8 @@ class LocalTransport(Closing):
     def __init__(self, work_dir: Path) -> None:
         self._work_dir = work_dir
         with _file_errors(f"make the folder {work_dir}"):
-            work_dir.mkdir(parents=True, exist_ok=True)
+            work_dir.parent.mkdir(parents=True, exist_ok=True)
+            _make_folders(work_dir)
 
     def run(self, argv: Sequence[str], *, timeout_s: float) -> Completed:
         """See Transport.run."""
@@ -56,10 +59,11 @@ class LocalTransport(Closing):
         target = self._work_dir / checked_path(path)
         unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
         with _file_errors(f"write {path}"):
-            target.parent.mkdir(parents=True, exist_ok=True)
+            _make_folders(target.parent)
             try:
-                unfinished.write_bytes(content)
+                unfinished.touch(mode=0o600)
                 unfinished.chmod(mode)
+                unfinished.write_bytes(content)
                 unfinished.replace(target)
             finally:
                 unfinished.unlink(missing_ok=True)
@@ -83,6 +87,7 @@ class LocalTransport(Closing):
         return subprocess.Popen(
             argv,
             cwd=self._work_dir,
+            env=_without_ours(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -95,6 +100,18 @@ class LocalTransport(Closing):
         if len(content) > limit:
             raise HostError(f"{path} has more than the {limit} bytes wanted.")
         return content
+
+
+def _without_ours() -> dict[str, str]:
+    """Our environment without Pitwall's own settings: there are secrets among them."""
+    return {name: value for name, value in os.environ.items() if not _OURS.match(name)}
+
+
+def _make_folders(folder: Path) -> None:
+    """What a job is told and what it says is not for other users of the machine."""
+    if not folder.is_dir():
+        _make_folders(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _not_started(argv: Sequence[str], error: OSError) -> Completed:

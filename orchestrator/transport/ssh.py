@@ -185,7 +185,8 @@ class SshTransport(Closing):
 
     def _make_folder(self, folder: str) -> None:
         try:
-            self._sftp.mkdir(folder)
+            # What a job is told and what it says is not for other users of the machine.
+            self._sftp.mkdir(folder, 0o700)
         except OSError:
             self._sftp.stat(folder)  # another connection was quicker
 

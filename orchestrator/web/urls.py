@@ -1,7 +1,6 @@
 """The pages' addresses."""
 
-from django.contrib.auth.views import LoginView, LogoutView
-from django.urls import path
+from django.urls import include, path
 
 from orchestrator.web.pages import (
     alerts,
@@ -31,11 +30,8 @@ from orchestrator.web.pages import (
     validity,
 )
 
-login = LoginView.as_view(template_name="accounts/login.html", redirect_authenticated_user=True)
-
 urlpatterns = [
-    path("login", login, name="login"),
-    path("logout", LogoutView.as_view(), name="logout"),
+    path("", include("orchestrator.web.account_urls")),
     path("favicon.ico", overview.favicon, name="favicon"),
     path("", overview.overview, name="overview"),
     path("runs/", runs.runs, name="runs"),

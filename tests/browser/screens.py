@@ -63,6 +63,9 @@ def screens_of(filled: Filled) -> list[Screen]:
         "project-import": "/projects/server/import",
         "schedules": "/schedules/",
         "settings": "/settings/",
+        "account": "/account/",
+        "account-password": "/account/password",
+        "account-confirm": "/account/confirm?next=/account/",
         "api": "/api/v1/docs",
     }
     return [

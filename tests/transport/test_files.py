@@ -33,6 +33,12 @@ def test_it_sets_the_mode(transport: Transport, work: Path, mode: int) -> None:
     assert stat.S_IMODE((work / "file").stat().st_mode) == mode
 
 
+def test_its_folders_are_closed_to_other_users(transport: Transport, work: Path) -> None:
+    transport.put(b"x", "jobs/j-1/1/plan.json", mode=0o600)
+    made = [work / "jobs", work / "jobs/j-1", work / "jobs/j-1/1"]
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in made] == [0o700] * 3
+
+
 def test_it_replaces_an_older_file_at_once(transport: Transport, work: Path) -> None:
     """A reader sees the old content or the new, never less."""
     contents = [b"a" * 300_000, b"b" * 300_000]

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 
 from orchestrator.accounts.members import Member
@@ -42,7 +41,6 @@ def _own_settings(settings: Any, tmp_path: Path) -> None:
     settings.STATIC_ROOT = str(tmp_path)
     settings.DATA_DIR = tmp_path / "data"
     settings.ALLOW_LOCAL_REPOSITORIES = True
-    cache.clear()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import re
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
@@ -27,7 +26,6 @@ def doubtful(world: World) -> World:
     doubt(trials.filter(variant__position=0)[0], "invalid", ERRORS)
     for each in list(trials.filter(variant__position=2)[1:3]):
         doubt(each, "suspect", STEAL)
-    cache.clear()
     return world
 
 

@@ -1,0 +1,41 @@
+"""`manage.py rotate_secrets`: seals all secrets at rest with the newest key."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from orchestrator.accounts.sealed_columns import Resealed, SealedColumn, reseal, sealed_columns
+from orchestrator.accounts.vault import keyring
+
+
+class Command(BaseCommand):
+    help = "Seal all secrets at rest with the newest key of PITWALL_SEALING_KEYS."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--dry-run", action="store_true", help="only say what there is to do")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.stdout.write(f"The newest key is {keyring().newest}.")
+        results = [
+            self._column(column, write=not options["dry_run"]) for column in sealed_columns()
+        ]
+        broken = sum(len(each.broken) for each in results)
+        if broken:
+            raise CommandError(
+                f"{broken} of {sum(each.rows for each in results)} rows cannot be opened; "
+                "keep the older keys, restore those that are missing, and repeat this"
+            )
+        if not options["dry_run"]:
+            self.stdout.write("All is sealed with the newest key; older ones may be taken away.")
+
+    def _column(self, column: SealedColumn, *, write: bool) -> Resealed:
+        """Seals one column anew, with a line for each batch."""
+        found = Resealed(column=column)
+        done = "sealed anew" if write else "to be sealed anew"
+        for found in reseal(column, write=write):
+            self.stdout.write(f"  {column}: {found.rows} rows, {found.sealed_anew} {done}")
+        by_key = ", ".join(f"{number} by {key}" for key, number in sorted(found.keys.items()))
+        self.stdout.write(f"{column}: {found.rows} rows ({by_key or 'none sealed'})")
+        for line in found.broken:
+            self.stderr.write(f"{column} {line}")
+        return found

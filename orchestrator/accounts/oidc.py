@@ -1,0 +1,134 @@
+"""Sign-in at an OpenID Connect provider, which the environment names.
+
+django-allauth speaks the protocol. Here stands what Pitwall wants on top: there is an ID token, its
+signature is checked also where TLS would do, and it is of the same person as the user info.
+"""
+
+from typing import Any
+
+import requests
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.internal import jwtkit
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialLogin
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
+from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
+from django.conf import settings
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+
+from orchestrator.accounts.models import User
+from orchestrator.accounts.selectors import users_with_email
+from orchestrator.accounts.services import record_own_audit
+
+#: There is one provider; the links of users to it are kept under this name.
+PROVIDER = "oidc"
+
+
+def is_configured() -> bool:
+    return bool(settings.OIDC_SERVER_URL and settings.OIDC_CLIENT_ID)
+
+
+def links_of(user: User) -> QuerySet[SocialAccount]:
+    """The accounts at the provider that a user may sign in with."""
+    return SocialAccount.objects.filter(user=user, provider=PROVIDER).order_by("pk")
+
+
+class VerifyingAdapter(OpenIDConnectOAuth2Adapter):
+    def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
+        path = reverse("openid_connect_callback", kwargs={"provider_id": self.provider_id})
+        return settings.BASE_URL + path
+
+    def complete_login(
+        self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any
+    ) -> SocialLogin:
+        if not kwargs["response"].get("id_token"):
+            raise OAuth2Error("the provider sent no ID token")
+        login = super().complete_login(request, app, token, **kwargs)
+        data = login.account.extra_data
+        if data["userinfo"].get("sub") != data["id_token"].get("sub"):
+            raise OAuth2Error("the user info is not that of the ID token")
+        return login
+
+    def _decode_id_token(self, app: SocialApp, id_token: str) -> dict[str, Any]:
+        try:
+            return jwtkit.verify_and_decode(
+                credential=id_token,
+                keys_url=self.openid_config["jwks_uri"],
+                issuer=self.openid_config["issuer"],
+                audience=app.client_id,
+                lookup_kid=jwtkit.lookup_kid_jwk,
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise OAuth2Error("the ID token or its key is malformed") from error
+
+
+class Provider(OpenIDConnectProvider):
+    oauth2_adapter_class = VerifyingAdapter
+    pkce_enabled_default = True
+
+
+class SignInElsewhere(DefaultSocialAccountAdapter):
+    """Who may come in by the provider, and as whom."""
+
+    def list_apps(
+        self, request: HttpRequest, provider: str | None = None, client_id: str | None = None
+    ) -> list[SocialApp]:
+        """The one of the environment: no client secret is looked for in the database."""
+        app = SocialApp(
+            provider="openid_connect",
+            provider_id=PROVIDER,
+            name=settings.OIDC_NAME,
+            client_id=settings.OIDC_CLIENT_ID,
+            secret=settings.OIDC_CLIENT_SECRET,
+            settings={"server_url": settings.OIDC_SERVER_URL},
+        )
+        wanted = provider in {None, app.provider, PROVIDER}
+        return [app] if is_configured() and wanted else []
+
+    def get_provider(
+        self, request: HttpRequest, provider: str, client_id: str | None = None
+    ) -> Provider:
+        return Provider(request, app=self.get_app(request, provider, client_id))
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        """The access token has served; an address that the provider has not verified is no address.
+
+        Nothing of the token ends up in the session of somebody who is asked for a second factor.
+        """
+        sociallogin.token = None
+        verified = [each for each in sociallogin.email_addresses if each.verified is True]
+        sociallogin.email_addresses = verified
+        if sociallogin.user is not None and sociallogin.user.pk is None:
+            sociallogin.user.email = verified[0].email if verified else ""
+
+    def authenticate_by_email(self, sociallogin: SocialLogin) -> tuple[User, str] | None:
+        """The one user with a verified address of the newcomer's; None where several have it."""
+        if not settings.OIDC_LINK_BY_EMAIL:
+            return None
+        for address in sociallogin.email_addresses:
+            users = users_with_email(address.email) if address.verified is True else []
+            if len(users) == 1:
+                return users[0], address.email
+        return None
+
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
+        """Not for an address that a user has already: who that is must be said by logging in."""
+        taken = any(users_with_email(each.email) for each in sociallogin.email_addresses)
+        return settings.OIDC_NEW_ACCOUNTS and not taken
+
+    def get_connect_redirect_url(self, request: HttpRequest, socialaccount: Any) -> str:
+        return reverse("account")
+
+    def send_notification_mail(
+        self, template_prefix: str, user: Any, *args: Any, **kwargs: Any
+    ) -> None:
+        linked = template_prefix.endswith("/account_connected")
+        record_own_audit(user=user, action="sign-in.linked" if linked else "sign-in.unlinked")
+
+    def get_requests_session(self) -> requests.Session:
+        """Redirects are not followed: the client secret goes to the address that was named."""
+        session = super().get_requests_session()
+        session.max_redirects = 0
+        return session

@@ -1,0 +1,114 @@
+"""Every column that holds sealed values, and their re-sealing with the newest key."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.apps import apps
+from django.db import models, transaction
+
+from orchestrator.accounts.vault import keyring
+from orchestrator.core.errors import BrokenSealError
+
+_BATCH = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealedColumn:
+    """`model` is `app.Model`; `keys` are the sealed values within a JSON column."""
+
+    model: str
+    column: str
+    keys: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.model}.{self.column}"
+
+
+#: Beside the columns that are named `sealed_…`, which are found by themselves.
+_OTHERS = (
+    SealedColumn(model="runs.Job", column="tls"),
+    SealedColumn(model="mfa.Authenticator", column="data", keys=("secret", "seed")),
+)
+
+
+def sealed_columns() -> list[SealedColumn]:
+    named = [
+        SealedColumn(model=model._meta.label, column=each.name)
+        for model in apps.get_models()
+        for each in model._meta.concrete_fields
+        if each.name.startswith("sealed_")
+    ]
+    return [*named, *_OTHERS]
+
+
+@dataclass(slots=True, kw_only=True)
+class Resealed:
+    """What was found in a column: rows, values sealed anew, and the rows that no key opens."""
+
+    column: SealedColumn
+    rows: int = 0
+    sealed_anew: int = 0
+    keys: Counter[str] = field(default_factory=Counter)
+    broken: list[str] = field(default_factory=list)
+
+
+def reseal(column: SealedColumn, *, write: bool = True) -> Iterator[Resealed]:
+    """Seals a column anew in batches, each a transaction of its own; yields after each batch.
+
+    What the newest key has sealed already is left alone, so that it may be repeated at any time.
+    """
+    found, last = Resealed(column=column), None
+    while True:
+        with transaction.atomic():
+            rows = _batch(column, last)
+            for row in rows:
+                _reseal_row(row, found, write=write)
+        if not rows:
+            return
+        last = rows[-1].pk
+        yield found
+
+
+def _batch(column: SealedColumn, last: Any) -> list[models.Model]:
+    model = apps.get_model(column.model)
+    rows = model._base_manager.exclude(**{column.column: None}).order_by("pk")
+    if last is not None:
+        rows = rows.filter(pk__gt=last)
+    return list(rows.only("pk", column.column).select_for_update(of=("self",))[:_BATCH])
+
+
+def _reseal_row(row: models.Model, found: Resealed, *, write: bool) -> None:
+    name, keys = found.column.column, found.column.keys
+    value = getattr(row, name)
+    found.rows += 1
+
+    def anew(sealed: Any) -> Any:
+        return _anew(sealed, found)
+
+    try:
+        new = _within_json(value, keys, anew) if keys else anew(value)
+    except BrokenSealError as error:
+        found.broken.append(f"{row.pk}: {error}")
+        return
+    if new != value and write:
+        setattr(row, name, new)
+        row.save(update_fields=[name])
+
+
+def _within_json(value: dict[str, Any], keys: tuple[str, ...], anew: Callable[[Any], Any]) -> Any:
+    return {key: anew(part) if key in keys else part for key, part in value.items()}
+
+
+def _anew(sealed: bytes | memoryview | str, found: Resealed) -> bytes | str:
+    """The value under the newest key, of the same type; itself where it is already."""
+    ring, text = keyring(), isinstance(sealed, str)
+    old = sealed.encode() if isinstance(sealed, str) else bytes(sealed)
+    found.keys[ring.key_of(old) or "unnamed"] += 1
+    opened = ring.unseal(old)
+    if ring.is_current(old):
+        return sealed if isinstance(sealed, str) else old
+    found.sealed_anew += 1
+    new = ring.seal(opened)
+    return new.decode() if text else new

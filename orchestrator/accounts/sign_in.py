@@ -1,0 +1,112 @@
+"""What Pitwall makes of django-allauth: its own words, no sign-up, secrets sealed, an audit log."""
+
+import re
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.mfa.adapter import DefaultMFAAdapter
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+from orchestrator.accounts.models import User
+from orchestrator.accounts.services import record_own_audit
+from orchestrator.accounts.vault import seal_text, unseal_text
+from orchestrator.core.errors import PermissionRefusedError
+
+#: What is said of allauth's events; of all others nothing.
+_SAID = {
+    "account/messages/password_changed.txt": "Your password is changed. You stay logged in here; "
+    "other browsers are logged out.",
+    "account/messages/password_set.txt": "Your password is set.",
+    "mfa/messages/totp_activated.txt": "The second factor is on: from now on a log-in asks for a "
+    "code of your app.",
+    "mfa/messages/totp_deactivated.txt": "The second factor is off.",
+    "mfa/messages/recovery_codes_generated.txt": "New recovery codes are made. Keep them where you "
+    "find them without your phone.",
+    "socialaccount/messages/account_connected.txt": "The other sign-in is linked to your account.",
+    "socialaccount/messages/account_connected_other.txt": "That sign-in is linked to another "
+    "account of Pitwall already; remove it there first.",
+    "socialaccount/messages/account_disconnected.txt": "The link is removed.",
+}
+#: allauth tells users of these by mail; we file them in the audit logs of their teams.
+_AUDITED = {
+    "account/email/password_changed": "password.changed",
+    "account/email/password_set": "password.set",
+    "mfa/email/totp_activated": "second-factor.on",
+    "mfa/email/totp_deactivated": "second-factor.off",
+    "mfa/email/recovery_codes_generated": "recovery-codes.made",
+}
+
+
+class AccountAdapter(DefaultAccountAdapter):
+    """Users come by invitation or by the sign-in elsewhere: there is no page to sign up."""
+
+    error_messages = {
+        **DefaultAccountAdapter.error_messages,
+        "too_many_login_attempts": "Too many tries have failed. Wait five minutes and try again.",
+    }
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return False
+
+    def respond_user_inactive(self, request: HttpRequest, user: Any) -> HttpResponse:
+        raise PermissionRefusedError(
+            f"the account {user.get_username()} is switched off; ask an admin of your team"
+        )
+
+    def get_password_change_redirect_url(self, request: HttpRequest) -> str:
+        return reverse("account")
+
+    def add_message(
+        self,
+        request: HttpRequest,
+        level: int,
+        message_template: str | None = None,
+        message_context: dict[str, Any] | None = None,
+        extra_tags: str = "",
+        message: str | None = None,
+    ) -> None:
+        text = message or _SAID.get(message_template or "")
+        if text:
+            messages.add_message(request, level, text, extra_tags=extra_tags)
+
+    def send_notification_mail(
+        self,
+        template_prefix: str,
+        user: Any,
+        context: dict[str, Any] | None = None,
+        email: str | None = None,
+    ) -> None:
+        action = _AUDITED.get(template_prefix)
+        if action and isinstance(user, User):
+            record_own_audit(user=user, action=action)
+
+
+class SecondFactorAdapter(DefaultMFAAdapter):
+    """TOTP secrets and the seeds of recovery codes are sealed as all secrets are."""
+
+    error_messages = {
+        **DefaultMFAAdapter.error_messages,
+        "incorrect_code": "That code is not right. Codes change every 30 seconds, and each is "
+        "good for one time only.",
+    }
+
+    def encrypt(self, text: str) -> str:
+        return seal_text(text)
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return unseal_text(encrypted_text)
+
+    def get_totp_label(self, user: Any) -> str:
+        return user.get_username()
+
+    def build_totp_svg(self, url: str) -> str:
+        """The QR code as an element to stand inside a page: our policy allows no data: images."""
+        svg = super().build_totp_svg(url)
+        inner = svg[svg.index("<svg") :]
+        return re.sub(
+            r'(<svg\b[^>]*?) width="[^"]*" height="[^"]*"', r"\1", inner, count=1
+        ).replace(
+            "<svg", '<svg class="qr" role="img" aria-label="QR code for your authenticator app"', 1
+        )

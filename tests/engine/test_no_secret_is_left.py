@@ -1,0 +1,171 @@
+"""Runs of two teams leave no secret behind, and nothing of the one on the other's host."""
+
+import logging
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from allauth.mfa.models import Authenticator
+
+from orchestrator.accounts.models import User
+from orchestrator.accounts.services import create_token
+from orchestrator.accounts.vault import seal_text
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.fleet.services import add_credential
+from orchestrator.runs.models import Run, Trial
+from tests.engine.test_over_ssh import add_confirmed
+from tests.support.engine import Engine, running_engine, server
+from tests.support.factories import (
+    Personas,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+from tests.support.leaks import files, leaks, tables, watched_commands, watched_redis
+from tests.support.sshd import SshServer, start_sshd
+
+pytestmark = pytest.mark.engine
+
+PASSWORD = "planted password 6b1f"
+IN_ENVIRONMENT = {
+    "PITWALL_SEALING_KEYS": "planted:sealing-key-of-forty-letters-0f1e2d3c4b5a69",
+    "PITWALL_OIDC_CLIENT_SECRET": "planted-client-secret-5d0c",
+}
+#: A server that leaves its own environment and that of the agent where we find them.
+TELLING = (
+    "import os; from pathlib import Path; "
+    "seen = [Path(f'/proc/{pid}/environ').read_bytes() for pid in (os.getpid(), os.getppid())]; "
+    "Path('environment.txt').write_bytes(b'environment' + b''.join(seen)); planted = '{team}'"
+)
+
+
+@pytest.fixture
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
+    with start_sshd(tmp_path_factory.mktemp("ssh")) as running:
+        yield running
+
+
+@pytest.fixture
+def engine(team: Personas, tmp_path: Path, settings: Any) -> Iterator[Engine]:
+    settings.SEALING_KEYS = [tuple(IN_ENVIRONMENT["PITWALL_SEALING_KEYS"].split(":"))]
+    with running_engine(tmp_path, **IN_ENVIRONMENT) as running:
+        yield running
+
+
+@pytest.fixture
+def secrets(team: Personas, machine: SshServer, engine: Engine, settings: Any) -> dict[str, str]:
+    """What must not be found anywhere; the key's first line is the same in all keys."""
+    alice = team.alice.user
+    alice.set_password(PASSWORD)
+    alice.save()
+    hook = "planted-webhook-secret-93ac"
+    Authenticator.objects.create(
+        user=User.objects.get(username="bob"), type="totp", data={"secret": seal_text(hook)}
+    )
+    body = machine.client_private_key.split("\n")[2:-2]
+    return {
+        "password": PASSWORD,
+        "token": create_token(member=team.alice, name="ci").secret,
+        "webhook secret": hook,
+        "secret key": settings.SECRET_KEY,
+        **{name: value.split(":")[-1] for name, value in IN_ENVIRONMENT.items()},
+        **{f"private key, line {number}": line for number, line in enumerate(body)},
+    }
+
+
+def runs_of_both(team: Personas, machine: SshServer, folder: Path) -> tuple[Run, Run]:
+    """Red's over SSH, and blue's on a host of this machine, where the agent is a child of ours."""
+    made = []
+    add_confirmed(machine, team)
+    make_local_host(team.mallory)
+    for name, member, host in (("red", team.alice, "bench-1"), ("blue", team.mallory, "here")):
+        told = server(start=TELLING.replace("{team}", f"planted-{name}"))
+        versions = [told, {**told, "note": name}]
+        project, shas = make_project(member, folder / name, versions)
+        make_definition(member, project)
+        made.append(make_run(member, shas, hosts=(host,), rounds=1))
+    return made[0], made[1]
+
+
+def pages_of(address: str, run: Run, token: str) -> dict[str, bytes]:
+    """What a browser and a script are shown, also when they do something wrong."""
+    browser, script = requests.Session(), {"Authorization": f"Bearer {token}"}
+    mistyped = {"username": "alice", "password": PASSWORD + "!"}
+    with browser:
+        for data in (mistyped, {**mistyped, "password": PASSWORD}):
+            form = browser.get(f"{address}/login")
+            csrf = re.search(r'csrfmiddlewaretoken" value="(\w+)"', form.text)
+            assert csrf
+            answer = browser.post(f"{address}/login", {**data, "csrfmiddlewaretoken": csrf[1]})
+        assert "Overview" in answer.text
+        job = run.jobs.get()
+        paths = (
+            "/", f"/runs/{run.pk}/", f"/trials/{job.trials.all()[0].pk}/", "/hosts/",
+            f"/hosts/{job.host_id}/", "/settings/", "/account/", "/none", f"/runs/{job.pk}/",
+        )  # fmt: skip
+        api = (f"/api/v1/runs/{run.pk}", "/api/v1/hosts", "/api/v1/none")
+        answers = [
+            *(browser.get(address + path) for path in paths),
+            *(requests.get(address + path, headers=script, timeout=20) for path in api),
+            requests.post(f"{address}/api/v1/runs", data="{", headers=script, timeout=20),
+        ]
+    assert [each.status_code for each in answers[:7]] == [200] * 7
+    return {each.url: each.content + str(each.headers).encode() for each in answers}
+
+
+def test_no_secret_is_left_and_nothing_of_another_team(
+    engine: Engine, team: Personas, machine: SshServer, secrets: dict[str, str],
+    live_server: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    with caplog.at_level(logging.DEBUG), watched_commands() as argv, watched_redis() as said:
+        red, blue = runs_of_both(team, machine, tmp_path)
+        assert [engine.finish(run).state for run in (red, blue)] == ["finished"] * 2
+        pages = pages_of(live_server.url, red, secrets["token"])
+        lines = machine.client_private_key.splitlines(keepends=True)
+        broken = "".join(lines[:1] + lines[2:])
+        with pytest.raises(InvalidRequestError) as refused:
+            add_credential(member=team.alice, name="broken", private_key=broken)
+    assert Trial.objects.filter(state="measured").count() == 4
+    on_hosts = {
+        red: files(machine.work_dir),
+        blue: files(engine.data_dir / "hosts" / str(blue.jobs.get().host_id)),
+    }
+    places = {
+        **tables(), **pages, **files(engine.logs), **on_hosts[red], **on_hosts[blue],
+        "error": str(refused.value).encode(), "argv": b"\n".join(argv), "redis": b"".join(said),
+        "log of the web": caplog.text.encode(),
+    }  # fmt: skip
+    assert leaks(places, secrets) == []
+    # It was looked in the right places: what is no secret is found there.
+    assert b"bench-1" in places["table fleet_host"]
+    assert b"environment" in b"".join(on_hosts[blue].values())
+    assert str(red.jobs.get().pk).encode() in places["argv"]
+    assert b"orchestrator.dispatch.tasks" in places["redis"]
+    _keep_apart(red, blue, on_hosts)
+    _are_closed(machine.work_dir, red)
+
+
+def _keep_apart(red: Run, blue: Run, on_hosts: dict[Run, dict[str, bytes]]) -> None:
+    """A host has its own team's job and nothing of the other's."""
+    for own, other in ((red, blue), (blue, red)):
+        everything = "\n".join(on_hosts[own]).encode() + b"".join(on_hosts[own].values())
+        name = own.definition.benchmark.project.team.slug
+        foreign = other.definition.benchmark.project.team.slug
+        assert f"planted-{name}".encode() in everything
+        job, variant = other.jobs.get(), other.variants.all()[0]
+        for part in (f"planted-{foreign}", str(job.pk), job.secret, variant.commit.sha):
+            assert part.encode() not in everything
+
+
+def _are_closed(work_dir: Path, run: Run) -> None:
+    """No other user of the machine can enter the folder of a job."""
+    job = work_dir / "jobs" / str(run.jobs.get().pk)
+    assert job.is_dir()
+    for folder in (work_dir, work_dir / "jobs", job, *(each for each in job.iterdir())):
+        assert not folder.is_dir() or stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert all(stat.S_IMODE(each.stat().st_mode) == 0o600 for each in job.rglob("plan.json"))

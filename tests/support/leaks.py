@@ -1,0 +1,107 @@
+"""All that a running Pitwall leaves behind or shows, as bytes to be searched for secrets."""
+
+import base64
+import contextlib
+import socket
+import threading
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import quote, unquote, urlsplit
+
+import redis
+from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.db import connection
+
+
+def forms_of(secret: str) -> list[bytes]:
+    """The ways in which a secret may be written down."""
+    plain = secret.encode()
+    return [plain, plain.hex().encode(), base64.b64encode(plain)[:-4], quote(secret).encode()]
+
+
+def leaks(places: Mapping[str, bytes], secrets: Mapping[str, str]) -> list[str]:
+    """Which secret is found where."""
+    return [
+        f"{name} in {place}"
+        for place, content in places.items()
+        for name, secret in secrets.items()
+        if any(form in content for form in forms_of(secret))
+    ]
+
+
+def tables() -> dict[str, bytes]:
+    """Every table, as COPY writes it, and what is packed within."""
+    found = {}
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        for (name,) in cursor.fetchall():
+            found[f"table {name}"] = _copied(cursor, name)
+    sessions = [str(each.get_decoded()) for each in Session.objects.all()]
+    return {**found, "sessions": "\n".join(sessions).encode()}
+
+
+def _copied(cursor: object, table: str) -> bytes:
+    with cursor.cursor.copy(f'COPY "{table}" TO STDOUT') as copy:  # type: ignore[attr-defined]
+        text = b"".join(bytes(part) for part in copy)
+    cells = [cell[3:] for cell in text.replace(b"\n", b"\t").split(b"\t") if cell[:3] == b"\\\\x"]
+    return b"\n".join([text, *(_unpacked(bytes.fromhex(cell.decode())) for cell in cells)])
+
+
+def _unpacked(content: bytes) -> bytes:
+    """What is inside of zlib's and gzip's; all else as it is."""
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(content)
+    except zlib.error:
+        return content
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@contextlib.contextmanager
+def watched_commands() -> Iterator[set[bytes]]:
+    """The command lines of all processes of this machine that were seen meanwhile."""
+    seen: set[bytes] = set()
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.wait(0.1):
+            for path in Path("/proc").glob("[0-9]*/cmdline"):
+                with contextlib.suppress(OSError):
+                    seen.add(path.read_bytes())
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        yield seen
+    finally:
+        stop.set()
+        watcher.join()
+
+
+@contextlib.contextmanager
+def watched_redis() -> Iterator[list[bytes]]:
+    """All that was sent to Redis meanwhile; at the end also all that is there."""
+    parts = urlsplit(settings.CELERY_BROKER_URL)
+    address = unquote(parts.netloc + parts.path)
+    seen: list[bytes] = []
+    with socket.socket(socket.AF_UNIX) as monitor:
+        monitor.connect(address)
+        monitor.sendall(b"MONITOR\r\n")
+
+        def listen() -> None:
+            while content := monitor.recv(1 << 20):
+                seen.append(content)
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        try:
+            yield seen
+        finally:
+            monitor.shutdown(socket.SHUT_RDWR)
+            listener.join()
+    with redis.Redis(unix_socket_path=address) as client:
+        seen.extend(client.dump(key) or b"" for key in client.scan_iter())

@@ -1,0 +1,172 @@
+"""Passwords in Argon2, a second factor with recovery codes, and what guards both."""
+
+import re
+from io import StringIO
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
+from django.contrib.auth.hashers import make_password
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from orchestrator.accounts.models import AuditEntry, User
+from orchestrator.config import settings as real
+from tests.support.factories import PASSWORD, Personas
+
+LOGIN = reverse("login")
+ON, OFF = reverse("mfa_activate_totp"), reverse("mfa_deactivate_totp")
+CODES = reverse("mfa_view_recovery_codes")
+
+
+@pytest.fixture(autouse=True)
+def _long_period(settings: Any) -> None:
+    """The clock is the machine's own: a code that holds for weeks does not end within a test."""
+    settings.MFA_TOTP_PERIOD = 4_000_000_000
+
+
+def log_in(client: Client, name: str = "alice", password: str = PASSWORD) -> Any:
+    return client.post(LOGIN, {"username": name, "password": password, "next": reverse("runs")})
+
+
+def code_of(secret: str) -> str:
+    return format_hotp_value(hotp_value(secret, 0))
+
+
+def confirm(client: Client, target: str, **answer: str) -> Any:
+    """Goes to a guarded page, and says who it is when it is asked."""
+    asked = client.get(target).headers["Location"]
+    return client.post(asked, {"next": target, **answer})
+
+
+def turn_on(client: Client) -> tuple[str, list[str]]:
+    """The secret and the recovery codes of a second factor that was just turned on."""
+    assert confirm(client, ON, password=PASSWORD).headers["Location"] == ON
+    page = client.get(ON).content.decode()
+    secret = re.search(r"<pre[^>]*>([A-Z2-7]{32})</pre>", page)
+    assert secret
+    assert '<svg class="qr"' in page
+    assert "data:image" not in page
+    assert "not right" in client.post(ON, {"code": "000"}).content.decode()
+    assert client.post(ON, {"code": code_of(secret[1])}).headers["Location"] == CODES
+    shown = client.get(CODES).content.decode()
+    return secret[1], re.findall(r"<li><code>(\d{8})</code>", shown)
+
+
+def test_an_old_hash_becomes_argon2_at_the_next_log_in(
+    personas: Personas, client: Client, settings: Any
+) -> None:
+    settings.PASSWORD_HASHERS = real.PASSWORD_HASHERS
+    alice = personas.alice.user
+    old = make_password(PASSWORD, hasher="pbkdf2_sha256")
+    User.objects.filter(pk=alice.pk).update(password=old)
+    assert log_in(client).headers["Location"] == reverse("runs")
+    alice.refresh_from_db()
+    assert alice.password.startswith("argon2$argon2id$")
+    assert client.get(reverse("runs")).status_code == 200
+
+
+def test_a_new_password_ends_the_other_sessions_and_stands_in_the_audit_log(
+    personas: Personas, client: Client
+) -> None:
+    elsewhere = Client()
+    log_in(client), log_in(elsewhere)
+    new = "quite another one 3"
+    target = reverse("account_change_password")
+    wrong = {"oldpassword": "no", "password1": "12345678", "password2": "12345678"}
+    page = client.post(target, wrong).content.decode()
+    assert "current password" in page
+    assert "too common" in page
+    client.post(target, {"oldpassword": PASSWORD, "password1": new, "password2": new})
+    assert "Your password is changed" in client.get(reverse("account")).content.decode()
+    assert elsewhere.get(reverse("runs")).status_code == 302
+    assert AuditEntry.objects.get(action="password.changed").actor == personas.alice.user
+    assert log_in(Client(), password=new).headers["Location"] == reverse("runs")
+
+
+def test_the_second_factor_is_asked_for_after_the_password(
+    personas: Personas, client: Client
+) -> None:
+    log_in(client)
+    secret, codes = turn_on(client)
+    assert len(codes) == 10
+    stored = str(list(Authenticator.objects.values_list("data", flat=True)))
+    assert "pw1:" in stored
+    assert secret not in stored
+    browser = Client()
+    assert log_in(browser).headers["Location"] == reverse("mfa_authenticate")
+    assert browser.get(reverse("runs")).status_code == 302
+    step = reverse("mfa_authenticate")
+    assert "not right" in browser.post(step, {"code": "000000"}).content.decode()
+    assert browser.post(step, {"code": code_of(secret)}).headers["Location"] == reverse("runs")
+    assert browser.get(reverse("runs")).status_code == 200
+    # Neither a code of the app nor a recovery code is good for a second time.
+    for code, again in ((code_of(secret), False), (codes[0], True), (codes[0], False)):
+        other = Client()
+        log_in(other)
+        other.post(step, {"code": code})
+        assert ("_auth_user_id" in other.session) == again
+    assert "9 recovery codes" in client.get(reverse("account")).content.decode()
+
+
+def test_it_is_turned_off_only_by_who_confirms(personas: Personas, client: Client) -> None:
+    log_in(client)
+    _, codes = turn_on(client)
+    browser = Client()
+    log_in(browser)
+    browser.post(reverse("mfa_authenticate"), {"code": codes[0]})
+    assert browser.post(OFF).headers["Location"].startswith(reverse("account_reauthenticate"))
+    assert "ncorrect password" in confirm(browser, OFF, password="guess").content.decode()
+    assert Authenticator.objects.count() == 2
+    # What was asked for before goes on when it is confirmed.
+    assert confirm(browser, OFF, password=PASSWORD).headers["Location"] == reverse("account")
+    assert not Authenticator.objects.exists()
+    assert log_in(Client()).headers["Location"] == reverse("runs")
+    assert AuditEntry.objects.get(action="second-factor.off").actor == personas.alice.user
+
+
+def test_who_lost_the_phone_is_let_in_by_whoever_runs_the_machine(
+    personas: Personas, client: Client
+) -> None:
+    log_in(client)
+    turn_on(client)
+    call_command("remove_second_factor", "alice", stdout=StringIO())
+    assert log_in(Client()).headers["Location"] == reverse("runs")
+    assert AuditEntry.objects.get(action="second-factor.removed").actor is None
+    with pytest.raises(CommandError, match="no second factor"):
+        call_command("remove_second_factor", "alice")
+
+
+def test_guesses_of_a_password_are_limited_also_over_several_addresses(
+    personas: Personas,
+) -> None:
+    for last in range(10):
+        Client(REMOTE_ADDR=f"127.0.0.{last + 2}").post(
+            LOGIN, {"username": "alice", "password": "guess"}
+        )
+    late = log_in(Client(REMOTE_ADDR="127.0.0.99"))
+    assert "Wait five minutes" in late.content.decode()
+    assert log_in(Client(), "bob").headers["Location"] == reverse("runs")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["account", "account_change_password", "mfa_activate_totp", "mfa_view_recovery_codes"],
+)
+def test_a_visitor_sees_nothing_of_an_account(name: str, db: None, client: Client) -> None:
+    assert client.get(reverse(name)).headers["Location"].startswith(LOGIN)
+
+
+def test_other_pages_ask_nothing_of_the_tables_of_sign_in(personas: Personas) -> None:
+    browser = Client()
+    log_in(browser)
+    with CaptureQueriesContext(connection) as queries:
+        browser.get(reverse("runs"))
+    tables = ("mfa_", "account_", "socialaccount_", "accounts_shared_cache")
+    asked = [each["sql"] for each in queries if any(f'"{name}' in each["sql"] for name in tables)]
+    assert asked == []

@@ -1,0 +1,201 @@
+"""Signing in at an OpenID Connect provider, a real one on loopback."""
+
+import html
+import json
+import re
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+from allauth.socialaccount.models import SocialAccount
+from django.contrib.auth.hashers import make_password
+from django.contrib.sessions.models import Session
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.accounts.models import AuditEntry, User
+from tests.support.factories import PASSWORD, Personas
+from tests.support.oidc_provider import Provider, start_provider
+
+ADA = {"sub": "7", "email": "Ada@Example.org", "email_verified": True, "preferred_username": "ada"}
+LOGIN = reverse("login")
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Provider]:
+    with start_provider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def provider(running: Provider, settings: Any) -> Provider:
+    settings.OIDC_SERVER_URL = running.issuer
+    settings.OIDC_CLIENT_ID, settings.OIDC_CLIENT_SECRET = running.client_id, running.client_secret
+    settings.OIDC_NAME, settings.BASE_URL = "Example", "http://testserver"
+    running.person, running.wrong, running.forges = dict(ADA), {}, False
+    return running
+
+
+class _Stays(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args: object) -> None:
+        return None
+
+
+def come_back(client: Client, **query: str) -> Any:
+    """Presses the button, goes to the provider as a browser does, and comes back."""
+    target = reverse("openid_connect_login")
+    page = client.post(f"{target}?process={query.get('process', 'login')}", query)
+    refresh = re.search(r'http-equiv="refresh" content="0; url=([^"]+)"', page.content.decode())
+    assert refresh, page.content.decode()
+    try:
+        urllib.request.build_opener(_Stays).open(html.unescape(refresh[1]))
+    except HTTPError as answer:
+        with answer:
+            back = answer.headers["Location"]
+    return client.get(back.removeprefix("http://testserver"))
+
+
+def signed_in(client: Client) -> str | None:
+    user = client.session.get("_auth_user_id")
+    return User.objects.get(pk=user).username if user else None
+
+
+def give_email(personas: Personas, name: str = "bob") -> User:
+    user = getattr(personas, name).user
+    User.objects.filter(pk=user.pk).update(email="ada@example.org")
+    return user
+
+
+def test_it_offers_the_provider_only_where_one_is_configured(db: None, client: Client) -> None:
+    assert "Sign in with" not in client.get(LOGIN).content.decode()
+    assert client.post(reverse("openid_connect_login")).status_code == 404
+
+
+def test_it_links_the_account_with_the_verified_address_and_leads_on(
+    provider: Provider, personas: Personas, client: Client
+) -> None:
+    assert "Sign in with Example" in client.get(LOGIN).content.decode()
+    bob = give_email(personas)
+    answer = come_back(client, next=reverse("runs"))
+    assert answer.headers["Location"] == reverse("runs")
+    assert signed_in(client) == "bob"
+    assert client.get(reverse("runs")).status_code == 200
+    # An address that nobody has verified here: who may have set a password beforehand is kept out.
+    assert not User.objects.get(pk=bob.pk).has_usable_password()
+    assert AuditEntry.objects.filter(action="sign-in.linked", actor=bob).count() == 1
+    # From now on it is the person who counts, not the address.
+    provider.person["email"] = "lovelace@example.org"
+    again = Client()
+    come_back(again)
+    assert signed_in(again) == "bob"
+
+
+@pytest.mark.parametrize("claim", [{"email_verified": False}, {"email_verified": "no"}])
+def test_an_address_that_is_not_verified_links_nothing(
+    claim: dict[str, Any], provider: Provider, personas: Personas, client: Client, settings: Any
+) -> None:
+    give_email(personas)
+    provider.person |= claim
+    assert "No account yet" in come_back(client).content.decode()
+    settings.OIDC_NEW_ACCOUNTS = True
+    come_back(client)
+    assert signed_in(client) == "ada"
+    assert User.objects.get(username="ada").email == ""
+
+
+def test_an_address_of_two_users_links_neither(
+    provider: Provider, personas: Personas, client: Client
+) -> None:
+    give_email(personas, "bob")
+    give_email(personas, "mallory")
+    assert "No account yet" in come_back(client).content.decode()
+    assert signed_in(client) is None
+
+
+def test_linking_by_address_can_be_forbidden(
+    provider: Provider, personas: Personas, client: Client, settings: Any
+) -> None:
+    give_email(personas)
+    settings.OIDC_LINK_BY_EMAIL, settings.OIDC_NEW_ACCOUNTS = False, True
+    assert "No account yet" in come_back(client).content.decode()
+    assert not SocialAccount.objects.exists()
+
+
+def test_a_new_account_has_no_team_and_no_password(
+    provider: Provider, personas: Personas, client: Client, settings: Any
+) -> None:
+    settings.OIDC_NEW_ACCOUNTS = True
+    provider.person["preferred_username"] = "alice"
+    come_back(client)
+    made = User.objects.get(email="ada@example.org")
+    assert made.username != "alice"
+    assert (made.memberships.count(), made.has_usable_password()) == (0, False)
+    assert client.get(reverse("overview")).status_code == 403
+    assert "Set a password" in client.get(reverse("account")).content.decode()
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"aud": "another"},
+        {"iss": "http://127.0.0.1:9"},
+        {"exp": 1_000_000_000},
+        {"sub": "8"},
+        {"forges": True},
+    ],
+    ids=str,
+)
+def test_it_believes_no_token_that_is_not_right(
+    lie: dict[str, Any], provider: Provider, personas: Personas, client: Client
+) -> None:
+    give_email(personas)
+    provider.forges = lie.get("forges", False)
+    provider.wrong = {} if provider.forges else lie
+    answer = come_back(client)
+    assert (answer.status_code, signed_in(client)) == (401, None)
+    assert "Begin it anew" in answer.content.decode()
+
+
+def test_a_code_from_another_browser_is_refused(
+    provider: Provider, personas: Personas, client: Client
+) -> None:
+    give_email(personas)
+    callback = reverse("openid_connect_callback")
+    answer = client.get(f"{callback}?code=stolen&state=guessed")
+    assert (answer.status_code, signed_in(client)) == (401, None)
+
+
+def test_it_says_when_the_provider_is_away(
+    provider: Provider, client: Client, settings: Any, db: None
+) -> None:
+    settings.OIDC_SERVER_URL = "http://127.0.0.1:9"
+    answer = client.post(reverse("openid_connect_login"))
+    assert answer.status_code == 502
+    assert "Example gave no answer" in answer.content.decode()
+
+
+def test_a_user_links_and_unlinks_by_themselves(provider: Provider, personas: Personas) -> None:
+    alice, bob = Client(), Client()
+    for browser, member in ((alice, personas.alice), (bob, personas.bob)):
+        User.objects.filter(pk=member.user.pk).update(password=make_password(PASSWORD))
+        browser.login(username=member.user.username, password=PASSWORD)
+    confirm = come_back(alice, process="connect").headers["Location"]
+    assert confirm.startswith(reverse("account_reauthenticate"))
+    assert alice.post(confirm, {"password": PASSWORD}).headers["Location"] == reverse("account")
+    page = alice.get(reverse("account")).content.decode()
+    assert "The other sign-in is linked" in page
+    link = SocialAccount.objects.get()
+    assert link.user.username == "alice"
+    # The tokens of the provider are not kept, neither in the tables nor in a session.
+    kept = json.dumps(link.extra_data) + str([each.get_decoded() for each in Session.objects.all()])
+    assert not [token for token in provider.tokens if token in kept]
+    # bob is no owner of it, and it is linked already.
+    remove = reverse("account-unlink", args=[link.pk])
+    bob.post(reverse("account_reauthenticate"), {"password": PASSWORD})
+    assert bob.post(remove).status_code == 404
+    come_back(bob, process="connect")
+    assert "linked to another account" in bob.get(reverse("account")).content.decode()
+    assert alice.post(remove).headers["Location"] == reverse("account")
+    assert not SocialAccount.objects.exists()
