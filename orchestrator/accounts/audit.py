@@ -1,7 +1,7 @@
 """Reads of the audit log: filtered, and as rows of a file."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
@@ -11,6 +11,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import AuditEntry, Role
 from orchestrator.core.spreadsheets import csv_text
 
+Writer = Callable[[QuerySet[AuditEntry]], Iterator[str]]
 COLUMNS = ("at", "actor", "token", "action", "subject")
 #: Rows that are read at once: a log of years never is in memory.
 _AT_ONCE = 2_000

@@ -27,8 +27,8 @@ def check_role(role: str) -> None:
 def change_role(*, member: Member, username: str, role: str) -> Membership:
     """Of anybody in the team, oneself included."""
     member.require(Role.MAINTAINER, to="change a member's role")
-    check_role(role)
     found = _locked(member, username)
+    check_role(role)
     require_to_give(member, found.role, role, to=f"make {username} {role} of the team")
     if found.role != role:
         _keep_an_owner(found, role)

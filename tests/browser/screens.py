@@ -63,6 +63,9 @@ def screens_of(filled: Filled) -> list[Screen]:
         "project-import": "/projects/server/import",
         "schedules": "/schedules/",
         "settings": "/settings/",
+        "members": "/settings/members/",
+        "audit": "/settings/audit/",
+        "invitation": f"/invitations/{ids['invitation']}",
         "api": "/api/v1/docs",
     }
     return [
@@ -93,5 +96,6 @@ EMPTY = [
         "benchmark-new": "/benchmarks/new",
         "schedules": "/schedules/",
         "settings": "/settings/",
+        "members": "/settings/members/",
     }.items()
 ]

@@ -1,13 +1,16 @@
 """API tokens."""
 
 import re
+from pathlib import Path
+from typing import Any
 
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.accounts.models import ApiToken
+from orchestrator.accounts.models import ApiToken, Role
 from orchestrator.accounts.selectors import member_for_token
-from tests.support.factories import Personas
+from tests.support.factories import Personas, add_member, make_project
+from tests.web.conftest import signed_in
 
 CI = {"name": "CI", "scopes": ["read", "run"]}
 
@@ -52,3 +55,30 @@ def test_it_refuses_viewers_and_strangers(
     assert mallory.post(reverse("token-revoke", args=[token.pk])).status_code == 404
     token.refresh_from_db()
     assert token.revoked_at is None
+
+
+def test_it_says_what_a_token_may_and_until_when(
+    personas: Personas, alice: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.ALLOW_LOCAL_REPOSITORIES = True
+    project, _ = make_project(personas.alice, tmp_path / "repository")
+    alice.post(reverse("settings"), {**CI, "project": str(project.pk), "days": "30"})
+    token = ApiToken.objects.get()
+
+    assert token.scopes == ["read", "run"]
+    assert token.project == project
+    assert token.expires_at is not None
+    page = alice.get(reverse("settings")).content.decode()
+    assert f"{token.expires_at:%Y-%m-%d}" in page
+    assert "<td>Server</td>" in page
+    assert alice.post(reverse("settings"), {"name": "CI"}).status_code == 422
+
+
+def test_only_maintainers_revoke_tokens_of_others(personas: Personas, alice: Client) -> None:
+    alice.post(reverse("settings"), CI)
+    place = reverse("token-revoke", args=[ApiToken.objects.get().pk])
+    assert (
+        signed_in(add_member(personas.alice, "carol", Role.MEMBER)).post(place).status_code == 403
+    )
+    mia = signed_in(add_member(personas.alice, "mia", Role.MAINTAINER))
+    assert mia.post(place).status_code == 302
