@@ -1,9 +1,11 @@
 """Every page and every operation of the API, with something of team red in its address."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
@@ -12,14 +14,14 @@ from orchestrator.accounts.models import Invitation, User
 from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import create_token
 from orchestrator.api.v1 import api
-from orchestrator.benchmarks.models import Commit
+from orchestrator.benchmarks.models import Case, Commit
 from orchestrator.benchmarks.services import create_project
 from orchestrator.results.changes.change_points import rebaseline
 from orchestrator.results.history.annotations import annotate
 from orchestrator.results.models import ChangePoint, Pin, Series
 from orchestrator.runs.models import Schedule
-from tests.support.factories import Personas
-from tests.support.filled import fill
+from tests.support.factories import DEFINITION, Personas
+from tests.support.filled import REPORT, fill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,7 @@ def make_everything(folder: Path) -> Everything:
         "invitation_id": Invitation.objects.get().pk,
         "secret": filled.ids["invitation"],
         "username": "bob",
+        "case": Case.objects.filter(benchmark__slug="many")[0].key,
     }
     return Everything(
         personas=filled.personas,
@@ -100,6 +103,55 @@ def _pages(patterns: list[Any]) -> Iterator[tuple[str, list[str]]]:
                 yield from _pages(each.url_patterns)
         elif isinstance(each, URLPattern) and not str(each.pattern).startswith("^api/"):
             yield each.name or f"(without a name) {each.pattern}", list(each.pattern.converters)
+
+
+def question(everything: Everything, name: str) -> tuple[str, str]:
+    """What is asked for by the query of an operation, and its body: the least that its schema
+    takes, with something of team red wherever a thing is named."""
+    method, path = name.split()
+    schema = api.get_openapi_schema(path_prefix="")
+    operation = schema["paths"][path][method.lower()]
+    known = _known(everything, name)
+    asked = {
+        each["name"]: known.get(each["name"], "x")
+        for each in operation.get("parameters", ())
+        if each["in"] == "query" and (each["required"] or path.startswith("/comparisons"))
+    }
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    body = _least(content.get("schema", {}), schema["components"]["schemas"], known, "")
+    return urlencode({key: value for key, value in asked.items() if value != "x"}), json.dumps(body)
+
+
+def _known(everything: Everything, name: str) -> dict[str, Any]:
+    first, second, *_ = everything.shas
+    return {
+        "benchmark": "many", "project": "server", "commit": first, "baseline": first,
+        "contender": second, "case": everything.ids["case"], "host": "here", "percentiles": "50",
+        "metric": "requests.rate", "scopes": ["read"], "hosts": ["here"], "contenders": [second],
+        "source": REPORT if "/reports" in name else DEFINITION,
+    }  # fmt: skip
+
+
+def _least(schema: Any, parts: Any, known: Mapping[str, Any], name: str) -> Any:
+    """The least value of a schema; what is known by its name where there is such a field."""
+    if "$ref" in schema:
+        return _least(parts[schema["$ref"].rsplit("/", 1)[-1]], parts, known, name)
+    if name in known:
+        return known[name]
+    if options := schema.get("anyOf"):
+        return _least(options[0], parts, known, name)
+    if "enum" in schema:
+        return schema["enum"][0]
+    if schema.get("type") == "object":
+        fields = schema.get("properties", {})
+        wanted = {*schema.get("required", ()), *(known if name == "" else ())} & {*fields}
+        return {each: _least(fields[each], parts, known, each) for each in sorted(wanted)}
+    if schema.get("type") == "array":
+        return [_least(schema["items"], parts, known, name)] if schema.get("minItems") else []
+    by_format = {"date-time": "2999-01-01T00:00:00Z", "date": "2999-01-01"}
+    by_type = {"integer": schema.get("minimum", 1), "number": 1, "boolean": False}
+    by_type |= {"string": by_format.get(schema.get("format", ""), "x")}
+    return by_type.get(schema.get("type", ""), None)
 
 
 def all_operations() -> list[str]:
