@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo seeds run test chaos tools bench-dispatch bench-fidelity bench-detection bench-scale bench-pages screenshots check lock openapi schemas clean clean-all
+.PHONY: permissions help demo seeds run test chaos tools bench-dispatch bench-fidelity bench-detection bench-scale bench-pages screenshots check lock openapi schemas clean clean-all
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -82,6 +82,10 @@ schemas: ## write the JSON Schema of definitions anew, after a change of their m
 openapi: ## write the API's schema anew, after a change of the API
 	@$(PYTHON) -m devstack.bootstrap
 	$(VENV_PYTHON) manage.py openapi > docs/api/openapi.json
+
+permissions: ## write the table of who may do what anew, after a change of it
+	@$(PYTHON) -m devstack.bootstrap
+	$(VENV_PYTHON) manage.py permissions > docs/permissions.md
 
 clean: ## remove the tests' servers and all caches; the demo's data stay
 	rm -rf .pitwall/test* .pitwall/check* .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

@@ -32,5 +32,5 @@ def nothing_remembered() -> None:
 
 @pytest.fixture
 def personas(db: None) -> Personas:
-    """alice (admin) and bob (viewer) of team red, mallory (admin) of team blue."""
+    """alice (owner) and bob (viewer) of team red, mallory (owner) of team blue."""
     return make_personas()

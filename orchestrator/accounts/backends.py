@@ -1,4 +1,4 @@
-"""Who is signed in: the user of the session together with their first team, in one query."""
+"""Who is signed in: the user of the session together with their teams, in one query."""
 
 from typing import Any
 

@@ -2,32 +2,81 @@
 
 from dataclasses import dataclass
 
-from orchestrator.accounts.models import Membership, Role, Team, User
+from django.db.models import Q
+
+from orchestrator.accounts.models import ApiToken, Membership, Role, Scope, Team, User
 from orchestrator.core.errors import PermissionRefusedError
 
-_RANK = {Role.VIEWER: 0, Role.MEMBER: 1, Role.ADMIN: 2}
+_RANK = {Role.VIEWER: 0, Role.MEMBER: 1, Role.MAINTAINER: 2, Role.OWNER: 3}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A user in the role that they have in one team."""
+    """A user in the role that they have in one team; `token` where a machine acts for them."""
 
     user: User
     team: Team
     role: str
+    token: ApiToken | None = None
 
     @property
     def actor(self) -> User | None:
         """Who is noted as having done it; None for what Pitwall does by itself."""
         return None if self.user.pk is None else self.user
 
+    @property
+    def project(self) -> int | None:
+        """The one project that the token is for; None for all of the team."""
+        return None if self.token is None else self.token.project_id
+
+    def sees(self, project: str, *, team: str = "") -> Q:
+        """Which rows the member may see. `project` is the way from a row to its project, such as
+        `benchmark__project`; `team` the shorter one to its team, where there is one."""
+        of_team = Q(**{team or f"{project}__team": self.team})
+        return of_team if self.project is None else of_team & Q(**{project: self.project})
+
+    def sees_project(self, project: int, team: int) -> bool:
+        """The same of a project at hand, by its key and that of its team."""
+        return team == self.team.pk and self.project in (None, project)
+
+    def has(self, role: str) -> bool:
+        """Whether the member has at least `role`."""
+        return _RANK[Role(self.role)] >= _RANK[Role(role)]
+
     def require(self, role: str, *, to: str) -> None:
         """Raises PermissionRefusedError unless the member has at least `role`."""
-        if _RANK[Role(self.role)] < _RANK[Role(role)]:
+        if not self.has(role):
             raise PermissionRefusedError(
-                f"{self.user.get_username()} is a {self.role} of {self.team.name}; "
-                f"to {to}, ask an admin of the team for the role {role}"
+                f"{self.user.get_username()} is {article(self.role)} of {self.team.name}; "
+                f"to {to}, ask {giver_of(role)} of the team for the role {role}"
             )
+
+    def require_scope(self, scope: str, *, to: str) -> None:
+        """Raises PermissionRefusedError where a token was made without `scope`."""
+        if self.token is not None and scope not in self.token.scopes:
+            raise PermissionRefusedError(
+                f"the token {self.token} may not {to}: it has not the scope {Scope(scope).value}; "
+                "make another token with it in the team's settings"
+            )
+
+    def require_whole_team(self, *, to: str) -> None:
+        """Raises PermissionRefusedError where a token was made for one project."""
+        if self.token is not None and self.token.project_id is not None:
+            raise PermissionRefusedError(
+                f"the token {self.token} is for the project {self.token.project_slug} only; "
+                f"to {to}, use one that is for all projects of the team"
+            )
+
+
+def article(role: str) -> str:
+    """`a viewer`, `an owner`."""
+    return f"an {role}" if role[0] in "aeiou" else f"a {role}"
+
+
+def giver_of(role: str) -> str:
+    """Who may give somebody this role."""
+    above = role in (Role.MAINTAINER, Role.OWNER)
+    return "an owner" if above else "a maintainer or owner"
 
 
 def member_of(membership: Membership) -> Member:

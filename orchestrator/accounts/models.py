@@ -1,7 +1,10 @@
 """Users, the teams that own everything, and the tokens of machines."""
 
 from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
+from django.utils import timezone
 
 from orchestrator.core.ids import new_id
 
@@ -9,10 +12,10 @@ from orchestrator.core.ids import new_id
 class User(AbstractUser):
     """A person who logs in. What they may do follows from their memberships.
 
-    `first_membership` is known of the user of a session, with whom it was read.
+    `known_memberships` are known of the user of a session, with whom they were read.
     """
 
-    first_membership: "Membership | None" = None
+    known_memberships: "tuple[Membership, ...] | None" = None
 
 
 class Team(models.Model):
@@ -25,9 +28,25 @@ class Team(models.Model):
 
 
 class Role(models.TextChoices):
+    """Each may do what those before it may."""
+
     VIEWER = "viewer", "Viewer"
     MEMBER = "member", "Member"
-    ADMIN = "admin", "Admin"
+    MAINTAINER = "maintainer", "Maintainer"
+    OWNER = "owner", "Owner"
+
+
+class Scope(models.TextChoices):
+    """What a token may be used for, within the role of whoever made it."""
+
+    READ = "read", "Read: look at runs, results and hosts"
+    RUN = "run", "Run: start, confirm and cancel runs"
+    RESULTS = "results", "Results: send what was measured elsewhere"
+    MANAGE = "manage", "Manage: change benchmarks, hosts, rules and the team"
+
+
+def all_scopes() -> list[str]:
+    return list(Scope.values)
 
 
 class Membership(models.Model):
@@ -38,17 +57,47 @@ class Membership(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["team", "user"], name="membership_once"),
-            models.CheckConstraint(
-                condition=models.Q(role__in=Role.values), name="membership_role_known"
-            ),
+            models.CheckConstraint(condition=Q(role__in=Role.values), name="membership_role_known"),
         ]
 
     def __str__(self) -> str:
         return f"{self.user} in {self.team}"
 
 
+class Invitation(models.Model):
+    """A way into a team for one person. Only the SHA-256 of the secret in its link is kept."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="invitations")
+    role = models.CharField(max_length=10, choices=Role.choices)
+    email = models.EmailField(blank=True)
+    digest = models.CharField(max_length=64, unique=True)
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+    used_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(role__in=Role.values), name="invitation_role_known"),
+            models.CheckConstraint(
+                condition=Q(used_at=None) | Q(withdrawn_at=None), name="invitation_ends_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.email or f"link of {self.created_at:%Y-%m-%d}"
+
+
 class ApiToken(models.Model):
-    """A bearer token of the API. Only its SHA-256 is kept; the prefix tells tokens apart."""
+    """A bearer token of the API. Only its SHA-256 is kept; the prefix tells tokens apart.
+
+    `project_slug` is known of the token of a request, with which it was read.
+    """
+
+    project_slug: str | None = None
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="api_tokens")
@@ -56,19 +105,42 @@ class ApiToken(models.Model):
     name = models.CharField(max_length=100)
     prefix = models.CharField(max_length=12)
     digest = models.CharField(max_length=64, unique=True)
+    scopes = ArrayField(models.CharField(max_length=10, choices=Scope.choices), default=all_scopes)
+    #: Of one project only; None for all of the team.
+    project = models.ForeignKey(
+        "benchmarks.Project", on_delete=models.CASCADE, null=True, related_name="api_tokens"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(scopes__contained_by=Scope.values) & Q(scopes__len__gt=0),
+                name="token_scopes_known",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
 
+    @property
+    def has_expired(self) -> bool:
+        return self.expires_at is not None and self.expires_at <= timezone.now()
+
 
 class AuditEntry(models.Model):
-    """Who did what to what, and when. Only ever added to."""
+    """Who did what to what, and when. Only ever added to: the database refuses all else.
+
+    The names stay when the user or the token goes.
+    """
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="audit_entries")
     actor = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    actor_name = models.CharField(max_length=150, blank=True)
+    token = models.CharField(max_length=120, blank=True)
     action = models.CharField(max_length=60)
     subject = models.CharField(max_length=200)
     at = models.DateTimeField(auto_now_add=True)
@@ -77,4 +149,4 @@ class AuditEntry(models.Model):
         indexes = [models.Index(fields=["team", "-at"], name="audit_by_team")]
 
     def __str__(self) -> str:
-        return f"{self.actor} {self.action} {self.subject}"
+        return f"{self.actor_name or 'Pitwall'} {self.action} {self.subject}"

@@ -29,12 +29,13 @@ def _columns(tables: Sequence[str], models: Sequence[Any]) -> str:
 
 
 _MEMBER_OF_TOKEN = f"""
-SELECT {_columns(("token", "owner", "team"), _OF_TOKEN)}, membership.role
+SELECT {_columns(("token", "owner", "team"), _OF_TOKEN)}, membership.role, project.slug
 FROM accounts_apitoken token
 JOIN accounts_user owner ON owner.id = token.user_id
 JOIN accounts_team team ON team.id = token.team_id
 LEFT JOIN accounts_membership membership
     ON membership.team_id = team.id AND membership.user_id = owner.id
+LEFT JOIN benchmarks_project project ON project.id = token.project_id
 WHERE token.digest = %s AND token.revoked_at IS NULL AND owner.is_active
 """
 _USER_OF_SESSION = f"""
@@ -42,24 +43,29 @@ SELECT {_columns(("owner", "team", "membership"), _OF_SESSION)}
 FROM accounts_user owner
 LEFT JOIN accounts_membership membership ON membership.user_id = owner.id
 LEFT JOIN accounts_team team ON team.id = membership.team_id
-WHERE owner.id = %s ORDER BY team.name LIMIT 1
+WHERE owner.id = %s ORDER BY team.name, team.id
 """
 
 
 def signed_in_user(user_id: object) -> User | None:
-    """The user of a session, together with their first team: every page needs both."""
+    """The user of a session, together with their teams by name: every page needs them."""
     with connection.cursor() as cursor:
         cursor.execute(_USER_OF_SESSION, [str(user_id)])
-        row = cursor.fetchone()
-    if row is None:
+        rows = cursor.fetchall()
+    if not rows:
         return None
-    parts = iter(row)
-    user, team, membership = (_row(model, parts) for model in _OF_SESSION)
-    if membership.pk is not None:
-        membership.user, membership.team = user, team
-        user.first_membership = membership
-    found: User = user
-    return found
+    user: User | None = None
+    memberships = []
+    for row in rows:
+        parts = iter(row)
+        same, team, membership = (_row(model, parts) for model in _OF_SESSION)
+        user = user or same
+        if membership.pk is not None:
+            membership.user, membership.team = user, team
+            memberships.append(membership)
+    assert user is not None, "there is at least one row"
+    user.known_memberships = tuple(memberships)
+    return user
 
 
 def users_with_email(email: str) -> list[User]:
@@ -67,32 +73,40 @@ def users_with_email(email: str) -> list[User]:
     return list(User.objects.filter(email__iexact=email).order_by("pk")[:2]) if email else []
 
 
-def member_for_user(user: User, team_slug: str | None = None) -> Member:
-    """The user as a member of the team named, or of their first team."""
-    if user.first_membership is not None and not team_slug:
-        return member_of(user.first_membership)
-    memberships = Membership.objects.select_related("team", "user").filter(user=user)
+def teams_of(user: User) -> tuple[Membership, ...]:
+    """The user's memberships by the name of the team."""
+    if user.known_memberships is None:
+        found = Membership.objects.select_related("team", "user").filter(user=user)
+        user.known_memberships = tuple(found.order_by("team__name", "team"))
+    return user.known_memberships
+
+
+def member_for_user(user: User, team_slug: str | None = None, *, chosen: str = "") -> Member:
+    """The user as a member of the team named; else of the one chosen, if they still are in it;
+    else of their first."""
+    memberships = teams_of(user)
     if team_slug:
-        memberships = memberships.filter(team__slug=team_slug)
-    membership = memberships.order_by("team__name").first()
-    if membership is None:
+        memberships = tuple(each for each in memberships if each.team.slug == team_slug)
+    if not memberships:
         raise PermissionRefusedError(
-            f"{user.get_username()} belongs to no such team; ask an admin of the team to add you"
+            f"{user.get_username()} belongs to no such team; "
+            "ask a maintainer or owner of the team for an invitation"
         )
-    return member_of(membership)
+    wanted = (each for each in memberships if each.team.slug == chosen)
+    return member_of(next(wanted, memberships[0]))
 
 
-def first_admin(team: str | None) -> Member:
-    """Who a command of this machine acts for: it may do what the team's admins may.
+def first_owner(team: str | None) -> Member:
+    """Who a command of this machine acts for: it may do what the team's owners may.
 
     InvalidRequestError where there is none, or none is named of several teams.
     """
-    admins = Membership.objects.select_related("team", "user").filter(role=Role.ADMIN)
-    found = admins.filter(team__slug=team) if team else admins
+    owners = Membership.objects.select_related("team", "user").filter(role=Role.OWNER)
+    found = owners.filter(team__slug=team) if team else owners
     teams = sorted({each.team.slug for each in found})
     if not teams:
         raise InvalidRequestError(
-            f"there is no team {team}" if team else "no team has an admin yet"
+            f"there is no team {team}" if team else "no team has an owner yet"
         )
     if len(teams) > 1:
         raise InvalidRequestError(
@@ -101,8 +115,9 @@ def first_admin(team: str | None) -> Member:
     return member_of(found.order_by("pk")[0])
 
 
-def member_for_token(secret: str) -> tuple[Member, ApiToken]:
-    """The member that a bearer token stands for; NotFoundError for an unknown or revoked one.
+def member_for_token(secret: str) -> Member:
+    """The member that a bearer token stands for; NotFoundError for an unknown, expired or revoked
+    one.
 
     One query, written by hand: the API asks it before everything that it does.
     """
@@ -111,12 +126,17 @@ def member_for_token(secret: str) -> tuple[Member, ApiToken]:
         row = cursor.fetchone()
     if row is None:
         raise NotFoundError("this API token is unknown or was revoked; make a new one in the UI")
-    if row[-1] is None:
+    *values, role, project = row
+    if role is None:
         raise NotFoundError("the owner of this API token has left the team")
-    parts = iter(row)
+    parts = iter(values)
     token, user, team = (_row(model, parts) for model in _OF_TOKEN)
-    token.user, token.team = user, team
-    return Member(user=user, team=team, role=row[-1]), token
+    if token.has_expired:
+        raise NotFoundError(
+            f"this API token expired on {token.expires_at:%Y-%m-%d}; make a new one in the UI"
+        )
+    token.user, token.team, token.project_slug = user, team, project
+    return Member(user=user, team=team, role=role, token=token)
 
 
 def _row(model: Any, values: Iterator[Any]) -> Any:
@@ -125,7 +145,9 @@ def _row(model: Any, values: Iterator[Any]) -> Any:
 
 
 def tokens_of(member: Member) -> QuerySet[ApiToken]:
-    return member.team.api_tokens.select_related("user").filter(revoked_at=None).order_by("name")
+    """Those of the team that were not revoked, expired ones among them."""
+    tokens = member.team.api_tokens.select_related("user", "project")
+    return tokens.filter(revoked_at=None).order_by("name", "pk")
 
 
 def members_of(member: Member) -> QuerySet[Membership]:

@@ -1,5 +1,6 @@
 """Writes of users, teams, tokens and the audit log."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -8,11 +9,21 @@ from django.db import transaction
 from django.db.models import Q
 
 from orchestrator.accounts.members import Member, member_of
-from orchestrator.accounts.models import ApiToken, AuditEntry, Membership, Role, Team, User
+from orchestrator.accounts.models import (
+    ApiToken,
+    AuditEntry,
+    Membership,
+    Role,
+    Scope,
+    Team,
+    User,
+)
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.core.ids import new_secret, sha256_hex
 
+#: Longer is as good as for ever.
+MOST_TOKEN_DAYS = 3_660
 _USE_RESOLUTION = timedelta(minutes=1)
 
 
@@ -27,7 +38,12 @@ class NewToken:
 def record_audit(*, member: Member, action: str, subject: object) -> None:
     """Adds a line to the team's audit log; call it inside the transaction of the write itself."""
     AuditEntry.objects.create(
-        team=member.team, actor=member.actor, action=action, subject=str(subject)[:200]
+        team=member.team,
+        actor=member.actor,
+        actor_name=member.user.get_username() if member.actor else "",
+        token=str(member.token)[:120] if member.token else "",
+        action=action,
+        subject=str(subject)[:200],
     )
 
 
@@ -49,7 +65,7 @@ def create_team(*, slug: str, name: str) -> Team:
 
 
 @transaction.atomic
-def create_user(*, username: str, password: str, team: Team, role: str = Role.ADMIN) -> User:
+def create_user(*, username: str, password: str, team: Team, role: str = Role.OWNER) -> User:
     """A new user as a member of `team`; InvalidRequestError where the name is taken."""
     if User.objects.filter(username=username).exists():
         raise InvalidRequestError(f"the user name {username} is taken", field="username")
@@ -59,10 +75,26 @@ def create_user(*, username: str, password: str, team: Team, role: str = Role.AD
 
 
 @transaction.atomic
-def create_token(*, member: Member, name: str) -> NewToken:
+def create_token(
+    *,
+    member: Member,
+    name: str,
+    scopes: Collection[str] | None = None,
+    project: int | None = None,
+    days: int | None = None,
+) -> NewToken:
+    """A token of the member's own, for all scopes unless some are named; `project` is the key of
+    one of the team's, `days` how long it lives.
+
+    A token makes none that may do more than itself.
+    """
     member.require(Role.MEMBER, to="make an API token")
-    if not name.strip():
-        raise InvalidRequestError("give the token a name that tells what uses it", field="name")
+    wanted = [each for each in Scope.values if scopes is None or each in scopes]
+    _check_token(name, wanted, scopes, days)
+    for each in wanted:
+        member.require_scope(each, to=f"make one with the scope {each}")
+    if project is None:
+        member.require_whole_team(to="make one for all projects")
     secret = new_secret("pw")
     token = ApiToken.objects.create(
         team=member.team,
@@ -70,18 +102,40 @@ def create_token(*, member: Member, name: str) -> NewToken:
         name=name.strip()[:100],
         prefix=secret[:8],
         digest=sha256_hex(secret.encode()),
+        scopes=wanted,
+        project_id=project,
+        expires_at=None if days is None else utc_now() + timedelta(days=days),
     )
-    record_audit(member=member, action="token.created", subject=token)
+    record_audit(member=member, action="token.created", subject=f"{token}: {', '.join(wanted)}")
     return NewToken(token=token, secret=secret)
+
+
+def _check_token(
+    name: str, wanted: list[str], scopes: Collection[str] | None, days: int | None
+) -> None:
+    if not name.strip():
+        raise InvalidRequestError("give the token a name that tells what uses it", field="name")
+    if not wanted or len(wanted) < len(set(scopes or wanted)):
+        known = ", ".join(Scope.values)
+        raise InvalidRequestError(f"choose one or more scopes of {known}", field="scopes")
+    if days is not None and not 1 <= days <= MOST_TOKEN_DAYS:
+        raise InvalidRequestError(
+            f"a token lives for 1 to {MOST_TOKEN_DAYS} days, or until it is revoked", field="days"
+        )
 
 
 @transaction.atomic
 def revoke_token(*, member: Member, token_id: UUID) -> None:
+    """One of the member's own; those of others need a maintainer."""
     member.require(Role.MEMBER, to="revoke an API token")
     tokens = ApiToken.objects.filter(team=member.team, pk=token_id, revoked_at=None)
-    if not tokens.update(revoked_at=utc_now()):
+    token = tokens.select_for_update().first()
+    if token is None:
         raise NotFoundError("there is no such API token in this team")
-    record_audit(member=member, action="token.revoked", subject=token_id)
+    if token.user_id != member.user.pk:
+        member.require(Role.MAINTAINER, to="revoke the API token of somebody else")
+    tokens.update(revoked_at=utc_now())
+    record_audit(member=member, action="token.revoked", subject=token)
 
 
 def note_token_use(*, token: ApiToken) -> None:

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Count, Prefetch, QuerySet
+from django.db.models import Count, Prefetch, Q, QuerySet
 from django.db.models.functions import Abs, Coalesce
 
 from orchestrator.accounts.members import Member
@@ -21,7 +21,7 @@ def alerts_of(member: Member) -> QuerySet[Alert]:
     """All of the team, newest first, with what it takes to show them."""
     parts = with_parts(ChangePoint.objects.all())
     return (
-        Alert.objects.filter(team=member.team)
+        Alert.objects.filter(_seen(member))
         .select_related("assignee", "changed_by", "mended_by")
         .prefetch_related(
             Prefetch("change_point", queryset=with_parts(ChangePoint.objects.all(), every=True)),
@@ -30,6 +30,10 @@ def alerts_of(member: Member) -> QuerySet[Alert]:
         )
         .order_by("-pk")
     )
+
+
+def _seen(member: Member) -> Q:
+    return member.sees("change_point__series__benchmark__project", team="team")
 
 
 def narrowed(rows: QuerySet[Alert], member: Member, *, owner: str) -> QuerySet[Alert]:
@@ -69,6 +73,6 @@ def open_alerts(team: Team) -> int:
 
 def counts_of(member: Member, *, owner: str = "") -> dict[str, int]:
     """How many alerts there are in each state; states without any are 0. `owner` as above."""
-    rows = narrowed(Alert.objects.filter(team=member.team), member, owner=owner)
+    rows = narrowed(Alert.objects.filter(_seen(member)), member, owner=owner)
     found = dict(rows.order_by().values_list("state").annotate(alerts=Count("pk")))
     return {str(state): found.get(state, 0) for state in AlertState.values}

@@ -1,6 +1,12 @@
-"""Who asks: the bearer token of a request, as a member of a team."""
+"""Who asks: the bearer token of a request, as a member of a team, and whether it may.
 
+The one place where the API asks for a token's scope, its project and its owner's role: before a
+request is read any further. What a token may be used for is in `accounts/permissions.py`.
+"""
+
+import re
 from dataclasses import dataclass
+from functools import cache
 
 from django.http import HttpRequest
 from ninja.errors import AuthenticationError
@@ -8,9 +14,12 @@ from ninja.security import HttpBearer
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import ApiToken
+from orchestrator.accounts.permissions import check_operation
 from orchestrator.accounts.selectors import member_for_token
 from orchestrator.accounts.services import note_token_use
 from orchestrator.core.errors import NotFoundError
+
+_PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +41,21 @@ class BearerToken(HttpBearer):
 
     def authenticate(self, request: HttpRequest, token: str) -> Caller:
         try:
-            member, api_token = member_for_token(token.strip())
+            member = member_for_token(token.strip())
         except NotFoundError as error:
             raise AuthenticationError(message=str(error)) from error
-        note_token_use(token=api_token)
-        return Caller(member=member, token=api_token)
+        assert member.token is not None, "it was found by one"
+        note_token_use(token=member.token)
+        check_operation(member, operation_of(request))
+        return Caller(member=member, token=member.token)
+
+
+def operation_of(request: HttpRequest) -> str:
+    """`GET /runs/{run_id}`: as the OpenAPI document and the table of permissions have it."""
+    route = request.resolver_match.route if request.resolver_match else ""
+    return f"{request.method} {_path(route)}"
+
+
+@cache
+def _path(route: str) -> str:
+    return _PARAMETER.sub(r"{\1}", "/" + route.removeprefix("api/v1/"))

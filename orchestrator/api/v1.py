@@ -18,6 +18,7 @@ from orchestrator.api.routers import (
     results,
     retention,
     runs,
+    team,
     trials,
     unknown,
 )
@@ -40,7 +41,7 @@ api = DescribedAPI(
 add_handlers(api)
 PARTS = (
     runs, builds, comparisons, histories, latencies, reports, results, catalogue, load_tools, hosts,
-    calibrations, trials, retention, changes, annotations, unknown,
+    calibrations, trials, retention, changes, annotations, team, unknown,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

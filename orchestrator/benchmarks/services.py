@@ -82,7 +82,7 @@ def set_change_rules(
     *, member: Member, project: Project, confirm: bool, bisect: bool, minutes_a_day: int
 ) -> Project:
     """What Pitwall does by itself about a suspected change, and what it may cost."""
-    member.require(Role.MEMBER, to="change a project's settings")
+    member.require(Role.MAINTAINER, to="change a project's settings")
     if not 0 <= minutes_a_day <= 24 * 60 * 100:
         raise InvalidRequestError(
             f"expected 0 to {24 * 60 * 100} minutes a day, got {minutes_a_day}",

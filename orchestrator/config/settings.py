@@ -30,6 +30,15 @@ LOAD_TOOLS = {
 # Repositories given as a path of this machine: for the demo and for tests, not for a shared server.
 ALLOW_LOCAL_REPOSITORIES = environment.flag("PITWALL_ALLOW_LOCAL_REPOSITORIES")
 
+# The mail server; without one, invitations are links to be copied.
+EMAIL_HOST = environment.text("PITWALL_SMTP_HOST")
+EMAIL_PORT = int(environment.text("PITWALL_SMTP_PORT", "587"))
+EMAIL_HOST_USER = environment.text("PITWALL_SMTP_USER")
+EMAIL_HOST_PASSWORD = environment.text("PITWALL_SMTP_PASSWORD")
+EMAIL_USE_TLS = environment.flag("PITWALL_SMTP_TLS", default=True)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = environment.text("PITWALL_MAIL_FROM", "pitwall@localhost")
+
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.auth",

@@ -45,7 +45,7 @@ def check_all(*, member: Member, host_id: UUID, again: CheckStep | None = None) 
 
 
 def _host(member: Member, host_id: UUID) -> Host:
-    member.require(Role.ADMIN, to="check a host")
+    member.require(Role.MAINTAINER, to="check a host")
     host = own_host_for(member, host_id)
     if host.state == HostState.DISABLED:
         raise ConflictError(f"{host} is retired: take it back first")

@@ -56,5 +56,5 @@ def _user(team: Team) -> tuple[Member, str | None]:
     if user is not None:
         return member_for_user(user, team.slug), None
     password = secrets.token_urlsafe(12)
-    user = create_user(username=USER, password=password, team=team, role=Role.ADMIN)
+    user = create_user(username=USER, password=password, team=team, role=Role.OWNER)
     return member_for_user(user, team.slug), password

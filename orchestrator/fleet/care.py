@@ -51,7 +51,7 @@ def set_host_care(
     tuning: Mapping[str, object] | None = None,
 ) -> Host:
     """Changes what is given and leaves the rest. Jobs that run already are not affected."""
-    member.require(Role.ADMIN, to="change how a host is used")
+    member.require(Role.MAINTAINER, to="change how a host is used")
     host = selectors.host_for(member, host_id)
     changes: dict[str, Any] = {}
     if tags is not None:
@@ -102,7 +102,7 @@ def release_host(*, member: Member, host_id: UUID) -> Host:
     member.require(Role.MEMBER, to="release a host")
     host = selectors.host_for(member, host_id)
     if host.state == HostState.DISABLED:
-        member.require(Role.ADMIN, to="take back a retired host")
+        member.require(Role.MAINTAINER, to="take back a retired host")
     if host.transport == HostTransport.SSH and not host.host_key:
         raise ConflictError(f"the key of {host} is not confirmed yet; confirm it first")
     with transaction.atomic():
@@ -113,7 +113,7 @@ def release_host(*, member: Member, host_id: UUID) -> Host:
 
 def retire_host(*, member: Member, host_id: UUID) -> Host:
     """Takes a host out of use; its results are kept."""
-    member.require(Role.ADMIN, to="retire a host")
+    member.require(Role.MAINTAINER, to="retire a host")
     host = selectors.host_for(member, host_id)
     with transaction.atomic():
         _move(host, HostState.DISABLED, message="retired; its results are kept")

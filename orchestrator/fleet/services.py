@@ -68,7 +68,7 @@ def save_profile(*, member: Member, slug: str, name: str, **facts: Any) -> Hardw
 
 def add_credential(*, member: Member, name: str, private_key: str | None = None) -> Credential:
     """A key pair to log in with: the one given, or a new Ed25519 pair."""
-    member.require(Role.ADMIN, to="add a key")
+    member.require(Role.MAINTAINER, to="add a key")
     if not name.strip():
         raise InvalidRequestError("give the key a name", field="name")
     pair = keys.parse_private_key(private_key) if private_key else keys.generate_key()
@@ -122,7 +122,7 @@ def enter_host(*, member: Member, new: NewHost) -> Host:
 
 def add_local_host(*, member: Member, name: str, profile: HardwareProfile, python: str) -> Host:
     """The machine that the workers run on, as a host; there is nothing to confirm."""
-    member.require(Role.ADMIN, to="add a host")
+    member.require(Role.MAINTAINER, to="add a host")
     host, _ = Host.objects.update_or_create(
         team=member.team,
         name=name,
@@ -139,7 +139,7 @@ def add_local_host(*, member: Member, name: str, profile: HardwareProfile, pytho
 
 def pin_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
     """Pins the key that the member has looked at; `host_key` as `ssh-ed25519 AAAA…`."""
-    member.require(Role.ADMIN, to="confirm a host key")
+    member.require(Role.MAINTAINER, to="confirm a host key")
     host = selectors.own_host_for(member, host_id)
     pinned = HostKey.parse(host_key).line
     with transaction.atomic():
@@ -165,7 +165,7 @@ def confirm_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
 
 def remove_host(*, member: Member, host_id: UUID) -> None:
     """Removes a host that never measured; one with history is retired instead."""
-    member.require(Role.ADMIN, to="remove a host")
+    member.require(Role.MAINTAINER, to="remove a host")
     host = selectors.host_for(member, host_id)
     with transaction.atomic():
         if not _delete(host):
@@ -245,7 +245,7 @@ def _delete(host: Host) -> bool:
 
 
 def _check_for_entry(member: Member, new: NewHost) -> tuple[HardwareProfile, Credential]:
-    member.require(Role.ADMIN, to="add a host")
+    member.require(Role.MAINTAINER, to="add a host")
     check_word(NAME, new.name, "name", "lower-case letters, digits and dashes")
     check_way(new.address, new.port, new.login, new.work_dir, new.python)
     profile = selectors.profile_for(member, new.profile_slug)

@@ -30,7 +30,7 @@ def change_way(
     python: str,
 ) -> Host:
     """Another way to a host on which nothing runs; a pinned key stays pinned."""
-    member.require(Role.ADMIN, to="change how a host is reached")
+    member.require(Role.MAINTAINER, to="change how a host is reached")
     host = selectors.own_host_for(member, host_id)
     if host.transport != HostTransport.SSH:
         raise ConflictError(f"{host} is not reached over SSH: there is no way to change")

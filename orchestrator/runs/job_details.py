@@ -70,7 +70,8 @@ def _waiting(job: Job, known: dict[object, str]) -> str:
 def build_for(member: Member, build_id: int) -> Build:
     """A build of the member's team, with its whole log."""
     builds = Build.objects.select_related("host", "commit", "job__run__definition__benchmark")
-    build = builds.filter(pk=build_id, job__run__team=member.team).first()
+    seen = member.sees("job__run__definition__benchmark__project", team="job__run__team")
+    build = builds.filter(seen, pk=build_id).first()
     if build is None:
         raise NotFoundError("there is no such build in this team")
     return build

@@ -16,6 +16,9 @@ from orchestrator.runs.models import Job, Run, Schedule, Trial, Until
 from orchestrator.runs.standings import CaseStanding, standings_of
 from orchestrator.runs.states import JOB_ACTIVE, JOB_ENDED, RUN_ENDED, TrialState
 
+#: The way from a run to its project.
+RUNS_PROJECT = "definition__benchmark__project"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondsLeft:
@@ -74,7 +77,7 @@ class RunProgress:
 
 def runs_of(member: Member) -> QuerySet[Run]:
     return (
-        Run.objects.filter(team=member.team)
+        Run.objects.filter(member.sees(RUNS_PROJECT, team="team"))
         .select_related(
             "definition__benchmark__project", "definition__commit", "requested_by", "schedule"
         )
@@ -97,7 +100,8 @@ def run_for(member: Member, run_id: UUID) -> Run:
 
 def run_state_for(member: Member, run_id: UUID) -> str:
     """The run's state and nothing else, for those who ask often."""
-    state = Run.objects.filter(team=member.team, pk=run_id).values_list("state", flat=True).first()
+    rows = Run.objects.filter(member.sees(RUNS_PROJECT, team="team"), pk=run_id)
+    state = rows.values_list("state", flat=True).first()
     if state is None:
         raise NotFoundError("there is no such run in this team")
     return state
@@ -108,7 +112,7 @@ def trial_for(member: Member, trial_id: UUID) -> Trial:
         Trial.objects.select_related(
             "job__run__definition", "job__host", "host", "variant__commit", "case"
         )
-        .filter(pk=trial_id, job__run__team=member.team)
+        .filter(member.sees(f"job__run__{RUNS_PROJECT}", team="job__run__team"), pk=trial_id)
         .first()
     )
     if trial is None:
@@ -187,7 +191,7 @@ def _longest(run: Run, parts: Iterable[JobProgress]) -> SecondsLeft | None:
 
 def schedules_of(member: Member) -> QuerySet[Schedule]:
     return (
-        Schedule.objects.filter(team=member.team)
+        Schedule.objects.filter(member.sees("benchmark__project", team="team"))
         .select_related("benchmark__project")
         .prefetch_related("hosts")
     )

@@ -1,4 +1,4 @@
-"""Who asks: the signed-in user as a member of their team."""
+"""Who asks: the signed-in user as a member of the team that they chose, and whether they may."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -9,16 +9,21 @@ from django.http import HttpRequest, HttpResponse
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import User
+from orchestrator.accounts.permissions import check_page
 from orchestrator.accounts.selectors import member_for_user
 
 P = ParamSpec("P")
+
+#: Where the session has the slug of the team that was chosen last.
+CHOSEN_TEAM = "team"
 
 
 def member_of(request: HttpRequest) -> Member:
     """The member who asks, looked up once a request; PermissionRefusedError without a team."""
     member = getattr(request, "pitwall_member", None)
     if member is None:
-        member = member_for_user(cast(User, request.user))
+        chosen = request.session.get(CHOSEN_TEAM, "")
+        member = member_for_user(cast(User, request.user), chosen=chosen)
         request.pitwall_member = member  # type: ignore[attr-defined]
     return member
 
@@ -30,7 +35,10 @@ def for_member(
 
     @login_required
     def signed_in(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        return view(request, member_of(request), *args, **kwargs)
+        member = member_of(request)
+        match = request.resolver_match
+        check_page(member, (match and match.url_name) or "", request.method or "")
+        return view(request, member, *args, **kwargs)
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
+from orchestrator.accounts.selectors import teams_of
 from orchestrator.alerts.selectors import open_alerts
 from orchestrator.core.errors import PermissionRefusedError
 from orchestrator.web.access import member_of
@@ -34,7 +35,7 @@ _ITEMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("hosts", "Hosts", ("host", "profile")),
     ("load-tools", "Load tools", ("load-tools",)),
     ("schedules", "Schedules", ("schedule",)),
-    ("settings", "Settings", ("settings", "token")),
+    ("settings", "Settings", ("settings", "token", "member", "invitation", "audit")),
 )
 
 
@@ -56,8 +57,9 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
             )
             for name, title, prefixes in _ITEMS
         ),
-        "may_write": member.role in {Role.MEMBER, Role.ADMIN},
-        "may_administrate": member.role == Role.ADMIN,
+        "may_write": member.has(Role.MEMBER),
+        "may_administrate": member.has(Role.MAINTAINER),
+        "memberships": teams_of(member.user),
     }
 
 

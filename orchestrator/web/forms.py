@@ -38,10 +38,6 @@ class TeamForm(forms.Form):
         self.add_error(place or NON_FIELD_ERRORS, str(error))
 
 
-class TokenForm(TeamForm):
-    name = forms.CharField(max_length=100, help_text="What will use it, such as “CI of server”.")
-
-
 def benchmark_choices(member: Member) -> list[tuple[str, str]]:
     return choices_among(benchmarks_of(member))
 

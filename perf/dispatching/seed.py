@@ -48,7 +48,7 @@ class Account:
 
 def make_account() -> Account:
     team = create_team(slug="bench", name="Bench")
-    user = create_user(username="bench", password=new_hex(), team=team, role=Role.ADMIN)
+    user = create_user(username="bench", password=new_hex(), team=team, role=Role.OWNER)
     member = member_for_user(user)
     return Account(member=member, token=create_token(member=member, name="bench").secret)
 

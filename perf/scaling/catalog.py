@@ -91,7 +91,7 @@ class Catalog:
 
 def make_catalog(size: Size) -> Catalog:
     team = create_team(slug="bench", name="Bench")
-    user = create_user(username="bench", password=new_hex(), team=team, role=Role.ADMIN)
+    user = create_user(username="bench", password=new_hex(), team=team, role=Role.OWNER)
     member = member_for_user(user)
     profile = save_profile(member=member, slug="made", name="Made machine")
     hosts = [

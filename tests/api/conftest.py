@@ -12,6 +12,8 @@ from django.test import Client
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import create_token
+from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.services import create_project
 from orchestrator.runs.models import Run
 from tests.support import factories
 from tests.support.factories import Personas
@@ -73,6 +75,14 @@ class Lab:
     def queued_run(self, *places: int) -> Run:
         shas = [self.shas[place] for place in places or (0, 1)]
         return factories.make_run(self.personas.alice, shas)
+
+    def projects(self) -> dict[str, Project]:
+        """The project, and another of the same team."""
+        create_project(
+            member=self.personas.alice, slug="other", name="Other",
+            repository_url=str(self.repository),
+        )  # fmt: skip
+        return {each.slug: each for each in Project.objects.order_by("pk")}
 
     def measured_run(self, *rates: float) -> Run:
         return factories.finish_run(self.queued_run(*range(len(rates))), rates)

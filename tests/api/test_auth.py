@@ -3,8 +3,10 @@
 import pytest
 from django.test import Client
 
-from orchestrator.accounts.models import ApiToken, Membership, User
-from orchestrator.accounts.services import revoke_token
+from orchestrator.accounts.models import ApiToken, Membership, Scope, User
+from orchestrator.accounts.services import create_token, revoke_token
+from orchestrator.core.clock import utc_now
+from tests.api.conftest import ApiClient
 
 ENDPOINTS = ("runs", "hosts", "benchmarks", "comparisons", "history")
 
@@ -60,3 +62,43 @@ def test_a_login_of_the_ui_is_no_token(lab):
     browser = Client()
     browser.force_login(lab.personas.alice.user)
     assert browser.get("/api/v1/runs").status_code == 401
+
+
+def test_it_refuses_an_expired_token_and_says_so(lab, alice):
+    ApiToken.objects.update(expires_at=utc_now())
+    answer = alice.get("hosts")
+    assert answer.status_code == 401
+    assert "expired on" in answer.json()["detail"]
+
+
+def test_a_token_does_what_its_scopes_say_and_makes_none_that_does_more(lab):
+    member = lab.personas.alice
+    told = create_token(member=member, name="reader", scopes=[Scope.READ, Scope.MANAGE])
+    reader = ApiClient(secret=told.secret)
+    assert reader.get("runs").status_code == 200
+    answer = reader.post("runs", lab.wanted())
+    assert answer.status_code == 403
+    assert "has not the scope run" in answer.json()["detail"]
+    child = {"name": "child", "scopes": ["read", "run"]}
+    assert reader.post("tokens", child).status_code == 403
+    made = reader.post("tokens", {**child, "scopes": ["read"], "days": 3})
+    assert made.status_code == 201
+    assert ApiClient(secret=made.json()["secret"]).get("runs").status_code == 200
+    listed = reader.get("tokens").json()
+    assert [each["scopes"] for each in listed] == [["read"], ["read", "manage"]]
+    assert "secret" not in listed[0]
+
+
+def test_a_token_of_a_project_starts_runs_of_it_and_of_no_other(lab):
+    member = lab.personas.alice
+    mine, other = (
+        ApiClient(secret=create_token(member=member, name=slug, project=project.pk).secret)
+        for slug, project in lab.projects().items()
+    )
+    assert mine.post("runs", lab.wanted()).status_code == 201
+    assert len(mine.get("runs").json()["runs"]) == 1
+    assert other.post("runs", lab.wanted()).status_code == 404
+    assert other.get("runs").json()["runs"] == []
+    answer = other.post("tokens", {"name": "all", "scopes": ["read"]})
+    assert answer.status_code == 403
+    assert "is for the project other only" in answer.json()["detail"]

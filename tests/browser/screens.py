@@ -66,6 +66,9 @@ def screens_of(filled: Filled) -> list[Screen]:
         "account": "/account/",
         "account-password": "/account/password",
         "account-confirm": "/account/confirm?next=/account/",
+        "members": "/settings/members/",
+        "audit": "/settings/audit/",
+        "invitation": f"/invitations/{ids['invitation']}",
         "api": "/api/v1/docs",
     }
     return [
@@ -96,5 +99,6 @@ EMPTY = [
         "benchmark-new": "/benchmarks/new",
         "schedules": "/schedules/",
         "settings": "/settings/",
+        "members": "/settings/members/",
     }.items()
 ]

@@ -63,9 +63,9 @@ class Personas:
 def make_personas() -> Personas:
     red = create_team(slug="red", name="Red")
     blue = create_team(slug="blue", name="Blue")
-    alice = create_user(username="alice", password=PASSWORD, team=red, role=Role.ADMIN)
+    alice = create_user(username="alice", password=PASSWORD, team=red, role=Role.OWNER)
     bob = create_user(username="bob", password=PASSWORD, team=red, role=Role.VIEWER)
-    mallory = create_user(username="mallory", password=PASSWORD, team=blue, role=Role.ADMIN)
+    mallory = create_user(username="mallory", password=PASSWORD, team=blue, role=Role.OWNER)
     return Personas(
         alice=member_for_user(alice), bob=member_for_user(bob), mallory=member_for_user(mallory)
     )

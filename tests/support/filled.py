@@ -10,7 +10,9 @@ from pathlib import Path
 
 from django.db.models import F
 
-from orchestrator.accounts.services import create_token
+from orchestrator.accounts.invitations import create_invitation
+from orchestrator.accounts.models import Membership, Role
+from orchestrator.accounts.services import create_team, create_token
 from orchestrator.alerts import raising
 from orchestrator.alerts.models import Alert
 from orchestrator.benchmarks.models import Benchmark, Commit
@@ -32,6 +34,7 @@ from tests.support.changes import Line, line_of_commits
 from tests.support.factories import (
     DEFINITION,
     Personas,
+    add_member,
     finish_run,
     make_definition,
     make_local_host,
@@ -96,6 +99,7 @@ def fill(folder: Path) -> Filled:
         "trial": trial.pk,
         "alert": alert.pk,
         "build": Build.objects.get().pk,
+        "invitation": _team(personas),
         "reference": ReferenceSource.objects.all()[0].pk,
         **_point(),
     }
@@ -207,6 +211,18 @@ def _saved(personas: Personas, project: str, shas: list[str]) -> None:
         ),
     )  # fmt: skip
     pin_commit(member=alice, project=benchmark.project, ref=shas[0], reason="release 1.0")
+
+
+def _team(personas: Personas) -> str:
+    """Members of all roles, somebody who is invited, and another team of alice; the secret of the
+    invitation."""
+    add_member(personas.alice, "carol", Role.MEMBER)
+    add_member(personas.alice, "mia", Role.MAINTAINER)
+    violet = create_team(slug="violet", name="Violet")
+    Membership.objects.create(team=violet, user=personas.alice.user, role=Role.VIEWER)
+    return create_invitation(
+        member=personas.alice, role=Role.VIEWER, email="dora@example.org"
+    ).secret
 
 
 def _point() -> dict[str, object]:

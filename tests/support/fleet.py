@@ -1,4 +1,4 @@
-"""Hosts of tests as hosts of Pitwall, added and confirmed as an admin does it."""
+"""Hosts of tests as hosts of Pitwall, added and confirmed as a maintainer does it."""
 
 from collections.abc import Iterable
 

@@ -60,7 +60,7 @@ def signed_in(member: Member) -> Client:
 
 @pytest.fixture
 def alice(personas: Personas) -> Client:
-    """The browser of alice, an admin of team red."""
+    """The browser of alice, an owner of team red."""
     return signed_in(personas.alice)
 
 

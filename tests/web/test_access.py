@@ -119,7 +119,7 @@ def test_it_tells_somebody_without_a_team_what_to_do(db: None, client: Client) -
     answer = client.get(reverse("overview"))
 
     assert answer.status_code == 403
-    assert "ask an admin of the team to add you" in answer.content.decode()
+    assert "ask a maintainer or owner of the team for an invitation" in answer.content.decode()
     assert "Log out" in answer.content.decode()
 
 

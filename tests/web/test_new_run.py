@@ -121,7 +121,7 @@ def test_it_refuses_a_viewer(world: World, bob: Client) -> None:
     answer = bob.post(reverse("run-new"), _data(world))
 
     assert answer.status_code == 403
-    assert "ask an admin of the team" in answer.content.decode()
+    assert "ask a maintainer or owner of the team" in answer.content.decode()
     assert Run.objects.count() == before
 
 

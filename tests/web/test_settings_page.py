@@ -1,21 +1,26 @@
-"""API tokens and members."""
+"""API tokens."""
 
 import re
+from pathlib import Path
+from typing import Any
 
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.accounts.models import ApiToken
+from orchestrator.accounts.models import ApiToken, Role
 from orchestrator.accounts.selectors import member_for_token
-from tests.support.factories import Personas
+from tests.support.factories import Personas, add_member, make_project
+from tests.web.conftest import signed_in
+
+CI = {"name": "CI", "scopes": ["read", "run"]}
 
 
 def test_it_shows_a_new_token_once(personas: Personas, alice: Client) -> None:
-    made = alice.post(reverse("settings"), {"name": "CI"})
+    made = alice.post(reverse("settings"), CI)
     secret = re.search(r'<pre class="code secret">([^<]+)</pre>', made.content.decode())
     assert secret is not None
 
-    assert member_for_token(secret[1])[0].user == personas.alice.user
+    assert member_for_token(secret[1]).user == personas.alice.user
     assert "no-store" in made.headers["Cache-Control"]
     later = alice.get(reverse("settings")).content.decode()
     assert secret[1] not in later
@@ -23,7 +28,7 @@ def test_it_shows_a_new_token_once(personas: Personas, alice: Client) -> None:
 
 
 def test_it_revokes_a_token(personas: Personas, alice: Client) -> None:
-    alice.post(reverse("settings"), {"name": "CI"})
+    alice.post(reverse("settings"), CI)
     token = ApiToken.objects.get()
     alice.post(reverse("token-revoke", args=[token.pk]))
     token.refresh_from_db()
@@ -33,7 +38,7 @@ def test_it_revokes_a_token(personas: Personas, alice: Client) -> None:
 
 
 def test_it_wants_a_name(personas: Personas, alice: Client) -> None:
-    answer = alice.post(reverse("settings"), {"name": " "})
+    answer = alice.post(reverse("settings"), {**CI, "name": " "})
 
     assert answer.status_code == 422
     assert not ApiToken.objects.exists()
@@ -42,20 +47,38 @@ def test_it_wants_a_name(personas: Personas, alice: Client) -> None:
 def test_it_refuses_viewers_and_strangers(
     personas: Personas, alice: Client, bob: Client, mallory: Client
 ) -> None:
-    alice.post(reverse("settings"), {"name": "CI"})
+    alice.post(reverse("settings"), CI)
     token = ApiToken.objects.get()
 
-    assert bob.post(reverse("settings"), {"name": "mine"}).status_code == 403
+    assert bob.post(reverse("settings"), CI).status_code == 403
     assert bob.post(reverse("token-revoke", args=[token.pk])).status_code == 403
     assert mallory.post(reverse("token-revoke", args=[token.pk])).status_code == 404
     token.refresh_from_db()
     assert token.revoked_at is None
 
 
-def test_it_lists_the_members(personas: Personas, bob: Client, mallory: Client) -> None:
-    page = bob.get(reverse("settings")).content.decode()
+def test_it_says_what_a_token_may_and_until_when(
+    personas: Personas, alice: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.ALLOW_LOCAL_REPOSITORIES = True
+    project, _ = make_project(personas.alice, tmp_path / "repository")
+    alice.post(reverse("settings"), {**CI, "project": str(project.pk), "days": "30"})
+    token = ApiToken.objects.get()
 
-    assert "alice" in page
-    assert "Viewer" in page
-    assert "mallory" not in page
-    assert "alice" not in mallory.get(reverse("settings")).content.decode()
+    assert token.scopes == ["read", "run"]
+    assert token.project == project
+    assert token.expires_at is not None
+    page = alice.get(reverse("settings")).content.decode()
+    assert f"{token.expires_at:%Y-%m-%d}" in page
+    assert "<td>Server</td>" in page
+    assert alice.post(reverse("settings"), {"name": "CI"}).status_code == 422
+
+
+def test_only_maintainers_revoke_tokens_of_others(personas: Personas, alice: Client) -> None:
+    alice.post(reverse("settings"), CI)
+    place = reverse("token-revoke", args=[ApiToken.objects.get().pk])
+    assert (
+        signed_in(add_member(personas.alice, "carol", Role.MEMBER)).post(place).status_code == 403
+    )
+    mia = signed_in(add_member(personas.alice, "mia", Role.MAINTAINER))
+    assert mia.post(place).status_code == 302

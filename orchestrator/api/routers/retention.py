@@ -34,7 +34,7 @@ def show_retention(request: CallerRequest, project: str) -> RetentionOut:
 
 @router.put(PATH + "/retention", response=RetentionOut, summary="Change how long results are kept")
 def change_retention(request: CallerRequest, project: str, payload: RetentionIn) -> RetentionOut:
-    """For admins. What is due by the new days goes within minutes."""
+    """For maintainers. What is due by the new days goes within minutes."""
     member = request.auth.member
     wanted = Wanted(**payload.model_dump())
     found = project_for(member, project)

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
@@ -114,8 +114,7 @@ def series_in(case: Case, host: Host, metric: str) -> Series:
 
 def baselines_for(member: Member) -> QuerySet[Baseline]:
     """All of the team, newest first."""
-    team = member.team
-    of_team = Q(series__benchmark__project__team=team) | Q(case__benchmark__project__team=team)
+    of_team = member.sees("series__benchmark__project") | member.sees("case__benchmark__project")
     parts = ("case__benchmark__project", "series__case__benchmark__project")
     return (
         Baseline.objects.filter(of_team)
@@ -133,7 +132,7 @@ def baseline_case(baseline: Baseline) -> Case:
 
 def changes_of(member: Member) -> QuerySet[ChangePoint]:
     """All of the team that are not superseded, with what it takes to show them."""
-    return with_parts(ChangePoint.objects.filter(series__benchmark__project__team=member.team))
+    return with_parts(ChangePoint.objects.filter(member.sees("series__benchmark__project")))
 
 
 def change_for(member: Member, change_id: UUID) -> ChangePoint:
@@ -229,7 +228,9 @@ def rebaseline(
     if subject is None or (series and case):
         raise InvalidRequestError("name a series or a case", field="series")
     benchmark = (case or series.case).benchmark if series or case else None  # type: ignore[union-attr]
-    if benchmark is None or benchmark.project.team_id != member.team.pk:
+    if benchmark is None or not member.sees_project(
+        benchmark.project_id, benchmark.project.team_id
+    ):
         raise NotFoundError("there is no such series in this team")
     if commit.project_id != benchmark.project_id or commit.position is None:
         raise InvalidRequestError(

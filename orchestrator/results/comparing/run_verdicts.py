@@ -73,8 +73,10 @@ def keep_verdicts(run: Run) -> None:
     """Makes those of a run that has ended, where nobody has looked yet; before its trials go."""
     if RunVerdict.objects.filter(run=run).exists():
         return
-    admin = Membership.objects.filter(team=run.team, role=Role.ADMIN).select_related("team", "user")
-    if (first := admin.first()) is not None:
+    owners = Membership.objects.filter(team=run.team, role=Role.OWNER).select_related(
+        "team", "user"
+    )
+    if (first := owners.first()) is not None:
         cards_of(member_of(first), [run])
 
 

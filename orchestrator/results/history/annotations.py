@@ -28,7 +28,7 @@ SCOPES: tuple[Scope, ...] = ("series", "case", "benchmark", "project")
 def annotations_for(member: Member) -> QuerySet[Annotation]:
     """All of the team, newest first."""
     return (
-        Annotation.objects.filter(project__team=member.team)
+        Annotation.objects.filter(member.sees("project"))
         .select_related(
             "project", "benchmark", "case__benchmark", "series__case__benchmark", "series__host",
             "series__metric", "commit", "created_by", "edited_by",
@@ -57,7 +57,7 @@ def annotate(
     """A note at a commit of the member's team: of one series, of a case, of a benchmark, or, of
     None, of the whole project of the commit."""
     member.require(Role.MEMBER, to="write at a commit")
-    if commit.project.team_id != member.team.pk:
+    if not member.sees_project(commit.project_id, commit.project.team_id):
         raise NotFoundError("there is no such commit in this team")
     if of is not None and _project_of(of) != commit.project_id:
         raise InvalidRequestError(

@@ -110,7 +110,8 @@ def _read(member: Member, condition: str, parameters: Sequence[int | str | None]
     *names, _ = Charted.__dataclass_fields__
     with connection.cursor() as cursor:
         cursor.execute(_NAMES + _FROM + condition, [member.team.pk, *parameters])
-        return [
+        found = [
             Charted(**dict(zip(names, row[PARTS:], strict=True)), shifts=read_shifts(*row[:PARTS]))
             for row in cursor.fetchall()
         ]
+    return [each for each in found if member.project in (None, each.project_id)]

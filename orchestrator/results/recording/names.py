@@ -87,7 +87,7 @@ class Names:
         return found
 
     def _benchmark(self, place: int, project: str | None, slug: str) -> Benchmark | None:
-        key = (self._team, project, slug)
+        key = (self._team, self._member.project, project, slug)
         if (known := _benchmarks.known.get(key)) is not None:
             return known
         try:

@@ -20,7 +20,8 @@ _TAKEN = frozenset({"new", "save"})
 
 
 def saved_reports(member: Member) -> QuerySet[SavedReport]:
-    return member.team.saved_reports.select_related("benchmark__project", "created_by")
+    rows = SavedReport.objects.filter(member.sees("benchmark__project", team="team"))
+    return rows.select_related("benchmark__project", "created_by")
 
 
 def saved_report_for(member: Member, slug: str) -> SavedReport:
@@ -91,7 +92,7 @@ def save_suite_reports(*, member: Member, benchmark: Benchmark, source: str) -> 
 @transaction.atomic
 def delete_report(*, member: Member, slug: str) -> None:
     member.require(Role.MEMBER, to="delete a report")
-    deleted, _ = member.team.saved_reports.filter(slug=slug).delete()
+    deleted, _ = saved_reports(member).filter(slug=slug).delete()
     if not deleted:
         raise NotFoundError(f"the team has no report {slug}")
     record_audit(member=member, action="report.deleted", subject=slug)
@@ -104,7 +105,7 @@ def _of(spec: ReportSpec, benchmark: Benchmark) -> ReportSpec:
 def _changed(
     member: Member, old: str, new: str, spec: ReportSpec, benchmark: Benchmark, source: str
 ) -> SavedReport:
-    report = SavedReport.objects.select_for_update().filter(team=member.team, slug=old).first()
+    report = saved_reports(member).select_for_update(of=("self",)).filter(slug=old).first()
     if report is None:
         raise NotFoundError(f"the team has no report {old}")
     if new != old and member.team.saved_reports.filter(slug=new).exists():

@@ -51,7 +51,7 @@ def retention_of(project: Project) -> Retention:
 
 def save_retention(*, member: Member, project: Project, wanted: Wanted) -> Retention:
     """InvalidRequestError names the field that the others forbid."""
-    member.require(Role.ADMIN, to="change how long results are kept")
+    member.require(Role.MAINTAINER, to="change how long results are kept")
     _check(wanted)
     with transaction.atomic():
         Retention.objects.get_or_create(project=project)

@@ -117,7 +117,7 @@ def point(request: HttpRequest, member: Member, series_id: int, sha: str) -> Htt
         "series": series,
         "key": benchmark_key(series.benchmark),
         "compare_url": compare_url(details.history, shown) if shown else None,
-        "may_write": member.role != Role.VIEWER,
+        "may_write": member.has(Role.MEMBER),
         "back": request.GET.get("back") or request.get_full_path(),
     }
     partial = "#panel" if request.GET.get("panel") else ""
@@ -191,7 +191,7 @@ def _shown(member: Member, asked: Asked, query: QueryDict) -> dict[str, Any]:
         "changes": _changes(asked, known),
         "baselines": _baselines(asked, known),
         "notes": _notes(known),
-        "may_write": member.role != Role.VIEWER,
+        "may_write": member.has(Role.MEMBER),
         "relative": query.get("scale") == "change",
         "other_scale": _address(query, scale="" if query.get("scale") == "change" else "change"),
     }

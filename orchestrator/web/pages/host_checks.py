@@ -59,7 +59,7 @@ def pin(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
 @require_POST
 def way(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     host = own_host_for(member, host_id)
-    member.require(Role.ADMIN, to="change how a host is reached")
+    member.require(Role.MAINTAINER, to="change how a host is reached")
     form = WayForm(member, request.POST)
     if form.is_valid():
         try:
@@ -77,7 +77,7 @@ def checks_page(
 ) -> HttpResponse:
     context = _context(host, checks_of(host)) | {
         "form": form or WayForm(member, initial=way_of(host)),
-        "changeable": host.transport == HostTransport.SSH and member.role == Role.ADMIN,
+        "changeable": host.transport == HostTransport.SSH and member.has(Role.MAINTAINER),
     }
     return render(request, "hosts/checks.html", context, status=form.status if form else 200)
 

@@ -114,7 +114,7 @@ def host_page(
 
 @for_member
 def new_host(request: HttpRequest, member: Member) -> HttpResponse:
-    member.require(Role.ADMIN, to="add a host")
+    member.require(Role.MAINTAINER, to="add a host")
     form = HostForm(member, request.POST if request.method == "POST" else None)
     made = None
     if form.is_valid():

@@ -75,8 +75,8 @@ def reference(request: HttpRequest, member: Member, source_id: UUID) -> HttpResp
     return render(request, "references/detail.html", context)
 
 
-@require_POST
 @for_member
+@require_POST
 def remove(request: HttpRequest, member: Member, source_id: UUID) -> HttpResponse:
     remove_source(member=member, source_id=source_id)
     return redirect("references")

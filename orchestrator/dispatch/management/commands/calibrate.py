@@ -67,7 +67,7 @@ def _start(options: dict[str, Any]) -> Run:
         commit=options["commit"],
         pairs=options["pairs"],
     )
-    run = start_calibration(member=_admin(host), host_id=host.pk, new=new)
+    run = start_calibration(member=_owner(host), host_id=host.pk, new=new)
     wake_engine()
     return run
 
@@ -83,12 +83,14 @@ def _host(name: str, team: str | None) -> Host:
     return found[0]
 
 
-def _admin(host: Host) -> Member:
-    """Whoever may run this command may do what the team's admins may: the first of them asks."""
-    admins = Membership.objects.select_related("team", "user").filter(team=host.team)
-    first = admins.filter(role=Role.ADMIN).order_by("pk").first()
+def _owner(host: Host) -> Member:
+    """Whoever may run this command may do what the team's owners may: the first of them asks."""
+    owners = Membership.objects.select_related("team", "user").filter(team=host.team)
+    first = owners.filter(role=Role.OWNER).order_by("pk").first()
     if first is None:
-        raise CommandError(f"the team {host.team.slug} has no admin: give one of its members it")
+        raise CommandError(
+            f"the team {host.team.slug} has no owner: give one of its members that role"
+        )
     return member_of(first)
 
 

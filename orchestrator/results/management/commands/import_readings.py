@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from orchestrator.accounts.selectors import first_admin
+from orchestrator.accounts.selectors import first_owner
 from orchestrator.core.errors import InvalidRequestError, PitwallError
 from orchestrator.core.progress import add_quiet, progress_of
 from orchestrator.results.recording.bulk import check_file, import_file
@@ -31,7 +31,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         path, project = options["file"], options["project"]
         try:
-            member = first_admin(options["team"])
+            member = first_owner(options["team"])
             if options["check"]:
                 with progress_of(options, f"Checking {path.name}") as show:
                     results = check_file(member, path, project, progress=show)

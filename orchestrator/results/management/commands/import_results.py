@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.accounts.members import Member
-from orchestrator.accounts.selectors import first_admin
+from orchestrator.accounts.selectors import first_owner
 from orchestrator.core.errors import PitwallError
 from orchestrator.core.progress import add_quiet, progress_of
 from orchestrator.importers.document import instant_of
@@ -52,7 +52,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            member = first_admin(options["team"])
+            member = first_owner(options["team"])
             if options["published"]:
                 self._import_published(member, options)
             else:

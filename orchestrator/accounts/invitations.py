@@ -1,0 +1,133 @@
+"""Invitations: how somebody comes into a team, once, within days, by a secret link."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import transaction
+from django.db.models import QuerySet
+
+from orchestrator.accounts.members import Member, article
+from orchestrator.accounts.memberships import check_role, require_to_give
+from orchestrator.accounts.models import Invitation, Membership, Role, User
+from orchestrator.accounts.services import record_audit
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import ConflictError, GoneError, InvalidRequestError, NotFoundError
+from orchestrator.core.ids import new_secret, sha256_hex
+
+DAYS = 7
+MOST_DAYS = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewInvitation:
+    """An invitation just made; its secret is shown once and never again."""
+
+    invitation: Invitation
+    secret: str
+
+
+def invitations_of(member: Member) -> QuerySet[Invitation]:
+    """Those of the team that may still be used."""
+    rows = Invitation.objects.filter(
+        team=member.team, used_at=None, withdrawn_at=None, expires_at__gt=utc_now()
+    )
+    return rows.select_related("created_by").order_by("expires_at")
+
+
+def invitation_for(secret: str, *, lock: bool = False) -> Invitation:
+    """The open invitation of a link; GoneError with what to do where it was open once."""
+    rows = Invitation.objects.select_related("team", "created_by")
+    rows = rows.select_for_update(of=("self",)) if lock else rows
+    found = rows.filter(digest=sha256_hex(secret.encode())).first()
+    again = "ask whoever sent it for another one"
+    if found is None:
+        raise NotFoundError(f"there is no such invitation: check the link, or {again}")
+    if found.used_at is not None:
+        raise GoneError(f"this invitation was used already; {again}")
+    if found.withdrawn_at is not None:
+        raise GoneError(f"this invitation was withdrawn; {again}")
+    if found.expires_at <= utc_now():
+        raise GoneError(f"this invitation ended on {found.expires_at:%Y-%m-%d}; {again}")
+    return found
+
+
+@transaction.atomic
+def create_invitation(
+    *, member: Member, role: str, email: str = "", days: int = DAYS
+) -> NewInvitation:
+    """For one person; `email` only tells whom it is meant for and sent to."""
+    member.require(Role.MAINTAINER, to="invite somebody")
+    check_role(role)
+    require_to_give(member, role, to=f"invite {article(role)}")
+    if not 1 <= days <= MOST_DAYS:
+        raise InvalidRequestError(f"an invitation lasts 1 to {MOST_DAYS} days", field="days")
+    if email:
+        _check_email(email)
+    secret = new_secret("pwi")
+    invitation = Invitation.objects.create(
+        team=member.team,
+        role=role,
+        email=email,
+        digest=sha256_hex(secret.encode()),
+        created_by=member.actor,
+        expires_at=utc_now() + timedelta(days=days),
+    )
+    record_audit(member=member, action="invitation.created", subject=f"{invitation}: {role}")
+    return NewInvitation(invitation=invitation, secret=secret)
+
+
+@transaction.atomic
+def withdraw_invitation(*, member: Member, invitation_id: UUID) -> None:
+    member.require(Role.MAINTAINER, to="withdraw an invitation")
+    invitation = invitations_of(member).select_for_update(of=("self",)).filter(pk=invitation_id)
+    found = invitation.first()
+    if found is None:
+        raise NotFoundError("there is no such open invitation in this team")
+    require_to_give(member, found.role, to=f"withdraw the invitation of {article(found.role)}")
+    Invitation.objects.filter(pk=found.pk).update(withdrawn_at=utc_now())
+    record_audit(member=member, action="invitation.withdrawn", subject=found)
+
+
+@transaction.atomic
+def accept_invitation(*, user: User, secret: str) -> Member:
+    """The user as a member of the team; ConflictError where they are one already."""
+    invitation = invitation_for(secret, lock=True)
+    team = invitation.team
+    if Membership.objects.filter(team=team, user=user).exists():
+        raise ConflictError(f"{user.get_username()} is in {team.name} already")
+    Membership.objects.create(team=team, user=user, role=invitation.role)
+    Invitation.objects.filter(pk=invitation.pk).update(used_at=utc_now(), used_by=user)
+    user.known_memberships = None
+    member = Member(user=user, team=team, role=invitation.role)
+    record_audit(member=member, action="member.joined", subject=f"{user}: {invitation.role}")
+    return member
+
+
+@transaction.atomic
+def accept_as_new_user(*, secret: str, username: str, password: str) -> Member:
+    """Makes an account, and lets it in; nothing of both where one of them is refused."""
+    invitation = invitation_for(secret, lock=True)
+    user = User(username=username, email=invitation.email)
+    try:
+        user.full_clean(exclude=["password"])
+    except ValidationError as error:
+        told = " ".join(error.message_dict.get("username", error.messages))
+        raise InvalidRequestError(told, field="username") from error
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        raise InvalidRequestError(" ".join(error.messages), field="password") from error
+    user.set_password(password)
+    user.save()
+    return accept_invitation(user=user, secret=secret)
+
+
+def _check_email(email: str) -> None:
+    try:
+        validate_email(email)
+    except ValidationError as error:
+        raise InvalidRequestError(f"{email} is no e-mail address", field="email") from error

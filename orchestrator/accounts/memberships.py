@@ -1,0 +1,95 @@
+"""Who is in a team, and in which role: changed, removed, left. A team always keeps an owner."""
+
+from django.db import connection, transaction
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import ApiToken, Membership, Role, Team
+from orchestrator.accounts.services import record_audit
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
+
+#: Roles that only owners give and take.
+HIGH = (Role.MAINTAINER, Role.OWNER)
+
+
+def require_to_give(member: Member, *roles: str, to: str) -> None:
+    """Maintainers look after viewers and members, owners after everybody."""
+    high = any(role in HIGH for role in roles)
+    member.require(Role.OWNER if high else Role.MAINTAINER, to=to)
+
+
+def check_role(role: str) -> None:
+    if role not in Role.values:
+        raise InvalidRequestError(f"the roles are {', '.join(Role.values)}", field="role")
+
+
+@transaction.atomic
+def change_role(*, member: Member, username: str, role: str) -> Membership:
+    """Of anybody in the team, oneself included."""
+    member.require(Role.MAINTAINER, to="change a member's role")
+    found = _locked(member, username)
+    check_role(role)
+    require_to_give(member, found.role, role, to=f"make {username} {role} of the team")
+    if found.role != role:
+        _keep_an_owner(found, role)
+        Membership.objects.filter(pk=found.pk).update(role=role)
+        told = f"{username}: {found.role} to {role}"
+        record_audit(member=member, action="member.role_changed", subject=told)
+        found.role = role
+    return found
+
+
+@transaction.atomic
+def remove_member(*, member: Member, username: str) -> None:
+    """Their tokens of this team are revoked; what they did stays."""
+    member.require(Role.MAINTAINER, to="remove somebody from the team")
+    found = _locked(member, username)
+    require_to_give(member, found.role, to=f"remove {username}, the team's {found.role},")
+    _end(member, found, "member.removed")
+
+
+@transaction.atomic
+def leave_team(*, member: Member) -> None:
+    """Anybody may, but the last owner."""
+    _end(member, _locked(member, member.user.get_username()), "member.left")
+
+
+@transaction.atomic
+def remove_team(*, team: Team) -> None:
+    """Removes a team with all that it has, its audit log included.
+
+    For a command of this machine; no page leads here. ProtectedError while it has measured.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('pitwall.removed_team', %s, true)", [str(team.pk)])
+        team.delete()
+        cursor.execute("SELECT set_config('pitwall.removed_team', '', true)")
+
+
+def _locked(member: Member, username: str) -> Membership:
+    """The lock on the team: of two owners who leave at the same time, one is told to stay."""
+    Team.objects.select_for_update().get(pk=member.team.pk)
+    found = Membership.objects.select_related("user").filter(
+        team=member.team, user__username=username
+    )
+    membership = found.first()
+    if membership is None:
+        raise NotFoundError(f"nobody of the name {username} is in this team")
+    return membership
+
+
+def _keep_an_owner(found: Membership, role: str | None) -> None:
+    others = Membership.objects.filter(team=found.team_id, role=Role.OWNER).exclude(pk=found.pk)
+    if found.role == Role.OWNER and role != Role.OWNER and not others.exists():
+        raise ConflictError(
+            f"{found.user.get_username()} is the only owner of the team; "
+            "make somebody else an owner first"
+        )
+
+
+def _end(member: Member, found: Membership, action: str) -> None:
+    _keep_an_owner(found, None)
+    tokens = ApiToken.objects.filter(team=found.team_id, user=found.user_id, revoked_at=None)
+    tokens.update(revoked_at=utc_now())
+    found.delete()
+    record_audit(member=member, action=action, subject=found.user.get_username())

@@ -1,0 +1,262 @@
+"""Who may come to which page and use which operation of the API: the one table.
+
+`web/access.py` and `api/auth.py` ask it before anything else is done; services ask for the role
+again, since schedules and commands call them too; selectors find nothing of another team, nor of
+another project than that of a token. What has no row here is for owners only, and a test fails
+until it has one. `manage.py permissions` prints the table.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role, Scope
+
+#: Below all roles: whoever comes.
+ANYBODY = "anybody"
+VIEWER, MEMBER, MAINTAINER, OWNER = (str(role) for role in Role.values)
+READ, RUN, RESULTS, MANAGE = (str(scope) for scope in Scope.values)
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRow:
+    """The least role to look at a page, and to send its form; None where there is no such thing."""
+
+    see: str | None = None
+    do: str | None = None
+
+    def role(self, method: str) -> str:
+        return (self.see if method in SAFE else self.do) or OWNER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationRow:
+    """The least role, and the scope that a token needs; `whole_team`: not with one of a project."""
+
+    role: str
+    scope: str
+    whole_team: bool = False
+
+
+def _pages(names: str, **row: str) -> dict[str, PageRow]:
+    return {name: PageRow(**row) for name in names.split()}
+
+
+def _operations(
+    lines: str, role: str, scope: str, whole_team: bool = False
+) -> dict[str, OperationRow]:
+    row = OperationRow(role=role, scope=scope, whole_team=whole_team)
+    return {" ".join(line.split()): row for line in lines.strip().splitlines()}
+
+
+#: By the name of the address in `web/urls.py`.
+PAGES: Mapping[str, PageRow] = {
+    **_pages("favicon definition-schema", see=ANYBODY),
+    **_pages("login invitation", see=ANYBODY, do=ANYBODY),
+    **_pages("logout", do=ANYBODY),
+    **_pages(
+        """overview runs run run-progress run-trials run-refs build-log trial trial-artifact
+        trial-histogram validity load-tools compare compare-case compare-choose history
+        history-data history-commit history-point alerts alert reports report report-export
+        report-new hosts host benchmark-diff catalogue catalogue-suite references reference
+        schedules benchmarks members""",
+        see=VIEWER,
+    ),
+    # Forms that viewers may look at, to learn what could be asked for.
+    **_pages(
+        """run-new benchmark-new benchmark project-new project-import report-edit reference-import
+        profiles settings alerts-change report-save""",
+        see=VIEWER,
+        do=MEMBER,
+    ),
+    **_pages("run-preview benchmark-check team-switch team-leave", do=VIEWER),
+    **_pages(
+        """run-again run-keep run-cancel run-cancel-part history-baseline annotation-new
+        annotation-edit annotation-delete history-baseline-remove history-dismiss history-confirm
+        alert-change alert-confirm report-delete host-golden
+        host-golden-remove host-golden-forget host-calibrate host-maintenance host-release
+        benchmark-keep project-pin project-pin-remove reference-catalogue reference-remove
+        schedule-enable schedule-delete token-revoke""",
+        do=MEMBER,
+    ),
+    **_pages("project project-changes host-checks", see=VIEWER, do=MAINTAINER),
+    **_pages("host-new", see=MAINTAINER, do=MAINTAINER),
+    **_pages(
+        """host-pin host-way host-remove host-care host-retire member-role member-remove
+        invitation-new invitation-withdraw""",
+        do=MAINTAINER,
+    ),
+    **_pages("audit audit-export", see=MAINTAINER),
+}
+
+#: By method and path below /api/v1, as the OpenAPI document has them.
+OPERATIONS: Mapping[str, OperationRow] = {
+    **_operations(
+        """
+        GET /alerts
+        GET /alerts/{alert_id}
+        GET /annotations
+        GET /annotations/{annotation_id}
+        GET /baselines
+        GET /benchmarks
+        GET /benchmarks/{project}/{benchmark}/definitions
+        GET /benchmarks/{project}/{benchmark}/definitions/{version}
+        GET /builds/{build_id}/log
+        GET /change-points
+        GET /change-points/{change_id}
+        GET /comparisons
+        GET /comparisons/csv
+        GET /comparisons/markdown
+        POST /definitions/check
+        GET /history
+        GET /hosts
+        GET /hosts/{host_id}
+        GET /hosts/{host_id}/calibrations
+        GET /latency
+        GET /latency/histogram
+        GET /load-tools
+        GET /projects/{project}/changes
+        GET /projects/{project}/definition-files
+        GET /projects/{project}/pins
+        GET /projects/{project}/removals
+        GET /projects/{project}/retention
+        GET /reports
+        POST /reports/preview
+        GET /reports/{name}
+        GET /reports/{name}/csv
+        GET /reports/{name}/markdown
+        GET /reports/{name}/source
+        GET /runs
+        POST /runs/plan
+        GET /runs/{run_id}
+        GET /runs/{run_id}/trials
+        GET /suites
+        GET /trials/{trial_id}
+        GET /trials/{trial_id}/artifacts/{name}
+        GET /trials/{trial_id}/histogram
+        GET /trials/{trial_id}/latency
+        """,
+        VIEWER,
+        READ,
+    ),
+    **_operations(
+        """
+        POST /runs
+        POST /runs/{run_id}/cancel
+        POST /alerts/{alert_id}/confirm
+        POST /change-points/{change_id}/confirm
+        """,
+        MEMBER,
+        RUN,
+    ),
+    **_operations(
+        """
+        POST /hosts/{host_id}/calibrations
+        """,
+        MEMBER,
+        RUN,
+        whole_team=True,
+    ),
+    **_operations(
+        """
+        POST /results
+        POST /results/files
+        """,
+        MEMBER,
+        RESULTS,
+    ),
+    **_operations(
+        """
+        POST /alerts/{alert_id}/accept
+        POST /alerts/{alert_id}/acknowledge
+        PUT /alerts/{alert_id}/assignee
+        POST /alerts/{alert_id}/dismiss
+        PUT /alerts/{alert_id}/note
+        POST /alerts/{alert_id}/reopen
+        POST /alerts/{alert_id}/resolve
+        POST /alerts/{alert_id}/silence
+        POST /annotations
+        DELETE /annotations/{annotation_id}
+        PUT /annotations/{annotation_id}
+        POST /baselines
+        DELETE /baselines/{baseline_id}
+        POST /benchmarks/{project}/{benchmark}/definitions
+        POST /change-points/{change_id}/dismiss
+        POST /projects/{project}/imports
+        POST /projects/{project}/pins
+        DELETE /projects/{project}/pins/{pin_id}
+        POST /reports
+        DELETE /reports/{name}
+        PUT /reports/{name}
+        """,
+        MEMBER,
+        MANAGE,
+    ),
+    **_operations(
+        """
+        DELETE /hosts/{host_id}/golden
+        PUT /hosts/{host_id}/golden
+        POST /hosts/{host_id}/golden/forget
+        POST /hosts/{host_id}/maintenance
+        POST /hosts/{host_id}/release
+        POST /tokens
+        DELETE /tokens/{token_id}
+        """,
+        MEMBER,
+        MANAGE,
+        whole_team=True,
+    ),
+    **_operations(
+        """
+        PUT /projects/{project}/changes
+        PUT /projects/{project}/retention
+        """,
+        MAINTAINER,
+        MANAGE,
+    ),
+    **_operations(
+        """
+        PATCH /hosts/{host_id}
+        POST /hosts/{host_id}/retire
+        GET /audit
+        GET /audit/csv
+        GET /audit/json-lines
+        PUT /members/{username}
+        DELETE /members/{username}
+        GET /invitations
+        POST /invitations
+        DELETE /invitations/{invitation_id}
+        """,
+        MAINTAINER,
+        MANAGE,
+        whole_team=True,
+    ),
+    **_operations(
+        """
+        GET /members
+        GET /tokens
+        """,
+        VIEWER,
+        READ,
+        whole_team=True,
+    ),
+}
+#: What has no row.
+CLOSED = OperationRow(role=OWNER, scope=MANAGE, whole_team=True)
+
+
+def check_page(member: Member, name: str, method: str) -> None:
+    """Raises PermissionRefusedError unless the member may come to the page in this way."""
+    role = PAGES.get(name, PageRow()).role(method)
+    if role in Role.values:
+        member.require(role, to="do this")
+
+
+def check_operation(member: Member, name: str) -> None:
+    """Raises PermissionRefusedError unless the member, and their token, may use the operation."""
+    row = OPERATIONS.get(name, CLOSED)
+    member.require_scope(row.scope, to=f"use {name}")
+    if row.whole_team:
+        member.require_whole_team(to=f"use {name}")
+    member.require(row.role, to=f"use {name}")

@@ -1,0 +1,62 @@
+"""`manage.py permissions`: prints docs/permissions.md, as it is committed."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.permissions import ANYBODY, OPERATIONS, PAGES
+
+PREFACE = """\
+# Who may do what
+
+Printed by `make permissions` from the table that Pitwall itself asks
+(`orchestrator/accounts/permissions.py`); a test tries each row as everybody. *See* is to look at a
+page, *do* to send its form or press its button. What belongs to another team is not found, whatever
+the role. [Teams](teams.md) says what roles and scopes are.
+"""
+
+
+class Command(BaseCommand):
+    help = "Prints docs/permissions.md: who may come to which page and use which operation."
+    requires_system_checks = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.stdout.write(document(), ending="")
+
+
+def document() -> str:
+    return "\n".join([PREFACE, *_pages(), "", *_operations()]) + "\n"
+
+
+def _pages() -> Iterator[str]:
+    yield "## Pages\n"
+    yield from _head("Page", "", "No account", *Role.labels)
+    for name, row in sorted(PAGES.items()):
+        for what, least in (("see", row.see), ("do", row.do)):
+            if least is not None:
+                yield _line([f"`{name}`", what, *_marks(least)])
+
+
+def _operations() -> Iterator[str]:
+    yield "## API\n"
+    yield "A token acts in the role of whoever made it, within its scopes.\n"
+    yield from _head("Operation", "Scope", "Token of one project", *Role.labels)
+    for name, row in sorted(OPERATIONS.items(), key=lambda item: item[0].split()[::-1]):
+        project = "no" if row.whole_team else "yes"
+        yield _line([f"`{name}`", row.scope, project, *_marks(row.role)[1:]])
+
+
+def _head(*titles: str) -> tuple[str, str]:
+    return _line(titles), _line(["---"] * len(titles))
+
+
+def _marks(least: str) -> list[str]:
+    """For whoever has no account and for each role, whether they may."""
+    order = [ANYBODY, *Role.values]
+    return ["yes" if place >= order.index(least) else "no" for place in range(len(order))]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

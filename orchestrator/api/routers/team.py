@@ -1,0 +1,160 @@
+"""The team: who is in it, who is invited, its tokens, and what was done."""
+
+from datetime import date
+from http import HTTPStatus
+from typing import Annotated, cast
+from uuid import UUID
+
+from django.http import HttpResponse, StreamingHttpResponse
+from ninja import Query, Router, Schema
+from ninja.responses import Status
+
+from orchestrator.accounts import audit, invitations, memberships, services
+from orchestrator.accounts.invitation_mail import link_of, send_invitation
+from orchestrator.accounts.selectors import members_of, tokens_of
+from orchestrator.api.auth import CallerRequest
+from orchestrator.api.pages import Limit
+from orchestrator.api.schemas import team as shapes
+from orchestrator.benchmarks.selectors import project_for
+
+router = Router(tags=["team"])
+
+Cursor = Annotated[
+    int | None, Query(ge=1, le=2**62, description="`next` of the page before, if there is one.")
+]
+Part = Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$")]
+
+
+class AuditQuery(Schema):
+    """`action` is one such as `host.added`, or the first part of several such as `host`; `text` is
+    in what it was done to; both days are included, in UTC."""
+
+    actor: Part = ""
+    action: Part = ""
+    text: Part = ""
+    since: date | None = None
+    until: date | None = None
+
+    def asked(self) -> audit.AuditFilter:
+        return audit.AuditFilter(**self.model_dump())
+
+
+@router.get("/members", response=list[shapes.MemberOut], summary="List the team's members")
+def list_members(request: CallerRequest) -> list[shapes.MemberOut]:
+    return [shapes.member_out(each) for each in members_of(request.auth.member)]
+
+
+@router.put("/members/{str:username}", response=shapes.MemberOut, summary="Change a member's role")
+def change_member(
+    request: CallerRequest, username: str, payload: shapes.RoleIn
+) -> shapes.MemberOut:
+    """Owners give and take the roles maintainer and owner. 409 for the last owner."""
+    member = request.auth.member
+    return shapes.member_out(
+        memberships.change_role(member=member, username=username, role=payload.role)
+    )
+
+
+@router.delete(
+    "/members/{str:username}", response={204: None}, summary="Remove somebody from the team"
+)
+def remove_member(request: CallerRequest, username: str) -> Status[None]:
+    """Their tokens are revoked; what they did stays. 409 for the last owner."""
+    memberships.remove_member(member=request.auth.member, username=username)
+    return Status(HTTPStatus.NO_CONTENT, None)
+
+
+@router.get("/invitations", response=list[shapes.InvitationOut], summary="List open invitations")
+def list_invitations(request: CallerRequest) -> list[shapes.InvitationOut]:
+    rows = invitations.invitations_of(request.auth.member)
+    return [shapes.invitation_out(each) for each in rows]
+
+
+@router.post("/invitations", response={201: shapes.NewInvitationOut}, summary="Invite somebody")
+def create_invitation(
+    request: CallerRequest, payload: shapes.InvitationIn
+) -> Status[shapes.NewInvitationOut]:
+    """For one person, once. Sent where an address is given and a mail server is set up."""
+    member = request.auth.member
+    new = invitations.create_invitation(member=member, **payload.model_dump())
+    sent = send_invitation(member=member, new=new)
+    out = shapes.new_invitation_out(new.invitation, url=link_of(new), sent=sent)
+    return Status(HTTPStatus.CREATED, out)
+
+
+@router.delete(
+    "/invitations/{uuid:invitation_id}", response={204: None}, summary="Withdraw an invitation"
+)
+def withdraw_invitation(request: CallerRequest, invitation_id: UUID) -> Status[None]:
+    invitations.withdraw_invitation(member=request.auth.member, invitation_id=invitation_id)
+    return Status(HTTPStatus.NO_CONTENT, None)
+
+
+@router.get("/tokens", response=list[shapes.TokenOut], summary="List the team's API tokens")
+def list_tokens(request: CallerRequest) -> list[shapes.TokenOut]:
+    """Without those that were revoked."""
+    return [shapes.token_out(each) for each in tokens_of(request.auth.member)]
+
+
+@router.post("/tokens", response={201: shapes.NewTokenOut}, summary="Make an API token")
+def create_token(request: CallerRequest, payload: shapes.TokenIn) -> Status[shapes.NewTokenOut]:
+    """Of the same user, with scopes that the token used has as well."""
+    member = request.auth.member
+    project = project_for(member, payload.project) if payload.project else None
+    new = services.create_token(
+        member=member,
+        name=payload.name,
+        scopes=payload.scopes,
+        project=project.pk if project else None,
+        days=payload.days,
+    )
+    return Status(HTTPStatus.CREATED, shapes.new_token_out(new.token, secret=new.secret))
+
+
+@router.delete("/tokens/{uuid:token_id}", response={204: None}, summary="Revoke an API token")
+def revoke_token(request: CallerRequest, token_id: UUID) -> Status[None]:
+    """One's own; those of others as a maintainer."""
+    services.revoke_token(member=request.auth.member, token_id=token_id)
+    return Status(HTTPStatus.NO_CONTENT, None)
+
+
+@router.get("/audit", response=shapes.AuditPage, summary="Read the audit log, newest first")
+def list_audit(
+    request: CallerRequest, asked: Query[AuditQuery], cursor: Cursor = None, limit: Limit = 50
+) -> shapes.AuditPage:
+    rows = audit.audit_of(request.auth.member, asked.asked()).order_by("-pk")
+    if cursor is not None:
+        rows = rows.filter(pk__lt=cursor)
+    found = list(rows[: limit + 1])
+    following = found[limit - 1].pk if len(found) > limit else None
+    return shapes.AuditPage(
+        entries=[shapes.audit_entry_out(each) for each in found[:limit]], next=following
+    )
+
+
+@router.get(
+    "/audit/csv",
+    summary="Read the whole audit log as CSV",
+    openapi_extra={"responses": {200: {"description": "A file", "content": {"text/csv": {}}}}},
+)
+def export_audit_csv(request: CallerRequest, asked: Query[AuditQuery]) -> HttpResponse:
+    return _file(request, asked, audit.as_csv, "text/csv")
+
+
+@router.get(
+    "/audit/json-lines",
+    summary="Read the whole audit log as JSON lines",
+    openapi_extra={
+        "responses": {200: {"description": "A file", "content": {"application/jsonl": {}}}}
+    },
+)
+def export_audit_json_lines(request: CallerRequest, asked: Query[AuditQuery]) -> HttpResponse:
+    return _file(request, asked, audit.as_json_lines, "application/jsonl")
+
+
+def _file(
+    request: CallerRequest, asked: AuditQuery, write: audit.Writer, media: str
+) -> HttpResponse:
+    rows = audit.audit_of(request.auth.member, asked.asked())
+    answer = StreamingHttpResponse(write(rows), content_type=f"{media}; charset=utf-8")
+    return cast(HttpResponse, answer)

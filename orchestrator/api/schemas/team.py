@@ -1,0 +1,139 @@
+"""Shapes of the team: members, invitations, tokens, the audit log."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from ninja import Field, Schema
+
+from orchestrator.accounts.invitations import DAYS, MOST_DAYS
+from orchestrator.accounts.models import ApiToken, AuditEntry, Invitation, Membership
+from orchestrator.accounts.services import MOST_TOKEN_DAYS
+from orchestrator.api.schemas.common import Text
+
+RoleName = Literal["viewer", "member", "maintainer", "owner"]
+ScopeName = Literal["read", "run", "results", "manage"]
+Email = Annotated[str, Field(max_length=254, pattern=r"^[^\x00]*$")]
+
+
+class MemberOut(Schema):
+    user: str
+    role: RoleName
+    last_login: datetime | None
+
+
+class RoleIn(Schema):
+    role: RoleName
+
+
+class InvitationIn(Schema):
+    role: RoleName
+    email: Email = Field("", description="Whom it is sent to; empty: a link to pass on.")
+    days: int = Field(DAYS, ge=1, le=MOST_DAYS)
+
+
+class InvitationOut(Schema):
+    id: UUID
+    role: RoleName
+    email: str
+    created_by: str | None
+    created_at: datetime
+    expires_at: datetime
+
+
+class NewInvitationOut(InvitationOut):
+    """`url` is told once and never again; `sent`: whether it went out by e-mail."""
+
+    url: str
+    sent: bool
+
+
+class TokenIn(Schema):
+    """`days` left out: until it is revoked. `project` left out: all of the team."""
+
+    name: Text
+    scopes: list[ScopeName] = Field(min_length=1)
+    project: Text | None = None
+    days: int | None = Field(None, ge=1, le=MOST_TOKEN_DAYS)
+
+
+class TokenOut(Schema):
+    id: UUID
+    name: str
+    prefix: str
+    user: str
+    scopes: list[ScopeName]
+    project: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+
+
+class NewTokenOut(TokenOut):
+    """`secret` is told once and never again."""
+
+    secret: str
+
+
+class AuditEntryOut(Schema):
+    """`actor` is null for what Pitwall did by itself; `token` is the one that was used, if any."""
+
+    id: int
+    at: datetime
+    actor: str | None
+    token: str | None
+    action: str
+    subject: str
+
+
+class AuditPage(Schema):
+    entries: list[AuditEntryOut]
+    next: int | None = Field(description="The `cursor` of the next page; null on the last.")
+
+
+def member_out(membership: Membership) -> MemberOut:
+    user = membership.user
+    return MemberOut(
+        user=user.get_username(), role=membership.role, last_login=user.last_login  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def invitation_out(invitation: Invitation) -> InvitationOut:
+    return InvitationOut(**_invitation(invitation))
+
+
+def new_invitation_out(invitation: Invitation, *, url: str, sent: bool) -> NewInvitationOut:
+    return NewInvitationOut(**_invitation(invitation), url=url, sent=sent)
+
+
+def token_out(token: ApiToken) -> TokenOut:
+    return TokenOut(**_token(token))
+
+
+def new_token_out(token: ApiToken, *, secret: str) -> NewTokenOut:
+    return NewTokenOut(**_token(token), secret=secret)
+
+
+def audit_entry_out(entry: AuditEntry) -> AuditEntryOut:
+    return AuditEntryOut(
+        id=entry.pk,
+        at=entry.at,
+        actor=entry.actor_name or None,
+        token=entry.token or None,
+        action=entry.action,
+        subject=entry.subject,
+    )
+
+
+def _invitation(invitation: Invitation) -> dict[str, Any]:
+    by = invitation.created_by
+    named = ("id", "role", "email", "created_at", "expires_at")
+    told = {name: getattr(invitation, name) for name in named}
+    return {**told, "created_by": by.get_username() if by else None}
+
+
+def _token(token: ApiToken) -> dict[str, Any]:
+    named = ("id", "name", "prefix", "scopes", "created_at", "expires_at", "last_used_at")
+    told = {name: getattr(token, name) for name in named}
+    project = token.project.slug if token.project else None
+    return {**told, "user": token.user.get_username(), "project": project}

@@ -1,0 +1,203 @@
+"""Every page and every operation as everybody, against the one table."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from django.db import transaction
+from django.http import HttpResponse
+from django.test import Client, override_settings
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role, Scope
+from orchestrator.accounts.permissions import ANYBODY, OPERATIONS, PAGES
+from orchestrator.accounts.services import create_token
+from orchestrator.api.management.commands.permissions import document
+from orchestrator.benchmarks.models import Project
+from tests.support.everything import (
+    Everything,
+    all_operations,
+    all_pages,
+    make_everything,
+    question,
+)
+
+pytestmark = pytest.mark.django_db
+
+ORDER = list(Role.values)
+#: The same for everybody who is signed in: nothing of a team is in them.
+#: Where something must be asked for, or is looked at before whose it is.
+PAGE_QUERIES = {"compare-case": "benchmark=server/many"}
+PAGE_BODIES = {
+    "run-cancel-part": {"job": "00000000-0000-0000-0000-000000000000"},
+    "reference-catalogue": {"suite": "http-clients"},
+    "team-switch": {"team": "red"},
+}
+#: Several things are named in a body: what is unknown is told by its place.
+NAMED_IN_BODY = {"POST /results", "POST /results/files"}
+OF_NOBODY = {"catalogue-suite", "invitation", "audit-export"}
+
+
+@pytest.fixture(scope="module")
+def everything(
+    django_db_setup: None, django_db_blocker: object, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Everything]:
+    """Filled once; each request is undone after it."""
+    folder = tmp_path_factory.mktemp("everything")
+    local = override_settings(ALLOW_LOCAL_REPOSITORIES=True, DATA_DIR=folder / "data")
+    with django_db_blocker.unblock(), local, undone():  # type: ignore[attr-defined]
+        yield make_everything(folder)
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+def signed_in(member: Member | None) -> Client:
+    client = Client(raise_request_exception=False)
+    if member is not None:
+        client.force_login(member.user)
+    return client
+
+
+def may(member: Member, least: str | None) -> bool:
+    least = least or "owner"
+    return least == ANYBODY or ORDER.index(member.role) >= ORDER.index(least)
+
+
+def read(answer: HttpResponse) -> str:
+    content = b"".join(answer) if answer.streaming else answer.content
+    return content.decode(errors="replace")
+
+
+def test_every_page_and_operation_has_a_row_and_every_row_is_there() -> None:
+    rows = "give it a row in accounts/permissions.py"
+    assert set(all_pages()) == set(PAGES), rows
+    assert set(all_operations()) == set(OPERATIONS), rows
+
+
+def test_the_printed_table_is_the_table() -> None:
+    kept = Path(__file__).parents[2] / "docs" / "permissions.md"
+    assert kept.read_text() == document(), "run make permissions"
+
+
+def send(browser: Client, method: str, name: str, path: str) -> HttpResponse:
+    if method == "GET":
+        return browser.get(f"{path}?{PAGE_QUERIES.get(name, '')}")
+    return browser.post(path, PAGE_BODIES.get(name, {}))
+
+
+def test_pages_let_in_whom_the_table_says(everything: Everything) -> None:
+    who = everything.personas
+    members = (who.bob, everything.carol)
+    browsers = [(member, signed_in(member)) for member in members]
+    visitor, faults = signed_in(None), []
+    for name, parameters in all_pages().items():
+        row, path = PAGES[name], everything.page(name, parameters)
+        for method, least in (("GET", row.see), ("POST", row.do)):
+            with undone():
+                answer = visitor.generic(method, path)
+            away = answer.status_code == 302 and answer.headers["Location"].startswith("/login")
+            public = ANYBODY in (row.see, row.do)
+            if away is public and least is not None and name != "logout":
+                faults.append(f"{method} {name}: a visitor gets {answer.status_code}")
+            if public:
+                continue
+            for member, browser in browsers:
+                with undone():
+                    status = send(browser, method, name, path).status_code
+                if (status != 403) is not may(member, least) or status >= 500 or status == 404:
+                    faults.append(f"{method} {name}: a {member.role} gets {status}")
+                if method == "GET" and status == 200:
+                    break  # Whoever may more sees the same.
+    assert not faults, "\n".join(faults)
+
+
+def test_pages_show_nothing_to_another_team(everything: Everything) -> None:
+    mallory, faults = signed_in(everything.personas.mallory), []
+    for name, parameters in all_pages().items():
+        row, path = PAGES[name], everything.page(name, parameters)
+        for method, least in (("GET", row.see), ("POST", row.do)):
+            if least in (None, ANYBODY):
+                continue
+            with undone():
+                answer = send(mallory, method, name, path)
+            said = next((each for each in everything.names if each in read(answer)), None)
+            if parameters and name not in OF_NOBODY and answer.status_code != 404:
+                faults.append(f"{method} {name}: another team gets {answer.status_code}")
+            if said or answer.status_code >= 500:
+                faults.append(f"{method} {name}: another team reads {said} {answer.status_code}")
+    assert not faults, "\n".join(faults)
+
+
+def bearer(member: Member, **options: object) -> dict[str, str]:
+    made = create_token(member=member, name="of a test", **options)  # type: ignore[arg-type]
+    return {"Authorization": f"Bearer {made.secret}"}
+
+
+def ask(everything: Everything, name: str, headers: dict[str, str]) -> HttpResponse:
+    method, path = name.split()
+    query, body = question(everything, name)
+    address = f"{everything.operation(path)}?{query}"
+    client = Client(raise_request_exception=False)
+    with undone():
+        return client.generic(method, address, body, "application/json", headers=headers)
+
+
+def test_the_api_lets_in_whom_the_table_says(everything: Everything) -> None:
+    faults = []
+    who = everything.personas
+    members = [(each, _viewers_token(each)) for each in (who.bob, everything.carol)]
+    lacking = {
+        scope: bearer(who.alice, scopes=[each for each in Scope.values if each != scope])
+        for scope in Scope.values
+    }
+    for name in all_operations():
+        row = OPERATIONS[name]
+        if (status := ask(everything, name, {}).status_code) != 401:
+            faults.append(f"{name}: nobody gets {status}")
+        for member, headers in members:
+            answer = ask(everything, name, headers)
+            status = answer.status_code
+            if (status != 403) is not may(member, row.role) or status >= 500 or status == 404:
+                faults.append(f"{name}: a {member.role} gets {status} {read(answer)[:200]}")
+            if status == 200 and name.startswith("GET"):
+                break  # Whoever may more reads the same.
+        answer = ask(everything, name, lacking[row.scope])
+        if answer.status_code != 403 or f"the scope {row.scope}" not in read(answer):
+            faults.append(f"{name}: without its scope {answer.status_code}")
+    assert not faults, "\n".join(faults)
+
+
+def test_the_api_gives_nothing_to_another_team_or_project(everything: Everything) -> None:
+    faults = []
+    mallory = bearer(everything.personas.mallory)
+    other = bearer(everything.personas.alice, project=Project.objects.get(slug="other").pk)
+    for name in all_operations():
+        row, mine = OPERATIONS[name], "{host_id}" in name
+        for asker, headers in (("team", mallory), ("project", other)):
+            answer = ask(everything, name, headers)
+            status, said = answer.status_code, read(answer)
+            refused = asker == "project" and row.whole_team
+            open_to_all = "{" not in name or name in NAMED_IN_BODY or (asker == "project" and mine)
+            if (status == 403) is not refused or (
+                (status == 422 and name not in NAMED_IN_BODY) or status >= 500
+            ):
+                faults.append(f"{name}: another {asker} gets {status} {said[:160]}")
+            elif not refused and not open_to_all and status != 404:
+                faults.append(f"{name}: another {asker} gets {status}")
+            if asker == "team" and (found := [e for e in everything.names if e in said]):
+                faults.append(f"{name}: another {asker} reads {found}")
+            if asker == "project" and "server/many" in said and status < 300:
+                faults.append(f"{name}: another {asker} reads {said[:200]}")
+    assert not faults, "\n".join(faults)
+
+
+def _viewers_token(member: Member) -> dict[str, str]:
+    """Also of viewers: their tokens are from a time when they were members."""
+    as_member = Member(user=member.user, team=member.team, role=Role.MEMBER)
+    return bearer(as_member)
