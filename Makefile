@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo seeds run test chaos tools bench-dispatch bench-fidelity bench-detection bench-scale bench-pages screenshots check lock openapi schemas clean clean-all
+.PHONY: help demo seeds run test chaos tools bench-dispatch bench-fidelity bench-detection bench-scale bench-api bench-pages fuzz-api screenshots check lock openapi schemas clean clean-all
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -47,6 +47,10 @@ bench-fidelity: bench-%: ## Pitwall's readings to those of the load tools starte
 
 bench-scale: bench-%: ## pages and ingest with 10 million trials beside a bare view (ARGS=--short)
 	@$(PYTHON) -m devstack.bootstrap
+	@$(VENV_PYTHON) -m perf.$* $(ARGS)
+
+bench-api: bench-%: ## what reading and starting a run takes in the server, beside a bare view (ARGS=--short)
+	@$(PYTHON) -m devstack.bootstrap --dev
 	@$(VENV_PYTHON) -m perf.$* $(ARGS)
 
 bench-detection: bench-%: ## changes found and false alarms beside Otava and others (ARGS=--short)

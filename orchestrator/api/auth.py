@@ -10,6 +10,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import ApiToken
 from orchestrator.accounts.selectors import member_for_token
 from orchestrator.accounts.services import note_token_use
+from orchestrator.api.limits import TooManyRequestsError, count_request
 from orchestrator.core.errors import NotFoundError
 
 
@@ -35,5 +36,9 @@ class BearerToken(HttpBearer):
             member, api_token = member_for_token(token.strip())
         except NotFoundError as error:
             raise AuthenticationError(message=str(error)) from error
+        rate = count_request(api_token.pk)
+        request.rate = rate  # type: ignore[attr-defined]
+        if rate is not None and rate.is_exceeded:
+            raise TooManyRequestsError(rate)
         note_token_use(token=api_token)
         return Caller(member=member, token=api_token)

@@ -188,7 +188,7 @@ def _longest(run: Run, parts: Iterable[JobProgress]) -> SecondsLeft | None:
 def schedules_of(member: Member) -> QuerySet[Schedule]:
     return (
         Schedule.objects.filter(team=member.team)
-        .select_related("benchmark__project")
+        .select_related("benchmark__project", "created_by")
         .prefetch_related("hosts")
     )
 

@@ -16,6 +16,7 @@ from orchestrator.core.errors import ConflictError
 from orchestrator.core.ids import digest_of
 from orchestrator.runs import selectors
 from orchestrator.runs.cancelling import CANCELLED
+from orchestrator.runs.idempotency import check_same
 from orchestrator.runs.models import (
     HostRole,
     IdempotencyKey,
@@ -77,13 +78,19 @@ def create_run(
 
 
 def create_run_once(
-    *, member: Member, request: RunRequest, key: str, token: ApiToken | None = None
+    *,
+    member: Member,
+    request: RunRequest,
+    key: str,
+    token: ApiToken | None = None,
+    asked: str = "",
 ) -> tuple[Run, bool]:
     """`create_run`, but the same key of the same team makes one run only.
 
-    Returns the run and whether it is new. ConflictError where the key came with another request.
+    `asked` is what the client said, where `request` was computed from it. Returns the run and
+    whether it is new. ConflictError where the key came with another request.
     """
-    digest = digest_of([str(request)])
+    digest = digest_of([asked or str(request)])
     try:
         with transaction.atomic():
             run = create_run(member=member, request=request, trigger=Trigger.API)
@@ -94,15 +101,16 @@ def create_run_once(
     except IntegrityError:
         known = IdempotencyKey.objects.select_related("run").filter(team=member.team, key=key)
         found = known.first()
-        if found is None:
+        run_before = _same_request(found, digest) if found else None
+        if run_before is None:
             raise
-        return _same_request(found, digest), False
+        return run_before, False
 
 
-def run_of_key(*, member: Member, request: RunRequest, key: str) -> Run | None:
+def run_of_key(*, member: Member, asked: str, key: str) -> Run | None:
     """The run that this key made before, if any; ConflictError for another request."""
     found = IdempotencyKey.objects.select_related("run").filter(team=member.team, key=key).first()
-    return _same_request(found, digest_of([str(request)])) if found else None
+    return _same_request(found, digest_of([asked])) if found else None
 
 
 def cancel_run(*, member: Member, run_id: UUID) -> Run:
@@ -129,12 +137,8 @@ def cancel_run(*, member: Member, run_id: UUID) -> Run:
     return run
 
 
-def _same_request(found: IdempotencyKey, digest: str) -> Run:
-    if found.request_digest != digest:
-        raise ConflictError(
-            f"the idempotency key {found.key!r} came with another request before; "
-            "use a new key for a new request"
-        )
+def _same_request(found: IdempotencyKey, digest: str) -> Run | None:
+    check_same(found, digest)
     return found.run
 
 

@@ -89,6 +89,11 @@ class CalibrationOut(Schema):
     doubts: list[DoubtOut]
 
 
+class CalibrationPage(Schema):
+    calibrations: list[CalibrationOut]
+    next: str | None
+
+
 def calibration_out(calibration: Calibration, epoch: int, doubts: Doubts) -> CalibrationOut:
     """`epoch` is the present one of the host; `doubts` are those of the calibration's run."""
     return CalibrationOut(

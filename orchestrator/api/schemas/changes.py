@@ -183,6 +183,11 @@ class BaselineOut(Schema):
     created_at: datetime
 
 
+class BaselinePage(Schema):
+    baselines: list[BaselineOut]
+    next: str | None
+
+
 class ChangeRules(Schema):
     """What Pitwall does by itself about a suspected change, and the machine minutes a day for it,
     all hosts together."""

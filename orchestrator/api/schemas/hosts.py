@@ -70,6 +70,11 @@ class HostOut(Schema):
     web_url: str
 
 
+class HostPage(Schema):
+    hosts: list[HostOut]
+    next: str | None
+
+
 class ChangedFactOut(Schema):
     fact: str
     before: Any

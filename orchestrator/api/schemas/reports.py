@@ -24,6 +24,11 @@ class ReportSummaryOut(Schema):
     web_url: str
 
 
+class ReportPage(Schema):
+    reports: list[ReportSummaryOut]
+    next: str | None
+
+
 class SavedReportOut(ReportSummaryOut):
     """`source` is its text."""
 

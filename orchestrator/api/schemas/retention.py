@@ -61,6 +61,11 @@ class PinOut(Schema):
     pinned_at: datetime
 
 
+class PinPage(Schema):
+    pins: list[PinOut]
+    next: str | None
+
+
 class RemovalOut(Schema):
     """`ended_at` is null while there is more of it to come; `bytes` as they were stored."""
 
@@ -71,6 +76,11 @@ class RemovalOut(Schema):
     bytes: int
     began_at: datetime
     ended_at: datetime | None
+
+
+class RemovalPage(Schema):
+    removals: list[RemovalOut]
+    next: str | None
 
 
 def retention_out(retention: Retention) -> RetentionOut:

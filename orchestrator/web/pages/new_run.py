@@ -15,6 +15,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.results.hosts.forecasts import forecasts_of
 from orchestrator.results.hosts.resolution import resolution_of, with_rounds
+from orchestrator.runs.again import request_again
 from orchestrator.runs.cautions import cautions_of
 from orchestrator.runs.models import Run, Schedule
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
@@ -25,7 +26,7 @@ from orchestrator.runs.waits import finish_of
 from orchestrator.web.access import for_member
 from orchestrator.web.cases import case_names, chosen_cases
 from orchestrator.web.forms import FORM_ERRORS, benchmark_key
-from orchestrator.web.placements import asked_of, form_data_of
+from orchestrator.web.placements import form_data_of
 from orchestrator.web.refs import chosen_run, ref_choices
 from orchestrator.web.run_forms import RunForm
 
@@ -85,7 +86,7 @@ def run_again(request: HttpRequest, member: Member, run_id: UUID) -> HttpRespons
     """The same commits, cases and placements once more, at once."""
     run = run_for(member, run_id)
     try:
-        again = create_run(member=member, request=_same(run))
+        again = create_run(member=member, request=request_again(run))
     except FORM_ERRORS as error:
         messages.error(request, f"The run was not started again: {error}")
         return redirect(f"{reverse('run-new')}?again={run.pk}")
@@ -137,24 +138,6 @@ def _initial(request: HttpRequest, member: Member) -> dict[str, Any]:
         return _again(run)
     given: dict[str, Any] = {name: request.GET[name] for name in PREFILLED if name in request.GET}
     return {**given, "hosts": request.GET.getlist("hosts")}
-
-
-def _same(run: Run) -> RunRequest:
-    shas = [variant.commit.sha for variant in run.variants.all()]
-    benchmark = run.definition.benchmark
-    return RunRequest(
-        project=benchmark.project.slug,
-        benchmark=benchmark.slug,
-        baseline=shas[0],
-        contenders=tuple(shas[1:]),
-        cases=run.cases,
-        pairwise=run.pairwise,
-        placements=tuple(asked_of(run)),
-        rounds=run.rounds,
-        until=run.until,
-        budget_s=run.budget_s,
-        priority=run.get_priority_display().lower(),
-    )
 
 
 def _again(run: Run) -> dict[str, Any]:
