@@ -61,6 +61,10 @@ bench-pages: bench-%: ## what Lighthouse says of the main screens; needs node (A
 	@$(PYTHON) -m devstack.bootstrap --dev
 	@$(VENV_PYTHON) -m perf.$* $(ARGS)
 
+fuzz-api: ## try the API with at least 20,000 made-up requests by schemathesis (ARGS="--requests 2000")
+	@$(PYTHON) -m devstack.bootstrap --dev
+	@$(VENV_PYTHON) -m tests.fuzz $(ARGS)
+
 screenshots: export PITWALL_TEST_PICTURES ?= $(CURDIR)/.pitwall/screenshots
 screenshots: ## picture every screen, wide and on a phone, light and dark, into .pitwall/screenshots
 	@$(PYTHON) -m devstack.bootstrap --dev

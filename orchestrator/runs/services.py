@@ -30,6 +30,7 @@ from orchestrator.runs.models import (
 )
 from orchestrator.runs.order import trial_order
 from orchestrator.runs.placements import place_job
+from orchestrator.runs.planned import PlannedTrial, insert_planned
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
 from orchestrator.runs.states import (
     JOB_ACTIVE,
@@ -146,7 +147,7 @@ def _plan_jobs(run: Run, plan: RunPlan, cases: list[Case], variants: list[Varian
     """The rows of all jobs, placements and trials, with three statements in all."""
     jobs: list[Job] = []
     placements: list[Placement] = []
-    trials: list[Trial] = []
+    trials: list[PlannedTrial] = []
     for roles in plan.placements:
         for number, part in enumerate(plan.parts):
             job = Job(run=run, host=roles[HostRole.TARGET].host)
@@ -157,21 +158,21 @@ def _plan_jobs(run: Run, plan: RunPlan, cases: list[Case], variants: list[Varian
             trials += mine
     Job.objects.bulk_create(jobs)
     Placement.objects.bulk_create(placements)
-    Trial.objects.bulk_create(trials)
+    insert_planned(trials)
 
 
 def _planned_trials(
     job: Job, plan: RunPlan, cases: list[Case], variants: list[Variant], part: range, seed: int
-) -> list[Trial]:
+) -> list[PlannedTrial]:
     slots = trial_order(len(part), len(variants), plan.rounds, seed)
     return [
-        Trial(
-            job=job,
-            variant=variants[slot.variant],
-            case=cases[part[slot.case]],
-            round=slot.round,
-            position=place,
-            expected_s=plan.trial_s[part[slot.case]],
+        PlannedTrial(
+            job.pk,
+            variants[slot.variant].pk,
+            cases[part[slot.case]].pk,
+            slot.round,
+            place,
+            plan.trial_s[part[slot.case]],
         )
         for place, slot in enumerate(slots)
     ]

@@ -1,12 +1,13 @@
 """Starting runs, following them, cancelling them."""
 
+import json
 from http import HTTPStatus
 from typing import Annotated
 from uuid import UUID
 
 from django.http import HttpResponse
 from ninja import Header, Query, Router
-from ninja.responses import Status
+from ninja.responses import NinjaJSONEncoder, Status
 
 from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
@@ -18,10 +19,12 @@ from orchestrator.api.schemas.runs import RunIn, RunOut, RunPage, run_out, run_s
 from orchestrator.api.schemas.trials import TrialPage, trial_summary_out
 from orchestrator.api.waiting import wait_for_change
 from orchestrator.benchmarks.selectors import case_for
+from orchestrator.core.kept import kept
 from orchestrator.dispatch.waking import wake_engine, wake_jobs
 from orchestrator.results.hosts.resolution import with_rounds
 from orchestrator.runs import cancelling, plans, selectors, services
 from orchestrator.runs.again import request_again
+from orchestrator.runs.marks import mark_of_run
 from orchestrator.runs.models import Trigger
 from orchestrator.runs.states import RUN_ENDED, RunState, Validity
 
@@ -82,14 +85,16 @@ def show_run(
     wait: Annotated[
         float, Query(ge=0, le=60, description="Seconds to wait for another state of the run.")
     ] = 0,
-) -> RunOut:
+) -> HttpResponse:
     """With `wait`, the answer comes as soon as the state changes; at once for an ended run."""
     member = request.auth.member
     if wait:
         wait_for_change(
             lambda: selectors.run_state_for(member, run_id), wait_s=wait, ended=RUN_ENDED
         )
-    return _run_out(member, run_id)
+    key = ("api-run", member.team.pk, run_id)
+    text = kept(key, mark_of_run(member, run_id), lambda: _text(_run_out(member, run_id)))
+    return HttpResponse(text, content_type="application/json")
 
 
 @router.post("/runs/{uuid:run_id}/cancel", response=RunOut, summary="Cancel a run")
@@ -189,4 +194,8 @@ def _wanted(member: Member, payload: RunIn) -> plans.RunRequest:
 
 
 def _run_out(member: Member, run_id: UUID) -> RunOut:
-    return run_out(selectors.progress_of(selectors.run_for(member, run_id)))
+    return run_out(selectors.progress_of(selectors.run_alone_for(member, run_id)))
+
+
+def _text(answer: RunOut) -> bytes:
+    return json.dumps(answer.model_dump(), cls=NinjaJSONEncoder).encode()

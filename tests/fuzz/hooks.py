@@ -1,0 +1,70 @@
+"""What schemathesis is told: the names of things that are there, and to leave other machines alone.
+
+Imported by schemathesis in an environment of its own, where nothing of Pitwall is installed.
+"""
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import schemathesis
+from schemathesis import GenerationMode
+from schemathesis.core.parameters import ParameterLocation
+
+KNOWN: dict[str, Any] = json.loads(Path(os.environ["PITWALL_FUZZ_KNOWN"]).read_text())
+#: How often something known takes the place of something made up.
+SHARE = 0.7
+#: Nobody waits for a long poll here.
+LONGEST_WAIT_S = 0.05
+#: Sent to wherever they say: nothing but this machine may be asked.
+ADDRESSES = {"address": "127.0.0.1", "repository_url": "https://127.0.0.1:9/nothing.git"}
+chance = random.Random(1)
+
+
+@schemathesis.hook
+def before_call(context: Any, case: Any, kwargs: Any) -> None:
+    for place, values in (
+        (ParameterLocation.PATH, case.path_parameters),
+        (ParameterLocation.QUERY, case.query),
+        (ParameterLocation.BODY, case.body),
+    ):
+        if isinstance(values, dict):
+            if _is_positive(case, place):
+                _know(values, always=place is ParameterLocation.PATH)
+            _stay_here(values)
+    if isinstance(case.query, dict) and "wait" in case.query:
+        _shorten(case.query)
+
+
+def _is_positive(case: Any, place: ParameterLocation) -> bool:
+    components = getattr(case.meta, "components", {}) if case.meta else {}
+    found = components.get(place)
+    return found is not None and found.mode is GenerationMode.POSITIVE
+
+
+def _know(values: dict[str, Any], *, always: bool) -> None:
+    for name, value in values.items():
+        known = KNOWN.get(name)
+        if isinstance(value, str) and known and chance.random() < SHARE:
+            values[name] = chance.choice(known)
+        elif name == "hosts" and isinstance(value, list) and chance.random() < SHARE:
+            values[name] = KNOWN["host"]
+        elif always and name in ("version", "build_id", "pin_id") and known:
+            values[name] = chance.choice(known)
+
+
+def _stay_here(values: dict[str, Any]) -> None:
+    for name, here in ADDRESSES.items():
+        if isinstance(values.get(name), str):
+            values[name] = here
+
+
+def _shorten(query: dict[str, Any]) -> None:
+    try:
+        long = float(query["wait"]) > LONGEST_WAIT_S
+    except (TypeError, ValueError):
+        return
+    if long and float(query["wait"]) <= 60:
+        query["wait"] = LONGEST_WAIT_S
