@@ -39,13 +39,14 @@ _BESIDE = """, md5(concat(
 """
 
 
-#: A row that is written anew has another xmin, and one that goes takes its own along.
+#: A row that is written anew has another place and xmin, and one that goes takes its own along.
 _RUN = """\
-SELECT concat_ws(' ', run.xmin,
-    (SELECT sum(job.xmin::text::bigint) FROM runs_job job WHERE job.run_id = run.id),
-    (SELECT sum(trial.xmin::text::bigint) FROM runs_trial trial
+SELECT concat_ws(' ', run.ctid, run.xmin,
+    (SELECT sum(hashtextextended(job.ctid::text, job.xmin::text::bigint))
+     FROM runs_job job WHERE job.run_id = run.id),
+    (SELECT sum(hashtextextended(trial.ctid::text, trial.xmin::text::bigint)) FROM runs_trial trial
      JOIN runs_job job ON job.id = trial.job_id WHERE job.run_id = run.id),
-    (SELECT sum(build.xmin::text::bigint) FROM runs_build build
+    (SELECT sum(hashtextextended(build.ctid::text, build.xmin::text::bigint)) FROM runs_build build
      JOIN runs_job job ON job.id = build.job_id WHERE job.run_id = run.id))
 FROM runs_run run WHERE run.id = %s AND run.team_id = %s AND run.state = ANY(%s)
 """

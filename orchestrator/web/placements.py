@@ -1,6 +1,6 @@
 """Placements as a person writes and reads them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -33,7 +33,11 @@ def _placement(line: str) -> dict[str, str]:
 
 def form_data_of(run: Run) -> dict[str, Any]:
     """The fields of the form that ask for the placements of a run again."""
-    asked = asked_of(run)
+    return form_data_of_placements(asked_of(run))
+
+
+def form_data_of_placements(asked: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """The same of placements, each a host by role."""
     others = [{role: at for role, at in each.items() if role != "target"} for each in asked]
     if any(each != others[0] for each in others):
         return {"placements": "\n".join(_line(each) for each in asked)}

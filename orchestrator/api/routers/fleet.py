@@ -9,7 +9,6 @@ from ninja.responses import Status
 from orchestrator.accounts.models import Role
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.pages import Cursor, Limit, NumberCursor, page_of
-from orchestrator.api.routers.hosts import host_detail
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.fleet import (
     CheckAgainIn,
@@ -17,7 +16,6 @@ from orchestrator.api.schemas.fleet import (
     CredentialIn,
     CredentialOut,
     CredentialPage,
-    HostIn,
     HostKeyIn,
     ProfileDetailOut,
     ProfileIn,
@@ -27,7 +25,6 @@ from orchestrator.api.schemas.fleet import (
     credential_out,
     profile_detail_out,
 )
-from orchestrator.api.schemas.hosts import HostDetailOut
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.dispatch.checkup import check_all
 from orchestrator.fleet import selectors, services
@@ -81,21 +78,6 @@ def add_credential(request: CallerRequest, payload: CredentialIn) -> Status[Cred
         member=request.auth.member, name=payload.name, private_key=payload.private_key
     )
     return Status(HTTPStatus.CREATED, credential_out(made))
-
-
-@router.post("/hosts", response={201: HostDetailOut}, summary="Add a host")
-def add_host(request: CallerRequest, payload: HostIn) -> Status[HostDetailOut]:
-    """For admins. It is not used before its checks are through: post to them next."""
-    member = request.auth.member
-    host = services.enter_host(member=member, new=payload.new_host())
-    return Status(HTTPStatus.CREATED, host_detail(member, host.pk))
-
-
-@router.delete("/hosts/{uuid:host_id}", response={204: None}, summary="Remove a host")
-def remove_host(request: CallerRequest, host_id: UUID) -> Status[None]:
-    """For admins. One that has measured is retired instead, and its results are kept."""
-    services.remove_host(member=request.auth.member, host_id=host_id)
-    return Status(HTTPStatus.NO_CONTENT, None)
 
 
 @router.put("/hosts/{uuid:host_id}/way", response=ChecksOut, summary="Change how a host is reached")

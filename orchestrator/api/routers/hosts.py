@@ -11,6 +11,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.pages import Cursor, Limit, page_of
 from orchestrator.api.schemas.common import Text
+from orchestrator.api.schemas.fleet import HostIn
 from orchestrator.api.schemas.hosts import (
     GoldenIn,
     GoldenOut,
@@ -22,7 +23,7 @@ from orchestrator.api.schemas.hosts import (
     host_detail_out,
     host_out,
 )
-from orchestrator.fleet import care, selectors
+from orchestrator.fleet import care, selectors, services
 from orchestrator.fleet.models import HostState
 from orchestrator.results.hosts.golden import forget_references, golden_statuses
 from orchestrator.runs.golden import remove_golden, set_golden
@@ -50,6 +51,21 @@ def list_hosts(
     found, following = page_of(rows, after=cursor, limit=limit)
     golden = golden_statuses(member)
     return HostPage(hosts=[host_out(host, golden.get(host.pk)) for host in found], next=following)
+
+
+@router.post("/hosts", response={201: HostDetailOut}, summary="Add a host")
+def add_host(request: CallerRequest, payload: HostIn) -> Status[HostDetailOut]:
+    """For admins. It is not used before its checks are through: post to them next."""
+    member = request.auth.member
+    host = services.enter_host(member=member, new=payload.new_host())
+    return Status(HTTPStatus.CREATED, host_detail(member, host.pk))
+
+
+@router.delete("/hosts/{uuid:host_id}", response={204: None}, summary="Remove a host")
+def remove_host(request: CallerRequest, host_id: UUID) -> Status[None]:
+    """For admins. One that has measured is retired instead, and its results are kept."""
+    services.remove_host(member=request.auth.member, host_id=host_id)
+    return Status(HTTPStatus.NO_CONTENT, None)
 
 
 @router.get("/hosts/{uuid:host_id}", response=HostDetailOut, summary="Show a host")

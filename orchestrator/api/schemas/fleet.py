@@ -8,7 +8,7 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import Field
 
-from orchestrator.api.schemas.common import Text
+from orchestrator.api.schemas.common import MOST_WHOLE, Text, Whole
 from orchestrator.fleet.checks import CheckList
 from orchestrator.fleet.models import (
     CheckOutcome,
@@ -20,7 +20,7 @@ from orchestrator.fleet.models import (
 from orchestrator.fleet.services import NewHost
 
 #: Of a whole number that the database takes.
-Count = Annotated[int, Field(ge=1, le=2_000_000_000)]
+Count = Annotated[Whole, Field(ge=1, le=MOST_WHOLE)]
 
 
 class ProfileIn(Schema, extra="forbid"):
@@ -32,7 +32,7 @@ class ProfileIn(Schema, extra="forbid"):
     threads: Count | None = None
     base_clock_mhz: Count | None = None
     boost_clock_mhz: Count | None = None
-    memory_bytes: Annotated[int, Field(ge=1, lt=2**63)] | None = None
+    memory_bytes: Annotated[Whole, Field(ge=1, lt=2**63)] | None = None
     os: Annotated[Text, Field(max_length=100)] | None = None
     price_per_hour: Annotated[Decimal, Field(ge=0, max_digits=9, decimal_places=4)] | None = None
 
@@ -89,7 +89,7 @@ class WayIn(Schema, extra="forbid"):
     """How a host is reached over SSH; `credential` is the id of a key."""
 
     address: Text
-    port: Annotated[int, Field(ge=1, le=65535)] = 22
+    port: Annotated[Whole, Field(ge=1, le=65535)] = 22
     login: Text
     credential: UUID
     work_dir: Text = ".pitwall"

@@ -8,7 +8,16 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import Field, model_validator
 
-from orchestrator.api.schemas.common import CommitOut, Text, api_url, commit_out, web_url
+from orchestrator.api.schemas.common import (
+    CommitOut,
+    Flag,
+    Number,
+    Text,
+    Whole,
+    api_url,
+    commit_out,
+    web_url,
+)
 from orchestrator.runs.job_details import JobDetails, details_of
 from orchestrator.runs.models import Build, Placement, Run, Trial
 from orchestrator.runs.plans import RunRequest
@@ -91,22 +100,22 @@ class RunIn(Schema, extra="forbid"):
         description='Chooses cases by their parameters and labels, such as `protocol == "h3" and '
         'size in ("full", "huge")`; left out: all.',
     )
-    pairwise: bool = Field(
+    pairwise: Flag = Field(
         False, description="Fewer cases, in which each pair of values still occurs."
     )
     priority: PriorityName = PriorityName.NORMAL
-    rounds: Annotated[int, Field(ge=1, le=100)] | None = Field(
+    rounds: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
         None,
         description="Left out: as many as the benchmark's definition says. Unless `until` is "
         "`rounds`, how many there are at most: 5 to 20; left out: 20.",
     )
-    resolution: Annotated[float, Field(gt=0, le=1)] | None = Field(
+    resolution: Annotated[Number, Field(gt=0, le=1)] | None = Field(
         None,
         description="The change that has to be seen, 0.02 is 2 %: as many rounds as that takes, by "
         "the noise of the hosts. Instead of `rounds` and `until`.",
     )
     until: UntilName = UntilName.ROUNDS
-    budget_s: Annotated[float, Field(gt=0)] | None = Field(
+    budget_s: Annotated[Number, Field(gt=0, le=1e9)] | None = Field(
         None,
         description="Machine seconds, of all hosts together, that trials and builds may take; "
         "what does not fit in is skipped. Left out: no limit.",

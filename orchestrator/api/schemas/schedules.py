@@ -7,7 +7,7 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import Field, model_validator
 
-from orchestrator.api.schemas.common import Text, api_url, web_url
+from orchestrator.api.schemas.common import Flag, Number, Text, Whole, api_url, web_url
 from orchestrator.api.schemas.runs import Expression, PlacementIn, PriorityName, UntilName
 from orchestrator.runs.models import Schedule
 from orchestrator.runs.schedules import NewSchedule
@@ -33,11 +33,11 @@ class ScheduleIn(Schema, extra="forbid"):
     hosts: Annotated[list[Text], Field(max_length=100)] = []
     placements: Annotated[list[PlacementIn], Field(max_length=100)] = []
     cases: Expression = ""
-    pairwise: bool = False
-    rounds: Annotated[int, Field(ge=1, le=100)] | None = None
-    resolution: Annotated[float, Field(gt=0, le=1)] | None = None
+    pairwise: Flag = False
+    rounds: Annotated[Whole, Field(ge=1, le=100)] | None = None
+    resolution: Annotated[Number, Field(gt=0, le=1)] | None = None
     until: UntilName = UntilName.ROUNDS
-    budget_s: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    budget_s: Annotated[Number, Field(gt=0, le=1e9)] | None = None
     priority: PriorityName = PriorityName.NORMAL
 
     @model_validator(mode="after")
@@ -66,7 +66,7 @@ class ScheduleIn(Schema, extra="forbid"):
 
 
 class EnabledIn(Schema, extra="forbid"):
-    enabled: bool
+    enabled: Flag
 
 
 class ScheduleOut(Schema):
