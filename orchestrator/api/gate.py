@@ -48,10 +48,7 @@ class RuledRequest(Protocol):
 
 
 def rules_of(operation: Operation) -> Rules:
-    sources: dict[str, Any] = {
-        model.__ninja_param_source__: model  # type: ignore[attr-defined]
-        for model in operation.models
-    }
+    sources: dict[str, Any] = {model.__ninja_param_source__: model for model in operation.models}
     names = getattr(sources.get("query"), "__ninja_flatten_map__", None) or {}
     headers = getattr(sources.get("header"), "__ninja_flatten_map__", None) or {}
     media = FORM if "file" in sources else JSON if "body" in sources else None
@@ -111,5 +108,4 @@ def _tagged(request: HttpRequest, response: HttpResponse) -> HttpResponse:
         tag = f'"{blake2b(response.content, digest_size=12).hexdigest()}"'
         response.headers["ETag"] = tag
     response.headers.setdefault("Cache-Control", "private, no-cache")
-    answer: HttpResponse = get_conditional_response(request, etag=tag, response=response)
-    return answer
+    return get_conditional_response(request, etag=tag, response=response) or response

@@ -4,6 +4,7 @@ import logging
 import time
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from uuid import UUID
 
@@ -65,7 +66,7 @@ class _Counter:
         key = f"pitwall:rate:{token.hex}:{window}"
         try:
             redis = redis_of(settings.CELERY_BROKER_URL)
-            used = int(redis.incr(key))  # type: ignore[arg-type]
+            used = int(redis.incr(key))
             if used == 1:
                 redis.expire(key, 2 * WINDOW_S)
         except RedisError as error:
@@ -88,7 +89,10 @@ def count_request(token: UUID) -> Rate | None:
 @lru_cache(maxsize=4)
 def redis_of(url: str) -> Redis:
     """The server of a broker's address; kombu writes that of a socket in a way of its own."""
-    patience = {"socket_timeout": PATIENCE_S, "socket_connect_timeout": PATIENCE_S}
+    patience: dict[str, Any] = {
+        "socket_timeout": PATIENCE_S,
+        "socket_connect_timeout": PATIENCE_S,
+    }
     if not url.startswith("redis+socket://"):
         return Redis.from_url(url, **patience)
     parts = urlsplit(url)

@@ -34,7 +34,8 @@ def answer_once(
             return answer, True
     found = IdempotencyKey.objects.get(team=member.team, key=key)
     check_same(found, digest)
-    return found.answer, False
+    # Of a request for a run there is none; then the digest is another one.
+    return found.answer or {}, False
 
 
 def check_same(found: IdempotencyKey, digest: str) -> None:

@@ -3,6 +3,8 @@
 Imported by schemathesis in an environment of its own, where nothing of Pitwall is installed.
 """
 
+import ast
+import inspect
 import json
 import os
 import random
@@ -10,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import schemathesis
+from hypothesis.internal import lambda_sources
 from schemathesis import GenerationMode
 from schemathesis.core.parameters import ParameterLocation
+from schemathesis.specs.openapi.coverage import _schema
 
 KNOWN: dict[str, Any] = json.loads(Path(os.environ["PITWALL_FUZZ_KNOWN"]).read_text())
 #: How often something known takes the place of something made up.
@@ -22,6 +26,14 @@ MOST_VALUES, MOST_CHARS = 5, 500
 #: Sent to wherever they say: nothing but this machine may be asked.
 ADDRESSES = {"address": "127.0.0.1", "repository_url": "https://127.0.0.1:9/nothing.git"}
 chance = random.Random(1)
+
+
+# Python 3.11 loses count where it parses a large file deep in a thread ("AST constructor recursion
+# depth mismatch"), as hypothesis does for its messages: here it has been parsed before.
+_lines = tuple(inspect.findsource(_schema)[0])
+lambda_sources.AST_LAMBDAS_CACHE[_lines] = lambda_sources.extract_all_lambdas(
+    ast.parse("".join(_lines))
+)
 
 
 @schemathesis.hook

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from ninja import Schema
@@ -36,7 +36,7 @@ class ProfileIn(Schema, extra="forbid"):
     os: Annotated[Text, Field(max_length=100)] | None = None
     price_per_hour: Annotated[Decimal, Field(ge=0, max_digits=9, decimal_places=4)] | None = None
 
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, Any]:
         return {**self.model_dump(), "cpu_model": self.cpu_model or "", "os": self.os or ""}
 
 
