@@ -100,6 +100,7 @@ def run_alone_for(member: Member, run_id: UUID) -> Run:
     run = (
         Run.objects.filter(team=member.team, pk=run_id)
         .select_related("definition__benchmark__project")
+        .defer("definition__source", "definition__spec", "definition__axes")
         .prefetch_related(Prefetch("variants", queryset=Variant.objects.select_related("commit")))
         .first()
     )

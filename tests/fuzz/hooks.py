@@ -4,7 +4,7 @@ Imported by schemathesis in an environment of its own, where nothing of Pitwall 
 """
 
 import ast
-import inspect
+import gc
 import json
 import os
 import random
@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import schemathesis
-from hypothesis.internal import lambda_sources
 from schemathesis import GenerationMode
 from schemathesis.core.parameters import ParameterLocation
-from schemathesis.specs.openapi.coverage import _schema
 
 KNOWN: dict[str, Any] = json.loads(Path(os.environ["PITWALL_FUZZ_KNOWN"]).read_text())
 #: How often something known takes the place of something made up.
@@ -28,12 +26,17 @@ ADDRESSES = {"address": "127.0.0.1", "repository_url": "https://127.0.0.1:9/noth
 chance = random.Random(1)
 
 
-# Python 3.11 loses count where it parses a large file deep in a thread ("AST constructor recursion
-# depth mismatch"), as hypothesis does for its messages: here it has been parsed before.
-_lines = tuple(inspect.findsource(_schema)[0])
-lambda_sources.AST_LAMBDAS_CACHE[_lines] = lambda_sources.extract_all_lambdas(
-    ast.parse("".join(_lines))
-)
+def _parse_undisturbed(*words: Any, **options: Any) -> ast.AST:
+    """Python 3.11 loses count of its depth where the garbage collector runs Python code while it
+    parses a large file, as hypothesis does for its messages."""
+    gc.disable()
+    try:
+        return _parse(*words, **options)
+    finally:
+        gc.enable()
+
+
+_parse, ast.parse = ast.parse, _parse_undisturbed  # type: ignore[assignment]
 
 
 @schemathesis.hook
