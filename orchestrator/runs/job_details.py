@@ -41,9 +41,7 @@ def details_of(jobs: Sequence[Job]) -> dict[UUID, JobDetails]:
     places = Placement.objects.select_related("host", "wanted_host", "wanted_profile")
     prefetch_related_objects(list(jobs), Prefetch("placements", queryset=places))
     builds: dict[UUID, list[Build]] = defaultdict(list)
-    # One that waits for its first attempt has built nothing.
-    begun = [job for job in jobs if job.state != JobState.QUEUED or job.attempt > 1]
-    for build in _builds().filter(job__in=begun) if begun else ():
+    for build in _builds().filter(job__in=jobs):
         builds[build.job_id].append(build)
     reasons: dict[object, str] = {}
     hosts = Candidates()
