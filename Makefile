@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: permissions help demo seeds run test chaos tools bench-dispatch bench-fidelity bench-detection bench-scale bench-pages screenshots check lock openapi schemas clean clean-all
+.PHONY: help demo seeds run test chaos tools bench-dispatch bench-fidelity bench-detection bench-scale bench-api bench-pages fuzz-api screenshots permissions check lock openapi schemas clean clean-all
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -49,6 +49,10 @@ bench-scale: bench-%: ## pages and ingest with 10 million trials beside a bare v
 	@$(PYTHON) -m devstack.bootstrap
 	@$(VENV_PYTHON) -m perf.$* $(ARGS)
 
+bench-api: bench-%: ## what reading and starting a run takes in the server, beside a bare view (ARGS=--short)
+	@$(PYTHON) -m devstack.bootstrap --dev
+	@$(VENV_PYTHON) -m perf.$* $(ARGS)
+
 bench-detection: bench-%: ## changes found and false alarms beside Otava and others (ARGS=--short)
 	@$(PYTHON) -m devstack.bootstrap
 	@$(VENV_PYTHON) -m perf.$* $(ARGS)
@@ -56,6 +60,10 @@ bench-detection: bench-%: ## changes found and false alarms beside Otava and oth
 bench-pages: bench-%: ## what Lighthouse says of the main screens; needs node (ARGS=--short)
 	@$(PYTHON) -m devstack.bootstrap --dev
 	@$(VENV_PYTHON) -m perf.$* $(ARGS)
+
+fuzz-api: ## try the API with at least 20,000 made-up requests by schemathesis (ARGS="--requests 2000")
+	@$(PYTHON) -m devstack.bootstrap --dev
+	@$(VENV_PYTHON) -m tests.fuzz $(ARGS)
 
 screenshots: export PITWALL_TEST_PICTURES ?= $(CURDIR)/.pitwall/screenshots
 screenshots: ## picture every screen, wide and on a phone, light and dark, into .pitwall/screenshots

@@ -13,7 +13,13 @@ from devstack.places import CHECKOUT
 
 # One file for every platform and every Python from the oldest on.
 OPTIONS = ("--universal", "--python-version", "3.11", "--generate-hashes", "--no-header", "--quiet")
-FILES = ("requirements", "requirements-dev", "requirements-bench", "requirements-bench-detection")
+FILES = (
+    "requirements",
+    "requirements-dev",
+    "requirements-bench",
+    "requirements-bench-detection",
+    "requirements-fuzz",
+)
 
 
 def main() -> int:

@@ -6,8 +6,8 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
+from orchestrator.core.kept import forget_parts
 from orchestrator.results.recording.ingest import forget
-from orchestrator.web.kept import forget_parts
 from tests.support.factories import Personas, make_personas
 
 

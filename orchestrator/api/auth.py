@@ -17,6 +17,7 @@ from orchestrator.accounts.models import ApiToken
 from orchestrator.accounts.permissions import check_operation
 from orchestrator.accounts.selectors import member_for_token
 from orchestrator.accounts.services import note_token_use
+from orchestrator.api.limits import TooManyRequestsError, count_request
 from orchestrator.core.errors import NotFoundError
 
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
@@ -45,6 +46,10 @@ class BearerToken(HttpBearer):
         except NotFoundError as error:
             raise AuthenticationError(message=str(error)) from error
         assert member.token is not None, "it was found by one"
+        rate = count_request(member.token.pk)
+        request.rate = rate  # type: ignore[attr-defined]
+        if rate is not None and rate.is_exceeded:
+            raise TooManyRequestsError(rate)
         note_token_use(token=member.token)
         check_operation(member, operation_of(request))
         return Caller(member=member, token=member.token)

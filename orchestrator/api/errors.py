@@ -5,11 +5,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.multipartparser import MultiPartParserError
+from django.http.request import RawPostDataException
 from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
+from orchestrator.api.gate import UnsupportedMediaError
+from orchestrator.api.limits import TooManyRequestsError
 from orchestrator.core.errors import (
     ConflictError,
     GoneError,
@@ -64,6 +70,12 @@ def add_handlers(api: NinjaAPI) -> None:
         AuthenticationError: _not_authenticated,
         HttpError: _http_error,
         Http404: unknown_path,
+        TooManyRequestsError: _too_many,
+        UnsupportedMediaError: _unsupported_media,
+        RequestDataTooBig: _too_big,
+        SuspiciousOperation: _not_readable,
+        MultiPartParserError: _not_readable,
+        RawPostDataException: _not_readable,
         Exception: _bug,
     }
     for error, handler in handlers.items():
@@ -101,6 +113,27 @@ def _not_authenticated(request: HttpRequest, error: AuthenticationError) -> Http
         ', error="invalid_token"' if sent else ""
     )
     return response
+
+
+def _too_many(request: HttpRequest, error: TooManyRequestsError) -> HttpResponse:
+    return problem(HTTPStatus.TOO_MANY_REQUESTS, str(error))
+
+
+def _unsupported_media(request: HttpRequest, error: UnsupportedMediaError) -> HttpResponse:
+    return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, str(error))
+
+
+def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
+    most = (settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0) // 1024
+    return problem(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        f"this body is larger than the {most} kB that are read at once: send it in parts, "
+        "or results as a file to /api/v1/results/files",
+    )
+
+
+def _not_readable(request: HttpRequest, error: Exception) -> HttpResponse:
+    return problem(HTTPStatus.BAD_REQUEST, f"this request cannot be read: {error}")
 
 
 def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:

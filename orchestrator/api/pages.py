@@ -14,10 +14,22 @@ Cursor = Annotated[
 Limit = Annotated[int, Query(ge=1, le=200, description="How many entries a page holds at most.")]
 
 
-def page_of(rows: QuerySet[Row], *, after: UUID | None, limit: int) -> tuple[list[Row], str | None]:
+NumberCursor = Annotated[
+    int | None,
+    Query(
+        ge=1,
+        lt=2**63,
+        description="`next` of the page before; leave it out for the first page.",
+    ),
+]
+
+
+def page_of(
+    rows: QuerySet[Row], *, after: UUID | int | None, limit: int
+) -> tuple[list[Row], str | None]:
     """At most `limit` rows older than the row `after`, newest first, and the next cursor.
 
-    The primary keys are UUIDs of version 7: their order is that of time.
+    The primary keys are numbers or UUIDs of version 7: their order is that of time.
     """
     if after is not None:
         rows = rows.filter(pk__lt=after)

@@ -3,6 +3,8 @@
 from orchestrator.api.auth import BearerToken
 from orchestrator.api.docs import DocsPage
 from orchestrator.api.errors import add_handlers
+from orchestrator.api.gate import gate
+from orchestrator.api.once import once
 from orchestrator.api.routers import (
     annotations,
     builds,
@@ -10,14 +12,18 @@ from orchestrator.api.routers import (
     catalogue,
     changes,
     comparisons,
+    fleet,
     histories,
     hosts,
     latencies,
     load_tools,
+    projects,
+    references,
     reports,
     results,
     retention,
     runs,
+    schedules,
     team,
     trials,
     unknown,
@@ -39,8 +45,11 @@ api = DescribedAPI(
     docs=DocsPage(),
 )
 add_handlers(api)
+api.add_decorator(once, mode="operation")
+api.add_decorator(gate, mode="view")
 PARTS = (
-    runs, builds, comparisons, histories, latencies, reports, results, catalogue, load_tools, hosts,
+    runs, schedules, builds, comparisons, histories, latencies, reports, results, catalogue,
+    projects, references, load_tools, hosts, fleet,
     calibrations, trials, retention, changes, annotations, team, unknown,
 )  # fmt: skip
 for part in PARTS:

@@ -121,6 +121,11 @@ class Repository:
     def has(self, sha: str) -> bool:
         return self._lookup(sha) is not None
 
+    def merge_base(self, one: str, other: str) -> str | None:
+        """The newest commit that both contain; None where they have nothing in common."""
+        found = self._try("merge-base", one, other)
+        return found.split()[0] if found else None
+
     def only_in(self, ref: str, other: str) -> list[str]:
         """The commits that `ref` contains and `other` does not."""
         return self._git("rev-list", ref, f"^{other}", "--").split()

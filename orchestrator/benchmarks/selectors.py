@@ -124,11 +124,16 @@ def _one_of(commits: Sequence[Commit], sha: str, project: Project) -> Commit:
 
 def found_commits(project: Project, text: str, limit: int = 100) -> QuerySet[Commit]:
     """The newest known commits whose subject or author has `text`, or whose hash begins with it."""
-    commits = project.commits.order_by("-committed_at", "-position")
+    return commits_with(project, text).order_by("-committed_at", "-position")[:limit]
+
+
+def commits_with(project: Project, text: str) -> QuerySet[Commit]:
+    """All of them, in no order."""
+    commits = project.commits.all()
     if text:
         named = Q(subject__icontains=text) | Q(author__icontains=text)
         commits = commits.filter(named | Q(sha__startswith=text.lower()))
-    return commits[:limit]
+    return commits
 
 
 def versions_of(benchmark: Benchmark) -> QuerySet[Any]:

@@ -27,6 +27,15 @@ def repository_of(project: Project) -> Repository:
     )
 
 
+def refs_of(project: Project) -> tuple[list[tuple[str, str]], list[str]]:
+    """Branches with their tips, and tags, of the local mirror; none where there is none yet."""
+    repository = repository_of(project)
+    try:
+        return repository.tips(), repository.tags()
+    except InvalidRequestError:
+        return [], []
+
+
 def create_project(
     *, member: Member, slug: str, name: str, repository_url: str, default_branch: str = "main"
 ) -> Project:

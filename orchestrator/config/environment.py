@@ -14,6 +14,14 @@ def flag(name: str, *, default: bool = False) -> bool:
     return text(name, "1" if default else "0").lower() in {"1", "true", "yes", "on"}
 
 
+def number(name: str, default: int) -> int:
+    """ValueError, with the name, where it is no whole number from 0 on."""
+    value = text(name, str(default))
+    if not value.isdecimal():
+        raise ValueError(f"{name}: expected a whole number from 0 on, got {value!r}")
+    return int(value)
+
+
 def words(name: str, default: str = "") -> list[str]:
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
 

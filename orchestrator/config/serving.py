@@ -15,6 +15,8 @@ threads = 8
 preload_app = True
 keepalive = 60
 graceful_timeout = 5
+# Long filters of long lists; what is longer is refused before Pitwall sees it.
+limit_request_line = 8190
 
 #: Objects that are made before it is looked for garbage; Python's own 700 are fewer than one page.
 _YOUNG = 20_000

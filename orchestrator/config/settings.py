@@ -19,6 +19,9 @@ BASE_URL = environment.text("PITWALL_BASE_URL", "http://127.0.0.1:8000").rstrip(
 ALLOWED_HOSTS = environment.words("PITWALL_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 HTTPS = BASE_URL.startswith("https://")
 
+# Requests a minute that one API token may make; 0: any number.
+API_REQUESTS_A_MINUTE = environment.number("PITWALL_API_REQUESTS_A_MINUTE", 30_000)
+
 # The load tools that are sent to hosts of the same platform; empty: each host uses its own.
 LOAD_TOOLS = {
     "oha": environment.text("PITWALL_OHA"),
@@ -77,6 +80,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "orchestrator.web.middleware.translate_errors",
+    "orchestrator.api.middleware.problems",
 ]
 
 ROOT_URLCONF = "orchestrator.config.urls"

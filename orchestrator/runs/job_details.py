@@ -13,7 +13,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import NotFoundError
 from orchestrator.runs.models import Build, HostRole, Job, Placement
 from orchestrator.runs.states import JobState
-from orchestrator.runs.waiting import waiting_reason
+from orchestrator.runs.waiting import Candidates, waiting_reason
 
 #: Of a build's log, so much is read to show its last lines.
 TAIL_CHARS = 2_000
@@ -44,17 +44,18 @@ def details_of(jobs: Sequence[Job]) -> dict[UUID, JobDetails]:
     for build in _builds().filter(job__in=jobs):
         builds[build.job_id].append(build)
     reasons: dict[object, str] = {}
+    hosts = Candidates()
     return {
         job.pk: JobDetails(
             placements=tuple(sorted(job.placements.all(), key=lambda row: ROLES.index(row.role))),
             builds=tuple(builds[job.pk]),
-            waiting=_waiting(job, reasons),
+            waiting=_waiting(job, reasons, hosts),
         )
         for job in jobs
     }
 
 
-def _waiting(job: Job, known: dict[object, str]) -> str:
+def _waiting(job: Job, known: dict[object, str], hosts: Candidates) -> str:
     """`known` holds the reasons of jobs that ask for the same, so that a long run asks once."""
     if job.state != JobState.QUEUED or (job.not_before and job.not_before > utc_now()):
         return ""
@@ -63,7 +64,7 @@ def _waiting(job: Job, known: dict[object, str]) -> str:
         *sorted((row.role, row.wanted, str(row.avoid)) for row in job.placements.all()),
     )
     if asked not in known:
-        known[asked] = waiting_reason(job)
+        known[asked] = waiting_reason(job, hosts)
     return known[asked]
 
 

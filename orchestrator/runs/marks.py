@@ -4,6 +4,8 @@ A mark is a text that changes with what is shown. There is none while a run of t
 then everything may change at any time.
 """
 
+from uuid import UUID
+
 from django.db import connection
 
 from orchestrator.accounts.members import Member
@@ -35,6 +37,27 @@ _BESIDE = """, md5(concat(
          ON benchmark.id = schedule.benchmark_id WHERE schedule.team_id = %s)
 ))
 """
+
+
+#: A row that is written anew has another place and xmin, and one that goes takes its own along.
+_RUN = """\
+SELECT concat_ws(' ', run.ctid, run.xmin,
+    (SELECT sum(hashtextextended(job.ctid::text, job.xmin::text::bigint))
+     FROM runs_job job WHERE job.run_id = run.id),
+    (SELECT sum(hashtextextended(trial.ctid::text, trial.xmin::text::bigint)) FROM runs_trial trial
+     JOIN runs_job job ON job.id = trial.job_id WHERE job.run_id = run.id),
+    (SELECT sum(hashtextextended(build.ctid::text, build.xmin::text::bigint)) FROM runs_build build
+     JOIN runs_job job ON job.id = build.job_id WHERE job.run_id = run.id))
+FROM runs_run run WHERE run.id = %s AND run.team_id = %s AND run.state = ANY(%s)
+"""
+
+
+def mark_of_run(member: Member, run_id: UUID) -> str | None:
+    """Of one run that has ended, late trials included; None where it goes on, or is not there."""
+    with connection.cursor() as cursor:
+        cursor.execute(_RUN, (run_id, member.team.pk, _ENDED))
+        row = cursor.fetchone()
+    return row[0] if row else None
 
 
 def mark_of_runs(member: Member, *, count: int, offset: int = 0) -> str | None:

@@ -471,13 +471,17 @@ class GoldenCheck(models.Model):
 
 
 class IdempotencyKey(models.Model):
-    """A key that a client sent with a request, and the run that this request made."""
+    """A key that a client sent with a request, and what this request made: a run, or the answer
+    that is given again."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="idempotency_keys")
     token = models.ForeignKey(ApiToken, on_delete=models.SET_NULL, null=True, related_name="+")
     key = models.CharField(max_length=200)
     request_digest = models.CharField(max_length=64)
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="idempotency_keys")
+    run = models.ForeignKey(
+        Run, on_delete=models.CASCADE, null=True, related_name="idempotency_keys"
+    )
+    answer = models.JSONField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -16,6 +16,7 @@ from orchestrator.benchmarks.services import commit_of_ref
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HELD, HostState
+from orchestrator.runs.baselines import baseline_of, is_rule
 from orchestrator.runs.ending import blocks_of, budget_warning, check_budget, rounds_of, until_of
 from orchestrator.runs.models import Priority, Until
 from orchestrator.runs.order import parts_of
@@ -32,8 +33,9 @@ class RunRequest:
     """What somebody wants measured; refs are branches, tags or hashes.
 
     Without a baseline it is the first parent of the first contender: it is measured along with it,
-    in the same blocks. A baseline without contenders is one commit measured alone, with nothing to
-    compare it with. `cases` is an expression that chooses cases (benchmarks/choice.py; empty: all);
+    in the same blocks. It may be a rule (runs/baselines.py). A baseline without contenders is one
+    commit measured alone, with nothing to compare it with. `cases` is an expression that chooses
+    cases (benchmarks/choice.py; empty: all);
     `pairwise` takes fewer of them, in which each pair of values still occurs. `hosts` are
     placements of one host that plays every role; `placements` name a host for each role (see
     runs/placements.py). `until` says when a case needs no more rounds (models.Until); where that is
@@ -223,7 +225,9 @@ def _commits(benchmark: Benchmark, request: RunRequest) -> tuple[Commit, ...]:
             "name a contender, or a baseline alone to measure just that", field="contenders"
         )
     contenders = [_commit(benchmark, ref, "contenders") for ref in request.contenders]
-    if request.baseline:
+    if is_rule(request.baseline):
+        found = [baseline_of(benchmark, request.baseline, contenders)]
+    elif request.baseline:
         found = [_commit(benchmark, request.baseline, "baseline")]
     else:
         found = [_parent(benchmark, contenders[0])]

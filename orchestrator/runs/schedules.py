@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from cronsim import CronSim, CronSimError
@@ -65,44 +66,73 @@ def next_time(cron: str, after: datetime) -> datetime:
 def create_schedule(*, member: Member, new: NewSchedule) -> Schedule:
     """InvalidRequestError where a run of it could not be planned today."""
     member.require(Role.MEMBER, to="make a schedule")
+    fields = _checked(member, new)
+    schedule = Schedule(team=member.team, created_by=member.user, **fields)
+    return _saved(member, schedule, new, "schedule.created")
+
+
+def change_schedule(*, member: Member, schedule_id: UUID, new: NewSchedule) -> Schedule:
+    """All of it is replaced, after the same checks; on or off it stays. It goes on in the name of
+    who changed it, with their rights."""
+    member.require(Role.MEMBER, to="change a schedule")
+    schedule = selectors.schedule_for(member, schedule_id)
+    fields = _checked(member, new)
+    if schedule.branch == new.branch and schedule.benchmark == fields["benchmark"]:
+        # What came to the branch since the last look is still to be measured.
+        fields.pop("seen_sha")
+    for name, value in fields.items():
+        setattr(schedule, name, value)
+    schedule.created_by = member.user
+    return _saved(member, schedule, new, "schedule.changed")
+
+
+def _checked(member: Member, new: NewSchedule) -> dict[str, Any]:
+    """The fields of the row, if a run of it could be planned today."""
     now = utc_now()
     if not new.name.strip():
         raise InvalidRequestError("give the schedule a name", field="name")
+    if new.cron and new.branch:
+        raise InvalidRequestError(
+            "a schedule starts at times or for the commits of a branch: leave one out",
+            field="branch",
+        )
     # Before anything is looked up: what is no time at all is the likeliest mistake.
     next_at = now + LOOK_EVERY if new.branch else next_time(new.cron, now)
     benchmark = benchmarks.benchmark_for(member, new.benchmark, new.project)
     seen = tip_of(benchmark.project, new.branch) if new.branch else ""
     plan = plan_run(member=member, request=_request_of_new(new, seen))
-    names = [name for name in new.hosts if ":" not in name]
     elsewhere = [{HostRole.TARGET.value: name} for name in new.hosts if ":" in name]
+    return {
+        "benchmark": benchmark,
+        "name": new.name.strip()[:100],
+        "cron": "" if new.branch else new.cron,
+        "branch": new.branch,
+        "seen_sha": seen,
+        "baseline_ref": new.baseline_ref,
+        "contender_ref": "" if new.branch else new.contender_ref,
+        "second_contender_ref": "" if new.branch else new.second_contender_ref,
+        "placements": [*elsewhere, *map(dict, new.placements)],
+        "cases": new.cases.strip(),
+        "pairwise": new.pairwise,
+        "rounds": new.rounds,
+        "resolution": new.resolution,
+        "until": plan.until,
+        "budget_s": new.budget_s,
+        "priority": plan.priority,
+        "next_at": next_at,
+    }
+
+
+def _saved(member: Member, schedule: Schedule, new: NewSchedule, action: str) -> Schedule:
+    names = [name for name in new.hosts if ":" not in name]
     try:
         with transaction.atomic():
-            schedule = Schedule.objects.create(
-                team=member.team,
-                benchmark=benchmark,
-                name=new.name.strip()[:100],
-                cron="" if new.branch else new.cron,
-                branch=new.branch,
-                seen_sha=seen,
-                baseline_ref=new.baseline_ref,
-                contender_ref="" if new.branch else new.contender_ref,
-                second_contender_ref="" if new.branch else new.second_contender_ref,
-                placements=[*elsewhere, *map(dict, new.placements)],
-                cases=new.cases.strip(),
-                pairwise=new.pairwise,
-                rounds=new.rounds,
-                resolution=new.resolution,
-                until=plan.until,
-                budget_s=new.budget_s,
-                priority=plan.priority,
-                created_by=member.user,
-                next_at=next_at,
-            )
+            schedule.save()
             schedule.hosts.set(fleet.hosts_named(member, names))
-            record_audit(member=member, action="schedule.created", subject=schedule)
+            record_audit(member=member, action=action, subject=schedule)
     except IntegrityError as error:
         raise ConflictError(f"the team has a schedule named {new.name} already") from error
-    return schedule
+    return selectors.schedule_for(member, schedule.pk)
 
 
 def request_of(schedule: Schedule, *, contender: str = "") -> RunRequest:
@@ -174,6 +204,12 @@ def take_commit(schedule: Schedule, sha: str) -> bool:
 
 def note_outcome(*, schedule: Schedule, message: str) -> None:
     Schedule.objects.filter(pk=schedule.pk).update(last_at=utc_now(), last_message=message[:2000])
+
+
+def request_of_new(member: Member, new: NewSchedule) -> RunRequest:
+    """The run that it would start today."""
+    benchmark = benchmarks.benchmark_for(member, new.benchmark, new.project)
+    return _request_of_new(new, tip_of(benchmark.project, new.branch) if new.branch else "")
 
 
 def _request_of_new(new: NewSchedule, tip: str) -> RunRequest:

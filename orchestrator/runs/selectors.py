@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Prefetch, Q, QuerySet, Sum
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import NotFoundError
 from orchestrator.fleet.models import Host
 from orchestrator.runs import budgets
-from orchestrator.runs.models import Job, Run, Schedule, Trial, Until
+from orchestrator.runs.models import Job, Run, Schedule, Trial, Until, Variant
 from orchestrator.runs.standings import CaseStanding, standings_of
 from orchestrator.runs.states import JOB_ACTIVE, JOB_ENDED, RUN_ENDED, TrialState
 
@@ -98,6 +98,20 @@ def run_for(member: Member, run_id: UUID) -> Run:
     return run
 
 
+def run_alone_for(member: Member, run_id: UUID) -> Run:
+    """`run_for` without its jobs: for `progress_of`, which reads them itself."""
+    run = (
+        Run.objects.filter(member.sees(RUNS_PROJECT, team="team"), pk=run_id)
+        .select_related("definition__benchmark__project")
+        .defer("definition__source", "definition__spec", "definition__axes")
+        .prefetch_related(Prefetch("variants", queryset=Variant.objects.select_related("commit")))
+        .first()
+    )
+    if run is None:
+        raise NotFoundError("there is no such run in this team")
+    return run
+
+
 def run_state_for(member: Member, run_id: UUID) -> str:
     """The run's state and nothing else, for those who ask often."""
     rows = Run.objects.filter(member.sees(RUNS_PROJECT, team="team"), pk=run_id)
@@ -141,9 +155,8 @@ def progress_of(run: Run) -> RunProgress:
         )
         .order_by("created_at", "pk")
     )
-    current = Trial.objects.select_related("case", "variant__commit").in_bulk(
-        [job.current_trial for job in jobs if job.current_trial]
-    )
+    on = [job.current_trial for job in jobs if job.current_trial]
+    current = Trial.objects.select_related("case", "variant__commit").in_bulk(on) if on else {}
     standings = _standings_by_job(run, jobs)
     parts = tuple(
         _job_progress(job, current.get(job.current_trial), standings[job.pk]) for job in jobs
@@ -192,7 +205,7 @@ def _longest(run: Run, parts: Iterable[JobProgress]) -> SecondsLeft | None:
 def schedules_of(member: Member) -> QuerySet[Schedule]:
     return (
         Schedule.objects.filter(member.sees("benchmark__project", team="team"))
-        .select_related("benchmark__project")
+        .select_related("benchmark__project", "created_by")
         .prefetch_related("hosts")
     )
 

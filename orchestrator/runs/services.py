@@ -16,6 +16,7 @@ from orchestrator.core.errors import ConflictError
 from orchestrator.core.ids import digest_of
 from orchestrator.runs import selectors
 from orchestrator.runs.cancelling import CANCELLED
+from orchestrator.runs.idempotency import check_same
 from orchestrator.runs.models import (
     HostRole,
     IdempotencyKey,
@@ -29,6 +30,7 @@ from orchestrator.runs.models import (
 )
 from orchestrator.runs.order import trial_order
 from orchestrator.runs.placements import place_job
+from orchestrator.runs.planned import PlannedTrial, insert_planned
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
 from orchestrator.runs.states import (
     JOB_ACTIVE,
@@ -77,13 +79,19 @@ def create_run(
 
 
 def create_run_once(
-    *, member: Member, request: RunRequest, key: str, token: ApiToken | None = None
+    *,
+    member: Member,
+    request: RunRequest,
+    key: str,
+    token: ApiToken | None = None,
+    asked: str = "",
 ) -> tuple[Run, bool]:
     """`create_run`, but the same key of the same team makes one run only.
 
-    Returns the run and whether it is new. ConflictError where the key came with another request.
+    `asked` is what the client said, where `request` was computed from it. Returns the run and
+    whether it is new. ConflictError where the key came with another request.
     """
-    digest = digest_of([str(request)])
+    digest = digest_of([asked or str(request)])
     try:
         with transaction.atomic():
             run = create_run(member=member, request=request, trigger=Trigger.API)
@@ -94,15 +102,16 @@ def create_run_once(
     except IntegrityError:
         known = IdempotencyKey.objects.select_related("run").filter(team=member.team, key=key)
         found = known.first()
-        if found is None:
+        run_before = _same_request(found, digest) if found else None
+        if run_before is None:
             raise
-        return _same_request(found, digest), False
+        return run_before, False
 
 
-def run_of_key(*, member: Member, request: RunRequest, key: str) -> Run | None:
+def run_of_key(*, member: Member, asked: str, key: str) -> Run | None:
     """The run that this key made before, if any; ConflictError for another request."""
     found = IdempotencyKey.objects.select_related("run").filter(team=member.team, key=key).first()
-    return _same_request(found, digest_of([str(request)])) if found else None
+    return _same_request(found, digest_of([asked])) if found else None
 
 
 def cancel_run(*, member: Member, run_id: UUID) -> Run:
@@ -129,12 +138,8 @@ def cancel_run(*, member: Member, run_id: UUID) -> Run:
     return run
 
 
-def _same_request(found: IdempotencyKey, digest: str) -> Run:
-    if found.request_digest != digest:
-        raise ConflictError(
-            f"the idempotency key {found.key!r} came with another request before; "
-            "use a new key for a new request"
-        )
+def _same_request(found: IdempotencyKey, digest: str) -> Run | None:
+    check_same(found, digest)
     return found.run
 
 
@@ -142,7 +147,7 @@ def _plan_jobs(run: Run, plan: RunPlan, cases: list[Case], variants: list[Varian
     """The rows of all jobs, placements and trials, with three statements in all."""
     jobs: list[Job] = []
     placements: list[Placement] = []
-    trials: list[Trial] = []
+    trials: list[PlannedTrial] = []
     for roles in plan.placements:
         for number, part in enumerate(plan.parts):
             job = Job(run=run, host=roles[HostRole.TARGET].host)
@@ -153,21 +158,21 @@ def _plan_jobs(run: Run, plan: RunPlan, cases: list[Case], variants: list[Varian
             trials += mine
     Job.objects.bulk_create(jobs)
     Placement.objects.bulk_create(placements)
-    Trial.objects.bulk_create(trials)
+    insert_planned(trials)
 
 
 def _planned_trials(
     job: Job, plan: RunPlan, cases: list[Case], variants: list[Variant], part: range, seed: int
-) -> list[Trial]:
+) -> list[PlannedTrial]:
     slots = trial_order(len(part), len(variants), plan.rounds, seed)
     return [
-        Trial(
-            job=job,
-            variant=variants[slot.variant],
-            case=cases[part[slot.case]],
-            round=slot.round,
-            position=place,
-            expected_s=plan.trial_s[part[slot.case]],
+        PlannedTrial(
+            job.pk,
+            variants[slot.variant].pk,
+            cases[part[slot.case]].pk,
+            slot.round,
+            place,
+            plan.trial_s[part[slot.case]],
         )
         for place, slot in enumerate(slots)
     ]

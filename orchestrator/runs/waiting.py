@@ -1,32 +1,55 @@
 """Why a queued job waits, in words for people."""
 
+from uuid import UUID
+
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import HELD, Host
 from orchestrator.runs.models import HostLease, Job, Placement
 from orchestrator.runs.states import JobState
 
 
-def waiting_reason(job: Job) -> str:
-    """One sentence; empty for a job that is not queued."""
+class Candidates:
+    """The hosts that placements may get and which of them are busy, each asked for once."""
+
+    def __init__(self) -> None:
+        self._hosts: dict[str, list[Host]] = {}
+        self._busy: dict[frozenset[UUID], int] = {}
+
+    def hosts(self, placement: Placement) -> list[Host]:
+        """Of placements of one team."""
+        if placement.wanted not in self._hosts:
+            self._hosts[placement.wanted] = list(placement.candidates())
+        return self._hosts[placement.wanted]
+
+    def busy(self, hosts: list[Host]) -> int:
+        key = frozenset(host.pk for host in hosts)
+        if key not in self._busy:
+            self._busy[key] = HostLease.objects.filter(host__in=key).count()
+        return self._busy[key]
+
+
+def waiting_reason(job: Job, known: Candidates | None = None) -> str:
+    """One sentence; empty for a job that is not queued. `known`: shared by jobs that are asked
+    about together."""
     if job.state != JobState.QUEUED:
         return ""
     now = utc_now()
     if job.not_before is not None and job.not_before > now:
         return f"tried again in {(job.not_before - now).total_seconds():.0f} s"
-    reasons = [_placement_waits(job, placement) for placement in job.placements.all()]
+    known = known or Candidates()
+    reasons = [_placement_waits(job, placement, known) for placement in job.placements.all()]
     return next((reason for reason in reasons if reason), "next in the queue of its hosts")
 
 
-def _placement_waits(job: Job, placement: Placement) -> str:
-    hosts = list(placement.candidates())
+def _placement_waits(job: Job, placement: Placement, known: Candidates) -> str:
+    hosts = known.hosts(placement)
     usable = [host for host in hosts if host.state not in HELD]
     if not usable:
         return _none_usable(placement, hosts)
     open_now = [host for host in usable if _is_open(host, job.expected_s)]
     if not open_now:
         return f"{_names(usable)} closed until the open hours begin"
-    busy = HostLease.objects.filter(host__in=open_now).count()
-    if busy == len(open_now):
+    if known.busy(open_now) == len(open_now):
         return f"{_names(open_now)} busy with another job"
     return ""
 

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.ids import digest_of
+from orchestrator.core.kept import kept
 from orchestrator.results.comparing.run_verdicts import CaseChange, VerdictCard
 from orchestrator.results.reporting.saved_reports import saved_reports
 from orchestrator.results.retention.pins import pin_of
@@ -25,7 +26,6 @@ from orchestrator.runs.selectors import RunProgress, trials_of
 from orchestrator.runs.states import RUN_ENDED, TrialState
 from orchestrator.web.cpu_sparklines import Sparkline, sparkline
 from orchestrator.web.forms import benchmark_key
-from orchestrator.web.kept import kept
 from orchestrator.web.templatetags.pitwall import STATE_SYMBOLS, VERDICT_SYMBOLS
 from orchestrator.web.verdicts import verdict_cards
 

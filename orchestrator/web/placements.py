@@ -1,10 +1,11 @@
 """Placements as a person writes and reads them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django import forms
 
+from orchestrator.runs.again import asked_of, jobs_in_order
 from orchestrator.runs.models import HostRole, Job, Placement, Run, Schedule
 
 EXPECTED = "expected role=host for each role, such as target=rack-1 generator=tag:load"
@@ -32,22 +33,20 @@ def _placement(line: str) -> dict[str, str]:
 
 def form_data_of(run: Run) -> dict[str, Any]:
     """The fields of the form that ask for the placements of a run again."""
-    asked = asked_of(run)
+    return form_data_of_placements(asked_of(run))
+
+
+def form_data_of_placements(asked: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """The same of placements, each a host by role."""
     others = [{role: at for role, at in each.items() if role != "target"} for each in asked]
     if any(each != others[0] for each in others):
         return {"placements": "\n".join(_line(each) for each in asked)}
     return {"hosts": [each["target"] for each in asked], **(others[0] if others else {})}
 
 
-def asked_of(run: Run) -> list[dict[str, str]]:
-    """What each placement of a run asked for; its jobs of one placement count once."""
-    found = [_asked(job) for job in _jobs(run)]
-    return list({tuple(sorted(each.items())): each for each in found if each}.values())
-
-
 def place_names(run: Run) -> list[str]:
     """Where a run is measured: the hosts of its targets, or what is asked for until they are."""
-    names = [target_of(job) for job in _jobs(run)]
+    names = [target_of(job) for job in jobs_in_order(run)]
     return list(dict.fromkeys(names))
 
 
@@ -72,17 +71,6 @@ def places_of_schedule(schedule: Schedule) -> str:
     """Where a schedule's runs are measured, as it was asked for."""
     written = (each["target"] if len(each) == 1 else _line(each) for each in schedule.placements)
     return ", ".join([*(host.name for host in schedule.hosts.all()), *written])
-
-
-def _jobs(run: Run) -> list[Job]:
-    return sorted(run.jobs.all(), key=lambda job: (job.created_at, job.pk))
-
-
-def _asked(job: Job) -> dict[str, str]:
-    wanted = {place.role: place.wanted.removeprefix("host:") for place in job.placements.all()}
-    if not wanted and job.host is not None:
-        return {"target": job.host.name}
-    return wanted
 
 
 def _line(roles: Mapping[str, str]) -> str:

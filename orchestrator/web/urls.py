@@ -144,6 +144,7 @@ urlpatterns = [
     path("published/<uuid:source_id>/", references.reference, name="reference"),
     path("published/<uuid:source_id>/remove", references.remove, name="reference-remove"),
     path("schedules/", schedules.schedules, name="schedules"),
+    path("schedules/<uuid:schedule_id>/edit", new_run.edit_schedule, name="schedule-edit"),
     path("schedules/<uuid:schedule_id>/enable", schedules.enable, name="schedule-enable"),
     path("schedules/<uuid:schedule_id>/delete", schedules.delete, name="schedule-delete"),
     path("schemas/definition.json", schemas.definition_schema, name="definition-schema"),

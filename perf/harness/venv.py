@@ -18,8 +18,12 @@ def rivals_venv(which: str = "") -> Path:
 
     `which`: of a benchmark whose rivals do not go together with the others'.
     """
+    return venv_of(_name("venv", which), CHECKOUT / f"{_name('requirements-bench', which)}.txt")
+
+
+def venv_of(name: str, lock: Path) -> Path:
+    """The folder of the programs of an environment that is filled with what `lock` names."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    name, lock = _name("venv", which), CHECKOUT / f"{_name('requirements-bench', which)}.txt"
     stamp = FOLDER / f"{name}.installed"
     with waiting_for_lock(
         FOLDER / f"{name}.lock", "pitwall: another process installs rivals; waiting."

@@ -17,11 +17,18 @@ class AnswerError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked; `body` makes it a POST."""
+    """What is asked; `body` makes it a POST. `status` is what has to come back."""
 
     path: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    headers: Mapping[str, str]
+    body: bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,14 +48,18 @@ class Connection:
         self._http = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
 
     def ask(self, request: Request) -> bytes:
-        """The body as it came over the wire; AnswerError unless the status is 200."""
+        """The body as it came over the wire; AnswerError for another status than the wanted."""
+        return self.answer(request).body
+
+    def answer(self, request: Request) -> Answer:
+        """The same, with the headers."""
         method = "GET" if request.body is None else "POST"
         self._http.request(method, request.path, request.body, dict(request.headers))
         answer = self._http.getresponse()
         body = answer.read()
-        if answer.status != 200:
+        if answer.status != request.status:
             raise AnswerError(f"{method} {request.path}: {answer.status} {body[:500]!r}")
-        return body
+        return Answer(headers=dict(answer.getheaders()), body=body)
 
     def close(self) -> None:
         self._http.close()

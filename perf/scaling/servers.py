@@ -33,7 +33,7 @@ class ServerError(Exception):
 
 @dataclass(slots=True)
 class Server:
-    """A gunicorn; its access log has the microseconds of each request, a line each."""
+    """A gunicorn; its access log has microseconds and status of each request, a line each."""
 
     port: int
     pid: int
@@ -48,7 +48,7 @@ class Server:
             lines = text.splitlines()
             if len(lines) >= count and text.endswith(b"\n"):
                 self.read += len(text)
-                return [int(line) / 1e6 for line in lines[-count:]]
+                return [int(line.split()[0]) / 1e6 for line in lines[-count:]]
             if time.monotonic() > deadline:
                 raise ServerError(f"{self.log} has {len(lines)} of {count} requests")
             time.sleep(0.02)
@@ -129,7 +129,7 @@ def serving(application: str, folder: Path, environment: Mapping[str, str]) -> I
         *(sys.executable, "-m", "gunicorn", application),
         *("--config", "python:orchestrator.config.serving", "--workers", str(WORKERS)),
         *("--bind", f"127.0.0.1:{port}", "--graceful-timeout", "2", "--no-control-socket"),
-        *("--access-logfile", str(log), "--access-logformat", "%(D)s"),
+        *("--access-logfile", str(log), "--access-logformat", "%(D)s %(s)s"),
     ]
     env = {**os.environ, **environment, "PITWALL_BASE_URL": url, "PITWALL_LOG_LEVEL": "WARNING"}
     with (folder / f"web-{port}.log").open("wb") as out:

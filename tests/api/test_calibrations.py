@@ -26,11 +26,11 @@ def test_it_starts_a_run_and_lists_what_it_says(lab: Lab, alice: ApiClient, addr
     assert (answer.status_code, answer["Location"]) == (201, shown["url"])
     assert (shown["rounds"], shown["baseline"]["commit"]) == (12, lab.shas[0])
     assert shown["contenders"] == []
-    assert alice.get(address).json() == []
+    assert alice.get(address).json()["calibrations"] == []
 
     finish_run(Run.objects.get(pk=shown["id"]), [1000], wobble=0.02)
     tick()
-    (calibration,) = alice.get(address).json()
+    (calibration,) = alice.get(address).json()["calibrations"]
     assert (calibration["run"], calibration["benchmark"]) == (shown["id"], "hello")
     assert (calibration["present"], calibration["message"]) == (True, "")
     rate = calibration["noise"][0]
@@ -61,7 +61,7 @@ def test_it_says_which_are_of_another_epoch(lab: Lab, alice: ApiClient, address:
     host = Host.objects.get()
     snapshot = HostSnapshot.objects.create(host=host, facts={}, fingerprint="new")
     HostChange.objects.create(host=host, snapshot=snapshot, changed={}, at=snapshot.taken_at)
-    assert alice.get(address).json()[0]["present"] is False
+    assert alice.get(address).json()["calibrations"][0]["present"] is False
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_second_one_waits_for_the_first(alice: ApiClient, address: str) -> Non
 def test_viewers_and_strangers(
     lab: Lab, alice: ApiClient, bob: ApiClient, mallory: ApiClient, address: str
 ) -> None:
-    assert bob.get(address).json() == []
+    assert bob.get(address).json()["calibrations"] == []
     assert bob.post(address, {"benchmark": "hello"}).status_code == 403
     assert mallory.get(address).status_code == 404
     assert mallory.post(address, {"benchmark": "hello"}).status_code == 404
@@ -105,6 +105,6 @@ def test_it_counts_trials_in_doubt(lab: Lab, alice: ApiClient, address: str) -> 
     doubt(first, "invalid", ERRORS)
     doubt(second, "suspect", STEAL)
     tick()
-    (shown,) = alice.get(address).json()
+    (shown,) = alice.get(address).json()["calibrations"]
     assert (shown["suspect"], shown["left_out"]) == (1, 1)
     assert [each["code"] for each in shown["doubts"]] == ["http_errors", "steal"]

@@ -17,7 +17,7 @@ def test_it_saves_lists_and_shows_versions(lab, alice):
 
     assert (saved.status_code, saved.json()["version"]) == (201, 2)
     assert again.json()["version"] == 2
-    listed = alice.get(VERSIONS).json()
+    listed = alice.get(VERSIONS).json()["definitions"]
     assert [each["version"] for each in listed] == [2, 1]
     assert {key: listed[0][key] for key in ("created_by", "commit", "path")} == {
         "created_by": "alice", "commit": None, "path": "",
@@ -55,7 +55,8 @@ def test_it_imports_from_the_repository(lab, alice):
     assert imported.status_code == 201
     shown = imported.json()
     assert (shown["benchmark"], shown["commit"], shown["path"]) == ("server", sha, ".pitwall.yaml")
-    listed = {each["benchmark"]: each["repository_path"] for each in alice.get("benchmarks").json()}
+    rows = alice.get("benchmarks").json()["benchmarks"]
+    listed = {each["benchmark"]: each["repository_path"] for each in rows}
     assert listed == {"hello": "", "server": ".pitwall.yaml"}
     kept = alice.post("benchmarks/server/server/definitions", {"source": DEFINITION})
     assert kept.status_code == 409

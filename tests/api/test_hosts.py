@@ -28,14 +28,14 @@ def golden(lab: Lab) -> dict[str, Any]:
 def test_it_lists_hosts_with_what_runs_on_them(
     lab: Lab, alice: ApiClient, mallory: ApiClient
 ) -> None:
-    (shown,) = alice.get("hosts").json()
+    (shown,) = alice.get("hosts").json()["hosts"]
     assert (shown["name"], shown["state"], shown["run"]) == ("here", "ready", None)
     assert (shown["open_now"], shown["hours_change_at"], shown["golden"]) == (True, None, None)
     assert shown["profile"]["name"] == "Any machine"
     run = lab.queued_run()
     HostLease.objects.create(host=Host.objects.get(), job=Job.objects.get(run=run))
-    assert alice.get("hosts").json()[0]["run"] == str(run.pk)
-    assert mallory.get("hosts").json() == []
+    assert alice.get("hosts").json()["hosts"][0]["run"] == str(run.pk)
+    assert mallory.get("hosts").json()["hosts"] == []
 
 
 def test_it_shows_what_a_host_said_and_when_it_changed(alice: ApiClient, host: Host) -> None:
@@ -114,7 +114,7 @@ def test_it_sets_shows_and_removes_a_golden_job(
     assert (answer.json()["status"], answer.json()["every_hours"]) == ("planned", 24)
     tick(utc_now())
     run = Run.objects.get()
-    assert alice.get("hosts").json()[0]["golden"]["status"] == "running"
+    assert alice.get("hosts").json()["hosts"][0]["golden"]["status"] == "running"
     finish_run(run, [1000])
     tick(utc_now())
     shown = alice.get(f"hosts/{host.pk}").json()["golden"]

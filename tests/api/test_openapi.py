@@ -56,3 +56,10 @@ def test_links_of_the_page_lead_somewhere(db):
     html = Client().get("/api/v1/docs").content.decode()
     ids = set(re.findall(r'id="([^"]+)"', html))
     assert set(re.findall(r'href="#([^"]+)"', html)) <= ids
+
+
+def test_every_path_is_in_one_router():
+    """Django asks the first that has the path, and whatever another router has there is lost."""
+    api.get_openapi_schema(path_prefix="/api/v1/")
+    paths = [path for prefix, router in api._routers for path in router.path_operations]
+    assert sorted(paths) == sorted(set(paths))

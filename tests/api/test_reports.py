@@ -31,7 +31,7 @@ def saved(alice, run):
 def test_it_is_saved_and_listed(alice, saved):
     assert saved["source"] == SOURCE
     assert saved["web_url"].endswith("/reports/fast/")
-    assert [each["name"] for each in alice.get("reports").json()] == ["fast"]
+    assert [each["name"] for each in alice.get("reports").json()["reports"]] == ["fast"]
     assert alice.get("reports/fast/source").json() == saved
     again = alice.post("reports", {"name": "fast", "source": SOURCE})
     assert again.status_code == 409
@@ -76,7 +76,7 @@ def test_it_is_laid_out_without_being_saved(alice, run):
     assert shown["title"] == "How fast"
     wrong = alice.post("reports/preview", {"source": SOURCE.replace("latency.p12", "latency.q")})
     assert (wrong.status_code, wrong.json()["field"]) == (422, "tables[0].columns[1].metric")
-    assert alice.get("reports").json() == []
+    assert alice.get("reports").json()["reports"] == []
 
 
 def test_it_is_changed_and_deleted(alice, saved):
@@ -86,7 +86,7 @@ def test_it_is_changed_and_deleted(alice, saved):
     assert renamed.json()["name"] == "faster"
     assert alice.get("reports/fast").status_code == 404
     assert alice.delete("reports/faster").status_code == 204
-    assert alice.get("reports").json() == []
+    assert alice.get("reports").json()["reports"] == []
 
 
 def test_a_viewer_reads_and_a_stranger_sees_nothing(bob, mallory, saved):
@@ -94,7 +94,7 @@ def test_a_viewer_reads_and_a_stranger_sees_nothing(bob, mallory, saved):
     assert bob.post("reports", {"name": "x", "source": SOURCE}).status_code == 403
     assert bob.put("reports/fast", {"source": SOURCE}).status_code == 403
     assert bob.delete("reports/fast").status_code == 403
-    assert mallory.get("reports").json() == []
+    assert mallory.get("reports").json()["reports"] == []
     for answer in (
         mallory.get("reports/fast"),
         mallory.get("reports/fast/csv"),

@@ -59,7 +59,7 @@ def test_pins_are_made_listed_and_taken_away(alice, lab, old_run):
     assert of_run.json()["run"] == str(old_run.pk)
     again = alice.post("projects/server/pins", {"run": str(old_run.pk), "reason": "report"})
     assert again.status_code == 409
-    assert len(alice.get("projects/server/pins").json()) == 2
+    assert len(alice.get("projects/server/pins").json()["pins"]) == 2
     assert alice.delete(f"projects/server/pins/{made.json()['id']}").status_code == 204
     assert alice.delete(f"projects/server/pins/{made.json()['id']}").status_code == 404
     both = {"run": str(old_run.pk), "commit": "main", "reason": "x"}
@@ -76,7 +76,7 @@ def test_what_was_removed_is_gone_with_words(alice, old_run):
     assert shown["artifacts"] == []
     assert [each[:10] for each in shown["removed"]] == ["raw output", "the distri"]
     assert len(shown["measurements"]) == 4
-    removals = alice.get("projects/server/removals").json()
+    removals = alice.get("projects/server/removals").json()["removals"]
     assert {(each["what"], each["rows"]) for each in removals} == {
         ("files", 10),
         ("distributions", 10),

@@ -62,6 +62,7 @@ def screens_of(filled: Filled) -> list[Screen]:
         "project-changes": "/projects/server/changes",
         "project-import": "/projects/server/import",
         "schedules": "/schedules/",
+        "schedule-edit": f"/schedules/{ids['schedule']}/edit",
         "settings": "/settings/",
         "account": "/account/",
         "account-password": "/account/password",

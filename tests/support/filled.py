@@ -27,7 +27,7 @@ from orchestrator.results.models import ReferenceSource, Series
 from orchestrator.results.reporting.saved_reports import save_report
 from orchestrator.results.retention.pins import pin_commit
 from orchestrator.runs.calibration import NewCalibration, start_calibration
-from orchestrator.runs.models import Build, Job, Run, Trial
+from orchestrator.runs.models import Build, Job, Run, Schedule, Trial
 from orchestrator.runs.schedules import NewSchedule, create_schedule
 from orchestrator.runs.services import cancel_run
 from tests.support.changes import Line, line_of_commits
@@ -100,6 +100,7 @@ def fill(folder: Path) -> Filled:
         "alert": alert.pk,
         "build": Build.objects.get().pk,
         "invitation": _team(personas),
+        "schedule": Schedule.objects.get().pk,
         "reference": ReferenceSource.objects.all()[0].pk,
         **_point(),
     }

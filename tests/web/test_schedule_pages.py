@@ -69,7 +69,7 @@ def test_it_refuses_viewers_and_strangers(
 
     assert bob.post(reverse("run-new"), _data(name="other")).status_code == 403
     for client, status in ((bob, 403), (mallory, 404)):
-        for name in ("schedule-enable", "schedule-delete"):
+        for name in ("schedule-enable", "schedule-delete", "schedule-edit"):
             assert client.post(reverse(name, args=[schedule.pk])).status_code == status
     schedule.refresh_from_db()
     assert schedule.enabled
@@ -108,3 +108,24 @@ def test_it_says_what_a_schedule_needs(world: World, alice: Client) -> None:
         start = page.index(f'id="id_{field}_error"')
         assert words in page[start : page.index("</p>", start)]
     assert not Schedule.objects.exists()
+
+
+def test_a_schedule_is_edited_in_the_form_that_made_it(world: World, alice: Client) -> None:
+    alice.post(reverse("run-new"), _data(hosts=["here", "profile:any"], until="decided"))
+    schedule = Schedule.objects.get()
+    edit = reverse("schedule-edit", args=[schedule.pk])
+    form = alice.get(edit).context["form"]
+    assert "now" not in dict(form.fields["when"].choices)
+    shown = {name: form[name].value() for name in form.fields}
+    data = {name: value for name, value in shown.items() if value not in (None, False)}
+    assert alice.post(edit, data).headers["Location"] == reverse("schedules")
+    same = Schedule.objects.get()
+    for name in ("name", "cron", "baseline_ref", "contender_ref", "placements", "until"):
+        assert getattr(same, name) == getattr(schedule, name)
+
+    changed = {**data, "when": "commits", "branch": "main", "contender": "", "name": "each"}
+    assert alice.post(edit, changed).status_code == 302
+    schedule.refresh_from_db()
+    assert (schedule.name, schedule.branch, schedule.cron) == ("each", "main", "")
+    assert schedule.seen_sha == world.shas[-1]
+    assert alice.post(edit, {**data, "cron": "never", "when": "cron"}).status_code == 422

@@ -8,7 +8,8 @@ from ninja import Router
 from ninja.responses import Status
 
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.schemas.calibrations import CalibrationIn, CalibrationOut, calibration_out
+from orchestrator.api.pages import Limit, NumberCursor, page_of
+from orchestrator.api.schemas.calibrations import CalibrationIn, CalibrationPage, calibration_out
 from orchestrator.api.schemas.runs import RunOut, run_out
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.fleet.selectors import host_for
@@ -18,9 +19,6 @@ from orchestrator.runs import selectors
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 
 router = Router(tags=["hosts"])
-
-#: Nobody plans by older ones.
-MAX_LISTED = 100
 
 
 @router.post(
@@ -45,13 +43,18 @@ def calibrate_host(
 
 @router.get(
     "/hosts/{uuid:host_id}/calibrations",
-    response=list[CalibrationOut],
+    response=CalibrationPage,
     summary="List a host's calibrations, newest first",
 )
-def list_calibrations(request: CallerRequest, host_id: UUID) -> list[CalibrationOut]:
-    """The newest 100; those from before the host changed are not `present`."""
+def list_calibrations(
+    request: CallerRequest, host_id: UUID, cursor: NumberCursor = None, limit: Limit = 50
+) -> CalibrationPage:
+    """Those from before the host changed are not `present`."""
     host = host_for(request.auth.member, host_id)
     epoch = present_epoch(host)
-    found = list(calibrations_of(host)[:MAX_LISTED])
+    found, following = page_of(calibrations_of(host), after=cursor, limit=limit)
     doubts = doubts_of([each.run_id for each in found])
-    return [calibration_out(each, epoch, doubts[each.run_id]) for each in found]
+    return CalibrationPage(
+        calibrations=[calibration_out(each, epoch, doubts[each.run_id]) for each in found],
+        next=following,
+    )

@@ -6,12 +6,14 @@ from ninja import Router
 from ninja.responses import Status
 
 from orchestrator.api.auth import CallerRequest
+from orchestrator.api.pages import Cursor, Limit, NumberCursor, page_of
 from orchestrator.api.schemas.catalogue import (
     BenchmarkOut,
+    BenchmarkPage,
     DefinitionFilesOut,
     DefinitionIn,
     DefinitionOut,
-    DefinitionSummaryOut,
+    DefinitionPage,
     ImportIn,
     ReviewOut,
     SuiteOut,
@@ -24,7 +26,11 @@ from orchestrator.api.schemas.catalogue import (
 )
 from orchestrator.api.schemas.common import Text
 from orchestrator.benchmarks.catalogue import suites
-from orchestrator.benchmarks.from_repository import definition_files, import_definition
+from orchestrator.benchmarks.from_repository import (
+    definition_files,
+    import_definition,
+    keep_in_pitwall,
+)
 from orchestrator.benchmarks.review import review
 from orchestrator.benchmarks.selectors import (
     benchmark_for,
@@ -37,26 +43,59 @@ from orchestrator.benchmarks.services import save_definition
 
 router = Router(tags=["benchmarks"])
 
-VERSIONS = "/benchmarks/{project}/{benchmark}/definitions"
+BENCHMARK = "/benchmarks/{project}/{benchmark}"
+VERSIONS = BENCHMARK + "/definitions"
 
 
-@router.get("/benchmarks", response=list[BenchmarkOut], summary="List benchmarks")
-def list_benchmarks(request: CallerRequest) -> list[BenchmarkOut]:
-    benchmarks = benchmarks_with_versions(request.auth.member)
-    return [benchmark_out(benchmark, benchmark.version) for benchmark in benchmarks]
+@router.get("/benchmarks", response=BenchmarkPage, summary="List benchmarks, newest first")
+def list_benchmarks(
+    request: CallerRequest,
+    project: Text | None = None,
+    cursor: NumberCursor = None,
+    limit: Limit = 50,
+) -> BenchmarkPage:
+    rows = benchmarks_with_versions(request.auth.member)
+    if project:
+        rows = rows.filter(project__slug=project)
+    found, following = page_of(rows, after=cursor, limit=limit)
+    return BenchmarkPage(
+        benchmarks=[benchmark_out(each, each.version) for each in found], next=following
+    )
 
 
-@router.get(VERSIONS, response=list[DefinitionSummaryOut], summary="List versions, newest first")
-def list_definitions(
-    request: CallerRequest, project: str, benchmark: str
-) -> list[DefinitionSummaryOut]:
+@router.get(BENCHMARK, response=BenchmarkOut, summary="Show a benchmark")
+def show_benchmark(request: CallerRequest, project: Text, benchmark: Text) -> BenchmarkOut:
     found = benchmark_for(request.auth.member, benchmark, project)
-    return [definition_summary_out(each) for each in versions_of(found)]
+    newest = benchmarks_with_versions(request.auth.member).get(pk=found.pk)
+    return benchmark_out(newest, newest.version)
+
+
+@router.post(BENCHMARK + "/keep", response=BenchmarkOut, summary="Keep a definition in Pitwall")
+def keep_benchmark(request: CallerRequest, project: Text, benchmark: Text) -> BenchmarkOut:
+    """From now on it is changed here; the file of the repository is read no more."""
+    member = request.auth.member
+    keep_in_pitwall(member=member, benchmark=benchmark_for(member, benchmark, project))
+    return show_benchmark(request, project, benchmark)
+
+
+@router.get(VERSIONS, response=DefinitionPage, summary="List versions, newest first")
+def list_definitions(
+    request: CallerRequest,
+    project: Text,
+    benchmark: Text,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> DefinitionPage:
+    of = benchmark_for(request.auth.member, benchmark, project)
+    found, following = page_of(versions_of(of), after=cursor, limit=limit)
+    return DefinitionPage(
+        definitions=[definition_summary_out(each) for each in found], next=following
+    )
 
 
 @router.get(VERSIONS + "/{int:version}", response=DefinitionOut, summary="Show a version")
 def show_definition(
-    request: CallerRequest, project: str, benchmark: str, version: int
+    request: CallerRequest, project: Text, benchmark: Text, version: int
 ) -> DefinitionOut:
     found = benchmark_for(request.auth.member, benchmark, project)
     return definition_out(version_of(found, version))
@@ -64,7 +103,7 @@ def show_definition(
 
 @router.post(VERSIONS, response={201: DefinitionOut}, summary="Save a definition")
 def create_definition(
-    request: CallerRequest, project: str, benchmark: str, payload: DefinitionIn
+    request: CallerRequest, project: Text, benchmark: Text, payload: DefinitionIn
 ) -> Status[DefinitionOut]:
     """A new version, or the newest one where the text is the same; the benchmark is made where it
     is new."""
@@ -90,7 +129,7 @@ def check_definition(request: CallerRequest, payload: DefinitionIn) -> ReviewOut
     summary="List the definitions in a repository",
 )
 def list_definition_files(
-    request: CallerRequest, project: str, ref: Text | None = None
+    request: CallerRequest, project: Text, ref: Text | None = None
 ) -> DefinitionFilesOut:
     found = project_for(request.auth.member, project)
     return files_out(*definition_files(project=found, ref=ref or ""))
@@ -102,7 +141,7 @@ def list_definition_files(
     summary="Keep a benchmark in the repository",
 )
 def import_benchmark(
-    request: CallerRequest, project: str, payload: ImportIn
+    request: CallerRequest, project: Text, payload: ImportIn
 ) -> Status[DefinitionOut]:
     """From now on each run reads the file at its newest contender."""
     member = request.auth.member

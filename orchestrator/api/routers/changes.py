@@ -4,6 +4,7 @@ from http import HTTPStatus
 from typing import Annotated
 from uuid import UUID
 
+from django.db.models import Q
 from ninja import Query, Router
 from ninja.responses import Status
 
@@ -18,6 +19,7 @@ from orchestrator.api.schemas.changes import (
     AssigneeIn,
     BaselineIn,
     BaselineOut,
+    BaselinePage,
     ChangePointOut,
     ChangePointPage,
     ChangeRules,
@@ -92,12 +94,22 @@ def dismiss_change_point(
     return change_point_out(change_points.change_for(member, change_id))
 
 
-@router.get("/baselines", response=list[BaselineOut], summary="List where histories begin anew")
-def list_baselines(request: CallerRequest, benchmark: Text | None = None) -> list[BaselineOut]:
+@router.get("/baselines", response=BaselinePage, summary="List where histories begin anew")
+def list_baselines(
+    request: CallerRequest,
+    benchmark: Text | None = None,
+    project: Text | None = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> BaselinePage:
     """Newest first. Of several of the same series the newest counts."""
     rows = change_points.baselines_for(request.auth.member)
-    found = [baseline_out(each) for each in rows]
-    return [each for each in found if benchmark is None or each.benchmark == benchmark]
+    if benchmark is not None:
+        rows = rows.filter(_of("benchmark__slug", benchmark))
+    if project is not None:
+        rows = rows.filter(_of("benchmark__project__slug", project))
+    found, following = page_of(rows, after=cursor, limit=limit)
+    return BaselinePage(baselines=[baseline_out(each) for each in found], next=following)
 
 
 @router.post("/baselines", response={201: BaselineOut}, summary="Begin a history anew")
@@ -220,12 +232,12 @@ def assign_alert(request: CallerRequest, alert_id: UUID, payload: AssigneeIn) ->
 
 
 @router.get(RULES, response=ChangeRules, summary="Show what is done about suspected changes")
-def show_change_rules(request: CallerRequest, project: str) -> ChangeRules:
+def show_change_rules(request: CallerRequest, project: Text) -> ChangeRules:
     return rules_out(project_for(request.auth.member, project))
 
 
 @router.put(RULES, response=ChangeRules, summary="Say what is done about suspected changes")
-def change_change_rules(request: CallerRequest, project: str, payload: ChangeRules) -> ChangeRules:
+def change_change_rules(request: CallerRequest, project: Text, payload: ChangeRules) -> ChangeRules:
     member = request.auth.member
     saved = set_change_rules(
         member=member,
@@ -235,3 +247,8 @@ def change_change_rules(request: CallerRequest, project: str, payload: ChangeRul
         minutes_a_day=payload.machine_minutes_a_day,
     )
     return rules_out(saved)
+
+
+def _of(field: str, value: str) -> Q:
+    """A baseline is one of a series or of a case."""
+    return Q(**{f"series__{field}": value}) | Q(**{f"case__{field}": value})

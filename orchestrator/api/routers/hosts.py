@@ -1,41 +1,76 @@
 """Hosts: looking at them and looking after them."""
 
 from http import HTTPStatus
+from typing import Annotated
 from uuid import UUID
 
-from ninja import Router
+from ninja import Query, Router
 from ninja.responses import Status
 
 from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
+from orchestrator.api.pages import Cursor, Limit, page_of
+from orchestrator.api.schemas.common import Text
+from orchestrator.api.schemas.fleet import HostIn
 from orchestrator.api.schemas.hosts import (
     GoldenIn,
     GoldenOut,
     HostCareIn,
     HostDetailOut,
-    HostOut,
+    HostPage,
     MaintenanceIn,
     golden_out,
     host_detail_out,
     host_out,
 )
-from orchestrator.fleet import care, selectors
+from orchestrator.fleet import care, selectors, services
+from orchestrator.fleet.models import HostState
 from orchestrator.results.hosts.golden import forget_references, golden_statuses
 from orchestrator.runs.golden import remove_golden, set_golden
 
 router = Router(tags=["hosts"])
 
 
-@router.get("/hosts", response=list[HostOut], summary="List hosts")
-def list_hosts(request: CallerRequest) -> list[HostOut]:
+@router.get("/hosts", response=HostPage, summary="List hosts, newest first")
+def list_hosts(
+    request: CallerRequest,
+    state: HostState | None = None,
+    profile: Annotated[Text | None, Query(description="The slug of a hardware profile.")] = None,
+    tag: Text | None = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> HostPage:
     member = request.auth.member
+    rows = selectors.hosts_of(member)
+    if state:
+        rows = rows.filter(state=state)
+    if profile:
+        rows = rows.filter(profile__slug=profile)
+    if tag:
+        rows = rows.filter(tags__contains=[tag])
+    found, following = page_of(rows, after=cursor, limit=limit)
     golden = golden_statuses(member)
-    return [host_out(host, golden.get(host.pk)) for host in selectors.hosts_of(member)]
+    return HostPage(hosts=[host_out(host, golden.get(host.pk)) for host in found], next=following)
+
+
+@router.post("/hosts", response={201: HostDetailOut}, summary="Add a host")
+def add_host(request: CallerRequest, payload: HostIn) -> Status[HostDetailOut]:
+    """For admins. It is not used before its checks are through: post to them next."""
+    member = request.auth.member
+    host = services.enter_host(member=member, new=payload.new_host())
+    return Status(HTTPStatus.CREATED, host_detail(member, host.pk))
+
+
+@router.delete("/hosts/{uuid:host_id}", response={204: None}, summary="Remove a host")
+def remove_host(request: CallerRequest, host_id: UUID) -> Status[None]:
+    """For admins. One that has measured is retired instead, and its results are kept."""
+    services.remove_host(member=request.auth.member, host_id=host_id)
+    return Status(HTTPStatus.NO_CONTENT, None)
 
 
 @router.get("/hosts/{uuid:host_id}", response=HostDetailOut, summary="Show a host")
 def show_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
-    return _detail(request.auth.member, host_id)
+    return host_detail(request.auth.member, host_id)
 
 
 @router.patch("/hosts/{uuid:host_id}", response=HostDetailOut, summary="Change how a host is used")
@@ -43,7 +78,7 @@ def change_host(request: CallerRequest, host_id: UUID, payload: HostCareIn) -> H
     """Tags, open hours, tuning and limits, for the jobs that begin from now on."""
     given = payload.model_dump(exclude_unset=True)
     care.set_host_care(member=request.auth.member, host_id=host_id, **given)
-    return _detail(request.auth.member, host_id)
+    return host_detail(request.auth.member, host_id)
 
 
 @router.post(
@@ -57,21 +92,21 @@ def put_host_in_maintenance(
     """Nothing new starts on it; what runs there may end: `run` is null once it has."""
     reason = payload.reason if payload else ""
     care.put_in_maintenance(member=request.auth.member, host_id=host_id, reason=reason)
-    return _detail(request.auth.member, host_id)
+    return host_detail(request.auth.member, host_id)
 
 
 @router.post("/hosts/{uuid:host_id}/release", response=HostDetailOut, summary="Release a host")
 def release_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
     """Lets jobs run again on a host that is in maintenance, quarantined or retired."""
     care.release_host(member=request.auth.member, host_id=host_id)
-    return _detail(request.auth.member, host_id)
+    return host_detail(request.auth.member, host_id)
 
 
 @router.post("/hosts/{uuid:host_id}/retire", response=HostDetailOut, summary="Retire a host")
 def retire_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
     """Takes it out of use; its results are kept."""
     care.retire_host(member=request.auth.member, host_id=host_id)
-    return _detail(request.auth.member, host_id)
+    return host_detail(request.auth.member, host_id)
 
 
 @router.put("/hosts/{uuid:host_id}/golden", response=GoldenOut, summary="Set a host's golden job")
@@ -97,10 +132,11 @@ def remove_golden_job(request: CallerRequest, host_id: UUID) -> Status[None]:
 def forget_golden_references(request: CallerRequest, host_id: UUID) -> HostDetailOut:
     """For a host that has become faster or slower for a reason that is known and will stay."""
     forget_references(member=request.auth.member, host_id=host_id)
-    return _detail(request.auth.member, host_id)
+    return host_detail(request.auth.member, host_id)
 
 
-def _detail(member: Member, host_id: UUID) -> HostDetailOut:
+def host_detail(member: Member, host_id: UUID) -> HostDetailOut:
+    """The answer that shows a host."""
     host = selectors.host_for(member, host_id)
     return host_detail_out(
         host,

@@ -9,12 +9,14 @@ from ninja import Query, Router, Status
 
 from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
+from orchestrator.api.pages import Limit, NumberCursor, page_of
+from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.reports import (
     ReportIn,
     ReportOut,
+    ReportPage,
     ReportQuery,
     ReportSourceIn,
-    ReportSummaryOut,
     SavedReportOut,
     report_out,
     saved_out,
@@ -33,9 +35,18 @@ def _file(media: str, what: str) -> dict[str, Any]:
     return {"responses": {200: {"description": what, "content": {media: {}}}}}
 
 
-@router.get("/reports", response=list[ReportSummaryOut], summary="List saved reports")
-def list_reports(request: CallerRequest) -> list[ReportSummaryOut]:
-    return [summary_out(each) for each in saved_reports.saved_reports(request.auth.member)]
+@router.get("/reports", response=ReportPage, summary="List saved reports, newest first")
+def list_reports(
+    request: CallerRequest,
+    benchmark: Text | None = None,
+    cursor: NumberCursor = None,
+    limit: Limit = 50,
+) -> ReportPage:
+    rows = saved_reports.saved_reports(request.auth.member)
+    if benchmark:
+        rows = rows.filter(benchmark__slug=benchmark)
+    found, following = page_of(rows, after=cursor, limit=limit)
+    return ReportPage(reports=[summary_out(each) for each in found], next=following)
 
 
 @router.post("/reports", response={201: SavedReportOut}, summary="Save a report")

@@ -1,21 +1,81 @@
-"""Finished results that were measured elsewhere."""
+"""Finished results: taken in from elsewhere, and given to others."""
 
+import json
 from pathlib import Path, PurePath
 from tempfile import NamedTemporaryFile
+from typing import Annotated
+from uuid import UUID
 
-from ninja import File, Router
+from django.http import StreamingHttpResponse
+from ninja import File, Query, Router, Schema
 from ninja.files import UploadedFile
 
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.results import ResultsIn, TakenOut
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.selectors import benchmark_for, case_for, commit_for
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.fleet.selectors import host_named
 from orchestrator.results.recording.bulk import import_file
+from orchestrator.results.recording.exporting import exported, readings_of
 from orchestrator.results.recording.ingest import take_results
+from orchestrator.runs.models import Run
+from orchestrator.runs.selectors import run_for
 
 router = Router(tags=["results"])
 
 #: Of a file that is sent; a command takes any number.
 MOST_IN_A_FILE = 200_000
+
+
+_LINES = {
+    "responses": {
+        200: {
+            "description": "JSON lines: in each a result as `POST /results/files` takes it",
+            "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
+        }
+    }
+}
+
+
+class ExportQuery(Schema):
+    """Which results; at least a run or a benchmark is named."""
+
+    run: Annotated[UUID | None, Query(description="Only what this run measured.")] = None
+    benchmark: Annotated[Text | None, Query(description="Needed where no run is named.")] = None
+    project: Text | None = None
+    commit: Annotated[Text | None, Query(description="Hash, or seven digits of it.")] = None
+    case: Annotated[Text | None, Query(description="The key of a case.")] = None
+    host: Annotated[Text | None, Query(description="The name of a host.")] = None
+
+
+@router.get("/results", summary="Export results", openapi_extra=_LINES)
+def export_results(request: CallerRequest, asked: Query[ExportQuery]) -> StreamingHttpResponse:
+    """All that fit, oldest first, invalid ones with their reasons too."""
+    member = request.auth.member
+    run = run_for(member, asked.run) if asked.run else None
+    benchmark = _benchmark(request, asked, run)
+    rows = readings_of(
+        member,
+        benchmark,
+        run=run,
+        case=case_for(benchmark, asked.case) if asked.case else None,
+        commit=commit_for(member, benchmark, asked.commit) if asked.commit else None,
+        host=host_named(member, asked.host) if asked.host else None,
+    )
+    lines = (json.dumps(each) + "\n" for each in exported(rows))
+    response = StreamingHttpResponse(lines, content_type="application/x-ndjson")
+    response.headers["Content-Disposition"] = 'attachment; filename="results.jsonl"'
+    return response
+
+
+def _benchmark(request: CallerRequest, asked: ExportQuery, run: Run | None) -> Benchmark:
+    if run is not None:
+        return run.definition.benchmark
+    if asked.benchmark is None:
+        raise InvalidRequestError("name the benchmark, or a run", field="benchmark")
+    return benchmark_for(request.auth.member, asked.benchmark, asked.project)
 
 
 @router.post("/results", response=TakenOut, summary="Send finished results")

@@ -6,10 +6,13 @@ from ninja import Router
 from ninja.responses import Status
 
 from orchestrator.api.auth import CallerRequest
+from orchestrator.api.pages import Limit, NumberCursor, page_of
+from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.retention import (
     PinIn,
     PinOut,
-    RemovalOut,
+    PinPage,
+    RemovalPage,
     RetentionIn,
     RetentionOut,
     pin_out,
@@ -19,7 +22,7 @@ from orchestrator.api.schemas.retention import (
 from orchestrator.benchmarks.selectors import project_for
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.results.retention.pins import pin_commit, pin_run, pins_of, unpin
-from orchestrator.results.retention.removed import log_of
+from orchestrator.results.retention.removed import removals_in
 from orchestrator.results.retention.retentions import Wanted, retention_of, save_retention
 
 router = Router(tags=["retention"])
@@ -28,12 +31,12 @@ PATH = "/projects/{project}"
 
 
 @router.get(PATH + "/retention", response=RetentionOut, summary="Show how long results are kept")
-def show_retention(request: CallerRequest, project: str) -> RetentionOut:
+def show_retention(request: CallerRequest, project: Text) -> RetentionOut:
     return retention_out(retention_of(project_for(request.auth.member, project)))
 
 
 @router.put(PATH + "/retention", response=RetentionOut, summary="Change how long results are kept")
-def change_retention(request: CallerRequest, project: str, payload: RetentionIn) -> RetentionOut:
+def change_retention(request: CallerRequest, project: Text, payload: RetentionIn) -> RetentionOut:
     """For maintainers. What is due by the new days goes within minutes."""
     member = request.auth.member
     wanted = Wanted(**payload.model_dump())
@@ -41,19 +44,27 @@ def change_retention(request: CallerRequest, project: str, payload: RetentionIn)
     return retention_out(save_retention(member=member, project=found, wanted=wanted))
 
 
-@router.get(PATH + "/removals", response=list[RemovalOut], summary="List what was removed")
-def list_removals(request: CallerRequest, project: str) -> list[RemovalOut]:
-    """The newest fifty, by run and kind."""
-    return [removal_out(each) for each in log_of(project_for(request.auth.member, project))]
+@router.get(PATH + "/removals", response=RemovalPage, summary="List what was removed")
+def list_removals(
+    request: CallerRequest, project: Text, cursor: NumberCursor = None, limit: Limit = 50
+) -> RemovalPage:
+    """By run and kind, newest first."""
+    rows = removals_in(project_for(request.auth.member, project))
+    found, following = page_of(rows, after=cursor, limit=limit)
+    return RemovalPage(removals=[removal_out(each) for each in found], next=following)
 
 
-@router.get(PATH + "/pins", response=list[PinOut], summary="List what is kept for ever")
-def list_pins(request: CallerRequest, project: str) -> list[PinOut]:
-    return [pin_out(each) for each in pins_of(project_for(request.auth.member, project))]
+@router.get(PATH + "/pins", response=PinPage, summary="List what is kept for ever, newest first")
+def list_pins(
+    request: CallerRequest, project: Text, cursor: NumberCursor = None, limit: Limit = 50
+) -> PinPage:
+    rows = pins_of(project_for(request.auth.member, project))
+    found, following = page_of(rows, after=cursor, limit=limit)
+    return PinPage(pins=[pin_out(each) for each in found], next=following)
 
 
 @router.post(PATH + "/pins", response={201: PinOut}, summary="Keep a commit or a run for ever")
-def create_pin(request: CallerRequest, project: str, payload: PinIn) -> Status[PinOut]:
+def create_pin(request: CallerRequest, project: Text, payload: PinIn) -> Status[PinOut]:
     """409 where it is kept already."""
     member = request.auth.member
     found = project_for(member, project)
@@ -67,7 +78,7 @@ def create_pin(request: CallerRequest, project: str, payload: PinIn) -> Status[P
 
 
 @router.delete(PATH + "/pins/{int:pin_id}", response={204: None}, summary="No longer keep it")
-def remove_pin(request: CallerRequest, project: str, pin_id: int) -> Status[None]:
+def remove_pin(request: CallerRequest, project: Text, pin_id: int) -> Status[None]:
     member = request.auth.member
     unpin(member=member, project=project_for(member, project), pin_id=pin_id)
     return Status(HTTPStatus.NO_CONTENT, None)

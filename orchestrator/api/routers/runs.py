@@ -1,30 +1,34 @@
 """Starting runs, following them, cancelling them."""
 
+import json
 from http import HTTPStatus
 from typing import Annotated
 from uuid import UUID
 
 from django.http import HttpResponse
 from ninja import Header, Query, Router
-from ninja.responses import Status
-from pydantic import StringConstraints
+from ninja.responses import NinjaJSONEncoder, Status
 
 from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
+from orchestrator.api.once import Key
 from orchestrator.api.pages import Cursor, Limit, page_of
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.plans import PlanOut, plan_out
 from orchestrator.api.schemas.runs import RunIn, RunOut, RunPage, run_out, run_summary_out
 from orchestrator.api.schemas.trials import TrialPage, trial_summary_out
 from orchestrator.api.waiting import wait_for_change
-from orchestrator.dispatch.waking import wake_engine
-from orchestrator.runs import plans, selectors, services
+from orchestrator.benchmarks.selectors import case_for
+from orchestrator.core.kept import kept
+from orchestrator.dispatch.waking import wake_engine, wake_jobs
+from orchestrator.results.hosts.resolution import with_rounds
+from orchestrator.runs import cancelling, plans, selectors, services
+from orchestrator.runs.again import request_again
+from orchestrator.runs.marks import mark_of_run
 from orchestrator.runs.models import Trigger
 from orchestrator.runs.states import RUN_ENDED, RunState, Validity
 
 router = Router(tags=["runs"])
-
-Key = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[\x20-\x7e]*$")]
 
 
 @router.post("/runs", response={200: RunOut, 201: RunOut}, summary="Start a run")
@@ -41,7 +45,7 @@ def start_run(
     ] = None,
 ) -> Status[RunOut]:
     """201 for a new run, 200 for the run that the same idempotency key made before."""
-    run_id, is_new = _start(request, payload.request(), idempotency_key)
+    run_id, is_new = _start(request, payload, idempotency_key)
     answer = _run_out(request.auth.member, run_id)
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED if is_new else HTTPStatus.OK, answer)
@@ -50,7 +54,8 @@ def start_run(
 @router.post("/runs/plan", response=PlanOut, summary="Tell what a run would take")
 def plan_run(request: CallerRequest, payload: RunIn) -> PlanOut:
     """The chosen cases and the expected time of a request to start a run; nothing is started."""
-    return plan_out(plans.plan_run(member=request.auth.member, request=payload.request()))
+    member = request.auth.member
+    return plan_out(plans.plan_run(member=member, request=_wanted(member, payload)))
 
 
 @router.get("/runs", response=RunPage, summary="List runs, newest first")
@@ -80,21 +85,60 @@ def show_run(
     wait: Annotated[
         float, Query(ge=0, le=60, description="Seconds to wait for another state of the run.")
     ] = 0,
-) -> RunOut:
+) -> HttpResponse:
     """With `wait`, the answer comes as soon as the state changes; at once for an ended run."""
     member = request.auth.member
     if wait:
         wait_for_change(
             lambda: selectors.run_state_for(member, run_id), wait_s=wait, ended=RUN_ENDED
         )
-    return _run_out(member, run_id)
+    key = ("api-run", member.team.pk, run_id)
+    text = kept(key, mark_of_run(member, run_id), lambda: _text(_run_out(member, run_id)))
+    return HttpResponse(text, content_type="application/json")
 
 
 @router.post("/runs/{uuid:run_id}/cancel", response=RunOut, summary="Cancel a run")
 def cancel_run(request: CallerRequest, run_id: UUID) -> RunOut:
     """Queued jobs end now, active ones within seconds; what was measured is kept."""
     services.cancel_run(member=request.auth.member, run_id=run_id)
+    wake_jobs(run_id)
     return _run_out(request.auth.member, run_id)
+
+
+@router.post(
+    "/runs/{uuid:run_id}/jobs/{uuid:job_id}/cancel", response=RunOut, summary="Cancel a job"
+)
+def cancel_job(request: CallerRequest, run_id: UUID, job_id: UUID) -> RunOut:
+    """The others of the run go on; what was measured is kept."""
+    cancelling.cancel_job(member=request.auth.member, run_id=run_id, job_id=job_id)
+    wake_jobs(run_id)
+    return _run_out(request.auth.member, run_id)
+
+
+@router.post(
+    "/runs/{uuid:run_id}/cases/{case}/cancel", response=RunOut, summary="Cancel a case of a run"
+)
+def cancel_case(request: CallerRequest, run_id: UUID, case: Text) -> RunOut:
+    """On all hosts; what was measured is kept. `case` is its key."""
+    member = request.auth.member
+    benchmark = selectors.run_for(member, run_id).definition.benchmark
+    cancelling.cancel_case(member=member, run_id=run_id, case_id=case_for(benchmark, case).pk)
+    wake_jobs(run_id)
+    return _run_out(member, run_id)
+
+
+@router.post(
+    "/runs/{uuid:run_id}/again", response={201: RunOut}, summary="Start the same run again"
+)
+def run_again(request: CallerRequest, response: HttpResponse, run_id: UUID) -> Status[RunOut]:
+    """The same commits, cases and hosts, with a new seed."""
+    member = request.auth.member
+    wanted = request_again(selectors.run_for(member, run_id))
+    run = services.create_run(member=member, request=wanted, trigger=Trigger.API)
+    wake_engine()
+    answer = _run_out(member, run.pk)
+    response["Location"] = answer.url
+    return Status(HTTPStatus.CREATED, answer)
 
 
 @router.get("/runs/{uuid:run_id}/trials", response=TrialPage, summary="List the trials of a run")
@@ -117,22 +161,41 @@ def list_trials(
     )
 
 
-def _start(request: CallerRequest, wanted: plans.RunRequest, key: str | None) -> tuple[UUID, bool]:
+def _start(request: CallerRequest, payload: RunIn, key: str | None) -> tuple[UUID, bool]:
     member = request.auth.member
     if key is None:
-        run = services.create_run(member=member, request=wanted, trigger=Trigger.API)
+        run = services.create_run(
+            member=member, request=_wanted(member, payload), trigger=Trigger.API
+        )
         wake_engine()
         return run.pk, True
+    asked = f"{payload.request()} {payload.resolution}"
     # A repeat must not need the repository again: it may be what made the client try twice.
-    known = services.run_of_key(member=member, request=wanted, key=key)
+    known = services.run_of_key(member=member, asked=asked, key=key)
     if known is not None:
         return known.pk, False
     run, is_new = services.create_run_once(
-        member=member, request=wanted, key=key, token=request.auth.token
+        member=member,
+        request=_wanted(member, payload),
+        key=key,
+        token=request.auth.token,
+        asked=asked,
     )
     wake_engine()
     return run.pk, is_new
 
 
+def _wanted(member: Member, payload: RunIn) -> plans.RunRequest:
+    """With the rounds that see the wanted change, if one is wanted."""
+    request = payload.request()
+    if payload.resolution is None:
+        return request
+    return with_rounds(member=member, request=request, change=payload.resolution)
+
+
 def _run_out(member: Member, run_id: UUID) -> RunOut:
-    return run_out(selectors.progress_of(selectors.run_for(member, run_id)))
+    return run_out(selectors.progress_of(selectors.run_alone_for(member, run_id)))
+
+
+def _text(answer: RunOut) -> bytes:
+    return json.dumps(answer.model_dump(), cls=NinjaJSONEncoder).encode()

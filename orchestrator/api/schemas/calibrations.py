@@ -7,7 +7,7 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import Field
 
-from orchestrator.api.schemas.common import CommitOut, Text, commit_out
+from orchestrator.api.schemas.common import CommitOut, Text, Whole, commit_out
 from orchestrator.api.schemas.comparisons import DoubtOut, doubts_out
 from orchestrator.results.hosts.sensitivity import Sight, sights_of
 from orchestrator.results.models import Calibration
@@ -29,7 +29,7 @@ class CalibrationIn(Schema, extra="forbid"):
         None, description="Needed only where two projects have a benchmark of this name."
     )
     commit: Text | None = Field(None, description="Branch, tag or hash.")
-    pairs: Annotated[int, Field(ge=MIN_PAIRS, le=MAX_PAIRS)] = Field(
+    pairs: Annotated[Whole, Field(ge=MIN_PAIRS, le=MAX_PAIRS)] = Field(
         DEFAULT_PAIRS, description="Pairs of rounds of the same commit."
     )
 
@@ -87,6 +87,11 @@ class CalibrationOut(Schema):
     suspect: int
     left_out: int
     doubts: list[DoubtOut]
+
+
+class CalibrationPage(Schema):
+    calibrations: list[CalibrationOut]
+    next: str | None
 
 
 def calibration_out(calibration: Calibration, epoch: int, doubts: Doubts) -> CalibrationOut:

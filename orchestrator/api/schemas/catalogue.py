@@ -28,6 +28,11 @@ class BenchmarkOut(Schema):
     cases: list[CaseOut]
 
 
+class BenchmarkPage(Schema):
+    benchmarks: list[BenchmarkOut]
+    next: str | None
+
+
 class DefinitionIn(Schema, extra="forbid"):
     source: Source
 
@@ -43,6 +48,11 @@ class DefinitionSummaryOut(Schema):
     created_by: str | None
     commit: str | None
     path: str
+
+
+class DefinitionPage(Schema):
+    definitions: list[DefinitionSummaryOut]
+    next: str | None
 
 
 class DefinitionOut(DefinitionSummaryOut):

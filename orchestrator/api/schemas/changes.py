@@ -12,7 +12,9 @@ from orchestrator.alerts.selectors import searches_of
 from orchestrator.api.schemas.common import (
     CaseOut,
     CommitOut,
+    Flag,
     Text,
+    Whole,
     case_out,
     commit_out,
     web_url,
@@ -183,13 +185,18 @@ class BaselineOut(Schema):
     created_at: datetime
 
 
-class ChangeRules(Schema):
+class BaselinePage(Schema):
+    baselines: list[BaselineOut]
+    next: str | None
+
+
+class ChangeRules(Schema, extra="forbid"):
     """What Pitwall does by itself about a suspected change, and the machine minutes a day for it,
     all hosts together."""
 
-    confirm: bool
-    bisect: bool
-    machine_minutes_a_day: int
+    confirm: Flag
+    bisect: Flag
+    machine_minutes_a_day: Whole
 
 
 def change_point_out(row: Any) -> ChangePointOut:

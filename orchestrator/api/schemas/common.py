@@ -5,12 +5,21 @@ from typing import Annotated
 from django.conf import settings
 from django.urls import reverse
 from ninja import Schema
+from pydantic import Strict as Exactly
 from pydantic import StringConstraints
 
 from orchestrator.benchmarks.models import Case, Commit
 
 #: Text of a client: never empty, and without the NUL that PostgreSQL cannot store.
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+
+
+#: What clients send as JSON is of the type that it is said to be: `true` is no number, "1" none.
+Flag = Annotated[bool, Exactly()]
+Whole = Annotated[int, Exactly()]
+Number = Annotated[float, Exactly()]
+#: As much as a column of the database holds.
+MOST_WHOLE = 2**31 - 1
 
 
 class Fault(Schema):

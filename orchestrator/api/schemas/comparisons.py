@@ -11,6 +11,14 @@ from orchestrator.api.schemas.common import (
     commit_out,
     web_url,
 )
+from orchestrator.api.schemas.reasons import (
+    MissingOut,
+    ReasonOut,
+    missing_of_case,
+    missing_of_report,
+    reasons_of_case,
+    reasons_of_report,
+)
 from orchestrator.results.comparing.case_detail import CaseDetail, detail_of
 from orchestrator.results.comparing.compared import (
     CaseComparison,
@@ -105,8 +113,9 @@ class CaseComparisonOut(Schema):
     `suspect_blocks` have a suspect trial. `doubts` say why (docs/validity.md).
 
     Not `paired`: the sides share no block, so that the machine's drift is in the change. So many
-    `missing_blocks` more would probably decide what is open, in `missing_s` seconds. `latency` and
-    `quantiles` are null in a comparison of more than 20 cases: ask for one `case`."""
+    `missing_blocks` more would probably decide what is open, in `missing_s` seconds; `missing` has
+    that with the number of trials. `latency` and `quantiles` are null in a comparison of more than
+    20 cases: ask for one `case`."""
 
     case: CaseOut
     contender_case: CaseOut
@@ -115,7 +124,9 @@ class CaseComparisonOut(Schema):
     paired: bool
     missing_blocks: int | None
     missing_s: float | None
+    missing: MissingOut | None
     verdict: Verdict
+    reasons: list[ReasonOut]
     open_loop: bool
     voided_blocks: int
     suspect_blocks: int
@@ -141,6 +152,8 @@ class ComparisonOut(Schema):
     changed: int
     survived: int
     verdict: Verdict
+    reasons: list[ReasonOut]
+    missing: MissingOut | None
     summary: str
     notes: list[str]
     web_url: str
@@ -162,6 +175,8 @@ def comparison_out(report: ComparisonReport, run: Run | None = None) -> Comparis
         changed=report.changed,
         survived=report.survived,
         verdict=Verdict(report.verdict),
+        reasons=reasons_of_report(report),
+        missing=missing_of_report(report),
         summary=report.summary,
         notes=list(report.notes),
         web_url=address_on_web(report, run),
@@ -202,6 +217,8 @@ def _case_out(compared: CaseComparison, detail: CaseDetail | None) -> CaseCompar
         missing_blocks=compared.missing_blocks,
         missing_s=compared.missing_s,
         verdict=Verdict(compared.verdict),
+        reasons=reasons_of_case(compared),
+        missing=missing_of_case(compared),
         open_loop=compared.open_loop,
         voided_blocks=compared.voided_blocks,
         suspect_blocks=compared.suspect_blocks,

@@ -8,7 +8,15 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import Field, StringConstraints
 
-from orchestrator.api.schemas.common import CommitOut, Text, commit_out, web_url
+from orchestrator.api.schemas.common import (
+    MOST_WHOLE,
+    CommitOut,
+    Number,
+    Text,
+    Whole,
+    commit_out,
+    web_url,
+)
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.facts import Contradiction
 from orchestrator.fleet.models import HardwareProfile, Host, HostChange, HostSnapshot
@@ -70,6 +78,11 @@ class HostOut(Schema):
     web_url: str
 
 
+class HostPage(Schema):
+    hosts: list[HostOut]
+    next: str | None
+
+
 class ChangedFactOut(Schema):
     fact: str
     before: Any
@@ -118,8 +131,8 @@ class HostCareIn(Schema, extra="forbid"):
     data_address: AnyText | None = Field(
         None, description="Where the other hosts of a job reach it; empty: its address."
     )
-    disk_limit_bytes: Annotated[int, Field(ge=1)] | None = None
-    tuning: dict[str, str | int] | None = None
+    disk_limit_bytes: Annotated[Whole, Field(ge=1, lt=2**63)] | None = None
+    tuning: dict[str, str | Whole] | None = None
 
 
 class MaintenanceIn(Schema, extra="forbid"):
@@ -134,9 +147,9 @@ class GoldenIn(Schema, extra="forbid"):
         None, description="Needed only where two projects have a benchmark of this name."
     )
     commit: Text = Field(description="Branch, tag or hash; a branch means its commit of now.")
-    every_hours: Annotated[int, Field(ge=1)] | None = None
-    every_jobs: Annotated[int, Field(ge=1)] | None = None
-    tolerance: float = Field(0.05, description="Share of drift that is allowed at least.")
+    every_hours: Annotated[Whole, Field(ge=1, le=MOST_WHOLE)] | None = None
+    every_jobs: Annotated[Whole, Field(ge=1, le=MOST_WHOLE)] | None = None
+    tolerance: Number = Field(0.05, description="Share of drift that is allowed at least.")
 
     def golden(self) -> NewGolden:
         return NewGolden(**self.model_dump())

@@ -24,20 +24,25 @@ class ReportSummaryOut(Schema):
     web_url: str
 
 
+class ReportPage(Schema):
+    reports: list[ReportSummaryOut]
+    next: str | None
+
+
 class SavedReportOut(ReportSummaryOut):
     """`source` is its text."""
 
     source: str
 
 
-class ReportIn(Schema):
+class ReportIn(Schema, extra="forbid"):
     """`source`: the report as YAML (docs/reports.md). `name` goes before the name in it."""
 
     name: Text | None = None
     source: Annotated[str, Field(min_length=1, max_length=65536, pattern=r"^[^\x00]*$")]
 
 
-class ReportSourceIn(Schema):
+class ReportSourceIn(Schema, extra="forbid"):
     source: Annotated[str, Field(min_length=1, max_length=65536, pattern=r"^[^\x00]*$")]
 
 

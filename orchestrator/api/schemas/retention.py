@@ -7,10 +7,10 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from orchestrator.api.schemas.common import CommitOut, Text, commit_out
+from orchestrator.api.schemas.common import CommitOut, Text, Whole, commit_out
 from orchestrator.results.models import Pin, Removal, Removed, Retention
 
-Days = Annotated[int | None, Field(ge=1, description="Null: for ever.")]
+Days = Annotated[Whole | None, Field(ge=1, description="Null: for ever.")]
 
 
 class RetentionIn(BaseModel):
@@ -24,7 +24,7 @@ class RetentionIn(BaseModel):
     trials_days: Days = None
     points_days: Days = None
     keep_every: Annotated[
-        int | None, Field(ge=2, description="Then the points of every n-th commit stay.")
+        Whole | None, Field(ge=2, description="Then the points of every n-th commit stay.")
     ] = None
 
 
@@ -61,6 +61,11 @@ class PinOut(Schema):
     pinned_at: datetime
 
 
+class PinPage(Schema):
+    pins: list[PinOut]
+    next: str | None
+
+
 class RemovalOut(Schema):
     """`ended_at` is null while there is more of it to come; `bytes` as they were stored."""
 
@@ -71,6 +76,11 @@ class RemovalOut(Schema):
     bytes: int
     began_at: datetime
     ended_at: datetime | None
+
+
+class RemovalPage(Schema):
+    removals: list[RemovalOut]
+    next: str | None
 
 
 def retention_out(retention: Retention) -> RetentionOut:

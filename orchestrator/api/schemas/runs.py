@@ -2,13 +2,22 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 from uuid import UUID
 
 from ninja import Schema
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from orchestrator.api.schemas.common import CommitOut, Text, api_url, commit_out, web_url
+from orchestrator.api.schemas.common import (
+    CommitOut,
+    Flag,
+    Number,
+    Text,
+    Whole,
+    api_url,
+    commit_out,
+    web_url,
+)
 from orchestrator.runs.job_details import JobDetails, details_of
 from orchestrator.runs.models import Build, Placement, Run, Trial
 from orchestrator.runs.plans import RunRequest
@@ -70,11 +79,14 @@ class RunIn(Schema, extra="forbid"):
     )
     baseline: Text | None = Field(
         None,
-        description="Left out: the first parent of the first contender. Without contenders, this "
-        "commit is measured alone and nothing is compared.",
+        description="Left out: the first parent of the first contender. `merge-base:BRANCH`: where "
+        "the first contender left the branch (its parent, if the branch has it). "
+        "`newest-measured:BRANCH`: the branch's newest other commit that this benchmark has "
+        "measured. Without contenders, this commit is measured alone and nothing is compared.",
     )
     contenders: Annotated[list[Text], Field(max_length=50)] = []
     contender: Text | None = Field(None, description="The same as a list of one contender.")
+    ref: Text | None = Field(None, description="The same: branch, tag or hash to be judged.")
     hosts: Annotated[list[Text], Field(max_length=100)] = Field(
         [],
         description="Each plays all roles: the name of a host, `profile:NAME` for any host of a "
@@ -88,24 +100,36 @@ class RunIn(Schema, extra="forbid"):
         description='Chooses cases by their parameters and labels, such as `protocol == "h3" and '
         'size in ("full", "huge")`; left out: all.',
     )
-    pairwise: bool = Field(
+    pairwise: Flag = Field(
         False, description="Fewer cases, in which each pair of values still occurs."
     )
     priority: PriorityName = PriorityName.NORMAL
-    rounds: Annotated[int, Field(ge=1, le=100)] | None = Field(
+    rounds: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
         None,
         description="Left out: as many as the benchmark's definition says. Unless `until` is "
         "`rounds`, how many there are at most: 5 to 20; left out: 20.",
     )
+    resolution: Annotated[Number, Field(gt=0, le=1)] | None = Field(
+        None,
+        description="The change that has to be seen, 0.02 is 2 %: as many rounds as that takes, by "
+        "the noise of the hosts. Instead of `rounds` and `until`.",
+    )
     until: UntilName = UntilName.ROUNDS
-    budget_s: Annotated[float, Field(gt=0)] | None = Field(
+    budget_s: Annotated[Number, Field(gt=0, le=1e9)] | None = Field(
         None,
         description="Machine seconds, of all hosts together, that trials and builds may take; "
         "what does not fit in is skipped. Left out: no limit.",
     )
 
+    @model_validator(mode="after")
+    def _ends_one_way(self) -> Self:
+        if self.resolution is not None and (self.rounds or self.until != UntilName.ROUNDS):
+            raise ValueError("resolution: leave out rounds and until; they follow from it")
+        return self
+
     def request(self) -> RunRequest:
-        one = [self.contender] if self.contender else []
+        """Without the rounds that follow from `resolution`."""
+        one = [each for each in (self.contender, self.ref) if each]
         return RunRequest(
             benchmark=self.benchmark,
             project=self.project,

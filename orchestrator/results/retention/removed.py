@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from django.db.models import Count, Max, Sum
+from django.db.models import Count, Max, QuerySet, Sum
 
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.errors import GoneError
@@ -26,8 +26,12 @@ def check_kept(run: UUID, *kinds: Removed) -> None:
 
 def log_of(project: Project, limit: int = 50) -> list[Removal]:
     """The newest removals that took something."""
-    rows = project.removals.filter(rows__gt=0).select_related("run__definition__benchmark")
-    return list(rows.order_by("-began_at", "-pk")[:limit])
+    return list(removals_in(project).order_by("-began_at", "-pk")[:limit])
+
+
+def removals_in(project: Project) -> QuerySet[Removal]:
+    """All that took something."""
+    return project.removals.filter(rows__gt=0).select_related("run__definition__benchmark")
 
 
 def totals_of(project: Project) -> list[dict[str, object]]:

@@ -14,6 +14,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmarks_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.core.kept import kept
 from orchestrator.results.comparing.choices import choices_of, recently_measured
 from orchestrator.results.comparing.compared import CaseComparison, ComparisonReport, address_of
 from orchestrator.results.comparing.comparisons import compare_sides
@@ -30,7 +31,6 @@ from orchestrator.web.comparison_heat import heat_view
 from orchestrator.web.comparison_looks import Look, chosen_rows, look_of
 from orchestrator.web.comparison_views import BAR, case_view, columns_of, more_blocks, rows_of
 from orchestrator.web.forms import benchmark_key, choices_among
-from orchestrator.web.kept import kept
 from orchestrator.web.middleware import status_of
 from orchestrator.web.refs import chosen_benchmark, chosen_of, chosen_run
 

@@ -14,6 +14,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmarks_of
+from orchestrator.core.kept import kept
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.results.changes.change_points import (
     ChangeMark,
@@ -53,7 +54,6 @@ from orchestrator.web.history_views import (
     notes_of,
     rows_of,
 )
-from orchestrator.web.kept import kept
 from orchestrator.web.refs import chosen_of
 
 #: Rows of the table on one page.

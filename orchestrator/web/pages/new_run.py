@@ -11,23 +11,26 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.results.hosts.forecasts import forecasts_of
 from orchestrator.results.hosts.resolution import resolution_of, with_rounds
+from orchestrator.runs.again import request_again
 from orchestrator.runs.cautions import cautions_of
 from orchestrator.runs.models import Run, Schedule
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
-from orchestrator.runs.schedules import create_schedule, next_time
-from orchestrator.runs.selectors import run_for
+from orchestrator.runs.schedules import change_schedule, create_schedule, next_time
+from orchestrator.runs.selectors import run_for, schedule_for
 from orchestrator.runs.services import create_run
 from orchestrator.runs.waits import finish_of
 from orchestrator.web.access import for_member
 from orchestrator.web.cases import case_names, chosen_cases
 from orchestrator.web.forms import FORM_ERRORS, benchmark_key
-from orchestrator.web.placements import asked_of, form_data_of
+from orchestrator.web.placements import form_data_of
 from orchestrator.web.refs import chosen_run, ref_choices
 from orchestrator.web.run_forms import RunForm
+from orchestrator.web.schedule_forms import ScheduleForm, initial_of
 
 PREFILLED = (
     "benchmark", "baseline", "contender", "second_contender", "rounds", "until", "resolution",
@@ -54,17 +57,43 @@ def new_run(request: HttpRequest, member: Member) -> HttpResponse:
 
 
 @for_member
+def edit_schedule(request: HttpRequest, member: Member, schedule_id: UUID) -> HttpResponse:
+    """A schedule in the form that it was made with."""
+    schedule = schedule_for(member, schedule_id)
+    member.require(Role.MEMBER, to="change a schedule")
+    if request.method != "POST":
+        form = ScheduleForm(member, initial=initial_of(schedule))
+        return _page(request, form, schedule=schedule)
+    form = ScheduleForm(member, request.POST)
+    if form.is_valid():
+        try:
+            _run_request(form, member)
+            new = form.new_schedule()
+            changed = change_schedule(member=member, schedule_id=schedule_id, new=new)
+        except FORM_ERRORS as error:
+            form.show_error(error, default="name")
+        else:
+            messages.success(request, f"The schedule “{changed.name}” is changed.")
+            return redirect("schedules")
+    return _page(request, form, schedule=schedule)
+
+
+@for_member
 @require_POST
 def preview(request: HttpRequest, member: Member) -> HttpResponse:
-    """What the run would take: the panel alone for htmx, the whole page for a plain button."""
-    form = RunForm(member, request.POST)
+    """What the run would take: the panel alone for htmx, the whole page for a plain button.
+
+    `?schedule=`: of the schedule that is edited.
+    """
+    schedule = _edited(request, member)
+    form = (ScheduleForm if schedule else RunForm)(member, request.POST)
     other_benchmark = form.choice is not None and not form.choice.is_shown
     if form.choice is not None:
         # Nothing starts yet: the answer shows the grid of the benchmark that was chosen just now.
         form.choice.stale = False
     plan = _plan(form, member) if form.is_valid() else None
     if not request.headers.get("HX-Request"):
-        return _page(request, form, plan)
+        return _page(request, form, plan, schedule=schedule)
     _forget_what_is_missing(form)
     context = {**_context(form, plan), "answer": True, "other_benchmark": other_benchmark}
     return render(request, "runs/new.html#answer", context)
@@ -85,7 +114,7 @@ def run_again(request: HttpRequest, member: Member, run_id: UUID) -> HttpRespons
     """The same commits, cases and placements once more, at once."""
     run = run_for(member, run_id)
     try:
-        again = create_run(member=member, request=_same(run))
+        again = create_run(member=member, request=request_again(run))
     except FORM_ERRORS as error:
         messages.error(request, f"The run was not started again: {error}")
         return redirect(f"{reverse('run-new')}?again={run.pk}")
@@ -139,24 +168,6 @@ def _initial(request: HttpRequest, member: Member) -> dict[str, Any]:
     return {**given, "hosts": request.GET.getlist("hosts")}
 
 
-def _same(run: Run) -> RunRequest:
-    shas = [variant.commit.sha for variant in run.variants.all()]
-    benchmark = run.definition.benchmark
-    return RunRequest(
-        project=benchmark.project.slug,
-        benchmark=benchmark.slug,
-        baseline=shas[0],
-        contenders=tuple(shas[1:]),
-        cases=run.cases,
-        pairwise=run.pairwise,
-        placements=tuple(asked_of(run)),
-        rounds=run.rounds,
-        until=run.until,
-        budget_s=run.budget_s,
-        priority=run.get_priority_display().lower(),
-    )
-
-
 def _again(run: Run) -> dict[str, Any]:
     shas = [variant.commit.short_sha for variant in run.variants.all()]
     return {
@@ -175,8 +186,22 @@ def _again(run: Run) -> dict[str, Any]:
     }
 
 
-def _page(request: HttpRequest, form: RunForm, plan: RunPlan | None = None) -> HttpResponse:
-    return render(request, "runs/new.html", _context(form, plan), status=form.status)
+def _edited(request: HttpRequest, member: Member) -> Schedule | None:
+    try:
+        return schedule_for(member, UUID(request.GET["schedule"]))
+    except (KeyError, ValueError):
+        return None
+
+
+def _page(
+    request: HttpRequest,
+    form: RunForm,
+    plan: RunPlan | None = None,
+    *,
+    schedule: Schedule | None = None,
+) -> HttpResponse:
+    context = {**_context(form, plan), "schedule": schedule}
+    return render(request, "runs/new.html", context, status=form.status)
 
 
 def _context(form: RunForm, plan: RunPlan | None) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from django.templatetags.static import static
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.selectors import benchmarks_of, projects_of
+from orchestrator.core.kept import kept
 from orchestrator.fleet.selectors import hosts_of
 from orchestrator.runs.marks import mark_of_overview
 from orchestrator.runs.selectors import runs_of, schedules_of
 from orchestrator.web.access import for_member
-from orchestrator.web.kept import kept
 from orchestrator.web.verdicts import rows_of_runs
 
 LATEST_RUNS = 8

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.core.kept import kept
 from orchestrator.results.reporting.exports import report_csv, report_json, report_markdown
 from orchestrator.results.reporting.pivots import Report, mark_of_report, report_of
 from orchestrator.results.reporting.provenance import provenance_of
@@ -24,7 +25,6 @@ from orchestrator.results.reporting.saved_reports import (
 )
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS, benchmark_choices
-from orchestrator.web.kept import kept
 from orchestrator.web.middleware import status_of
 from orchestrator.web.refs import chosen_benchmark, chosen_run
 from orchestrator.web.report_forms import ReportForm, ReportTextForm

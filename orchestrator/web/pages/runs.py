@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.errors import ConflictError, InvalidRequestError
+from orchestrator.core.kept import kept
 from orchestrator.dispatch.waking import wake_jobs
 from orchestrator.results.retention.removed import removals_of
 from orchestrator.results.trials.doubts import doubts_of
@@ -22,7 +23,6 @@ from orchestrator.runs.selectors import RunProgress, progress_of, run_for, runs_
 from orchestrator.runs.services import cancel_run
 from orchestrator.runs.states import Validity
 from orchestrator.web.access import for_member
-from orchestrator.web.kept import kept
 from orchestrator.web.live_run import Details, entity_tag, live_context
 from orchestrator.web.verdicts import rows_of_runs
 

@@ -1,4 +1,4 @@
-"""Parts of pages that were made before, kept in this process while nothing in them moved.
+"""Parts of pages and answers made before, kept in this process while nothing in them moved.
 
 A part is known by its key (its kind, what was asked for, by whom) and its mark (what it was made
 of, as one cheap query says): another mark makes it anew. Whoever asks meanwhile waits for it

@@ -1,0 +1,111 @@
+"""What holds for every operation of the API, whatever it does.
+
+`gate` goes around an operation: it knows its rules, tells the rate that is left and answers 304
+where a client has the answer already. `check_shape` is asked between the token and the operation,
+so that a stranger is told nothing but to send a token.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from hashlib import blake2b
+from typing import Any, Protocol
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.cache import get_conditional_response
+from ninja.operation import Operation
+
+from orchestrator.api.limits import Rate
+from orchestrator.core.errors import InvalidRequestError
+
+Run = Callable[..., HttpResponseBase]
+JSON = "application/json"
+FORM = "multipart/form-data"
+
+
+class UnsupportedMediaError(Exception):
+    """The body is not of the type that the operation takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What an operation takes: names of parameters, the type of its body (None: none).
+
+    `once`: it makes something, so that a repeat with the same idempotency key must not.
+    """
+
+    parameters: frozenset[str]
+    media: str | None
+    once: bool
+
+
+class RuledRequest(Protocol):
+    """A request on its way through `gate`."""
+
+    rules: Rules
+    rate: Rate | None
+
+
+def rules_of(operation: Operation) -> Rules:
+    sources: dict[str, Any] = {model.__ninja_param_source__: model for model in operation.models}
+    names = getattr(sources.get("query"), "__ninja_flatten_map__", None) or {}
+    headers = getattr(sources.get("header"), "__ninja_flatten_map__", None) or {}
+    media = FORM if "file" in sources else JSON if "body" in sources else None
+    makes = "POST" in operation.methods and 201 in operation.response_models
+    return Rules(
+        parameters=frozenset(names),
+        media=media,
+        once=makes and media != FORM and "Idempotency-Key" not in headers,
+    )
+
+
+def gate(run: Run) -> Run:
+    """Around the `run` of an operation."""
+    operation: Operation = run.__self__  # type: ignore[attr-defined]
+    rules = rules_of(operation)
+
+    @wraps(run)
+    def gated(request: HttpRequest, **values: Any) -> HttpResponseBase:
+        request.rules, request.rate = rules, None  # type: ignore[attr-defined]
+        response = run(request, **values)
+        if isinstance(response, HttpResponse):
+            response = _tagged(request, response)
+        rate: Rate | None = request.rate  # type: ignore[attr-defined]
+        if rate is not None:
+            rate.tell(response)  # type: ignore[arg-type]
+        return response
+
+    return gated
+
+
+def check_shape(request: HttpRequest) -> None:
+    """Refuses what would be passed over in silence: a parameter misspelled, a body of a type that
+    is read as another one."""
+    rules: Rules | None = getattr(request, "rules", None)
+    if rules is None:
+        return
+    unknown = [name for name in request.GET if name not in rules.parameters]
+    if unknown:
+        known = ", ".join(sorted(rules.parameters)) or "none"
+        raise InvalidRequestError(
+            f"there is no parameter {unknown[0]!r} here; there is: {known}", field=unknown[0]
+        )
+    sent = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if rules.media is not None and sent and sent != rules.media:
+        raise UnsupportedMediaError(
+            f"this takes a body of the type {rules.media}, got {sent}: send the header "
+            f"Content-Type: {rules.media}"
+        )
+
+
+def _tagged(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """With an entity tag; 304 where it is that of what the client has."""
+    if request.method != "GET" or response.status_code != 200:
+        return response
+    tag = response.headers.get("ETag")
+    if tag is None:
+        tag = f'"{blake2b(response.content, digest_size=12).hexdigest()}"'
+        response.headers["ETag"] = tag
+    response.headers.setdefault("Cache-Control", "private, no-cache")
+    return get_conditional_response(request, etag=tag, response=response) or response

@@ -1,0 +1,60 @@
+"""Idempotency keys: what was made by a request is not made again by its repeat."""
+
+import json
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
+
+from django.http import HttpResponse
+from ninja.responses import Status
+from pydantic import StringConstraints, TypeAdapter, ValidationError
+
+from orchestrator.api.auth import CallerRequest
+from orchestrator.api.gate import Rules
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.runs.idempotency import answer_once
+
+HEADER = "Idempotency-Key"
+DESCRIPTION = "The same key makes one thing only, however often the request is sent."
+Key = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[\x20-\x7e]*$")]
+_KEY = TypeAdapter(Key)
+
+
+def once(view: Callable[..., Any]) -> Callable[..., Any]:
+    """Around the function of an operation; a repeat gets the answer of the first request."""
+
+    @wraps(view)
+    def answered(request: CallerRequest, **values: Any) -> Any:
+        rules: Rules = request.rules  # type: ignore[attr-defined]
+        key = request.headers.get(HEADER)
+        if key is None or not rules.once:
+            return view(request, **values)
+        caller = request.auth
+        answer, is_new = answer_once(
+            member=caller.member,
+            token=caller.token,
+            key=_checked(key),
+            request=[request.method, request.path, request.body.decode(errors="replace")],
+            make=lambda: _kept(view(request, **values)),
+        )
+        response = HttpResponse(
+            json.dumps(answer["body"]), status=answer["status"], content_type="application/json"
+        )
+        if not is_new:
+            response.headers["Idempotency-Replayed"] = "true"
+        return response
+
+    return answered
+
+
+def _kept(result: Status[Any]) -> dict[str, Any]:
+    return {"status": result.status_code, "body": result.value.model_dump(mode="json")}
+
+
+def _checked(key: str) -> str:
+    try:
+        return _KEY.validate_python(key)
+    except ValidationError as error:
+        raise InvalidRequestError(
+            "expected 1 to 200 printable ASCII characters", field=HEADER
+        ) from error

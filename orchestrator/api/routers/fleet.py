@@ -1,0 +1,119 @@
+"""Setting hosts up: their kinds, the keys to log in with, the way to them, and their checks."""
+
+from http import HTTPStatus
+from uuid import UUID
+
+from ninja import Router
+from ninja.responses import Status
+
+from orchestrator.accounts.models import Role
+from orchestrator.api.auth import CallerRequest
+from orchestrator.api.pages import Cursor, Limit, NumberCursor, page_of
+from orchestrator.api.schemas.common import Text
+from orchestrator.api.schemas.fleet import (
+    CheckAgainIn,
+    ChecksOut,
+    CredentialIn,
+    CredentialOut,
+    CredentialPage,
+    HostKeyIn,
+    ProfileDetailOut,
+    ProfileIn,
+    ProfilePage,
+    WayIn,
+    checks_out,
+    credential_out,
+    profile_detail_out,
+)
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.dispatch.checkup import check_all
+from orchestrator.fleet import selectors, services
+from orchestrator.fleet.checks import begin_again, checks_of
+from orchestrator.fleet.models import CheckStep
+from orchestrator.fleet.ways import change_way
+
+router = Router(tags=["hosts"])
+
+
+@router.get("/profiles", response=ProfilePage, summary="List hardware profiles, newest first")
+def list_profiles(
+    request: CallerRequest, cursor: NumberCursor = None, limit: Limit = 50
+) -> ProfilePage:
+    rows = selectors.profiles_of(request.auth.member)
+    found, following = page_of(rows, after=cursor, limit=limit)
+    return ProfilePage(profiles=[profile_detail_out(each) for each in found], next=following)
+
+
+@router.get("/profiles/{profile}", response=ProfileDetailOut, summary="Show a hardware profile")
+def show_profile(request: CallerRequest, profile: Text) -> ProfileDetailOut:
+    try:
+        return profile_detail_out(selectors.profile_for(request.auth.member, profile))
+    except InvalidRequestError as error:
+        raise NotFoundError(str(error)) from error
+
+
+@router.put(
+    "/profiles/{profile}", response=ProfileDetailOut, summary="Make or change a hardware profile"
+)
+def save_profile(request: CallerRequest, profile: Text, payload: ProfileIn) -> ProfileDetailOut:
+    saved = services.save_profile(member=request.auth.member, slug=profile, **payload.facts())
+    return profile_detail_out(saved)
+
+
+@router.get("/credentials", response=CredentialPage, summary="List keys to log in with")
+def list_credentials(
+    request: CallerRequest, cursor: Cursor = None, limit: Limit = 50
+) -> CredentialPage:
+    """Newest first, without their private halves. For admins."""
+    member = request.auth.member
+    member.require(Role.MAINTAINER, to="see the keys")
+    found, following = page_of(selectors.credentials_of(member), after=cursor, limit=limit)
+    return CredentialPage(credentials=[credential_out(each) for each in found], next=following)
+
+
+@router.post("/credentials", response={201: CredentialOut}, summary="Add a key to log in with")
+def add_credential(request: CallerRequest, payload: CredentialIn) -> Status[CredentialOut]:
+    """For admins. The private half is kept sealed and never told."""
+    made = services.add_credential(
+        member=request.auth.member, name=payload.name, private_key=payload.private_key
+    )
+    return Status(HTTPStatus.CREATED, credential_out(made))
+
+
+@router.put("/hosts/{uuid:host_id}/way", response=ChecksOut, summary="Change how a host is reached")
+def change_host_way(request: CallerRequest, host_id: UUID, payload: WayIn) -> ChecksOut:
+    """For admins. A pinned key stays pinned; the checks begin anew."""
+    given = payload.model_dump(exclude={"credential"})
+    host = change_way(
+        member=request.auth.member,
+        host_id=host_id,
+        credential_id=payload.credential,
+        **given,
+    )
+    begin_again(host=host, step=CheckStep.REACH)
+    return checks_out(checks_of(host))
+
+
+@router.put("/hosts/{uuid:host_id}/key", response=ChecksOut, summary="Pin the key of a host")
+def pin_host_key(request: CallerRequest, host_id: UUID, payload: HostKeyIn) -> ChecksOut:
+    """For admins, who have compared it. The host has to show it once more."""
+    host = services.pin_host_key(
+        member=request.auth.member, host_id=host_id, host_key=payload.host_key
+    )
+    begin_again(host=host, step=CheckStep.KEY)
+    return checks_out(checks_of(host))
+
+
+@router.get("/hosts/{uuid:host_id}/checks", response=ChecksOut, summary="Show a host's checks")
+def show_checks(request: CallerRequest, host_id: UUID) -> ChecksOut:
+    return checks_out(checks_of(selectors.own_host_for(request.auth.member, host_id)))
+
+
+@router.post("/hosts/{uuid:host_id}/checks", response=ChecksOut, summary="Check a host")
+def check_host(
+    request: CallerRequest, host_id: UUID, payload: CheckAgainIn | None = None
+) -> ChecksOut:
+    """For admins. Goes on until all steps are through or one waits for somebody, such as for its
+    key to be pinned; that takes up to a minute."""
+    again = payload.again if payload else None
+    return checks_out(check_all(member=request.auth.member, host_id=host_id, again=again))

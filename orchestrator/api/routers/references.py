@@ -1,0 +1,107 @@
+"""Published figures: taking them in, and reading them."""
+
+from enum import StrEnum
+from http import HTTPStatus
+from typing import Annotated
+from uuid import UUID
+
+from ninja import File, Query, Router
+from ninja.files import UploadedFile
+from ninja.responses import Status
+from pydantic import AwareDatetime
+
+from orchestrator.api.auth import CallerRequest
+from orchestrator.api.pages import Cursor, Limit, NumberCursor, page_of
+from orchestrator.api.schemas.common import Text
+from orchestrator.api.schemas.references import (
+    FigurePage,
+    ImportedOut,
+    PublishedIn,
+    ReferenceOut,
+    ReferencePage,
+    figure_out,
+    imported_out,
+    reference_out,
+)
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.importers.registry import FORMATS
+from orchestrator.results.figures.importing import NewImport, import_results, remove_source
+from orchestrator.results.figures.published import import_published
+from orchestrator.results.figures.references import results_of, source_for, sources_of
+
+router = Router(tags=["references"])
+
+REFERENCE = "/references/{uuid:reference_id}"
+#: As much as a page takes; larger files take the command line.
+MOST_BYTES = 32 * 1024**2
+Format = StrEnum("Format", {name: name for name in FORMATS})  # type: ignore[misc]
+
+
+@router.get("/references", response=ReferencePage, summary="List published figures, newest first")
+def list_references(
+    request: CallerRequest, cursor: Cursor = None, limit: Limit = 50
+) -> ReferencePage:
+    found, following = page_of(sources_of(request.auth.member), after=cursor, limit=limit)
+    return ReferencePage(references=[reference_out(each) for each in found], next=following)
+
+
+@router.post("/references", response=ImportedOut, summary="Import a file of published figures")
+def import_references(
+    request: CallerRequest,
+    file: File[UploadedFile],
+    format: Annotated[Format, Query(description="docs/importing.md describes them.")],
+    source: Annotated[
+        Text | None,
+        Query(description="Its name here; left out: the file's. The same name corrects it."),
+    ] = None,
+    origin: Text | None = None,
+    suite: Text | None = None,
+    profile: Annotated[Text | None, Query(description="The machine.")] = None,
+    commit: Text | None = None,
+    measured_at: AwareDatetime | None = None,
+) -> ImportedOut:
+    """At most 32 MiB. All of its figures are stored or none; what the file leaves open is filled
+    in from the parameters. Sent again it changes nothing."""
+    if (file.size or 0) > MOST_BYTES:
+        raise InvalidRequestError(f"a file has at most {MOST_BYTES // 1024**2} MiB", field="file")
+    new = NewImport(
+        name=source or (file.name or "")[:100],
+        format=format.value,
+        content=file.read(),
+        origin=origin or "",
+        suite=suite or "",
+        environment=profile or "",
+        commit=commit or "",
+        measured_at=measured_at,
+    )
+    return imported_out(import_results(member=request.auth.member, new=new))
+
+
+@router.post("/references/published", response=ImportedOut, summary="Import the figures of a suite")
+def import_suite(request: CallerRequest, payload: PublishedIn) -> ImportedOut:
+    """Those that the catalogue has of it, with their hardware profiles."""
+    return imported_out(import_published(member=request.auth.member, suite=payload.suite))
+
+
+@router.get(REFERENCE, response=ReferenceOut, summary="Show a source of published figures")
+def show_reference(request: CallerRequest, reference_id: UUID) -> ReferenceOut:
+    return reference_out(source_for(request.auth.member, reference_id))
+
+
+@router.get(REFERENCE + "/figures", response=FigurePage, summary="List figures, the last first")
+def list_figures(
+    request: CallerRequest,
+    reference_id: UUID,
+    words: Annotated[Text | None, Query(description="Only those in which all occur.")] = None,
+    cursor: NumberCursor = None,
+    limit: Limit = 50,
+) -> FigurePage:
+    rows = results_of(source_for(request.auth.member, reference_id), words or "")
+    found, following = page_of(rows, after=cursor, limit=limit)
+    return FigurePage(figures=[figure_out(each) for each in found], next=following)
+
+
+@router.delete(REFERENCE, response={204: None}, summary="Remove a source with its figures")
+def remove_reference(request: CallerRequest, reference_id: UUID) -> Status[None]:
+    remove_source(member=request.auth.member, source_id=reference_id)
+    return Status(HTTPStatus.NO_CONTENT, None)

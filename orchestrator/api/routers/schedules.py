@@ -1,0 +1,96 @@
+"""Runs that start by themselves: making, changing and stopping schedules."""
+
+from http import HTTPStatus
+from uuid import UUID
+
+from django.http import HttpResponse
+from ninja import Router
+from ninja.responses import Status
+
+from orchestrator.accounts.members import Member
+from orchestrator.api.auth import CallerRequest
+from orchestrator.api.pages import Cursor, Limit, page_of
+from orchestrator.api.schemas.common import Text
+from orchestrator.api.schemas.schedules import (
+    EnabledIn,
+    ScheduleIn,
+    ScheduleOut,
+    SchedulePage,
+    schedule_out,
+)
+from orchestrator.results.hosts.resolution import with_rounds
+from orchestrator.runs import schedules
+from orchestrator.runs.models import Schedule
+from orchestrator.runs.selectors import schedule_for, schedules_of
+
+router = Router(tags=["schedules"])
+
+SCHEDULE = "/schedules/{uuid:schedule_id}"
+
+
+@router.get("/schedules", response=SchedulePage, summary="List schedules, newest first")
+def list_schedules(
+    request: CallerRequest,
+    benchmark: Text | None = None,
+    project: Text | None = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> SchedulePage:
+    rows = schedules_of(request.auth.member)
+    if benchmark:
+        rows = rows.filter(benchmark__slug=benchmark)
+    if project:
+        rows = rows.filter(benchmark__project__slug=project)
+    found, following = page_of(rows, after=cursor, limit=limit)
+    return SchedulePage(schedules=[schedule_out(each) for each in found], next=following)
+
+
+@router.post("/schedules", response={201: ScheduleOut}, summary="Make a schedule")
+def create_schedule(
+    request: CallerRequest, response: HttpResponse, payload: ScheduleIn
+) -> Status[ScheduleOut]:
+    """Refused where a run of it could not be started today; 409 where the name is taken."""
+    member = request.auth.member
+    new = _checked(member, payload.new_schedule())
+    answer = schedule_out(schedules.create_schedule(member=member, new=new))
+    response["Location"] = answer.url
+    return Status(HTTPStatus.CREATED, answer)
+
+
+@router.get(SCHEDULE, response=ScheduleOut, summary="Show a schedule")
+def show_schedule(request: CallerRequest, schedule_id: UUID) -> ScheduleOut:
+    return schedule_out(schedule_for(request.auth.member, schedule_id))
+
+
+@router.put(SCHEDULE, response=ScheduleOut, summary="Change a schedule")
+def change_schedule(request: CallerRequest, schedule_id: UUID, payload: ScheduleIn) -> ScheduleOut:
+    """The whole of it is replaced; on or off it stays. From now on its runs are those of the
+    token's owner."""
+    member = request.auth.member
+    schedule_for(member, schedule_id)
+    new = _checked(member, payload.new_schedule())
+    changed: Schedule = schedules.change_schedule(member=member, schedule_id=schedule_id, new=new)
+    return schedule_out(changed)
+
+
+@router.patch(SCHEDULE, response=ScheduleOut, summary="Turn a schedule on or off")
+def enable_schedule(request: CallerRequest, schedule_id: UUID, payload: EnabledIn) -> ScheduleOut:
+    """Turned on, it begins anew: what it missed is not made up for."""
+    member = request.auth.member
+    schedules.set_schedule_enabled(member=member, schedule_id=schedule_id, enabled=payload.enabled)
+    return schedule_out(schedule_for(member, schedule_id))
+
+
+@router.delete(SCHEDULE, response={204: None}, summary="Delete a schedule")
+def delete_schedule(request: CallerRequest, schedule_id: UUID) -> Status[None]:
+    """Its runs stay."""
+    schedules.delete_schedule(member=request.auth.member, schedule_id=schedule_id)
+    return Status(HTTPStatus.NO_CONTENT, None)
+
+
+def _checked(member: Member, new: schedules.NewSchedule) -> schedules.NewSchedule:
+    """Refused as well where the change that is to be seen cannot be."""
+    if new.resolution is not None:
+        asked = schedules.request_of_new(member, new)
+        with_rounds(member=member, request=asked, change=new.resolution)
+    return new

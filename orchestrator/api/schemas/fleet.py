@@ -1,0 +1,205 @@
+"""Hardware profiles, the keys to log in with, and setting a host up."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Any
+from uuid import UUID
+
+from ninja import Schema
+from pydantic import Field
+
+from orchestrator.api.schemas.common import MOST_WHOLE, Text, Whole
+from orchestrator.fleet.checks import CheckList
+from orchestrator.fleet.models import (
+    CheckOutcome,
+    CheckStep,
+    Credential,
+    HardwareProfile,
+    HostCheck,
+)
+from orchestrator.fleet.services import NewHost
+
+#: Of a whole number that the database takes.
+Count = Annotated[Whole, Field(ge=1, le=MOST_WHOLE)]
+
+
+class ProfileIn(Schema, extra="forbid"):
+    """A kind of machine; what is left out is unknown."""
+
+    name: Annotated[Text, Field(max_length=100)]
+    cpu_model: Annotated[Text, Field(max_length=120)] | None = None
+    cores: Count | None = None
+    threads: Count | None = None
+    base_clock_mhz: Count | None = None
+    boost_clock_mhz: Count | None = None
+    memory_bytes: Annotated[Whole, Field(ge=1, lt=2**63)] | None = None
+    os: Annotated[Text, Field(max_length=100)] | None = None
+    price_per_hour: Annotated[Decimal, Field(ge=0, max_digits=9, decimal_places=4)] | None = None
+
+    def facts(self) -> dict[str, Any]:
+        return {**self.model_dump(), "cpu_model": self.cpu_model or "", "os": self.os or ""}
+
+
+class ProfileDetailOut(Schema):
+    """A kind of machine, and the hosts that are of it; what is not known is null."""
+
+    slug: str
+    name: str
+    cpu_model: str | None
+    cores: int | None
+    threads: int | None
+    base_clock_mhz: int | None
+    boost_clock_mhz: int | None
+    memory_bytes: int | None
+    os: str | None
+    price_per_hour: float | None
+    hosts: list[str]
+
+
+class ProfilePage(Schema):
+    profiles: list[ProfileDetailOut]
+    next: str | None
+
+
+class CredentialIn(Schema, extra="forbid"):
+    """A key to log in to hosts with. Its private half is never told again."""
+
+    name: Annotated[Text, Field(max_length=100)]
+    private_key: Annotated[str, Field(max_length=20_000, pattern=r"^[^\x00]*$")] | None = Field(
+        None, description="In the form of OpenSSH; left out: a new Ed25519 pair is made."
+    )
+
+
+class CredentialOut(Schema):
+    """`public_key` is the line for the host's `authorized_keys`."""
+
+    id: UUID
+    name: str
+    public_key: str
+    fingerprint: str
+    created_at: datetime
+
+
+class CredentialPage(Schema):
+    credentials: list[CredentialOut]
+    next: str | None
+
+
+class WayIn(Schema, extra="forbid"):
+    """How a host is reached over SSH; `credential` is the id of a key."""
+
+    address: Text
+    port: Annotated[Whole, Field(ge=1, le=65535)] = 22
+    login: Text
+    credential: UUID
+    work_dir: Text = ".pitwall"
+    python: Text = "python3"
+
+
+class HostIn(WayIn, extra="forbid"):
+    """A machine that is reached over SSH; `profile` is the slug of its hardware profile."""
+
+    name: Text
+    profile: Text
+
+    def new_host(self) -> NewHost:
+        return NewHost(
+            name=self.name,
+            profile_slug=self.profile,
+            address=self.address,
+            port=self.port,
+            login=self.login,
+            credential_id=self.credential,
+            work_dir=self.work_dir,
+            python=self.python,
+        )
+
+
+class HostKeyIn(Schema, extra="forbid"):
+    host_key: Annotated[Text, Field(max_length=2000)] = Field(
+        description="`shown_key` of the check, after it was compared: `ssh-ed25519 AAAA…`."
+    )
+
+
+class CheckAgainIn(Schema, extra="forbid"):
+    again: CheckStep | None = Field(
+        None, description="The step to begin with; left out: the first that was not tried."
+    )
+
+
+class RemedyOut(Schema):
+    """What to do, and the command or line for it, where there is one."""
+
+    text: str
+    command: str | None
+
+
+class CheckOut(Schema):
+    """A step; `outcome` is null where it was not tried. `shown_key` waits to be pinned."""
+
+    step: CheckStep
+    title: str
+    outcome: CheckOutcome | None
+    message: str
+    remedies: list[RemedyOut]
+    shown_key: str | None
+    at: datetime | None
+
+
+class ChecksOut(Schema):
+    """`through`: all steps are, and the host may be used. `blocked` waits for somebody."""
+
+    through: bool
+    blocked: CheckStep | None
+    steps: list[CheckOut]
+
+
+def profile_detail_out(profile: HardwareProfile) -> ProfileDetailOut:
+    price = profile.price_per_hour
+    return ProfileDetailOut(
+        slug=profile.slug,
+        name=profile.name,
+        cpu_model=profile.cpu_model or None,
+        cores=profile.cores,
+        threads=profile.threads,
+        base_clock_mhz=profile.base_clock_mhz,
+        boost_clock_mhz=profile.boost_clock_mhz,
+        memory_bytes=profile.memory_bytes,
+        os=profile.os or None,
+        price_per_hour=None if price is None else float(price),
+        hosts=sorted(host.name for host in profile.hosts.all()),
+    )
+
+
+def credential_out(credential: Credential) -> CredentialOut:
+    return CredentialOut(
+        id=credential.pk,
+        name=credential.name,
+        public_key=credential.public_key,
+        fingerprint=credential.fingerprint,
+        created_at=credential.created_at,
+    )
+
+
+def checks_out(checks: CheckList) -> ChecksOut:
+    blocked = checks.blocked
+    return ChecksOut(
+        through=checks.is_through,
+        blocked=CheckStep(blocked.step) if blocked else None,
+        steps=[_check_out(step, check) for step, check in checks.rows],
+    )
+
+
+def _check_out(step: CheckStep, check: HostCheck | None) -> CheckOut:
+    return CheckOut(
+        step=step,
+        title=step.label,
+        outcome=CheckOutcome(check.outcome) if check else None,
+        message=check.message if check else "",
+        remedies=[
+            RemedyOut(text=text, command=command or None)
+            for text, command in (check.remedies if check else [])
+        ],
+        shown_key=(check.shown_key or None) if check else None,
+        at=check.at if check else None,
+    )

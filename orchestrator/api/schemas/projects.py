@@ -1,0 +1,90 @@
+"""Projects: the git repositories of a team, and their commits."""
+
+from datetime import datetime
+from typing import Annotated
+
+from ninja import Schema
+from pydantic import Field, StringConstraints
+
+from orchestrator.api.schemas.common import Text, api_url, web_url
+from orchestrator.benchmarks.models import Commit, Project
+
+Slug = Annotated[str, StringConstraints(max_length=60, pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+
+
+class ProjectIn(Schema, extra="forbid"):
+    slug: Slug
+    name: Annotated[Text, Field(max_length=100)] | None = None
+    repository_url: Annotated[Text, Field(max_length=500)] = Field(
+        description="`https://…` or `ssh://…`; it is read before the project is made."
+    )
+    default_branch: Text = "main"
+
+
+class ProjectOut(Schema):
+    """`benchmarks` by their slugs. Settings are objects of their own: `changes`, `retention`,
+    `pins`."""
+
+    project: str
+    name: str
+    repository_url: str
+    default_branch: str
+    fetched_at: datetime | None
+    benchmarks: list[str]
+    url: str
+    web_url: str
+
+
+class ProjectPage(Schema):
+    projects: list[ProjectOut]
+    next: str | None
+
+
+class ProjectCommitOut(Schema):
+    commit: str
+    short: str
+    subject: str
+    author: str
+    committed_at: datetime
+
+
+class ProjectCommitPage(Schema):
+    commits: list[ProjectCommitOut]
+    next: str | None
+
+
+class BranchOut(Schema):
+    """Where a branch was at the last fetch."""
+
+    branch: str
+    commit: str
+
+
+class RefsOut(Schema):
+    """Branches by their names, and tags, the newest first."""
+
+    branches: list[BranchOut]
+    tags: list[str]
+
+
+def project_out(project: Project) -> ProjectOut:
+    return ProjectOut(
+        project=project.slug,
+        name=project.name,
+        repository_url=project.repository_url,
+        default_branch=project.default_branch,
+        fetched_at=project.fetched_at,
+        benchmarks=sorted(each.slug for each in project.benchmarks.all()),
+        url=api_url(f"projects/{project.slug}"),
+        web_url=web_url("project", project.slug),
+    )
+
+
+def project_commit_out(commit: Commit) -> ProjectCommitOut:
+    return ProjectCommitOut(
+        commit=commit.sha,
+        short=commit.short_sha,
+        subject=commit.subject,
+        author=commit.author,
+        committed_at=commit.committed_at,
+    )

@@ -1,0 +1,103 @@
+"""Published figures: what others measured and printed, never mixed with what was measured here."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from ninja import Schema
+
+from orchestrator.api.schemas.common import Text, api_url, web_url
+from orchestrator.results.figures.importing import Imported
+from orchestrator.results.models import ReferenceResult, ReferenceSource
+
+
+class PublishedIn(Schema, extra="forbid"):
+    """`suite`: one of the catalogue that has published figures."""
+
+    suite: Text
+
+
+class ReferenceOut(Schema):
+    """A source of figures; `origin` says where it is from."""
+
+    id: UUID
+    name: str
+    origin: str
+    format: str
+    imported_at: datetime
+    url: str
+    web_url: str
+
+
+class ReferencePage(Schema):
+    references: list[ReferenceOut]
+    next: str | None
+
+
+class ImportedOut(Schema):
+    """What became of the rows of a file; of `unknown` ones nobody knows the value."""
+
+    reference: ReferenceOut
+    rows: int
+    unknown: int
+    added: int
+    changed: int
+    unchanged: int
+
+
+class FigureOut(Schema):
+    """One figure; a `value` that is null is unknown, and `sentinel` what stood in its place."""
+
+    suite: str
+    environment: str
+    parameters: dict[str, Any]
+    metric: str
+    unit: str
+    statistic: str
+    value: float | None
+    sentinel: str
+    measured_at: datetime | None
+    commit: str
+
+
+class FigurePage(Schema):
+    figures: list[FigureOut]
+    next: str | None
+
+
+def reference_out(source: ReferenceSource) -> ReferenceOut:
+    return ReferenceOut(
+        id=source.pk,
+        name=source.name,
+        origin=source.origin,
+        format=source.format,
+        imported_at=source.imported_at,
+        url=api_url(f"references/{source.pk}"),
+        web_url=web_url("reference", source.pk),
+    )
+
+
+def imported_out(done: Imported) -> ImportedOut:
+    return ImportedOut(
+        reference=reference_out(done.source),
+        rows=done.rows,
+        unknown=done.unknown,
+        added=done.added,
+        changed=done.changed,
+        unchanged=done.unchanged,
+    )
+
+
+def figure_out(result: ReferenceResult) -> FigureOut:
+    return FigureOut(
+        suite=result.suite,
+        environment=result.environment,
+        parameters=result.parameters,
+        metric=result.metric,
+        unit=result.unit,
+        statistic=result.statistic,
+        value=result.value,
+        sentinel=result.sentinel,
+        measured_at=result.measured_at,
+        commit=result.commit,
+    )

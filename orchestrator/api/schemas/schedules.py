@@ -1,0 +1,136 @@
+"""Runs that start by themselves."""
+
+from datetime import datetime
+from typing import Annotated, Self
+from uuid import UUID
+
+from ninja import Schema
+from pydantic import Field, model_validator
+
+from orchestrator.api.schemas.common import Flag, Number, Text, Whole, api_url, web_url
+from orchestrator.api.schemas.runs import Expression, PlacementIn, PriorityName, UntilName
+from orchestrator.runs.models import Schedule
+from orchestrator.runs.schedules import NewSchedule
+
+
+class ScheduleIn(Schema, extra="forbid"):
+    """What is measured, and either the times (`cron`) or the `branch` that start it.
+
+    The rest means what it means for a run (`RunIn`). For a branch each new commit is the
+    contender, and none is named; left out, `baseline` is its parent.
+    """
+
+    name: Annotated[Text, Field(max_length=100)]
+    cron: Annotated[Text, Field(max_length=100)] | None = Field(
+        None, description="Five fields, in UTC, such as `0 3 * * *`."
+    )
+    branch: Text | None = None
+    benchmark: Text
+    project: Text | None = None
+    baseline: Text | None = None
+    contender: Text | None = None
+    second_contender: Text | None = None
+    hosts: Annotated[list[Text], Field(max_length=100)] = []
+    placements: Annotated[list[PlacementIn], Field(max_length=100)] = []
+    cases: Expression = ""
+    pairwise: Flag = False
+    rounds: Annotated[Whole, Field(ge=1, le=100)] | None = None
+    resolution: Annotated[Number, Field(gt=0, le=1)] | None = None
+    until: UntilName = UntilName.ROUNDS
+    budget_s: Annotated[Number, Field(gt=0, le=1e9)] | None = None
+    priority: PriorityName = PriorityName.NORMAL
+
+    @model_validator(mode="after")
+    def _starts_one_way(self) -> Self:
+        if (self.cron is None) == (self.branch is None):
+            raise ValueError("name either the times (cron) or the branch that start it")
+        if self.branch and (self.contender or self.second_contender):
+            raise ValueError("each new commit of the branch is the contender: name no other")
+        if self.resolution is not None and (self.rounds or self.until != UntilName.ROUNDS):
+            raise ValueError("resolution: leave out rounds and until; they follow from it")
+        return self
+
+    def new_schedule(self) -> NewSchedule:
+        given = self.model_dump(
+            exclude_none=True,
+            exclude={"baseline", "contender", "second_contender", "hosts", "placements"},
+        )
+        return NewSchedule(
+            **given,
+            baseline_ref=self.baseline or "",
+            contender_ref=self.contender or "",
+            second_contender_ref=self.second_contender or "",
+            hosts=tuple(self.hosts),
+            placements=tuple(each.model_dump(exclude_none=True) for each in self.placements),
+        )
+
+
+class EnabledIn(Schema, extra="forbid"):
+    enabled: Flag
+
+
+class ScheduleOut(Schema):
+    """`placements` name a host for each role, as they were asked for. `next_at`: of a branch, when
+    it is looked at next; it counts only while `enabled`. `last_message`: what came of the last
+    start, at `last_at`."""
+
+    id: UUID
+    name: str
+    enabled: bool
+    cron: str | None
+    branch: str | None
+    benchmark: str
+    project: str
+    baseline: str | None
+    contender: str | None
+    second_contender: str | None
+    hosts: list[str]
+    placements: list[dict[str, str]]
+    cases: str
+    pairwise: bool
+    rounds: int | None
+    resolution: float | None
+    until: UntilName
+    budget_s: float | None
+    priority: PriorityName
+    created_by: str
+    next_at: datetime
+    last_at: datetime | None
+    last_message: str
+    url: str
+    web_url: str
+
+
+class SchedulePage(Schema):
+    schedules: list[ScheduleOut]
+    next: str | None
+
+
+def schedule_out(schedule: Schedule) -> ScheduleOut:
+    return ScheduleOut(
+        id=schedule.pk,
+        name=schedule.name,
+        enabled=schedule.enabled,
+        cron=schedule.cron or None,
+        branch=schedule.branch or None,
+        benchmark=schedule.benchmark.slug,
+        project=schedule.benchmark.project.slug,
+        baseline=schedule.baseline_ref or None,
+        contender=schedule.contender_ref or None,
+        second_contender=schedule.second_contender_ref or None,
+        hosts=[host.name for host in schedule.hosts.all()],
+        placements=schedule.placements,
+        cases=schedule.cases,
+        pairwise=schedule.pairwise,
+        rounds=schedule.rounds,
+        resolution=schedule.resolution,
+        until=UntilName(schedule.until),
+        budget_s=schedule.budget_s,
+        priority=PriorityName(schedule.get_priority_display().lower()),
+        created_by=schedule.created_by.get_username(),
+        next_at=schedule.next_at,
+        last_at=schedule.last_at,
+        last_message=schedule.last_message,
+        url=api_url(f"schedules/{schedule.pk}"),
+        web_url=web_url("schedules"),
+    )

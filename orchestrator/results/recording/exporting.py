@@ -1,0 +1,86 @@
+"""Results as files of them are taken in (`result_files`): one object each, newest last."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from django.db.models import QuerySet
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Benchmark, Case, Commit
+from orchestrator.fleet.models import Host
+from orchestrator.results.models import Metric, Reading
+from orchestrator.runs.models import Run, Trial
+
+AT_ONCE = 500
+
+
+def readings_of(
+    member: Member,
+    benchmark: Benchmark,
+    *,
+    run: Run | None = None,
+    case: Case | None = None,
+    commit: Commit | None = None,
+    host: Host | None = None,
+) -> QuerySet[Reading]:
+    """What was measured or sent of a benchmark; get the others through their selectors."""
+    rows = Reading.objects.filter(
+        case__benchmark=benchmark, case__benchmark__project__team=member.team
+    )
+    if run is not None:
+        rows = rows.filter(pk__in=Trial.objects.filter(job__run=run).values("pk"))
+    given = {"case": case, "commit": commit, "host": host}
+    rows = rows.filter(**{name: value for name, value in given.items() if value is not None})
+    return rows.select_related("case__benchmark__project", "commit", "host__profile").order_by("pk")
+
+
+def exported(rows: QuerySet[Reading]) -> Iterator[dict[str, Any]]:
+    """Each as `ResultIn` has it: sent to another Pitwall it is the same result there."""
+    names = dict(Metric.objects.values_list("pk", "key"))
+    every = rows.iterator(chunk_size=AT_ONCE)
+    while part := list(islice(every, AT_ONCE)):
+        trials = _trials(part)
+        for reading in part:
+            yield _exported(reading, names, trials.get(reading.pk))
+
+
+def _trials(part: Iterable[Reading]) -> dict[Any, Trial]:
+    """Those of the readings that are of trials of our own."""
+    ours = [each.pk for each in part if each.provenance is None]
+    return Trial.objects.only("job", "round", "reasons").in_bulk(ours)
+
+
+def _exported(reading: Reading, names: dict[int, str], trial: Trial | None) -> dict[str, Any]:
+    told = reading.provenance or {}
+    pairs = zip(reading.metrics, reading.values, strict=True)
+    benchmark = reading.case.benchmark
+    found = {
+        "id": str(reading.pk),
+        "project": benchmark.project.slug,
+        "benchmark": benchmark.slug,
+        "host": reading.host.name,
+        "profile": reading.host.profile.slug,
+        "commit": reading.commit.sha,
+        "commit_facts": _facts(reading.commit),
+        "parameters": reading.case.parameters,
+        "metrics": {names[metric]: value for metric, value in pairs if metric in names},
+        "validity": reading.validity,
+        "reasons": [
+            str(each)[:1000] for each in (trial.reasons if trial else told.get("reasons")) or []
+        ][:20],
+        "at": reading.at.isoformat(),
+        "block": f"{trial.job_id}/{trial.round}" if trial else told.get("block"),
+        "url": told.get("url"),
+        "note": told.get("note"),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _facts(commit: Commit) -> dict[str, Any]:
+    return {
+        "subject": commit.subject,
+        "author": commit.author,
+        "committed_at": commit.committed_at.isoformat(),
+        "parents": commit.parents,
+    }

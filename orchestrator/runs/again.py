@@ -1,0 +1,40 @@
+"""The request that a run was, to ask for it once more."""
+
+from orchestrator.runs.models import HostRole, Job, Run
+from orchestrator.runs.plans import RunRequest
+
+
+def request_again(run: Run) -> RunRequest:
+    """The same commits, cases and placements; get the run through `run_for`."""
+    shas = [variant.commit.sha for variant in run.variants.all()]
+    benchmark = run.definition.benchmark
+    return RunRequest(
+        project=benchmark.project.slug,
+        benchmark=benchmark.slug,
+        baseline=shas[0],
+        contenders=tuple(shas[1:]),
+        cases=run.cases,
+        pairwise=run.pairwise,
+        placements=tuple(asked_of(run)),
+        rounds=run.rounds,
+        until=run.until,
+        budget_s=run.budget_s,
+        priority=run.get_priority_display().lower(),
+    )
+
+
+def asked_of(run: Run) -> list[dict[str, str]]:
+    """What each placement of a run asked for; its jobs of one placement count once."""
+    found = [_asked(job) for job in jobs_in_order(run)]
+    return list({tuple(sorted(each.items())): each for each in found if each}.values())
+
+
+def jobs_in_order(run: Run) -> list[Job]:
+    return sorted(run.jobs.all(), key=lambda job: (job.created_at, job.pk))
+
+
+def _asked(job: Job) -> dict[str, str]:
+    wanted = {place.role: place.wanted.removeprefix("host:") for place in job.placements.all()}
+    if not wanted and job.host is not None:
+        return {HostRole.TARGET.value: job.host.name}
+    return wanted

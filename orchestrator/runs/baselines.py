@@ -1,0 +1,77 @@
+"""Which commit a contender is compared with, where that is said by a rule and not by a name.
+
+No name of git has a colon in it, so a rule stands wherever a baseline may be named:
+`merge-base:main` is where the contender left the branch, `newest-measured:main` the newest commit
+of the branch of which this benchmark has results.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.benchmarks.services import commit_of_ref, repository_of
+from orchestrator.core.errors import InvalidRequestError
+
+#: Older commits are no baseline for what is written today.
+MOST_LOOKED_AT = 2000
+
+
+def is_rule(baseline: str) -> bool:
+    return ":" in baseline
+
+
+def baseline_of(benchmark: Benchmark, rule: str, contenders: list[Commit]) -> Commit:
+    """InvalidRequestError where the rule is unknown, or leads nowhere for the first contender."""
+    name, _, branch = rule.partition(":")
+    find = _RULES.get(name)
+    if find is None or not branch:
+        known = ", ".join(f"{each}:BRANCH" for each in _RULES)
+        raise _wrong(f"expected a commit, branch or tag, or one of {known}; got {rule!r}")
+    if not contenders:
+        raise _wrong(f"{rule} needs a contender: name the commit that is to be judged")
+    return find(benchmark, branch, contenders)
+
+
+def _merge_base(benchmark: Benchmark, branch: str, contenders: list[Commit]) -> Commit:
+    """Of a contender that the branch has already: its first parent."""
+    contender = contenders[0]
+    tip = commit_of_ref(project=benchmark.project, ref=branch)
+    sha = repository_of(benchmark.project).merge_base(tip.sha, contender.sha)
+    if sha is None:
+        raise _wrong(f"{contender.short_sha} and {branch} have no commit in common")
+    if sha == contender.sha:
+        if not contender.parents:
+            raise _wrong(f"{contender.short_sha} is the first commit and has no parent")
+        sha = contender.parents[0]
+    return commit_of_ref(project=benchmark.project, ref=sha)
+
+
+def _newest_measured(benchmark: Benchmark, branch: str, contenders: list[Commit]) -> Commit:
+    tip = commit_of_ref(project=benchmark.project, ref=branch)
+    line = repository_of(benchmark.project).first_parents(tip.sha)[:MOST_LOOKED_AT]
+    left = [sha for sha in line if sha not in {commit.sha for commit in contenders}]
+    # Whoever measured it: what was sent from elsewhere has points as well.
+    measured = set(
+        Commit.objects.filter(
+            project=benchmark.project,
+            sha__in=left,
+            points__series__benchmark=benchmark,
+            points__n__gt=0,
+        ).values_list("sha", flat=True)
+    )
+    found = next((sha for sha in left if sha in measured), None)
+    if found is None:
+        raise _wrong(
+            f"of the newest {len(left)} commits of {branch} none was measured with "
+            f"{benchmark.slug}: name a commit, or measure {branch} first"
+        )
+    return commit_of_ref(project=benchmark.project, ref=found)
+
+
+def _wrong(message: str) -> InvalidRequestError:
+    return InvalidRequestError(message, field="baseline")
+
+
+_RULES: Mapping[str, Callable[[Benchmark, str, list[Commit]], Commit]] = MappingProxyType(
+    {"merge-base": _merge_base, "newest-measured": _newest_measured}
+)

@@ -1,0 +1,42 @@
+"""The trials of a new run: thousands of rows at once, by COPY.
+
+As objects they would take ten times as long as all else of a request to start a run.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db import connection
+
+from orchestrator.core.ids import new_id
+from orchestrator.runs.states import TrialState
+
+_COPY = (
+    "COPY runs_trial (id, job_id, variant_id, case_id, round, position, expected_s, "
+    "state, validity, reasons, message, provenance) FROM STDIN"
+)
+#: What a trial is before it was measured, as the model's defaults have it.
+_REST = f"{TrialState.PLANNED}\t\t[]\t\t{{}}"
+
+
+class PlannedTrial(NamedTuple):
+    """A row to be; `round` from 1, `position` in the job's order of execution."""
+
+    job: UUID
+    variant: int
+    case: int
+    round: int
+    position: int
+    expected_s: float
+
+
+def insert_planned(trials: Sequence[PlannedTrial]) -> None:
+    """All of them, with new ids in their order; in the transaction of whoever asks."""
+    lines = "".join(
+        f"{new_id()}\t{trial.job}\t{trial.variant}\t{trial.case}\t{trial.round}\t"
+        f"{trial.position}\t{trial.expected_s!r}\t{_REST}\n"
+        for trial in trials
+    )
+    with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
+        copy.write(lines)

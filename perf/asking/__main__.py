@@ -1,0 +1,120 @@
+"""The body of `perf/api.py`: an empty PostgreSQL and a Redis of our own run already."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+
+import perf.harness.with_django  # noqa: F401
+
+# isort: split
+from django.db import connections
+
+from perf.asking import contest as asked
+from perf.asking.contest import Contest, counting_s
+from perf.asking.made import make
+from perf.harness.machine import machine
+from perf.harness.report import Wanted, keep, table, verdict
+from perf.scaling.servers import collect_static, serving
+
+NAME = "api"
+SITE = "orchestrator.config.wsgi"
+WANTED = {
+    "read_run_ms": Wanted(relation="<", limit=5),
+    "read_queued_run_ms": Wanted(relation="<", limit=5),
+    "start_200_cases_ms": Wanted(relation="<", limit=100),
+    "count_request_ms": Wanted(relation="<", limit=0.3),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    rounds: int
+    requests: int
+
+
+FULL, SHORT = Extent(rounds=10, requests=50), Extent(rounds=1, requests=4)
+
+
+def main() -> None:
+    options = parse()
+    came_from, began = machine(), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="pwb-") as name:
+        found, counted = measured(SHORT if options.short else FULL, Path(name))
+    figures = figures_of(found, counted)
+    answer = verdict(NAME, figures, {key: WANTED.get(key) for key in figures})
+    print(f"\n{text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    if options.keep:
+        details = {name: _spread(each) for name, each in found.items()}
+        print(f"kept in {keep(NAME, {**answer, 'machine': came_from, 'details': details})}")
+    print(json.dumps(answer))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m perf.api")
+    parser.add_argument("--short", action="store_true", help="only see that it works")
+    parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
+    return parser.parse_args()
+
+
+def measured(extent: Extent, folder: Path) -> tuple[dict[str, list[float]], float]:
+    collect_static()
+    made = make(folder)
+    connections.close_all()
+    local = {"PITWALL_ALLOW_LOCAL_REPOSITORIES": "1"}
+    with (
+        serving(SITE, folder, local) as site,
+        serving("perf.scaling.bare", folder, {}) as bare,
+    ):
+        contest = Contest(site, bare, made)
+        contest.warm_up()
+        for number in range(extent.rounds):
+            print(f"  round {number + 1} of {extent.rounds}", flush=True)
+            contest.round(extent.requests)
+    return contest.found, counting_s(20 * extent.requests)
+
+
+def figures_of(found: dict[str, list[float]], counted: float) -> dict[str, float]:
+    typical = {name: median(each) for name, each in found.items()}
+    bare = typical[asked.BARE]
+    return {
+        "bare_view_ms": 1000 * bare,
+        "read_run_ms": 1000 * typical[asked.SHOW],
+        "read_run_to_bare": typical[asked.SHOW] / bare,
+        "read_queued_run_ms": 1000 * typical[asked.SHOW_QUEUED],
+        "read_again_ms": 1000 * typical[asked.AGAIN],
+        "list_runs_ms": 1000 * typical[asked.LIST],
+        "start_200_cases_ms": 1000 * typical[asked.START],
+        "start_200_cases_to_bare": typical[asked.START] / bare,
+        "start_by_branch_ms": 1000 * typical[asked.START_NAMED],
+        "start_same_key_ms": 1000 * typical[asked.REPEAT],
+        "count_request_ms": 1000 * counted,
+    }
+
+
+def text(found: dict[str, list[float]]) -> str:
+    bare = median(found[asked.BARE])
+    rows = []
+    for name, each in found.items():
+        spread = _spread(each)
+        times = [f"{spread[key]:.2f}" for key in ("median_ms", "p95_ms")]
+        rows.append([name, str(len(each)), *times, f"{median(each) / bare:.1f}"])
+    return table(["in the server", "requests", "median, ms", "95 %, ms", "to bare"], rows)
+
+
+def _spread(seconds: list[float]) -> dict[str, float]:
+    high = quantiles(seconds, n=20)[-1] if len(seconds) > 1 else seconds[0]
+    return {
+        "median_ms": round(1000 * median(seconds), 3),
+        "p95_ms": round(1000 * high, 3),
+        "requests": len(seconds),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""What holds for every operation: rates, entity tags, known parameters, the type of a body."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from orchestrator.api.limits import redis_of
+from orchestrator.runs.models import IdempotencyKey, Schedule
+from tests.api.test_schedules import wanted
+
+
+def test_it_tells_the_rate_and_refuses_what_exceeds_it(lab, alice, settings):
+    settings.API_REQUESTS_A_MINUTE = 3
+    answers = [alice.get("runs") for _ in range(4)]
+    assert [each["RateLimit-Limit"] for each in answers] == ["3"] * 4
+    assert [each.status_code for each in answers].count(429) >= 1 or len(
+        {each["RateLimit-Reset"] for each in answers}
+    ) > 1
+    refused = answers[-1]
+    if refused.status_code == 429:
+        assert refused["RateLimit-Remaining"] == "0"
+        assert refused["Retry-After"] == refused["RateLimit-Reset"]
+        assert refused["Content-Type"] == "application/problem+json"
+    settings.API_REQUESTS_A_MINUTE = 0
+    free = alice.get("runs")
+    assert free.status_code == 200
+    assert "RateLimit-Limit" not in free
+
+
+def test_without_a_redis_nothing_is_counted_and_all_is_answered(alice, settings, monkeypatch):
+    settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
+    monkeypatch.setattr("orchestrator.api.limits._counter._silent_until", 0.0)
+    answer = alice.get("runs")
+    assert answer.status_code == 200
+    assert "RateLimit-Limit" not in answer
+    monkeypatch.setattr("orchestrator.api.limits._counter._silent_until", 0.0)
+    assert (
+        redis_of("redis+socket://%2Ftmp%2Fr.sock?virtual_host=2").connection_pool.connection_kwargs[
+            "path"
+        ]
+        == "/tmp/r.sock"
+    )
+
+
+def test_what_did_not_change_is_not_sent_again(lab, alice):
+    run = lab.measured_run(1000, 900)
+    path = f"/api/v1/runs/{run.pk}"
+    headers = {"Authorization": f"Bearer {alice.secret}"}
+    first = Client().get(path, headers=headers)
+    with CaptureQueriesContext(connection) as asked:
+        again = Client().get(path, headers={**headers, "If-None-Match": first["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert len(asked) <= 2, "one for the token, one for the mark"
+    run.message = "late"
+    run.save()
+    changed = Client().get(path, headers={**headers, "If-None-Match": first["ETag"]})
+    assert (changed.status_code, changed.json()["message"]) == (200, "late")
+
+
+def test_a_kept_answer_is_only_for_the_team(lab, alice, mallory):
+    path = f"runs/{lab.measured_run(1000, 900).pk}"
+    assert alice.get(path).status_code == 200
+    assert mallory.get(path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "options", "status"),
+    [
+        ("get", "runs", {"data": {"stat": "queued"}}, 422),
+        ("delete", "runs", {}, 405),
+        ("head", "runs", {}, 405),
+        ("post", "runs", {"data": "a=b", "content_type": "text/plain"}, 415),
+        ("post", "results/files", {"data": "{}", "content_type": "application/json"}, 415),
+        ("post", "runs", {"data": b"x" * 3_000_000, "content_type": "application/json"}, 413),
+        ("post", "results/files", {"data": b"x", "content_type": "multipart/form-data"}, 400),
+    ],
+)
+def test_every_refusal_is_a_problem_document(alice, method, path, options, status):
+    headers = {"Authorization": f"Bearer {alice.secret}"}
+    answer = getattr(Client(), method)(f"/api/v1/{path}", headers=headers, **options)
+    assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
+    if method != "head":
+        assert answer.json()["status"] == status
+    if status == 405:
+        assert answer["Allow"] == "GET, POST"
+
+
+def test_a_key_makes_one_thing_only(alice, mallory):
+    first = alice.post("schedules", wanted(), key="k")
+    again = alice.post("schedules", wanted(), key="k")
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert (first.json(), again["Idempotency-Replayed"]) == (again.json(), "true")
+    assert Schedule.objects.count() == 1
+    assert alice.post("schedules", wanted(name="other"), key="k").status_code == 409
+    assert mallory.post("schedules", wanted(), key="k").status_code == 404
+    # A refused request has not used its key up.
+    assert alice.post("schedules", wanted(cron="never", name="b"), key="l").status_code == 422
+    assert alice.post("schedules", wanted(name="b"), key="l").status_code == 201
+    assert IdempotencyKey.objects.count() == 2

@@ -1,0 +1,129 @@
+"""Of a run: its parts are cancelled, it is started again, and its commits are chosen by rules."""
+
+import json
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from orchestrator.results.models import Reading
+from orchestrator.runs.models import Run
+from tests.support import factories
+
+
+def test_a_case_and_a_job_are_cancelled(lab, alice, bob, mallory):
+    run = lab.queued_run()
+    job = run.jobs.get()
+    case = job.trials.first().case.key
+    paths = [f"runs/{run.pk}/cases/{case}/cancel", f"runs/{run.pk}/jobs/{job.pk}/cancel"]
+    for path in paths:
+        assert (bob.post(path).status_code, mallory.post(path).status_code) == (403, 404)
+    assert alice.post(f"runs/{run.pk}/cases/nothing/cancel").status_code == 404
+    assert alice.post(paths[0]).json()["jobs"][0]["state"] == "cancelled"
+    assert alice.post(paths[1]).status_code == 409
+    other = lab.queued_run()
+    path = f"runs/{other.pk}/jobs/{other.jobs.get().pk}/cancel"
+    assert alice.post(path).json()["state"] == "cancelled"
+
+
+def test_it_is_started_again(lab, alice, bob, mallory):
+    run = lab.measured_run(1000, 900)
+    path = f"runs/{run.pk}/again"
+    assert (bob.post(path).status_code, mallory.post(path).status_code) == (403, 404)
+    answer = alice.post(path, key="again")
+    assert alice.post(path, key="again").json() == answer.json()
+    again, before = answer.json(), alice.get(f"runs/{run.pk}").json()
+    assert (answer.status_code, again["state"]) == (201, "queued")
+    for name in ("benchmark", "baseline", "contenders", "rounds", "until"):
+        assert again[name] == before[name]
+    assert again["seed"] != before["seed"]
+    assert Run.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("baseline", "contender", "place"),
+    [
+        ("merge-base:main", "feature", 1),
+        ("merge-base:main", "main", 1),
+        ("newest-measured:main", "feature", 0),
+    ],
+)
+def test_its_baseline_is_found_by_a_rule(lab, alice, baseline, contender, place):
+    git = factories.git
+    git(lab.repository, "checkout", "--quiet", "-b", "feature", lab.shas[1])
+    factories.commit_files(lab.repository, {"file.txt": "feature\n"}, 9)
+    git(lab.repository, "checkout", "--quiet", "main")
+    factories.finish_run(factories.make_run(lab.personas.alice, lab.shas[:1]), [1000])
+    asked = lab.wanted(baseline=baseline, contenders=[], ref=contender)
+    answer = alice.post("runs", asked)
+    assert answer.status_code == 201, answer.content
+    assert answer.json()["baseline"]["commit"] == lab.shas[place]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"baseline": "nearest:main"},
+        {"baseline": "merge-base:"},
+        {"baseline": "newest-measured:main"},
+        {"baseline": "merge-base:main", "contenders": []},
+    ],
+)
+def test_a_rule_that_leads_nowhere_is_refused(lab, alice, changes):
+    answer = alice.post("runs", lab.wanted(**changes))
+    assert (answer.status_code, answer.json()["field"]) == (422, "baseline")
+
+
+def test_a_wanted_resolution_needs_a_known_noise_and_no_rounds(lab, alice):
+    for changes in ({}, {"rounds": 5}):
+        answer = alice.post("runs", lab.wanted(resolution=0.02, **changes))
+        assert answer.status_code == 422
+        assert "resolution" in (answer.json().get("field") or answer.json()["detail"])
+
+
+def test_a_wanted_resolution_becomes_rounds(lab, alice):
+    lab.measured_run(1000, 1001)
+    asked = lab.wanted(resolution=0.05)
+    planned = alice.post("runs/plan", asked).json()
+    run = alice.post("runs", asked, key="r").json()
+    assert run["rounds"] == planned["rounds"] >= 5
+    assert alice.post("runs", asked, key="r").json()["id"] == run["id"]
+
+
+def test_what_it_measured_goes_to_another_team_and_back(lab, alice, mallory):
+    run = lab.measured_run(1000, 900)
+    assert mallory.get("results", run=str(run.pk)).status_code == 404
+    answer = alice.get("results", run=str(run.pk))
+    text = b"".join(answer.streaming_content)
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert len(lines) == Reading.objects.count() == 10
+    assert {line["block"] for line in lines} == {f"{run.jobs.get().pk}/{n}" for n in range(1, 6)}
+    project, _ = factories.make_project(lab.personas.mallory, lab.repository.parent / "other")
+    factories.make_definition(lab.personas.mallory, project)
+    headers = {"Authorization": f"Bearer {mallory.secret}"}
+    for accepted in (10, 0):
+        file = SimpleUploadedFile("results.jsonl", text)
+        answer = Client().post("/api/v1/results/files", {"file": file}, headers=headers)
+        assert answer.json() == {"accepted": accepted, "repeated": 10 - accepted}
+    sides = {"baseline": lab.shas[0], "contender": lab.shas[1]}
+    ours, theirs = (each.get("comparisons", **sides).json() for each in (alice, mallory))
+    assert (theirs["verdict"], theirs["paired"]) == (ours["verdict"], True) == ("regressed", True)
+
+
+def test_a_comparison_says_why_for_machines(lab, alice):
+    decided = lab.measured_run(1000, 850)
+    shown = alice.get("comparisons", run=str(decided.pk)).json()
+    assert [(each["code"], each["count"]) for each in shown["reasons"]] == [("cases_regressed", 1)]
+    assert shown["missing"] is None
+    (case,) = shown["cases"]
+    codes = {each["metric"]: each["code"] for each in case["reasons"]}
+    assert codes["requests.rate"] == "beyond_margin"
+
+    few = factories.finish_run(
+        factories.make_run(lab.personas.alice, lab.shas[1:], rounds=3), [1000, 999]
+    )
+    shown = alice.get("comparisons", run=str(few.pk)).json()
+    assert (shown["verdict"], shown["reasons"][0]["code"]) == ("inconclusive", "cases_inconclusive")
+    (case,) = shown["cases"]
+    assert {each["code"] for each in case["reasons"]} == {"too_few_blocks"}
+    assert case["missing"]["trials"] == 2 * case["missing"]["blocks"] == shown["missing"]["trials"]

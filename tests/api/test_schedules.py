@@ -1,0 +1,74 @@
+"""Schedules are made, changed, switched and deleted; each as owner, viewer and stranger."""
+
+import pytest
+
+from orchestrator.runs.models import Schedule
+
+
+def wanted(**changes):
+    given = {
+        "name": "nightly", "cron": "0 3 * * *", "benchmark": "hello", "baseline": "main~1",
+        "contender": "main", "hosts": ["here"],
+    }  # fmt: skip
+    return {name: value for name, value in {**given, **changes}.items() if value is not None}
+
+
+def test_it_is_made_shown_changed_and_deleted(lab, alice):
+    answer = alice.post("schedules", wanted(placements=[{"target": "profile:any"}]))
+    made = answer.json()
+    assert (answer.status_code, answer["Location"]) == (201, made["url"])
+    assert (made["enabled"], made["hosts"], made["baseline"]) == (True, ["here"], "main~1")
+    path = f"schedules/{made['id']}"
+    assert alice.get(path).json() == alice.get("schedules").json()["schedules"][0] == made
+
+    branch = wanted(cron=None, contender=None, branch="main", name="each", rounds=7)
+    changed = alice.put(path, branch).json()
+    assert (changed["branch"], changed["cron"], changed["rounds"]) == ("main", None, 7)
+    assert changed["placements"] == []
+    assert Schedule.objects.get().seen_sha == lab.shas[-1]
+
+    assert alice.patch(path, {"enabled": False}).json()["enabled"] is False
+    assert alice.delete(path).status_code == 204
+    assert alice.get(path).status_code == 404
+
+
+def test_what_came_meanwhile_is_not_lost_by_a_change(lab, alice):
+    branch = wanted(cron=None, contender=None, branch="main")
+    made = alice.post("schedules", branch).json()
+    Schedule.objects.update(seen_sha=lab.shas[0])
+    alice.put(f"schedules/{made['id']}", {**branch, "rounds": 9})
+    assert Schedule.objects.get().seen_sha == lab.shas[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"cron": "never"}, "cron"),
+        ({"cron": None}, None),
+        ({"branch": "main"}, None),
+        ({"hosts": ["nowhere"]}, "hosts"),
+        ({"contender": "nosuchbranch"}, "contenders"),
+        ({"resolution": 0.02}, "resolution"),
+        ({"resolution": 0.02, "rounds": 5}, None),
+    ],
+)
+def test_it_names_what_is_wrong_when_made_and_when_changed(alice, changes, field):
+    made = alice.post("schedules", wanted()).json()
+    path = f"schedules/{made['id']}"
+    for answer in (alice.post("schedules", wanted(**{"name": "x", **changes})),
+                   alice.put(path, wanted(**changes))):  # fmt: skip
+        assert (answer.status_code, answer.json().get("field")) == (422, field)
+    assert alice.get(path).json()["cron"] == "0 3 * * *"
+    assert alice.post("schedules", wanted()).status_code == 409
+
+
+def test_viewers_and_strangers(alice, bob, mallory):
+    path = f"schedules/{alice.post('schedules', wanted()).json()['id']}"
+    assert len(bob.get("schedules").json()["schedules"]) == 1
+    assert mallory.get("schedules").json()["schedules"] == []
+    for client, status in ((bob, 403), (mallory, 404)):
+        assert client.put(path, wanted()).status_code == status
+        assert client.patch(path, {"enabled": False}).status_code == status
+        assert client.delete(path).status_code == status
+    assert bob.post("schedules", wanted(name="other")).status_code == 403
+    assert Schedule.objects.get().enabled

@@ -1,0 +1,1 @@
+"""The API under made-up requests: no answer is a mistake of ours, none is not as documented."""

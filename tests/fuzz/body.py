@@ -1,0 +1,156 @@
+"""Fills a team, serves it as it is deployed, and lets schemathesis loose on it.
+
+Ends with a line of JSON: how many requests were made, what came back, and how many findings there
+are. The exit status is that of schemathesis, or 1 where there were too few requests.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+# Before Django reads its settings: the repository is a folder of this machine.
+os.environ["PITWALL_ALLOW_LOCAL_REPOSITORIES"] = "1"
+import perf.harness.with_django  # noqa: F401
+
+# isort: split
+from django.core.management import call_command
+from django.db import connections
+
+from devstack.places import CHECKOUT
+from orchestrator.accounts.services import create_token
+from orchestrator.alerts.models import Alert
+from orchestrator.benchmarks.models import Case
+from orchestrator.fleet.models import Host
+from orchestrator.results.models import ChangePoint, ReferenceSource
+from orchestrator.runs.models import Build, Job, Run, Schedule, Trial
+from perf.harness.venv import venv_of
+from perf.scaling.servers import collect_static, serving
+from tests.support.filled import Filled, fill
+
+LOCK = CHECKOUT / "requirements-fuzz.txt"
+CHECKS = (
+    "not_a_server_error", "status_code_conformance", "content_type_conformance",
+    "response_headers_conformance", "response_schema_conformance", "negative_data_rejection",
+    "missing_required_header", "unsupported_method", "allow_header_conformance", "ignored_auth",
+    "use_after_free",
+)  # fmt: skip
+#: So many of each kind are asked for: enough for deleted ones to be followed by others.
+OF_A_KIND = 12
+
+
+def main() -> int:
+    options = parse()
+    with tempfile.TemporaryDirectory(prefix="pwf-") as name:
+        folder = Path(name)
+        collect_static()
+        known = prepared(folder)
+        with serving("orchestrator.config.wsgi", folder, {}) as site:
+            (folder / "known.json").write_text(json.dumps(known))
+            status = fuzz(f"http://127.0.0.1:{site.port}", folder, str(known["token"]), options)
+            statuses = answered(folder)
+        bugs = [line for log in folder.glob("web-*.log") for line in bug_lines(log)]
+    made = sum(statuses.values())
+    errors = sum(count for code, count in statuses.items() if code >= "500")
+    enough = made >= options.requests or options.few
+    print("\n".join(bugs[:60]))
+    answer = {"requests": made, "statuses": dict(sorted(statuses.items())), "errors": errors}
+    print(json.dumps({**answer, "passed": status == 0 and enough and not errors}))
+    return status or (0 if enough and not errors else 1)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
+    parser.add_argument("--requests", type=int, default=20_000, help="at least so many")
+    parser.add_argument("--examples", type=int, default=110, help="of each operation at most")
+    parser.add_argument("--seconds", type=int, default=3600, help="the longest it may take")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="a regular expression of paths")
+    parser.add_argument("--few", action="store_true", help="too few requests are no failure")
+    return parser.parse_args()
+
+
+def prepared(folder: Path) -> dict[str, object]:
+    """What the requests name, so that most of them reach something."""
+    call_command("migrate", verbosity=0)
+    filled = fill(folder)
+    token = create_token(member=filled.personas.alice, name="fuzz").secret
+    known = {"token": token, **names_of(filled)}
+    connections.close_all()
+    return known
+
+
+def names_of(filled: Filled) -> dict[str, object]:
+    def ids(model: type) -> list[str]:
+        rows = model.objects.order_by("pk").values_list("pk", flat=True)  # type: ignore[attr-defined]
+        return [str(each) for each in rows[:OF_A_KIND]]
+
+    return {
+        "run_id": ids(Run),
+        "job_id": ids(Job),
+        "trial_id": ids(Trial),
+        "host_id": ids(Host),
+        "alert_id": ids(Alert),
+        "change_id": ids(ChangePoint),
+        "build_id": ids(Build),
+        "schedule_id": ids(Schedule),
+        "reference_id": ids(ReferenceSource),
+        "case": list(Case.objects.values_list("key", flat=True)[:OF_A_KIND]),
+        "commit": [*filled.shas, filled.shas[0][:10]],
+        "baseline": [filled.shas[0], "main~1", "merge-base:main", "newest-measured:main"],
+        "contender": [filled.shas[1], "main"],
+        "project": ["server"],
+        "benchmark": ["hello", "many", "long"],
+        "host": ["here"],
+        "profile": ["any", "t490s"],
+        "metric": ["requests.rate", "latency.p99"],
+        "name": ["connections"],
+        "version": ["1"],
+    }
+
+
+def fuzz(url: str, folder: Path, token: str, options: argparse.Namespace) -> int:
+    program = venv_of("venv-fuzz", LOCK) / "st"
+    argv = [
+        str(program), "run", str(CHECKOUT / "docs" / "api" / "openapi.json"), "--url", url,
+        "--header", f"Authorization: Bearer {token}", "--checks", ",".join(CHECKS),
+        "--phases", "examples,coverage,fuzzing,stateful", "--max-examples", str(options.examples),
+        "--max-time", str(options.seconds), "--seed", str(options.seed), "--workers", "2",
+        "--continue-on-failure", "--no-shrink", "--request-timeout", "60", "--warnings", "off",
+        "--generation-database", "none", "--suppress-health-check", "all", "--no-color",
+        *(("--include-path-regex", options.only) if options.only else ()),
+    ]  # fmt: skip
+    environment = {
+        **os.environ,
+        "SCHEMATHESIS_HOOKS": "tests.fuzz.hooks",
+        "PITWALL_FUZZ_KNOWN": str(folder / "known.json"),
+        "PYTHONPATH": str(CHECKOUT),
+    }
+    return subprocess.run(argv, cwd=folder, env=environment).returncode
+
+
+def answered(folder: Path) -> Counter[str]:
+    """How many requests had which status, as the server itself wrote it down."""
+    found: Counter[str] = Counter()
+    for log in folder.glob("access-*.log"):
+        found.update(line.split()[1] for line in log.read_text().splitlines())
+    return found
+
+
+def bug_lines(log: Path) -> list[str]:
+    """Where the server's log has a mistake of ours: the last lines of each trace."""
+    lines = log.read_text(errors="replace").splitlines()
+    told = [place for place, line in enumerate(lines) if " failed" in line and "ERROR" in line]
+    return [text for place in told for text in (lines[place], _end_of_trace(lines[place + 1 :]))]
+
+
+def _end_of_trace(lines: list[str]) -> str:
+    return next((line for line in lines if line and not line.startswith((" ", "Traceback"))), "")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""What schemathesis is told: the names of things that are there, and to leave other machines alone.
+
+Imported by schemathesis in an environment of its own, where nothing of Pitwall is installed.
+"""
+
+import ast
+import gc
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import schemathesis
+from schemathesis import GenerationMode
+from schemathesis.core.parameters import ParameterLocation
+
+KNOWN: dict[str, Any] = json.loads(Path(os.environ["PITWALL_FUZZ_KNOWN"]).read_text())
+#: How often something known takes the place of something made up.
+SHARE = 0.7
+#: Nobody waits for a long poll here.
+LONGEST_WAIT_S = 0.05
+MOST_VALUES, MOST_CHARS = 5, 500
+#: Sent to wherever they say: nothing but this machine may be asked.
+ADDRESSES = {"address": "127.0.0.1", "repository_url": "https://127.0.0.1:9/nothing.git"}
+chance = random.Random(1)
+
+
+def _parse_undisturbed(*words: Any, **options: Any) -> ast.AST:
+    """Python 3.11 loses count of its depth where the garbage collector runs Python code while it
+    parses a large file, as hypothesis does for its messages."""
+    gc.disable()
+    try:
+        return _parse(*words, **options)
+    finally:
+        gc.enable()
+
+
+_parse, ast.parse = ast.parse, _parse_undisturbed  # type: ignore[assignment]
+
+
+@schemathesis.hook
+def before_call(context: Any, case: Any, kwargs: Any) -> None:
+    for place, values in (
+        (ParameterLocation.PATH, case.path_parameters),
+        (ParameterLocation.QUERY, case.query),
+        (ParameterLocation.BODY, case.body),
+    ):
+        if isinstance(values, dict):
+            if _is_positive(case, place):
+                _know(values, always=place is ParameterLocation.PATH)
+            _stay_here(values)
+    if isinstance(case.query, dict):
+        _shorten(case.query)
+
+
+def _is_positive(case: Any, place: ParameterLocation) -> bool:
+    components = getattr(case.meta, "components", {}) if case.meta else {}
+    found = components.get(place)
+    return found is not None and found.mode is GenerationMode.POSITIVE
+
+
+def _know(values: dict[str, Any], *, always: bool) -> None:
+    for name, value in values.items():
+        known = KNOWN.get(name)
+        if isinstance(value, str) and known and chance.random() < SHARE:
+            values[name] = chance.choice(known)
+        elif name == "hosts" and isinstance(value, list) and chance.random() < SHARE:
+            values[name] = KNOWN["host"]
+        elif always and name in ("version", "build_id", "pin_id") and known:
+            values[name] = chance.choice(known)
+
+
+def _stay_here(values: dict[str, Any]) -> None:
+    for name, here in ADDRESSES.items():
+        if isinstance(values.get(name), str):
+            values[name] = here
+
+
+def _shorten(query: dict[str, Any]) -> None:
+    """Long addresses are refused by the server in front, in its own words."""
+    for name, value in query.items():
+        if isinstance(value, list):
+            query[name] = value[:MOST_VALUES]
+        elif isinstance(value, str):
+            query[name] = value[:MOST_CHARS]
+    wait = query.get("wait")
+    if isinstance(wait, int | float) and LONGEST_WAIT_S < wait <= 60:
+        query["wait"] = LONGEST_WAIT_S
