@@ -1,0 +1,58 @@
+"""`pitwall run`: asks for a run; `--wait` follows it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import uuid
+from typing import Any
+
+from . import git
+from .bar import Progress
+from .client import Client
+from .errors import PASS
+from .following import wait_for_end
+from .words import names
+
+
+def start_run(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
+    """Standard output has the run's id alone, so that a script can keep it."""
+    run = client.post("runs", request_of(asked), {"Idempotency-Key": key_of(asked)})
+    progress.say(f"{_short(run['contenders'])} against {_short([run['baseline']])}: {run['web_url']}")
+    if not asked.json:
+        print(run["id"], flush=True)
+    if asked.wait:
+        run = wait_for_end(client, run["id"], progress, timeout_s=asked.timeout)
+    if asked.json:
+        print(json.dumps(run, indent=1))
+    return PASS
+
+
+def request_of(asked: argparse.Namespace) -> dict[str, Any]:
+    """The body of `POST /runs`: what was not given is left to the server."""
+    contenders = names(asked.contender) or [git.head()]
+    baseline = asked.baseline
+    if asked.merge_base:
+        baseline = git.merge_base(asked.merge_base, contenders[0])
+    wanted = {
+        "benchmark": asked.benchmark,
+        "project": asked.project,
+        "baseline": baseline,
+        "contenders": contenders,
+        "hosts": names(asked.hosts),
+        "cases": asked.cases,
+        "rounds": asked.rounds,
+        "until": asked.until,
+        "budget_s": asked.budget,
+        "priority": asked.priority,
+    }
+    return {name: value for name, value in wanted.items() if value not in (None, [], "")}
+
+
+def key_of(asked: argparse.Namespace) -> str:
+    """One of its own where none is given: a request whose answer was lost makes no second run."""
+    return asked.key or f"pitwall-cli {uuid.uuid4()}"
+
+
+def _short(commits: list[Any]) -> str:
+    return ", ".join(commit["short"] for commit in commits)
