@@ -60,7 +60,12 @@ def _run(run: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     run.add_argument("--budget", type=duration, metavar="TIME", help="machine time, such as 30m")
     run.add_argument("--priority", choices=("low", "normal", "high"))
-    run.add_argument("--key", metavar="TEXT", help="idempotency key: the same one never runs twice")
+    keys = run.add_mutually_exclusive_group()
+    keys.add_argument(
+        "--once", action="store_true",
+        help="take the run of the same request from before, unless it failed or was cancelled",
+    )  # fmt: skip
+    keys.add_argument("--key", metavar="TEXT", help="idempotency key: the same never runs twice")
     run.add_argument("--wait", action="store_true", help="until the run has ended")
     _timeout(run)
     run.add_argument("--json", action="store_true", help="print the run, not only its id")
@@ -82,9 +87,7 @@ def _compare(compare: argparse.ArgumentParser) -> None:
     compare.add_argument("--host", metavar="NAME")
     compare.add_argument("--profile", metavar="NAME")
     _judging(compare)
-    compare.add_argument(
-        "--format", choices=("table", "markdown", "csv", "json"), default="table"
-    )
+    compare.add_argument("--format", choices=("table", "markdown", "csv", "json"), default="table")
     compare.add_argument(
         "--append", metavar="FILE", help="add the Markdown to this file, too (a CI's summary)"
     )
@@ -134,7 +137,9 @@ def _project(parser: argparse.ArgumentParser) -> None:
 def _baseline(parser: argparse.ArgumentParser, default: str) -> None:
     either = parser.add_mutually_exclusive_group()
     either.add_argument(
-        "--baseline", metavar="REF", help=f"branch, tag or hash to compare with (default: {default})"
+        "--baseline",
+        metavar="REF",
+        help=f"branch, tag or hash to compare with (default: {default})",
     )
     either.add_argument(
         "--merge-base", metavar="BRANCH", help="compare with the commit where BRANCH was left"

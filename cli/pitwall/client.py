@@ -9,10 +9,10 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 from .errors import NoAnswerError, RefusedError
 
@@ -89,7 +89,9 @@ class Client:
     ) -> Answer:
         """RefusedError with the server's own words; NoAnswerError where it cannot be reached."""
         given = {name: value for name, value in (query or {}).items() if value is not None}
-        address = f"{self.url}/api/v1/{path}" + (f"?{urllib.parse.urlencode(given)}" if given else "")
+        address = f"{self.url}/api/v1/{path}" + (
+            f"?{urllib.parse.urlencode(given)}" if given else ""
+        )
         request = urllib.request.Request(address, data=body, method=method)
         for name, value in (headers or {}).items():
             request.add_header(name, value)
@@ -108,7 +110,9 @@ class Client:
             if waited + rest > self._patience_s:
                 if answer is not None:
                     return _accepted(answer)
-                raise NoAnswerError(f"{self.url} cannot be reached ({trouble}); is PITWALL_URL right?")
+                raise NoAnswerError(
+                    f"{self.url} cannot be reached ({trouble}); is PITWALL_URL right?"
+                )
             self._tell(f"{trouble}; trying again in {rest:.1f} s")
             self._sleep(rest)
             waited, pause = waited + rest, min(LONGEST_PAUSE_S, pause * 2)
@@ -179,7 +183,9 @@ def _accepted(answer: Answer) -> Answer:
         return answer
     if answer.status < 400:
         leads = answer.headers.get("Location", "elsewhere")
-        raise RefusedError(f"the server redirects to {leads}; set PITWALL_URL to where it really is")
+        raise RefusedError(
+            f"the server redirects to {leads}; set PITWALL_URL to where it really is"
+        )
     raise RefusedError(_reason(answer), answer.status)
 
 

@@ -35,9 +35,7 @@ def verdicts_to_fail_on(text: str) -> tuple[str, ...]:
     return wanted
 
 
-def judge(
-    report: Any, fail_on: Sequence[str], min_change: Optional[float] = None
-) -> Judgement:
+def judge(report: Any, fail_on: Sequence[str], min_change: Optional[float] = None) -> Judgement:
     """1 where a case has one of `fail_on`, else 2 where nothing is known of some case, else 0.
 
     With `min_change` a regression or improvement counts only if the whole 95 % interval of one of

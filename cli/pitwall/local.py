@@ -83,8 +83,11 @@ def _measured(checkout: Path, words: list[str], progress: Progress) -> Any:
             told = json.loads(line)
             if "done" in told:
                 progress.show(told["done"], told["total"], told["text"])
+    except BaseException:
+        process.terminate()
+        raise
     finally:
-        # On Ctrl-C it gets the same signal from the terminal, and has to end its agent first.
+        # It ends its agent, and what that started, before itself.
         process.wait()
         progress.end()
     if process.returncode or "report" not in told:
@@ -112,5 +115,3 @@ def _between(metric: Any) -> str:
     if metric["interval"] is None:
         return ""
     return " to ".join(shown_value(each, metric["unit"]) for each in metric["interval"])
-
-

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     _speak_utf8()
     asked = parser().parse_args(argv)
     progress = Progress(quiet=asked.quiet)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return _carry_out(asked, progress)
     except NoAnswerError as error:

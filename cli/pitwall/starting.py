@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import uuid
 from typing import Any
@@ -17,8 +18,10 @@ from .words import names
 
 def start_run(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
     """Standard output has the run's id alone, so that a script can keep it."""
-    run = client.post("runs", request_of(asked), {"Idempotency-Key": key_of(asked)})
-    progress.say(f"{_short(run['contenders'])} against {_short([run['baseline']])}: {run['web_url']}")
+    run = _once(client, request_of(asked)) if asked.once else _asked(client, asked)
+    progress.say(
+        f"{_short(run['contenders'])} against {_short([run['baseline']])}: {run['web_url']}"
+    )
     if not asked.json:
         print(run["id"], flush=True)
     if asked.wait:
@@ -49,9 +52,21 @@ def request_of(asked: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in wanted.items() if value not in (None, [], "")}
 
 
-def key_of(asked: argparse.Namespace) -> str:
-    """One of its own where none is given: a request whose answer was lost makes no second run."""
-    return asked.key or f"pitwall-cli {uuid.uuid4()}"
+def _asked(client: Client, asked: argparse.Namespace) -> Any:
+    """With a key of its own where none is given: a lost answer makes no second run."""
+    key = asked.key or f"pitwall-cli {uuid.uuid4()}"
+    return client.post("runs", request_of(asked), {"Idempotency-Key": key})
+
+
+def _once(client: Client, request: dict[str, Any]) -> Any:
+    """The run of the same request from before, unless it failed or was cancelled: then the next."""
+    digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+    after = ""
+    while True:
+        run = client.post("runs", request, {"Idempotency-Key": f"once {digest[:32]}{after}"})
+        if run["ended_at"] is None or run["state"] == "finished":
+            return run
+        after = f" after {run['id']}"
 
 
 def _short(commits: list[Any]) -> str:

@@ -8,9 +8,8 @@ from typing import Any, Optional
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-#: Prefixes of what is smaller than one of the unit.
-_SMALL = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
-_LARGE = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+_SECONDS_SHOWN = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+_BYTES_SHOWN = ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
 
 
 def duration(text: str) -> float:
@@ -63,12 +62,20 @@ def shown_interval(interval: Optional[Any]) -> str:
 
 
 def shown_value(value: Optional[float], unit: str) -> str:
-    """Three digits with a prefix: `842 µs`, `20.4 k/s`; only numbers without a unit stay bare."""
+    """Three digits, in the size that reads best: `842 µs`, `20.4 MiB`, `2,970/s`, `160 ms/1k`."""
     if value is None:
         return ""
-    size = abs(value)
-    if unit == "s" and 0 < size < 1:
-        scale, prefix = next((each for each in _SMALL if size >= each[0]), _SMALL[-1])
-    else:
-        scale, prefix = next((each for each in _LARGE if size >= each[0]), (1.0, ""))
-    return f"{value / scale:.3g} {prefix}{unit}".strip()
+    base, slash, per = unit.partition("/")
+    if base == "s":
+        return _scaled(value, _SECONDS_SHOWN) + slash + per
+    if base == "B":
+        return _scaled(value, _BYTES_SHOWN) + slash + per
+    if unit == "ratio":
+        return f"{value * 100:.2f} %"
+    number = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return number + (f"/{per}" if base == "1" else "" if unit == "count" else f" {unit}")
+
+
+def _scaled(value: float, sizes: tuple[tuple[float, str], ...]) -> str:
+    scale, name = next((each for each in sizes if abs(value) >= each[0]), sizes[-1])
+    return f"{value / scale:.3g} {name}"

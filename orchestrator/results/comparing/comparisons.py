@@ -77,7 +77,7 @@ def compare_sides(
         compared = _compared(cells.cells, unlike)
     judged = judge_matrix(
         compared,
-        primary=_deciding(primary, compared),
+        primary=deciding(primary, compared),
         counted=PENALTY if any(each.looked for each in runs) else 1.0,
     )
     cases = rows_of(
@@ -154,7 +154,7 @@ def _definition(
     return benchmark.definitions.order_by("-version").values_list("pk", flat=True).first()
 
 
-def _deciding(
+def deciding(
     primary: Collection[str], compared: Mapping[str, Mapping[str, Outcome]]
 ) -> Collection[str]:
     """All metrics where none of the primary ones was measured."""
