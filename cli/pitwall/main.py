@@ -43,7 +43,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return NO_ANSWER
     except KeyboardInterrupt:
         progress.end()
-        print("pitwall: interrupted; a run that was started goes on", file=sys.stderr)
+        goes_on = "; a run that was started goes on" if asked.command in ("run", "wait") else ""
+        print(f"pitwall: interrupted{goes_on}", file=sys.stderr)
         return INTERRUPTED
 
 
