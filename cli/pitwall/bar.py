@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 from typing import Optional, TextIO
 
@@ -43,7 +43,7 @@ class Progress:
         self._last = ""
 
     def _draw(self, line: str) -> None:
-        room = shutil.get_terminal_size().columns - 1
+        room = _columns(self._stream) - 1
         self._stream.write("\r" + line[:room].ljust(room))
         self._stream.flush()
 
@@ -51,3 +51,11 @@ class Progress:
 def _bar(done: int, total: int) -> str:
     full = round(WIDTH * min(done, total) / total) if total else 0
     return "[" + "#" * full + "." * (WIDTH - full) + "]"
+
+
+def _columns(stream: TextIO) -> int:
+    """Of the terminal that is written to, which need not be that of standard output."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except OSError:
+        return 80

@@ -1,4 +1,4 @@
-"""The recipes of docs/ci as a CI carries them out: a passing and a failing build, really measured."""
+"""The recipes of docs/ci as a CI carries them out: a passing and a failing build, measured."""
 
 import os
 import re
