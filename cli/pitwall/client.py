@@ -30,6 +30,10 @@ class Answer(NamedTuple):
     headers: Mapping[str, str]
     body: bytes
 
+    def header(self, name: str) -> str:
+        """Empty where it was not sent."""
+        return next((text for key, text in self.headers.items() if key.lower() == name), "")
+
     def data(self) -> Any:
         try:
             return json.loads(self.body)
@@ -122,11 +126,12 @@ class Client:
     ) -> tuple[str, Optional[Answer]]:
         try:
             with self._opener.open(request, timeout=timeout_s) as response:
-                return "", Answer(response.status, response.headers, response.read())
+                headers = dict(response.headers.items())
+                return "", Answer(response.status, headers, response.read())
         except urllib.error.HTTPError as error:
             with error:
-                body = error.read()
-            return f"the server answered {error.code}", Answer(error.code, error.headers, body)
+                answer = Answer(error.code, dict(error.headers.items()), error.read())
+            return f"the server answered {error.code}", answer
         except urllib.error.URLError as error:
             return str(error.reason), None
         except (OSError, HTTPException) as error:
@@ -159,13 +164,13 @@ def _checked_token(token: str) -> str:
 
 def _may_pass(answer: Answer) -> bool:
     """502 as a problem document is Pitwall's own word about a host, and final."""
-    own = answer.headers.get("Content-Type", "").startswith("application/problem+json")
+    own = answer.header("content-type").startswith("application/problem+json")
     return answer.status in PASSING and not (answer.status == 502 and own)
 
 
 def _retry_after(answer: Optional[Answer]) -> Optional[float]:
     """Seconds, from either form that the header has."""
-    text = answer.headers.get("Retry-After") if answer is not None else None
+    text = answer.header("retry-after") if answer is not None else ""
     if not text:
         return None
     try:
@@ -182,7 +187,7 @@ def _accepted(answer: Answer) -> Answer:
     if answer.status < 300:
         return answer
     if answer.status < 400:
-        leads = answer.headers.get("Location", "elsewhere")
+        leads = answer.header("location") or "elsewhere"
         raise RefusedError(
             f"the server redirects to {leads}; set PITWALL_URL to where it really is"
         )

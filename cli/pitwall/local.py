@@ -26,6 +26,8 @@ HEADS = ("case", "metric", "value", "95 % interval", "trials")
 
 
 def measure_here(asked: argparse.Namespace, progress: Progress) -> int:
+    if not Path(asked.definition).is_file():
+        raise NoAnswerError(f"there is no definition {asked.definition} here; name its file")
     checkout = _checkout(asked.checkout)
     report = _measured(checkout, _words(asked), progress)
     if report["contender"] is None:

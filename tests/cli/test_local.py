@@ -30,8 +30,8 @@ def local(folder: Path, *words: str, **environment: str) -> subprocess.Completed
 def test_it_measures_two_commits_and_fails_on_a_regression(tmp_path: Path) -> None:
     folder, kept = tmp_path / "repository", tmp_path / "kept"
     make_repository(folder, [{"server.py": HELLO}, {"server.py": SLOWER, "bench.yaml": SHORT}])
-    done = local(folder, "--merge-base", "main", "--format", "json", "--keep", str(kept),
-                 PITWALL_OHA=str(tool("oha")))  # fmt: skip
+    words = ("--merge-base", "main", "--rounds", "7", "--format", "json", "--keep", str(kept))
+    done = local(folder, *words, PITWALL_OHA=str(tool("oha")))
     assert done.returncode == 1, done.stderr
     report = json.loads(done.stdout)
     assert report["verdict"] == "regressed"
@@ -41,9 +41,9 @@ def test_it_measures_two_commits_and_fails_on_a_regression(tmp_path: Path) -> No
     assert low < metrics["requests.rate"]["change"] < high < 0
     assert metrics["cpu.seconds_per_1k"]["verdict"] == "regressed"
     assert "FAILED: connections 4 on" in done.stderr
-    assert "round 5 of 5: connections 4" in done.stderr
+    assert "round 7 of 7: connections 4" in done.stderr
     # Every trial's raw files are there, and nobody is at work any more.
-    assert len(list(kept.glob("jobs/*/*/trials/*/result.json"))) == 10
+    assert len(list(kept.glob("jobs/*/*/trials/*/result.json"))) == 14
     assert "pw_secret" not in "".join(each.read_text() for each in kept.glob("jobs/*/*/plan.json"))
 
 
@@ -51,7 +51,7 @@ def test_it_measures_two_commits_and_fails_on_a_regression(tmp_path: Path) -> No
     ("source", "words", "said"),
     [
         (SHORT, ["--contender", "nosuch"], "nosuch is no commit"),
-        (SHORT.replace("path: /hello", "pth: /hello"), [], "load"),
+        (SHORT.replace("path: /hello", "pth: /hello"), [], "subject.ready.pth"),
         (SHORT, ["--checkout", "/"], "needs a checkout of Pitwall"),
     ],
 )
