@@ -11,11 +11,13 @@ from .words import shown_change, shown_interval
 
 VERDICTS = ("regressed", "inconclusive", "improved")
 NEVER = "never"
+#: With a larger share of void blocks a case is not believed, as on the page of the comparison.
+MOST_VOID = 0.3
 
 
 class Judgement(NamedTuple):
     """`because`: what fails the build; `spared`: regressions that may be smaller than counts;
-    `unknown`: cases of which nothing could be compared."""
+    `unknown`: cases that cannot be believed, and why."""
 
     status: int
     because: tuple[str, ...]
@@ -36,7 +38,7 @@ def verdicts_to_fail_on(text: str) -> tuple[str, ...]:
 
 
 def judge(report: Any, fail_on: Sequence[str], min_change: Optional[float] = None) -> Judgement:
-    """1 where a case has one of `fail_on`, else 2 where nothing is known of some case, else 0.
+    """1 where a case has one of `fail_on`, else 2 where some case cannot be believed, else 0.
 
     With `min_change` a regression or improvement counts only if the whole 95 % interval of one of
     the metrics that say so lies beyond it. It never makes something count that is within the margin
@@ -51,9 +53,11 @@ def judge(report: Any, fail_on: Sequence[str], min_change: Optional[float] = Non
         counted = [metric for metric in named if _counts(metric, case["verdict"], min_change)]
         words = [f"{_name(case)}: {_told(metric, case['verdict'])}" for metric in counted or named]
         (because if counted else spared).extend(words)
-    unknown = tuple(_name(case) for case in report["cases"] if not _is_known(case))
+    unknown = tuple(
+        f"{_name(case)}: {why}" for case in report["cases"] if (why := _why_unknown(case))
+    )
     if not report["cases"]:
-        unknown = ("no case at all",)
+        unknown = ("no case was measured",)
     status = PASS
     if fail_on:
         status = FOUND if because else NO_ANSWER if unknown else PASS
@@ -80,8 +84,15 @@ def _least(metric: Any, verdict: str) -> float:
     return float(low) if upwards else -float(high)
 
 
-def _is_known(case: Any) -> bool:
-    return any(metric["change"] is not None for metric in case["metrics"])
+def _why_unknown(case: Any) -> str:
+    """Empty where the case can be believed, whatever its verdict."""
+    blocks = max((metric["blocks"] for metric in case["metrics"]), default=0)
+    void = case["voided_blocks"]
+    if void > MOST_VOID * (void + blocks):
+        return f"{void} of {void + blocks} blocks are void"
+    if not any(metric["change"] is not None for metric in case["metrics"]):
+        return "nothing could be compared"
+    return ""
 
 
 def _name(case: Any) -> str:

@@ -21,6 +21,7 @@ def comparison_table(report: Any) -> str:
         f"{each['why']}"
         for each in report.get("unlike", ())
     ]
+    parts += _doubts(report["cases"])
     rows = [row for case in report["cases"] for row in _rows(case)]
     if rows:
         parts.append("\n" + table(HEADS, rows))
@@ -34,7 +35,7 @@ def judged_lines(judged: Judgement, min_change: Any) -> list[str]:
         f"not counted, may be less than {shown_change(min_change).lstrip('+')}: {each}"
         for each in judged.spared
     ]
-    return lines + [f"nothing could be compared: {each}" for each in judged.unknown]
+    return lines + [f"no answer: {each}" for each in judged.unknown]
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -71,3 +72,12 @@ def _rows(case: Any) -> list[list[str]]:
         ]
         for metric in primary
     ]
+
+
+def _doubts(cases: Iterable[Any]) -> list[str]:
+    """Why trials are suspect or invalid, with how many of all cases are."""
+    counted: dict[str, int] = {}
+    for case in cases:
+        for doubt in case.get("doubts", ()):
+            counted[doubt["title"]] = counted.get(doubt["title"], 0) + doubt["trials"]
+    return [f"Doubt: {title} ({trials} trials)" for title, trials in counted.items()]
