@@ -27,7 +27,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     _speak_utf8()
     asked = parser().parse_args(argv)
     progress = Progress(quiet=asked.quiet)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if argv is None:
+        # A CI that cancels a build ends us so; whatever we have started is to end as well.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return _carry_out(asked, progress)
     except NoAnswerError as error:
