@@ -77,7 +77,7 @@ check: ## style, import rules, missing migrations, types
 	$(VENV_PYTHON) -m ruff format --check .
 	.venv/bin/lint-imports
 	$(VENV_PYTHON) -m devstack exec --name check --without-oha -- $(VENV_PYTHON) manage.py makemigrations --check --dry-run
-	$(VENV_PYTHON) -m mypy orchestrator agents devstack perf
+	$(VENV_PYTHON) -m mypy orchestrator agents cli devstack perf
 
 lock: ## resolve requirements*.in into requirements*.txt (ARGS=--upgrade)
 	@$(PYTHON) -m devstack.bootstrap

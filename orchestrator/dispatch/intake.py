@@ -140,7 +140,7 @@ def _trial_done(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) 
         store_trial(
             trial=trial,
             job=job,
-            files=_files(source, trial),
+            files=files_of(source, trial),
             late=source.late,
             clock_ahead_s=source.ahead_s,
         )
@@ -164,7 +164,7 @@ def _trial_failed(job: Job, source: Source, event: Mapping[str, Any], seen: Seen
         job=job,
         code=code,
         message=f"{message}\n{output}".strip(),
-        files=_files(source, trial),
+        files=files_of(source, trial),
     )
 
 
@@ -190,7 +190,7 @@ def _planned(job: Job, event: Mapping[str, Any]) -> Trial | None:
     )
 
 
-def _files(source: Source, trial: Trial) -> dict[str, bytes]:
+def files_of(source: Source, trial: Trial) -> dict[str, bytes]:
     """Whatever the trial left behind; its result tells how many loads there were."""
     files = _fetched(source, trial, TRIAL_FILES)
     for number in range(1, _loads_in(files.get("result.json", b"{}"))):

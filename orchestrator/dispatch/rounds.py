@@ -50,7 +50,7 @@ def plans_of_round(job: Job, crew: Crew, ports: Mapping[str, int]) -> dict[str, 
         .order_by("position")
     )
     stage = _stage(job, crew, trials)
-    plan = _shared(job, stage, trials, ports)
+    plan = shared_plan(job, stage, trials, ports)
     certificates = certificates_of(job, stage.spec, crew)
     serving = hosts_that_serve(stage.specs.values(), crew)
     own = {
@@ -91,7 +91,7 @@ def _stage(job: Job, crew: Crew, trials: Sequence[Trial]) -> Stage:
     )
 
 
-def _shared(
+def shared_plan(
     job: Job, stage: Stage, trials: list[Trial], ports: Mapping[str, int]
 ) -> dict[str, Any]:
     crew = stage.crew

@@ -27,12 +27,12 @@ def decide(job: Job, crew: Crew) -> bool:
     cases = list(Case.objects.filter(pk__in=open_.values("case")))
     own = {case.pk: why_unsupported(spec, case.parameters) for case in cases}
     asked = [case for case in cases if not own[case.pk]]
-    lacking = _lacking(spec, asked, facts_of(job, crew), crew)
+    lacking = lacking_of(spec, asked, facts_of(job, crew), crew)
     turns.mark_unsupported(job, {pk: why for pk, why in {**own, **lacking}.items() if why})
     return not asked or not all(lacking[case.pk] for case in asked)
 
 
-def _lacking(
+def lacking_of(
     spec: Spec, cases: list[Case], facts: Mapping[str, Facts], crew: Crew
 ) -> dict[int, str]:
     """What the hosts lack for each case; empty where nothing."""

@@ -73,7 +73,7 @@ def compare_sides(
     )
     matrix = judge_matrix(
         compared,
-        primary=_deciding(primary, compared),
+        primary=deciding(primary, compared),
         counted=PENALTY if any(each.looked for each in runs) else 1.0,
     )
     judged = Judged(compared=compared, matrix=matrix, unlike=unlike, open_loop=open_loop)
@@ -179,7 +179,7 @@ def _definition(
     return benchmark.definitions.order_by("-version").values_list("pk", flat=True).first()
 
 
-def _deciding(primary: Collection[str], compared: Compared) -> Collection[str]:
+def deciding(primary: Collection[str], compared: Compared) -> Collection[str]:
     """All metrics where none of the primary ones was measured."""
     present = {metric for metrics in compared.values() for metric in metrics}
     return primary if present & set(primary) or not present else present

@@ -26,7 +26,7 @@ def readings_of(
 ) -> QuerySet[Reading]:
     """What was measured or sent of a benchmark; get the others through their selectors."""
     rows = Reading.objects.filter(
-        case__benchmark=benchmark, case__benchmark__project__team=member.team
+        member.sees("case__benchmark__project"), case__benchmark=benchmark
     )
     if run is not None:
         rows = rows.filter(pk__in=Trial.objects.filter(job__run=run).values("pk"))

@@ -1,0 +1,1 @@
+"""The command line of Pitwall: standard library only, Python 3.9 or newer."""

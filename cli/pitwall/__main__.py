@@ -1,0 +1,7 @@
+"""`python3 -m cli.pitwall` in a checkout."""
+
+import sys
+
+from .main import main
+
+sys.exit(main())

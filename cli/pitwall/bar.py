@@ -1,0 +1,61 @@
+"""How far something is: a bar that moves on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Optional, TextIO
+
+WIDTH = 24
+
+
+class Progress:
+    """`show` what is known now; a line elsewhere than on a terminal only where it says more."""
+
+    def __init__(self, stream: Optional[TextIO] = None, *, quiet: bool = False) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self.live = self._stream.isatty()
+        self._quiet = quiet
+        self._last = ""
+
+    def show(self, done: int, total: int, text: str) -> None:
+        if self._quiet:
+            return
+        if self.live:
+            self._draw(f"{_bar(done, total)} {done}/{total}  {text}")
+        elif text != self._last:
+            self._stream.write(f"pitwall: {text}\n")
+            self._stream.flush()
+        self._last = text
+
+    def say(self, text: str) -> None:
+        """A line of its own, that stays."""
+        if self._quiet:
+            return
+        self.end()
+        self._stream.write(f"pitwall: {text}\n")
+        self._stream.flush()
+
+    def end(self) -> None:
+        """What comes next begins on a line of its own."""
+        if self.live and self._last and not self._quiet:
+            self._stream.write("\n")
+        self._last = ""
+
+    def _draw(self, line: str) -> None:
+        room = _columns(self._stream) - 1
+        self._stream.write("\r" + line[:room].ljust(room))
+        self._stream.flush()
+
+
+def _bar(done: int, total: int) -> str:
+    full = round(WIDTH * min(done, total) / total) if total else 0
+    return "[" + "#" * full + "." * (WIDTH - full) + "]"
+
+
+def _columns(stream: TextIO) -> int:
+    """Of the terminal that is written to, which need not be that of standard output."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except OSError:
+        return 80

@@ -1,0 +1,116 @@
+"""`pitwall import` and `pitwall export`: results in files."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+from urllib.parse import quote
+
+from .bar import Progress
+from .client import Client
+from .errors import PASS, NoAnswerError
+
+ENDINGS = (".jsonl", ".csv", ".jsonl.gz", ".csv.gz")
+PAGE = 200
+
+
+def send_files(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
+    """Each file is taken whole or not at all; one that was taken before adds nothing."""
+    for number, name in enumerate(asked.files):
+        path = _checked(Path(name))
+        progress.show(number, len(asked.files), f"sending {path.name}")
+        content_type, body = _form(path)
+        answer = client.ask(
+            "POST",
+            "results/files",
+            query={"project": asked.project},
+            body=body,
+            headers={"Content-Type": content_type},
+        ).data()
+        progress.end()
+        print(f"{name}: {answer['accepted']} new, {answer['repeated']} known from before")
+    return PASS
+
+
+def export(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
+    with _written(asked.output) as file:
+        if asked.what == "trials":
+            _export_trials(asked, client, progress, file)
+        elif asked.what == "report":
+            file.write(_report(asked, client))
+        else:
+            file.write(_definition(asked, client))
+    return PASS
+
+
+def _checked(path: Path) -> Path:
+    if not path.is_file():
+        raise NoAnswerError(f"there is no file {path}")
+    if not path.name.endswith(ENDINGS):
+        raise NoAnswerError(f"{path.name}: name it by what it holds: {', '.join(ENDINGS)}")
+    return path
+
+
+def _form(path: Path) -> tuple[str, bytes]:
+    """multipart/form-data, which the standard library does not write."""
+    edge = uuid.uuid4().hex
+    name = path.name.replace("\\", "_").replace('"', "_")
+    head = (
+        f'--{edge}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
+        "Content-Type: application/octet-stream\r\n\r\n"
+    )
+    body = head.encode() + path.read_bytes() + f"\r\n--{edge}--\r\n".encode()
+    return f"multipart/form-data; boundary={edge}", body
+
+
+@contextmanager
+def _written(output: str) -> Iterator[TextIO]:
+    if output == "-":
+        yield sys.stdout
+    else:
+        with Path(output).open("w", encoding="utf-8", newline="") as file:
+            yield file
+
+
+def _export_trials(
+    asked: argparse.Namespace, client: Client, progress: Progress, file: TextIO
+) -> None:
+    """A line of JSON for each trial: values, provenance, and the addresses of its files."""
+    trials = list(_trials(asked, client))
+    for number, trial in enumerate(trials, 1):
+        file.write(json.dumps(client.get(f"trials/{trial['id']}"), ensure_ascii=False) + "\n")
+        progress.show(number, len(trials), f"trial {number} of {len(trials)}")
+    progress.end()
+
+
+def _trials(asked: argparse.Namespace, client: Client) -> Iterator[Any]:
+    cursor = None
+    while True:
+        query = {"limit": PAGE, "cursor": cursor, "invalid": "true" if asked.invalid else None}
+        page = client.get(f"runs/{asked.run}/trials", query)
+        yield from page["trials"]
+        cursor = page["next"]
+        if cursor is None:
+            return
+
+
+def _report(asked: argparse.Namespace, client: Client) -> str:
+    ending = "" if asked.format == "json" else f"/{asked.format}"
+    return client.text(f"reports/{quote(asked.name)}{ending}")
+
+
+def _definition(asked: argparse.Namespace, client: Client) -> str:
+    project, _, benchmark = asked.benchmark.partition("/")
+    if not benchmark:
+        raise NoAnswerError(f"{asked.benchmark}: name it as PROJECT/BENCHMARK")
+    path = f"benchmarks/{quote(project)}/{quote(benchmark)}/definitions"
+    version = asked.version
+    if version is None:
+        version = client.get(path)[0]["version"]
+    return str(client.get(f"{path}/{version}")["source"])

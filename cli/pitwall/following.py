@@ -1,0 +1,63 @@
+"""`pitwall wait`: until a run has ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Optional
+
+from .bar import Progress
+from .client import Client
+from .errors import NoAnswerError
+from .words import shown_time
+
+#: Seconds that the server may hold the question; a bar that moves asks more often.
+LONG_POLL_S, LIVE_POLL_S = 30, 2
+
+
+def wait_for_end(
+    client: Client,
+    run_id: str,
+    progress: Progress,
+    *,
+    timeout_s: Optional[float] = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Any:
+    """The run as it ended. NoAnswerError where it failed, was cancelled, or takes too long."""
+    poll_s = LIVE_POLL_S if progress.live else LONG_POLL_S
+    until = None if timeout_s is None else clock() + timeout_s
+    run = client.get(f"runs/{run_id}")
+    while True:
+        progress.show(run["trials_done"], run["trials_total"], told_of(run))
+        if run["ended_at"] is not None:
+            break
+        if until is not None and clock() >= until:
+            progress.end()
+            raise NoAnswerError(
+                f"the run is {run['state']} after {shown_time(timeout_s or 0)} and goes on: "
+                f"{run['web_url']}"
+            )
+        left = poll_s if until is None else max(0.0, min(poll_s, until - clock()))
+        run = client.get(f"runs/{run_id}", {"wait": round(left, 1)}, wait_s=left)
+    progress.end()
+    if run["state"] != "finished":
+        why = f": {run['message']}" if run["message"] else ""
+        raise NoAnswerError(f"the run was {run['state']}{why}; see {run['web_url']}")
+    return run
+
+
+def told_of(run: Any) -> str:
+    """One line: its state, how much is done, and what is left."""
+    parts = [f"{run['state']}: {run['trials_done']} of {run['trials_total']} trials"]
+    if run["ended_at"] is None:
+        if run["seconds_left"]:
+            parts.append(f"about {shown_time(run['seconds_left'])} left")
+        parts += _now(run)
+    return ", ".join(parts)
+
+
+def _now(run: Any) -> list[str]:
+    """What is going on, or why nothing is."""
+    waiting = [job["waiting"] for job in run["jobs"] if job["state"] == "queued" and job["waiting"]]
+    active = [job["phase"] for job in run["jobs"] if job["phase"] and job["state"] != "queued"]
+    return (active or waiting or [run["phase"]] if run["phase"] else active or waiting)[:1]

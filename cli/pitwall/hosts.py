@@ -1,0 +1,36 @@
+"""`pitwall hosts`: the team's machines, and which of them are free."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from .client import Client
+from .errors import PASS
+from .tables import table
+
+HEADS = ("host", "state", "profile", "tags", "now")
+
+
+def list_hosts(asked: argparse.Namespace, client: Client) -> int:
+    hosts = client.get("hosts")
+    if asked.json:
+        print(json.dumps(hosts, indent=1))
+    elif hosts:
+        print(table(HEADS, [_row(host) for host in hosts]))
+    else:
+        print(f"The team has no host yet: add one at {client.url}/hosts/new")
+    return PASS
+
+
+def _row(host: Any) -> tuple[str, ...]:
+    return host["name"], host["state"], host["profile"]["slug"], ",".join(host["tags"]), _now(host)
+
+
+def _now(host: Any) -> str:
+    if host["run"]:
+        return f"measures run {host['run']}"
+    if host["message"]:
+        return str(host["message"]).splitlines()[0]
+    return "free" if host["open_now"] else f"closed until {host['hours_change_at'] or 'opened'}"

@@ -1,0 +1,105 @@
+"""Whether a build passes: verdicts are the server's, this only says which of them count."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Optional
+
+from .errors import FOUND, NO_ANSWER, PASS
+from .words import shown_change, shown_interval
+
+VERDICTS = ("regressed", "inconclusive", "improved")
+NEVER = "never"
+#: With a larger share of void blocks a case is not believed, as on the page of the comparison.
+MOST_VOID = 0.3
+
+
+class Judgement(NamedTuple):
+    """`because`: what fails the build; `spared`: regressions that may be smaller than counts;
+    `unknown`: cases that cannot be believed, and why."""
+
+    status: int
+    because: tuple[str, ...]
+    spared: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+def verdicts_to_fail_on(text: str) -> tuple[str, ...]:
+    """Of `--fail-on regressed,inconclusive`; none of `never`."""
+    wanted = tuple(word.strip() for word in text.split(","))
+    if wanted == (NEVER,):
+        return ()
+    strange = [word for word in wanted if word not in VERDICTS]
+    if strange:
+        known = ", ".join((*VERDICTS, NEVER))
+        raise argparse.ArgumentTypeError(f"{strange[0]!r} is not among {known}")
+    return wanted
+
+
+def judge(report: Any, fail_on: Sequence[str], min_change: Optional[float] = None) -> Judgement:
+    """1 where a case has one of `fail_on`, else 2 where some case cannot be believed, else 0.
+
+    With `min_change` a regression or improvement counts only if the whole 95 % interval of one of
+    the metrics that say so lies beyond it. It never makes something count that is within the margin
+    of its metric.
+    """
+    because: list[str] = []
+    spared: list[str] = []
+    for case in report["cases"]:
+        if case["verdict"] not in fail_on:
+            continue
+        named = list(_carriers(case))
+        counted = [metric for metric in named if _counts(metric, case["verdict"], min_change)]
+        words = [f"{_name(case)}: {_told(metric, case['verdict'])}" for metric in counted or named]
+        (because if counted else spared).extend(words)
+    unknown = tuple(
+        f"{_name(case)}: {why}" for case in report["cases"] if (why := _why_unknown(case))
+    )
+    if not report["cases"]:
+        unknown = ("no case was measured",)
+    status = PASS
+    if fail_on:
+        status = FOUND if because else NO_ANSWER if unknown else PASS
+    return Judgement(status, tuple(because), tuple(spared), unknown)
+
+
+def _carriers(case: Any) -> Iterator[Any]:
+    """The primary metrics that make the case's verdict what it is."""
+    for metric in case["metrics"]:
+        if metric["primary"] and metric["verdict"] == case["verdict"]:
+            yield metric
+
+
+def _counts(metric: Any, verdict: str, min_change: Optional[float]) -> bool:
+    if min_change is None or verdict == "inconclusive":
+        return True
+    return metric["interval"] is not None and _least(metric, verdict) >= min_change
+
+
+def _least(metric: Any, verdict: str) -> float:
+    """How large the change is at least, in the direction of the verdict."""
+    low, high = metric["interval"]
+    upwards = (metric["better"] == "higher") == (verdict == "improved")
+    return float(low) if upwards else -float(high)
+
+
+def _why_unknown(case: Any) -> str:
+    """Empty where the case can be believed, whatever its verdict."""
+    blocks = max((metric["blocks"] for metric in case["metrics"]), default=0)
+    void = case["voided_blocks"]
+    if void > MOST_VOID * (void + blocks):
+        return f"{void} of {void + blocks} blocks are void"
+    if not any(metric["change"] is not None for metric in case["metrics"]):
+        return "nothing could be compared"
+    return ""
+
+
+def _name(case: Any) -> str:
+    label = case["case"]["label"] or "the only case"
+    return f"{label} on {case['host']}" if case.get("host") else label
+
+
+def _told(metric: Any, verdict: str) -> str:
+    change = f"{shown_change(metric['change'])} {shown_interval(metric['interval'])}".strip()
+    return f"{metric['title']} {verdict}" + (f", {change}" if change else "")

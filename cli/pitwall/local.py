@@ -1,0 +1,119 @@
+"""`pitwall local`: measures on this machine, without any server, and prints the report.
+
+Building, loading, judging and comparing are those of a checkout of Pitwall, which this starts: one
+file of the standard library cannot have the statistics that a verdict needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any, Optional
+
+from . import git
+from .bar import Progress
+from .comparing import as_json, say_judged
+from .errors import PASS, NoAnswerError
+from .judging import judge
+from .tables import comparison_table, table
+from .words import shown_value
+
+PYTHON = Path(".venv/Scripts/python.exe" if os.name == "nt" else ".venv/bin/python")
+HEADS = ("case", "metric", "value", "95 % interval", "trials")
+
+
+def measure_here(asked: argparse.Namespace, progress: Progress) -> int:
+    if not Path(asked.definition).is_file():
+        raise NoAnswerError(f"there is no definition {asked.definition} here; name its file")
+    checkout = _checkout(asked.checkout)
+    report = _measured(checkout, _words(asked), progress)
+    if report["contender"] is None:
+        print(json.dumps(report, indent=1) if asked.format == "json" else _alone(report))
+        return PASS
+    judged = judge(report, asked.fail_on, asked.min_change)
+    print(as_json(report, judged, asked) if asked.format == "json" else comparison_table(report))
+    say_judged(judged, asked)
+    return judged.status
+
+
+def _words(asked: argparse.Namespace) -> list[str]:
+    """The arguments of the checkout's own command."""
+    contender = asked.contender or git.head()
+    baseline = asked.baseline
+    if asked.merge_base:
+        baseline = git.merge_base(asked.merge_base, contender)
+    words = ["--definition", str(Path(asked.definition).resolve()), "--repository", os.getcwd()]
+    words += ["--contender", contender, "--cases", asked.cases or ""]
+    words += ["--baseline", baseline] if baseline else []
+    words += ["--rounds", str(asked.rounds)] if asked.rounds else []
+    return words + (["--keep", str(Path(asked.keep).resolve())] if asked.keep else [])
+
+
+def _checkout(given: Optional[str]) -> Path:
+    """The one that was named, or that this program lies in."""
+    own = Path(__file__).resolve().parents[2]
+    folder = Path(given).resolve() if given else own
+    if not (folder / "devstack" / "here.py").is_file():
+        raise NoAnswerError(
+            "pitwall local needs a checkout of Pitwall on this machine, with its agent, load tools "
+            "and statistics: clone it, run `make tools` in it once, and name it with --checkout "
+            "or PITWALL_CHECKOUT"
+        )
+    if not (folder / PYTHON).exists():
+        raise NoAnswerError(f"{folder} has no environment yet: run `make tools` there once")
+    return folder
+
+
+def _measured(checkout: Path, words: list[str], progress: Progress) -> Any:
+    """What the checkout's command prints: lines of progress, the last one is the report."""
+    environment = {key: text for key, text in os.environ.items() if key != "PITWALL_TOKEN"}
+    argv = [str(checkout / PYTHON), "-m", "devstack.here", *words]
+    try:
+        process = subprocess.Popen(
+            argv, cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except OSError as error:
+        raise NoAnswerError(f"{argv[0]} cannot be started: {error}") from error
+    assert process.stdout is not None
+    told: Any = {}
+    try:
+        for line in process.stdout:
+            told = json.loads(line)
+            if "done" in told:
+                progress.show(told["done"], told["total"], told["text"])
+    except BaseException:
+        process.terminate()
+        raise
+    finally:
+        # It ends its agent, and what that started, before itself.
+        process.wait()
+        progress.end()
+    if process.returncode or "report" not in told:
+        raise NoAnswerError(told.get("error") or "the measurement broke off; see above")
+    return told["report"]
+
+
+def _alone(report: Any) -> str:
+    rows = [
+        (
+            case["case"]["label"],
+            metric["title"],
+            shown_value(metric["value"], metric["unit"]),
+            _between(metric),
+            str(metric["trials"]),
+        )
+        for case in report["cases"]
+        for metric in case["metrics"]
+    ]
+    lines = [report["summary"], *(f"Note: {note}" for note in report["notes"])]
+    return "\n".join(lines) + ("\n\n" + table(HEADS, rows) if rows else "")
+
+
+def _between(metric: Any) -> str:
+    if metric["interval"] is None:
+        return ""
+    return " to ".join(shown_value(each, metric["unit"]) for each in metric["interval"])

@@ -1,0 +1,90 @@
+"""From the command line to an exit status."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Optional
+
+from .arguments import parser
+from .bar import Progress
+from .client import Client
+from .comparing import compare
+from .errors import INTERRUPTED, NO_ANSWER, PASS, NoAnswerError
+from .files import export, send_files
+from .following import wait_for_end
+from .hosts import list_hosts
+from .local import measure_here
+from .starting import start_run
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    _speak_utf8()
+    asked = parser().parse_args(argv)
+    progress = Progress(quiet=asked.quiet)
+    if argv is None:
+        # A CI that cancels a build ends us so; whatever we have started is to end as well.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return _carry_out(asked, progress)
+    except NoAnswerError as error:
+        progress.end()
+        print(f"pitwall: {error}", file=sys.stderr)
+        return NO_ANSWER
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; nothing more may be written to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PASS
+    except OSError as error:
+        print(f"pitwall: {error}", file=sys.stderr)
+        return NO_ANSWER
+    except KeyboardInterrupt:
+        progress.end()
+        goes_on = "; a run that was started goes on" if asked.command in ("run", "wait") else ""
+        print(f"pitwall: interrupted{goes_on}", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _carry_out(asked: argparse.Namespace, progress: Progress) -> int:
+    if asked.command == "local":
+        return measure_here(asked, progress)
+    client = Client(asked.url, _token(asked.token_file), tell=progress.say)
+    if asked.command == "run":
+        return start_run(asked, client, progress)
+    if asked.command == "wait":
+        return _wait(asked, client, progress)
+    if asked.command == "compare":
+        return compare(asked, client)
+    if asked.command == "import":
+        return send_files(asked, client, progress)
+    if asked.command == "export":
+        return export(asked, client, progress)
+    return list_hosts(asked, client)
+
+
+def _wait(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
+    run = wait_for_end(client, asked.run, progress, timeout_s=asked.timeout)
+    if asked.json:
+        print(json.dumps(run, indent=1))
+    return PASS
+
+
+def _token(file: Optional[str]) -> str:
+    if file is None:
+        return os.environ.get("PITWALL_TOKEN", "")
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise NoAnswerError(f"--token-file {file} cannot be read: {error}") from error
+
+
+def _speak_utf8() -> None:
+    """A CI often has no locale, and then print() would fail at the first µ."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")

@@ -1,0 +1,73 @@
+"""`pitwall run`: asks for a run; `--wait` follows it."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import uuid
+from typing import Any
+
+from . import git
+from .bar import Progress
+from .client import Client
+from .errors import PASS
+from .following import wait_for_end
+from .words import names
+
+
+def start_run(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
+    """Standard output has the run's id alone, so that a script can keep it."""
+    run = _once(client, request_of(asked)) if asked.once else _asked(client, asked)
+    progress.say(
+        f"{_short(run['contenders'])} against {_short([run['baseline']])}: {run['web_url']}"
+    )
+    if not asked.json:
+        print(run["id"], flush=True)
+    if asked.wait:
+        run = wait_for_end(client, run["id"], progress, timeout_s=asked.timeout)
+    if asked.json:
+        print(json.dumps(run, indent=1))
+    return PASS
+
+
+def request_of(asked: argparse.Namespace) -> dict[str, Any]:
+    """The body of `POST /runs`: what was not given is left to the server."""
+    contenders = names(asked.contender) or [git.head()]
+    baseline = asked.baseline
+    if asked.merge_base:
+        baseline = git.merge_base(asked.merge_base, contenders[0])
+    wanted = {
+        "benchmark": asked.benchmark,
+        "project": asked.project,
+        "baseline": baseline,
+        "contenders": contenders,
+        "hosts": names(asked.hosts),
+        "cases": asked.cases,
+        "rounds": asked.rounds,
+        "until": asked.until,
+        "budget_s": asked.budget,
+        "priority": asked.priority,
+    }
+    return {name: value for name, value in wanted.items() if value not in (None, [], "")}
+
+
+def _asked(client: Client, asked: argparse.Namespace) -> Any:
+    """With a key of its own where none is given: a lost answer makes no second run."""
+    key = asked.key or f"pitwall-cli {uuid.uuid4()}"
+    return client.post("runs", request_of(asked), {"Idempotency-Key": key})
+
+
+def _once(client: Client, request: dict[str, Any]) -> Any:
+    """The run of the same request from before, unless it failed or was cancelled: then the next."""
+    digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+    after = ""
+    while True:
+        run = client.post("runs", request, {"Idempotency-Key": f"once {digest[:32]}{after}"})
+        if run["ended_at"] is None or run["state"] == "finished":
+            return run
+        after = f" after {run['id']}"
+
+
+def _short(commits: list[Any]) -> str:
+    return ", ".join(commit["short"] for commit in commits)

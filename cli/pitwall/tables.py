@@ -1,0 +1,83 @@
+"""A comparison as a table for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .judging import Judgement
+from .words import shown_change, shown_interval, shown_value
+
+HEADS = ("case", "host", "metric", "baseline", "contender", "change", "95 % interval", "verdict")
+#: These columns hold numbers.
+RIGHT = frozenset({"baseline", "contender", "change", "95 % interval", "value"})
+
+
+def comparison_table(report: Any) -> str:
+    """The summary, what to know before believing it, and a line for each primary metric."""
+    parts = [report["summary"], *(f"Note: {note}" for note in report.get("notes", ()))]
+    parts += [
+        f"Not like for like: {each['what']}: {each['baseline']} against {each['contender']}: "
+        f"{each['why']}"
+        for each in report.get("unlike", ())
+    ]
+    parts += _doubts(report["cases"])
+    rows = [row for case in report["cases"] for row in _rows(case)]
+    if rows:
+        parts.append("\n" + table(HEADS, rows))
+    return "\n".join(parts)
+
+
+def judged_lines(judged: Judgement, min_change: Any) -> list[str]:
+    """Why the build ends as it does."""
+    lines = [f"FAILED: {each}" for each in judged.because]
+    lines += [
+        f"not counted, may be less than {shown_change(min_change).lstrip('+')}: {each}"
+        for each in judged.spared
+    ]
+    return lines + [f"no answer: {each}" for each in judged.unknown]
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Columns as wide as they have to be; empty ones are left out."""
+    every = [list(heads), *(list(row) for row in rows)]
+    kept = [i for i in range(len(heads)) if any(row[i] for row in every[1:])]
+    widths = [max(len(row[i]) for row in every) for i in kept]
+    lines = []
+    for row in every:
+        cells = [
+            row[i].rjust(width) if heads[i] in RIGHT else row[i].ljust(width)
+            for i, width in zip(kept, widths)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines)
+
+
+def _rows(case: Any) -> list[list[str]]:
+    label = case["case"]["label"]
+    primary = [metric for metric in case["metrics"] if metric["primary"]]
+    if not primary:
+        return [[label, case["host"], "", "", "", "", "", case["verdict"]]]
+    return [
+        [
+            label,
+            case["host"],
+            metric["title"],
+            shown_value(metric["baseline"], metric["unit"]),
+            shown_value(metric["contender"], metric["unit"]),
+            shown_change(metric["change"]),
+            shown_interval(metric["interval"]),
+            metric["verdict"],
+        ]
+        for metric in primary
+    ]
+
+
+def _doubts(cases: Iterable[Any]) -> list[str]:
+    """Why trials are suspect or invalid, with how many of all cases are."""
+    counted: dict[str, int] = {}
+    for case in cases:
+        for doubt in case.get("doubts", ()):
+            counted[doubt["title"]] = counted.get(doubt["title"], 0) + doubt["trials"]
+    return [f"Doubt: {title} ({trials} trials)" for title, trials in counted.items()]

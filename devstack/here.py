@@ -1,0 +1,26 @@
+"""`python -m devstack.here ARGS`: `manage.py measure_here` with the load tools of this user."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from devstack.places import CHECKOUT
+from devstack.tools.cache import cached
+from devstack.tools.finding import on_path
+from devstack.tools.supplies import SUPPLIES
+
+
+def main() -> None:
+    """Builds no tool: what is missing is said by whoever needs it, for it takes minutes."""
+    found = {
+        supply.setting: str(binary)
+        for supply in SUPPLIES.values()
+        if supply.setting not in os.environ and (binary := cached(supply) or on_path(supply))
+    }
+    argv = [sys.executable, str(CHECKOUT / "manage.py"), "measure_here", *sys.argv[1:]]
+    os.execve(sys.executable, argv, {**os.environ, **found})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""Carrying a run out on this machine: survey, build, rounds. The agent is that of every host."""
+
+import json
+import time
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from agents.hostagent.status import status
+from orchestrator.benchmarks.models import Case
+from orchestrator.benchmarks.resolved import why_unsupported
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import HostError
+from orchestrator.dispatch.agent import Agent
+from orchestrator.dispatch.crew import Site
+from orchestrator.dispatch.here.reading import Measured, measured_of
+from orchestrator.dispatch.here.rows import OwnMachine, Rows
+from orchestrator.dispatch.here.source import archive_of
+from orchestrator.dispatch.intake import Source, files_of
+from orchestrator.dispatch.recipes import source_path
+from orchestrator.dispatch.rounds import shared_plan, step_id
+from orchestrator.dispatch.stage import Stage, resolved_cases
+from orchestrator.dispatch.support import lacking_of
+from orchestrator.dispatch.tls import make_certificates, needs_tls
+from orchestrator.dispatch.tools import needs_of, tool_path
+from orchestrator.runs.models import Trial
+from orchestrator.transport.local import LocalTransport
+
+#: The journal is a file of this machine: to look costs less than to be asked by another.
+LOOK_S = 0.2
+KEEP_DAYS = 30.0
+LOCALHOST = "127.0.0.1"
+#: Trials done, trials in all, what goes on.
+Tell = Callable[[int, int, str], None]
+
+
+class Here:
+    """The measurement of `rows` below the folder `root`."""
+
+    def __init__(self, rows: Rows, root: Path, tell: Tell) -> None:
+        self.rows = rows
+        self.root = root
+        self.found: dict[str, Measured] = {}
+        self.notes: list[str] = []
+        self._tell = tell
+        self._transport = LocalTransport(root)
+        assert rows.job.host is not None
+        self._host = rows.job.host
+        self._agent = Agent(self._transport, python=self._host.python)
+        self._crew = OwnMachine(rows.job)
+
+    def measure(self) -> None:
+        """Fills `found`, by the id of the trial, and `notes`.
+
+        HostError where this machine cannot measure any of it.
+        """
+        stage = self._stage()
+        self._send(stage)
+        tls = self._certificates()
+        ids = {case.pk for case in self.rows.cases if case.pk in stage.specs}
+        for number in range(1, self.rows.rounds + 1):
+            self.rows.job.round = number
+            trials = [
+                each for each in self.rows.trials if each.round == number and each.case_id in ids
+            ]
+            self._round(shared_plan(self.rows.job, stage, trials, {}), trials, tls)
+
+    def _stage(self) -> Stage:
+        spec, cases = self.rows.spec, list(self.rows.cases)
+        self._tell(0, len(self.rows.trials), "asking this machine what it has")
+        programs = {name for each in resolved_cases(spec, cases).values() for name in each.requires}
+        facts = self._facts(sorted(programs))
+        own = {case.pk: why_unsupported(spec, case.parameters) for case in cases}
+        asked = [case for case in cases if not own[case.pk]]
+        lacking = {**own, **lacking_of(spec, asked, {"a": facts}, self._crew)}
+        self.notes += [f"{each.label}: {lacking[each.pk]}" for each in cases if lacking[each.pk]]
+        able = [case for case in cases if not lacking[case.pk]]
+        if not able:
+            raise HostError("; ".join(dict.fromkeys(lacking.values())))
+        return Stage(
+            spec=spec,
+            specs=resolved_cases(spec, able),
+            crew=self._crew,
+            facts={"a": facts},
+            tools=self._tools(able, facts),
+            warmups={},
+        )
+
+    def _facts(self, programs: Sequence[str]) -> dict[str, Any]:
+        """Without git: a commit comes as an archive of the repository that lies here."""
+        there = self._agent.ready(
+            keep_days=KEEP_DAYS,
+            limit_bytes=self._host.disk_limit_bytes,
+            repository="none",
+            commits=[],
+            paths=[],
+            programs=programs,
+        )
+        tools = {**(there.facts.get("tools") or {}), "git": None}
+        return {**there.facts, "tools": tools}
+
+    def _tools(self, cases: Sequence[Case], facts: Mapping[str, Any]) -> dict[str, str]:
+        found = {}
+        for name, needs in needs_of(self.rows.spec, [each.parameters for each in cases]).items():
+            found[name], own = tool_path(name, facts, needs)
+            if own is not None and not (self.root / own.remote_path).exists():
+                content = Path(own.path).read_bytes()
+                self._transport.put(content, own.remote_path, mode=0o755)
+        return found
+
+    def _send(self, stage: Stage) -> None:
+        repository = Path(self.rows.job.run.definition.benchmark.project.repository_url)
+        for variant in self.rows.variants:
+            sha = variant.commit.sha
+            self._transport.put(archive_of(repository, sha), source_path(sha))
+
+    def _certificates(self) -> dict[str, str] | None:
+        if not needs_tls(self.rows.spec):
+            return None
+        return asdict(make_certificates([LOCALHOST], now=utc_now()))
+
+    def _round(self, plan: dict[str, Any], trials: Sequence[Trial], tls: Any) -> None:
+        job, step = str(self.rows.job.pk), step_id(self.rows.job)
+        content = json.dumps({**plan, "self": "a", "tuning": {}, "tls": tls}).encode()
+        self._transport.put(content, f"jobs/{job}/{step}/plan.json")
+        self._agent.start(job, step)
+        try:
+            self._follow(job, step, {str(trial.pk): trial for trial in trials})
+        except BaseException:
+            self._agent.stop(job, step)
+            raise
+
+    def _follow(self, job: str, step: str, trials: Mapping[str, Trial]) -> None:
+        """Until the round has ended, by looking at the journal."""
+        offset = 0
+        while True:
+            now = status(self.root, Namespace(job=job, step=step, offset=offset))
+            offset = now["offset"]
+            for event in now["events"]:
+                self._take(job, step, event, trials)
+                if event["event"] == "round_done":
+                    return
+                if event["event"] == "aborted":
+                    raise HostError(f"the round was broken off: {event['reason']}")
+            if not now["alive"] and now["started"] and not now["events"]:
+                raise HostError(f"the agent ended in mid-round; see {self.root}/jobs/{job}/{step}")
+            time.sleep(LOOK_S)
+
+    def _take(
+        self, job: str, step: str, event: Mapping[str, Any], trials: Mapping[str, Trial]
+    ) -> None:
+        kind = event["event"]
+        if kind == "build_started" and self.rows.job.round == 1:
+            self._say(f"building {event['commit'][:10]}")
+        elif kind == "build_failed":
+            self._note(f"{event['commit'][:10]} cannot be built: {_end(event)}")
+        elif kind == "trial_started":
+            trial = trials[event["trial"]]
+            self._say(f"round {trial.round} of {self.rows.rounds}: {trial.case.label}")
+        elif kind == "trial_failed":
+            self._fail(trials[event["trial"]], event)
+        elif kind == "trial_done":
+            trial = trials[event["trial"]]
+            self.found[str(trial.pk)] = measured_of(trial, files_of(self._source(job, step), trial))
+            self._say(f"round {trial.round} of {self.rows.rounds}: {trial.case.label}")
+
+    def _fail(self, trial: Trial, event: Mapping[str, Any]) -> None:
+        self.found[str(trial.pk)] = Measured(failure=str(event["message"]))
+        if event["code"] != "build_failed":
+            self._note(f"{trial.variant.commit.short_sha}, {trial.case.label}: {_end(event)}")
+
+    def _source(self, job: str, step: str) -> Source:
+        site = Site(self._host, "a", self._transport, self._agent)
+        return Source(site=site, folder=f"jobs/{job}/{step}/trials", late=False, ahead_s=0.0)
+
+    def _say(self, text: str) -> None:
+        self._tell(len(self.found), len(self.rows.trials), text)
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+def _end(event: Mapping[str, Any]) -> str:
+    """The message, and the last line that the failing program wrote."""
+    lines = str(event.get("output") or "").strip().splitlines()
+    return ": ".join([str(event["message"]), *lines[-1:]])

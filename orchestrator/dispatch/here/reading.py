@@ -1,0 +1,40 @@
+"""What one trial came to."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from orchestrator.loadtools.model import Level, ToolOutputError
+from orchestrator.results.trials.loads import read_trial
+from orchestrator.runs.models import Trial
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """`readings`: metric → value in its SI unit. `doubts`: why it is suspect or invalid.
+
+    `failure`: why it has no readings; empty where it has.
+    """
+
+    readings: Mapping[str, float] = field(default_factory=dict)
+    invalid: bool = False
+    doubts: tuple[str, ...] = ()
+    failure: str = ""
+
+    @property
+    def counts(self) -> bool:
+        return not self.failure and not self.invalid
+
+
+def measured_of(trial: Trial, files: Mapping[str, bytes]) -> Measured:
+    """The same reading, and the same doubts, as on a server."""
+    try:
+        reading = read_trial(trial, files, json.loads(files["result.json"])).whole
+    except (KeyError, ValueError, ToolOutputError) as error:
+        missing = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        return Measured(failure=f"output: {missing}")
+    return Measured(
+        readings=reading.readings,
+        invalid=reading.validity.level == Level.INVALID,
+        doubts=tuple(f"{each.code}: {each.message}" for each in reading.validity.reasons),
+    )

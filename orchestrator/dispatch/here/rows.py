@@ -1,0 +1,119 @@
+"""The rows that a run on this machine would have, never stored."""
+
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.benchmarks.choice import choose
+from orchestrator.benchmarks.loads import expected_trials_s
+from orchestrator.benchmarks.matrix import CaseSpec, expand
+from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
+from orchestrator.benchmarks.services import check_source
+from orchestrator.benchmarks.spec import Spec
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.core.ids import digest_of
+from orchestrator.dispatch.crew import Crew
+from orchestrator.fleet.models import Host, HostTransport
+from orchestrator.runs.models import HostRole, Job, Run, Trial, Variant
+from orchestrator.runs.order import trial_order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be measured. `shas`: the baseline, where there is one, and the contender."""
+
+    source: str
+    repository: Path
+    shas: tuple[str, ...]
+    cases: str = ""
+    rounds: int | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """`trials` are in the order in which they are carried out; `shas` as they were wanted."""
+
+    spec: Spec
+    job: Job
+    cases: Sequence[Case]
+    variants: Sequence[Variant]
+    trials: Sequence[Trial]
+
+    @property
+    def rounds(self) -> int:
+        return self.job.run.rounds
+
+
+class OwnMachine(Crew):
+    """A crew of one host, which no placement has to name."""
+
+    @property
+    def roles(self) -> dict[str, Host]:
+        assert self.job.host is not None
+        return dict.fromkeys(HostRole.values, self.job.host)
+
+
+def rows_of(wanted: Wanted) -> Rows:
+    """InvalidRequestError, with the field, for a definition or a choice that cannot be measured."""
+    spec = check_source(wanted.source)
+    rounds = spec.rounds if wanted.rounds is None else wanted.rounds
+    if not 1 <= rounds <= 100:
+        raise InvalidRequestError("expected 1 to 100 rounds", field="rounds")
+    chosen = choose(spec, expand(spec), wanted.cases)
+    job = _job(spec, wanted, rounds)
+    benchmark = job.run.definition.benchmark
+    cases = [_case(benchmark, number, case) for number, case in enumerate(chosen, 1)]
+    variants = [
+        Variant(run=job.run, commit=_commit(benchmark, number, sha), position=number)
+        for number, sha in enumerate(wanted.shas, 1)
+    ]
+    expected = expected_trials_s(spec, chosen)
+    trials = [
+        Trial(
+            job=job,
+            variant=variants[slot.variant],
+            case=cases[slot.case],
+            round=slot.round,
+            position=place,
+            expected_s=expected[slot.case],
+        )
+        for place, slot in enumerate(trial_order(len(cases), len(variants), rounds, wanted.seed))
+    ]
+    return Rows(spec=spec, job=job, cases=cases, variants=variants, trials=trials)
+
+
+def _job(spec: Spec, wanted: Wanted, rounds: int) -> Job:
+    project = Project(slug="here", name="here", repository_url=str(wanted.repository))
+    data = spec.model_dump(mode="json")
+    definition = Definition(
+        benchmark=Benchmark(project=project, slug="here", title=spec.title),
+        version=1,
+        source=wanted.source,
+        spec=data,
+        axes=list(spec.matrix),
+        digest=digest_of(data),
+    )
+    host = Host(name=_name(), transport=HostTransport.LOCAL, python=sys.executable)
+    run = Run(definition=definition, rounds=rounds, seed=wanted.seed)
+    return Job(run=run, host=host)
+
+
+def _case(benchmark: Benchmark, number: int, case: CaseSpec) -> Case:
+    return Case(
+        pk=number,
+        benchmark=benchmark,
+        key=case.key,
+        parameters=dict(case.parameters),
+        label=case.label,
+    )
+
+
+def _commit(benchmark: Benchmark, number: int, sha: str) -> Commit:
+    return Commit(pk=number, project=benchmark.project, sha=sha)
+
+
+def _name() -> str:
+    return platform.node().partition(".")[0] or "this-machine"

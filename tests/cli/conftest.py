@@ -1,0 +1,76 @@
+"""The command line against a live server, mostly in this process: it is a client and no more."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from cli.bundle import build_command
+from cli.pitwall.main import main
+from tests.api.conftest import Lab, alice, bob, lab, mallory
+
+__all__ = ["Lab", "alice", "bob", "lab", "mallory"]
+
+
+def oldest_python() -> str:
+    """The oldest Python that the file runs on, where this machine has it."""
+    installed = sorted(Path.home().glob(".pyenv/versions/3.9.*/bin/python"))
+    named = os.environ.get("PITWALL_AGENT_PYTHON")
+    return named or (str(installed[0]) if installed else sys.executable)
+
+
+class Done(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def pitwall(
+    alice: Any, live_server: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> Callable[..., Done]:
+    """Calls the command as alice; `token` and `url` replace hers."""
+
+    def call(*words: str, token: str | None = None, url: str | None = None) -> Done:
+        monkeypatch.setenv("PITWALL_URL", url or live_server.url)
+        monkeypatch.setenv("PITWALL_TOKEN", alice.secret if token is None else token)
+        capsys.readouterr()
+        try:
+            status = main(words)
+        except SystemExit as ended:
+            status = ended.code
+        out, err = capsys.readouterr()
+        assert alice.secret not in out + err
+        return Done(status, out, err)
+
+    return call
+
+
+@pytest.fixture
+def start(lab: Lab, alice: Any, live_server: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Starts the one file with the oldest Python; what is left is killed in the end."""
+    program = tmp_path / "pitwall"
+    program.write_bytes(build_command())
+    started = []
+
+    def start(*words: str) -> Any:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "PITWALL_URL": live_server.url,
+            "PITWALL_TOKEN": alice.secret,
+        }
+        process = subprocess.Popen(
+            [oldest_python(), "-I", program, *words], env=environment, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, cwd=lab.repository,
+        )  # fmt: skip
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()

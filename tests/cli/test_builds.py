@@ -1,0 +1,153 @@
+"""What a build does: start a run, wait for it, compare, and end with the status that fits."""
+
+import json
+import time
+
+import pytest
+
+from orchestrator.runs.models import Run
+from orchestrator.runs.services import cancel_run
+from tests.support.factories import finish_run
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def asked(lab, **changes):
+    words = {"benchmark": "hello", "hosts": "here", "baseline": lab.shas[0],
+             "contender": lab.shas[1], **changes}  # fmt: skip
+    return ["run", *(part for name, text in words.items() if text for part in (f"--{name}", text))]
+
+
+def run_of(process):
+    """The run that the command has asked for."""
+    until = time.monotonic() + 30
+    while process.poll() is None and time.monotonic() < until:
+        if (run := Run.objects.first()) is not None:
+            return run
+        time.sleep(0.05)
+    pytest.fail(f"it asked for no run: {process.communicate()}")
+
+
+def test_it_waits_for_the_run_and_prints_its_id_alone(start, lab):
+    waiting = start(*asked(lab), "--wait")
+    run = run_of(waiting)
+    finish_run(run, (1000, 1000))
+    out, err = waiting.communicate(timeout=60)
+    assert (waiting.returncode, out) == (0, f"{run.pk}\n"), err
+    assert "of 10 trials" in err
+    assert "pitwall: finished: 10 of 10 trials" in err
+    assert "\r" not in err
+
+
+def test_it_says_that_a_run_was_cancelled(start, lab):
+    waiting = start(*asked(lab), "--wait")
+    cancel_run(member=lab.personas.alice, run_id=run_of(waiting).pk)
+    _, err = waiting.communicate(timeout=60)
+    assert waiting.returncode == 2
+    assert "the run was cancelled" in err
+
+
+def test_it_stops_waiting_when_told_to(pitwall, lab):
+    done = pitwall(*asked(lab), "--wait", "--timeout", "0.2s")
+    assert done.status == 2
+    assert "the run is queued after" in done.err
+    assert Run.objects.get().state == "queued"
+
+
+@pytest.mark.parametrize(
+    ("rates", "verdict", "status"),
+    [((1000, 800), "regressed", 1), ((1000, 1000), "equivalent", 0), ((1000, 1300), "improved", 0)],
+)
+def test_it_fails_the_build_on_a_regression_only(pitwall, lab, rates, verdict, status):
+    run = lab.measured_run(*rates)
+    done = pitwall("compare", f"http://any/runs/{run.pk}/")
+    assert done.status == status
+    row = next(line for line in done.out.splitlines() if "Requests per second" in line)
+    assert row.endswith(f"  {verdict}")
+    assert ("FAILED: connections 4 on here: Requests per second" in done.err) == bool(status)
+    never = pitwall("compare", str(run.pk), "--fail-on", "never")
+    assert (never.status, "FAILED" in never.err) == (0, False)
+    assert pitwall("compare", str(run.pk), "--fail-on", "improved").status == (
+        verdict == "improved"
+    )
+
+
+def test_a_change_counts_only_where_its_whole_interval_is_beyond_the_least(pitwall, lab):
+    """The rate falls by 5 %, give or take half a per cent."""
+    run = lab.measured_run(1000, 950)
+    assert pitwall("compare", str(run.pk), "--min-change", "3%").status == 1
+    spared = pitwall("compare", str(run.pk), "--min-change", "0.07", "--format", "json")
+    assert spared.status == 0
+    build = json.loads(spared.out)["build"]
+    assert (build["because"], build["min_change"]) == ([], 0.07)
+    assert any("Requests per second regressed, -5" in each for each in build["not_counted"])
+    assert "not counted, may be less than 7.0 %" in spared.err
+
+
+def test_nothing_to_compare_is_no_pass(pitwall, lab):
+    run = lab.queued_run()
+    done = pitwall("compare", str(run.pk))
+    assert done.status == 2
+    assert "did not measure" in done.err
+    run.jobs.get().trials.update(state="failed", reasons=["server_died"])
+    void = pitwall("compare", str(run.pk))
+    assert void.status == 2, void
+
+
+def test_it_writes_what_a_summary_takes(pitwall, lab, tmp_path):
+    run, summary = lab.measured_run(1000, 800), tmp_path / "summary.md"
+    summary.write_text("before\n")
+    done = pitwall("compare", str(run.pk), "--format", "csv", "--append", str(summary))
+    assert done.out.startswith("case,case_key,")
+    text = summary.read_text()
+    assert text.startswith("before\n**▼ regressed**")
+    assert "- `FAILED: connections 4 on here: Requests per second regressed" in text
+
+
+def test_a_build_that_is_tried_again_does_not_measure_again(pitwall, lab):
+    first = pitwall(*asked(lab), "--once")
+    assert pitwall(*asked(lab), "--once").out == first.out
+    assert Run.objects.count() == 1
+    # A run that failed answers nothing: it is asked for once more, and only once.
+    cancel_run(member=lab.personas.alice, run_id=Run.objects.get().pk)
+    second = pitwall(*asked(lab), "--once")
+    assert second.out != first.out
+    assert pitwall(*asked(lab), "--once").out == second.out
+    assert Run.objects.count() == 2
+    assert pitwall(*asked(lab)).out not in (first.out, second.out)
+
+
+def test_it_compares_with_where_the_branch_was_left(pitwall, lab, monkeypatch):
+    monkeypatch.chdir(lab.repository)
+    words = asked(lab, baseline="", contender="")
+    pitwall(*words, "--merge-base", "main")
+    run = Run.objects.get()
+    # The head is the third commit, of main itself: its first parent is the baseline.
+    assert [each.commit.sha for each in run.variants.all()] == [lab.shas[1], lab.shas[2]]
+    done = pitwall(*words, "--merge-base", "nosuch")
+    assert (done.status, "there is no branch nosuch" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"hosts": "here,nowhere"}, "no host named nowhere"),
+        ({"contender": "nosuchbranch"}, "nosuchbranch"),
+        ({"benchmark": "nosuch"}, "no benchmark nosuch"),
+    ],
+)
+def test_it_says_what_was_refused(pitwall, lab, changes, said):
+    done = pitwall(*asked(lab, **changes))
+    assert done.status == 2
+    assert said in done.err
+    assert Run.objects.count() == 0
+
+
+def test_a_viewer_starts_nothing_and_a_stranger_finds_nothing(pitwall, lab, bob, mallory):
+    run = lab.measured_run(1000, 1000)
+    assert pitwall(*asked(lab), token=bob.secret).status == 2
+    assert pitwall("compare", str(run.pk), token=bob.secret).status == 0
+    for words in (["compare", str(run.pk)], ["wait", str(run.pk)], asked(lab)):
+        assert pitwall(*words, token=mallory.secret).status == 2
+    assert "hello" not in pitwall("hosts", token=mallory.secret).out
+    assert Run.objects.count() == 1

@@ -1,0 +1,56 @@
+"""Import, export and the list of hosts."""
+
+import gzip
+import json
+
+import pytest
+from django.test import Client
+
+from orchestrator.results.models import Reading
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_it_sends_files_and_a_second_time_adds_nothing(pitwall, lab, tmp_path):
+    line = {"benchmark": "hello", "host": "ci-7", "commit": lab.shas[0], "id": "one",
+            "parameters": {"connections": 4}, "metrics": {"requests.rate": 91250.5}}  # fmt: skip
+    file = tmp_path / "results.jsonl.gz"
+    file.write_bytes(gzip.compress(json.dumps(line).encode()))
+    assert pitwall("import", str(file), "--project", "server").out.endswith(
+        "1 new, 0 known from before\n"
+    )
+    again = pitwall("import", str(file), "--project", "server")
+    assert (again.status, again.out) == (0, f"{file}: 0 new, 1 known from before\n")
+    assert Reading.objects.count() == 1
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text(json.dumps({**line, "metrics": {"no.such": 1}}))
+    refused = pitwall("import", str(broken), "--project", "server")
+    assert (refused.status, "no.such" in refused.err) == (2, True)
+    assert "name it by what it holds" in pitwall("import", __file__).err
+
+
+def test_it_exports_trials_and_definitions(pitwall, lab, tmp_path):
+    run, file = lab.measured_run(1000, 800), tmp_path / "trials.jsonl"
+    assert pitwall("export", "trials", str(run.pk), "-o", str(file)).status == 0
+    trials = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len(trials) == 10
+    assert {each["measurements"][0]["metric"] for each in trials} == {"requests.rate"}
+    assert pitwall("export", "definition", "server/hello").out.startswith(
+        "version: 1\ntitle: Hello"
+    )
+
+
+def test_it_lists_the_hosts(pitwall, lab):
+    lines = pitwall("hosts").out.splitlines()
+    assert lines[0].split() == ["host", "state", "profile", "now"]
+    assert lines[2].split() == ["here", "ready", "any", "free"]
+
+
+def test_every_pitwall_serves_its_own_file(start, lab):
+    """Also to somebody who has not signed in; it runs on the oldest Python that it promises."""
+    answer = Client().get("/cli/pitwall")
+    assert (answer.status_code, answer.content[:23]) == (200, b"#!/usr/bin/env python3\n")
+    assert Client().post("/cli/pitwall").status_code == 405
+    listed = start("hosts", "--json")
+    out, err = listed.communicate(timeout=60)
+    assert [each["name"] for each in json.loads(out)] == ["here"], err

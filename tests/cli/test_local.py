@@ -1,0 +1,65 @@
+"""`pitwall local` for real: agent, oha and verdict, and neither a server nor a database."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.engine import ROOT
+from tests.support.factories import DEFINITION, make_repository
+from tests.support.tools import tool
+
+HELLO = (ROOT / "agents" / "suites" / "hello" / "server.py").read_text()
+SLOWER = HELLO.replace("WORK = 50", "WORK = 1000")
+SHORT = DEFINITION.replace("duration_s: 0.6", "duration_s: 0.4")
+
+
+def local(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    nowhere = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "PITWALL_TOKEN": "pw_secret"}
+    return subprocess.run(
+        [sys.executable, ROOT / "pitwall", "local", "bench.yaml", *words], cwd=folder, text=True,
+        capture_output=True, env={**os.environ, **nowhere, **environment}, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.engine
+@pytest.mark.quiet
+def test_it_measures_two_commits_and_fails_on_a_regression(tmp_path: Path) -> None:
+    folder, kept = tmp_path / "repository", tmp_path / "kept"
+    make_repository(folder, [{"server.py": HELLO}, {"server.py": SLOWER, "bench.yaml": SHORT}])
+    words = ("--merge-base", "main", "--rounds", "7", "--format", "json", "--keep", str(kept))
+    done = local(folder, *words, PITWALL_OHA=str(tool("oha")))
+    assert done.returncode == 1, done.stderr
+    report = json.loads(done.stdout)
+    assert report["verdict"] == "regressed"
+    (case,) = report["cases"]
+    metrics = {each["metric"]: each for each in case["metrics"]}
+    low, high = metrics["requests.rate"]["interval"]
+    assert low < metrics["requests.rate"]["change"] < high < 0
+    assert metrics["cpu.seconds_per_1k"]["verdict"] == "regressed"
+    assert "FAILED: connections 4 on" in done.stderr
+    assert "round 7 of 7: connections 4" in done.stderr
+    # Every trial's raw files are there, and nobody is at work any more.
+    assert len(list(kept.glob("jobs/*/*/trials/*/result.json"))) == 14
+    assert "pw_secret" not in "".join(each.read_text() for each in kept.glob("jobs/*/*/plan.json"))
+
+
+@pytest.mark.parametrize(
+    ("source", "words", "said"),
+    [
+        (SHORT, ["--contender", "nosuch"], "nosuch is no commit"),
+        (SHORT.replace("path: /hello", "pth: /hello"), [], "subject.ready.pth"),
+        (SHORT, ["--checkout", "/"], "needs a checkout of Pitwall"),
+    ],
+)
+def test_it_says_what_it_cannot_measure(
+    tmp_path: Path, source: str, words: list[str], said: str
+) -> None:
+    make_repository(tmp_path / "repository", [{"server.py": HELLO, "bench.yaml": source}])
+    done = local(tmp_path / "repository", *words)
+    assert done.returncode == 2
+    assert said in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,125 @@
+"""What the client does about servers that are away, busy, or somebody else. A server of its own."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from cli.pitwall.bar import Progress
+from cli.pitwall.client import Client
+from cli.pitwall.errors import NoAnswerError, RefusedError
+from tests.support.terminal import a_terminal
+
+TOKEN = "pw_secret-that-nobody-may-see"
+OK = (200, {}, b'{"answer": 42}')
+
+
+class Scripted(BaseHTTPRequestHandler):
+    """Gives one answer after the other; None: ends the connection without one."""
+
+    def do_GET(self) -> None:
+        server: Any = self.server
+        server.asked.append((self.path, self.headers["Authorization"]))
+        answer = server.answers.pop(0)
+        if answer is None:
+            self.close_connection = True
+            return
+        status, headers, body = answer
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *words: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Any]:
+    running: Any = ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
+    running.answers, running.asked = [], []
+    thread = threading.Thread(target=running.serve_forever, args=(0.01,))
+    thread.start()
+    yield running
+    running.shutdown()
+    thread.join()
+    running.server_close()
+
+
+def client_of(server: Any, pauses: list[float], **changes: Any) -> Client:
+    port = server.server_address[1]
+    return Client(f"http://127.0.0.1:{port}", TOKEN, sleep=pauses.append, **changes)
+
+
+def test_it_tries_again_what_may_pass(server: Any) -> None:
+    pauses: list[float] = []
+    server.answers = [None, (503, {}, b""), (429, {"Retry-After": "7"}, b"{}"), (502, {}, b""), OK]
+    assert client_of(server, pauses).get("hosts") == {"answer": 42}
+    assert [path for path, _ in server.asked] == ["/api/v1/hosts"] * 5
+    # Longer and longer, but for the server that said how long.
+    assert pauses[2] == 7
+    assert 0.25 <= pauses[0] <= 0.5 <= pauses[1] <= 1 <= pauses[3] <= 4
+
+
+def test_it_gives_up_in_the_end_and_says_what_to_do(server: Any) -> None:
+    pauses: list[float] = []
+    server.answers = [(503, {"Retry-After": "3600"}, b'{"detail": "back in an hour"}')]
+    with pytest.raises(RefusedError, match="back in an hour"):
+        client_of(server, pauses).get("hosts")
+    assert pauses == []
+    server.answers = [None] * 20
+    with pytest.raises(NoAnswerError, match=r"cannot be reached .* is PITWALL_URL right"):
+        client_of(server, pauses, patience_s=10).get("hosts")
+    assert sum(pauses) <= 10
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ((302, {"Location": "https://elsewhere.example/"}, b""), "redirects to https://elsewhere"),
+        ((200, {}, b"<html>"), "something else than JSON"),
+        ((500, {}, b"<html>"), "answered 500 without a reason"),
+        (
+            (502, {"Content-Type": "application/problem+json"}, b'{"detail": "host is off"}'),
+            "host is off",
+        ),
+        (
+            (422, {}, b'{"detail": "a: x", "errors": [{"field": "a", "detail": "x"},'
+             b' {"field": "b", "detail": "y"}]}'),
+            "a: x\n  b: y",
+        ),
+    ],
+)  # fmt: skip
+def test_it_does_not_insist_where_that_is_of_no_use(server: Any, answer: Any, said: str) -> None:
+    server.answers = [answer]
+    with pytest.raises(NoAnswerError) as refused:
+        client_of(server, []).get("hosts")
+    assert said in str(refused.value)
+    assert TOKEN not in str(refused.value)
+    assert server.asked == [("/api/v1/hosts", f"Bearer {TOKEN}")]
+
+
+@pytest.mark.parametrize(
+    ("url", "token"),
+    [("", TOKEN), ("pitwall.example.org", TOKEN), ("https://a:b@pitwall.example.org", TOKEN),
+     ("https://pitwall.example.org", ""), ("https://pitwall.example.org", f"{TOKEN}\n{TOKEN}")],
+)  # fmt: skip
+def test_it_refuses_what_cannot_work_without_telling_the_token(url: str, token: str) -> None:
+    with pytest.raises(NoAnswerError, match="PITWALL_") as refused:
+        Client(url, token)
+    assert TOKEN not in str(refused.value)
+
+
+def test_the_bar_moves_on_a_terminal_and_stays_in_its_line() -> None:
+    with a_terminal(columns=40) as terminal:
+        progress = Progress(terminal.stream)
+        progress.show(0, 4, "queued")
+        progress.show(2, 4, "running: a text that is longer than the terminal")
+        progress.end()
+        drawn = terminal.read()
+    lines = drawn.replace("\r\n", "").split("\r")
+    assert [len(line) for line in lines] == [0, 39, 39]
+    assert lines[2].startswith("[############............] 2/4  running")
