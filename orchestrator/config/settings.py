@@ -26,6 +26,18 @@ LOAD_TOOLS = {
 # Repositories given as a path of this machine: for the demo and for tests, not for a shared server.
 ALLOW_LOCAL_REPOSITORIES = environment.flag("PITWALL_ALLOW_LOCAL_REPOSITORIES")
 
+# Networks of our own (10.1.0.0/16) that webhooks and forges may be in; all others are refused.
+ALLOWED_INTERNAL_NETWORKS = environment.words("PITWALL_ALLOWED_INTERNAL_NETWORKS")
+
+# The mail server of the channels; without one there is no channel by e-mail.
+EMAIL_HOST = environment.text("PITWALL_SMTP_HOST")
+EMAIL_PORT = int(environment.text("PITWALL_SMTP_PORT", "587"))
+EMAIL_HOST_USER = environment.text("PITWALL_SMTP_USER")
+EMAIL_HOST_PASSWORD = environment.text("PITWALL_SMTP_PASSWORD")
+EMAIL_USE_TLS = environment.flag("PITWALL_SMTP_TLS", default=True)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = environment.text("PITWALL_MAIL_FROM", "pitwall@localhost")
+
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.auth",
@@ -41,6 +53,7 @@ INSTALLED_APPS = [
     "orchestrator.runs",
     "orchestrator.results",
     "orchestrator.alerts",
+    "orchestrator.forges",
     "orchestrator.dispatch",
     "orchestrator.api",
     "orchestrator.web",

@@ -34,7 +34,7 @@ _ITEMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("hosts", "Hosts", ("host", "profile")),
     ("load-tools", "Load tools", ("load-tools",)),
     ("schedules", "Schedules", ("schedule",)),
-    ("settings", "Settings", ("settings", "token")),
+    ("settings", "Settings", ("settings", "token", "channel", "delivery")),
 )
 
 
