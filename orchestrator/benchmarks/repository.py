@@ -62,7 +62,7 @@ class Repository:
             )  # fmt: skip
 
     def fetch_also(self, ref: str) -> None:
-        """Brings in what is on no branch, such as `refs/pull/5/head`; as `fetch` where it cannot."""
+        """As `fetch`, and what is on no branch, such as `refs/pull/5/head`."""
         if not _REF.match(ref):
             raise InvalidRequestError(f"{ref!r} is not the name of a ref")
         self.fetch()

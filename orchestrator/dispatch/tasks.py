@@ -104,9 +104,8 @@ def follow_changes() -> None:
 @shared_task(name="orchestrator.dispatch.tasks.tell")
 def tell() -> None:
     """Notes what channels are to tell of, and wakes each delivery that is due."""
-    now = utc_now()
-    noting.tick(now)
-    for delivery_id in delivering.due_deliveries(now):
+    noting.tick(utc_now())
+    for delivery_id in delivering.due_deliveries(utc_now()):
         deliver.apply_async(args=[str(delivery_id)], expires=10)
 
 

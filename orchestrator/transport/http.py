@@ -100,7 +100,10 @@ def send(
     try:
         connection.request(method, target, body=body or None, headers=dict(headers))
         answer = connection.getresponse()
-        return Answer(status=answer.status, body=answer.read(most_bytes))
+        start = answer.read(most_bytes)
+        if connection.was_cut:
+            raise TimeoutError
+        return Answer(status=answer.status, body=start)
     except (OSError, http.client.HTTPException, ValueError) as error:
         why = f"no whole answer within {timeout_s:g} s" if connection.was_cut else _words(error)
         raise DeliveryError(f"{parts.hostname}: {why}") from error
