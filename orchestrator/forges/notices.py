@@ -104,7 +104,7 @@ def _comment(first: dict[str, str], number: object, note: object, user: str, tex
     named = tuple(dict.fromkeys(_COMMAND.findall(text)))[:MOST_COMMANDS]
     known = isinstance(number, int) and isinstance(note, int) and 0 < number < 2**31
     if not named or not known:
-        return Notice(**first)  # type: ignore[arg-type]
+        return Notice(**first)
     return Comment(
         event=first["event"],
         delivery_id=first["delivery_id"],

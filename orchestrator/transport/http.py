@@ -28,6 +28,10 @@ class DeliveryError(PitwallError):
     """There is no answer: no connection, a broken one, or none that is allowed."""
 
 
+class UnresolvedError(DeliveryError):
+    """The name of the host means nothing."""
+
+
 class ForbiddenAddressError(DeliveryError):
     """The address is inside a network that requests must not reach."""
 
@@ -64,14 +68,14 @@ def check_web_address(url: str, *, field: str = "url") -> str:
 
 
 def refuse_internal(url: str, *, allowed: Sequence[str] = ()) -> None:
-    """ForbiddenAddressError for what `send` would refuse as well; a name unknown now may come."""
+    """ForbiddenAddressError for an address in figures that `send` would refuse as well.
+
+    Names are resolved only when something is sent: what they mean today says nothing of tomorrow.
+    """
     parts = urlsplit(url)
-    try:
-        _checked(parts.hostname or "", parts.port or _port(parts.scheme), allowed)
-    except ForbiddenAddressError:
-        raise
-    except DeliveryError:
-        return
+    with contextlib.suppress(UnresolvedError):
+        port = parts.port or _port(parts.scheme)
+        _checked(parts.hostname or "", port, allowed, flags=socket.AI_NUMERICHOST)
 
 
 def send(
@@ -129,12 +133,12 @@ def _embedded(address: _Address) -> ipaddress.IPv4Address | None:
     return address.ipv4_mapped or address.sixtofour
 
 
-def _checked(host: str, port: int, allowed: Sequence[str]) -> str:
+def _checked(host: str, port: int, allowed: Sequence[str], flags: int = 0) -> str:
     """An address of the host to connect to; of several, all have to be allowed."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
     except (OSError, UnicodeError) as error:
-        raise DeliveryError(f"{host} cannot be resolved: {_words(error)}") from error
+        raise UnresolvedError(f"{host} cannot be resolved: {_words(error)}") from error
     networks = [ipaddress.ip_network(each, strict=False) for each in allowed]
     # A zone (`fe80::1%eth0`) is no part of the address.
     addresses = [str(each[4][0]).partition("%")[0] for each in found]

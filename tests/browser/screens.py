@@ -63,6 +63,10 @@ def screens_of(filled: Filled) -> list[Screen]:
         "project-import": "/projects/server/import",
         "schedules": "/schedules/",
         "settings": "/settings/",
+        "channels": "/settings/channels/",
+        "channel": f"/settings/channels/{ids['channel']}/",
+        "delivery": f"/settings/deliveries/{ids['delivery']}/",
+        "project-forge": "/projects/server/forge",
         "api": "/api/v1/docs",
     }
     return [
@@ -93,5 +97,6 @@ EMPTY = [
         "benchmark-new": "/benchmarks/new",
         "schedules": "/schedules/",
         "settings": "/settings/",
+        "channels": "/settings/channels/",
     }.items()
 ]
