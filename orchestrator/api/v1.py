@@ -14,6 +14,7 @@ from orchestrator.api.routers import (
     hosts,
     latencies,
     load_tools,
+    pull_requests,
     reports,
     results,
     retention,
@@ -40,7 +41,8 @@ api = DescribedAPI(
 add_handlers(api)
 PARTS = (
     runs, builds, comparisons, histories, latencies, reports, results, catalogue, load_tools, hosts,
-    calibrations, trials, retention, changes, annotations, unknown,
+    calibrations, trials, retention, changes, annotations,
+    pull_requests, unknown,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

@@ -23,6 +23,7 @@ from orchestrator.forges.models import (
     RequestState,
 )
 from orchestrator.forges.selectors import connection_of, request_for
+from orchestrator.runs.selectors import run_for
 from orchestrator.transport.http import ForbiddenAddressError, check_web_address, refuse_internal
 
 API_URLS = {
@@ -122,6 +123,41 @@ def decline(*, member: Member, request_id: UUID) -> BenchmarkRequest:
         raise ConflictError("this does not wait for an approval any more")
     _wake(request.pull)
     record_audit(member=member, action="benchmark_request.declined", subject=_subject(request))
+    return request
+
+
+@transaction.atomic
+def report_run(*, member: Member, run_id: UUID, number: int) -> BenchmarkRequest:
+    """Has a pull request told of a run that somebody else has started for it, such as its CI.
+
+    May be asked again: a run is told of on one pull request only.
+    """
+    member.require(Role.MEMBER, to="report a run on a pull request")
+    run = run_for(member, run_id)
+    contender = run.variants.filter(position=1).select_related("commit").first()
+    connection = _connected(member, run.definition.benchmark.project)
+    if contender is None:
+        raise InvalidRequestError("this run has one commit only: there is nothing to report")
+    if connection.sealed_token is None:
+        raise ConflictError(f"Pitwall has no token for {connection}; an admin adds one")
+    pull, _ = PullRequest.objects.get_or_create(connection=connection, number=number)
+    request, is_new = BenchmarkRequest.objects.get_or_create(
+        run=run,
+        defaults={
+            "pull": pull,
+            "note_id": str(run.pk),
+            "asked_by": member.user.get_username()[:100],
+            "benchmark": run.definition.benchmark.slug,
+            "head_sha": contender.commit.sha,
+            "state": RequestState.STARTED,
+            "at": utc_now(),
+        },
+    )
+    if request.pull_id != pull.pk:
+        raise ConflictError(f"this run is reported on {request.pull} already")
+    if is_new:
+        _wake(pull)
+        record_audit(member=member, action="benchmark_request.reported", subject=request)
     return request
 
 
