@@ -15,7 +15,7 @@ from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.services import commit_of_ref, refresh_project, repository_of
 from orchestrator.core.clock import utc_now
-from orchestrator.core.errors import ConflictError, InvalidRequestError, PitwallError
+from orchestrator.core.errors import InvalidRequestError, PitwallError
 from orchestrator.core.ids import sha256_hex
 from orchestrator.forges.clients.base import Forge, ForgeRefusedError, Status
 from orchestrator.forges.clients.registry import forge_of
@@ -72,7 +72,7 @@ def follow(pull_id: int, now: datetime) -> bool:
         _tell(pull, forge)
     except DeliveryError as error:
         _again(pull, error)
-    except ConflictError as error:
+    except PitwallError as error:
         _refuse_all(pull, str(error))
     else:
         still = pull.requests.filter(state__in=_OPEN).exists()
@@ -114,7 +114,10 @@ def _has_ended(request: BenchmarkRequest) -> bool:
 def _pin(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> None:
     """What is pushed from now on is not what was asked for."""
     if not request.head_sha:
-        facts = forge.pull_request(pull.number)
+        try:
+            facts = forge.pull_request(pull.number)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ForgeRefusedError(f"its answer lacks {error}", 502) from error
         request.head_sha, request.base_branch = facts.head_sha.lower(), facts.base_branch[:200]
         request.from_fork = facts.from_fork
     if request.from_fork:
@@ -153,7 +156,12 @@ def _fetched_baseline(request: BenchmarkRequest, connection: Connection, ref: st
             "replaced by a push"
         )
     commit_of_ref(project=connection.project, ref=request.head_sha)
-    return repository.merge_base(request.head_sha, repository.resolve(request.base_branch))
+    base = repository.merge_base(request.head_sha, repository.resolve(request.base_branch))
+    if base == request.head_sha:
+        raise InvalidRequestError(
+            f"{base[:10]} is contained in {request.base_branch}: there is nothing to compare"
+        )
+    return base
 
 
 def _run_request(request: BenchmarkRequest, connection: Connection, baseline: str) -> RunRequest:

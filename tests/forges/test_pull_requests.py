@@ -228,6 +228,15 @@ def test_it_tells_why_nothing_was_measured(world: World) -> None:
     assert PullRequest.objects.get().next_at is None
 
 
+def test_it_has_nothing_to_measure_of_what_was_merged(world: World) -> None:
+    git(world.repository, "merge", "--quiet", "--ff-only", world.head)
+    world.comment()
+    world.follow()
+
+    assert "is contained in main: there is nothing to compare" in world.told
+    assert not Run.objects.exists()
+
+
 def test_it_keeps_one_comment_for_all_benchmarks_and_makes_it_anew_when_it_was_deleted(
     world: World, personas: Personas
 ) -> None:
