@@ -1,5 +1,7 @@
-"""Alerts: what a team is told of its change points, and what people did about it."""
+"""Alerts: what a team is told of its change points, and what people did about it; and the
+channels that carry this, and other events, to wherever a team wants to be told."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
@@ -78,3 +80,132 @@ class Alert(models.Model):
 
     def __str__(self) -> str:
         return f"alert of {self.change_point}"
+
+
+class EventKind(models.TextChoices):
+    """What a channel can tell of; `test` is what its button sends."""
+
+    RUN_ENDED = "run.ended", "A run has ended"
+    ALERT_RAISED = "alert.raised", "An alert is raised"
+    ALERT_CHANGED = "alert.changed", "An alert has changed"
+    TEST = "test", "Test"
+
+
+class ChannelKind(models.TextChoices):
+    WEBHOOK = "webhook", "Webhook, signed"
+    EMAIL = "email", "E-mail"
+    SLACK = "slack", "Slack"
+    TEAMS = "teams", "Microsoft Teams"
+    MATRIX = "matrix", "Matrix"
+
+
+class Digest(models.TextChoices):
+    IMMEDIATE = "immediate", "At once"
+    HOURLY = "hourly", "Once an hour"
+    DAILY = "daily", "Once a day"
+
+
+class Channel(models.Model):
+    """A way to tell a team, or its machines, of events.
+
+    `sealed_url` is where it goes to, a secret with most chats; `place` is what pages show of it.
+    `sealed_secret` signs what a webhook is sent. E-mail has `addresses` instead of both.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="channels")
+    name = models.CharField(max_length=100)
+    kind = models.CharField(max_length=8, choices=ChannelKind.choices)
+    place = models.CharField(max_length=300)
+    sealed_url = models.BinaryField(null=True, editable=False)
+    sealed_secret = models.BinaryField(null=True, editable=False)
+    addresses = ArrayField(models.EmailField(), default=list, blank=True)
+    events = ArrayField(models.CharField(max_length=20), default=list)
+    digest = models.CharField(max_length=9, choices=Digest.choices, default=Digest.IMMEDIATE)
+    enabled = models.BooleanField(default=True)
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["team", "name"], name="channel_name_once"),
+            models.CheckConstraint(
+                condition=Q(kind="email", sealed_url=None) & ~Q(addresses=[])
+                | ~Q(kind="email") & Q(sealed_url__isnull=False, addresses=[]),
+                name="channel_goes_somewhere",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="webhook", sealed_secret__isnull=False, digest="immediate")
+                | ~Q(kind="webhook") & Q(sealed_secret=None),
+                name="channel_webhook_is_signed",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Event(models.Model):
+    """Something that happened, told once, whoever sees it first.
+
+    `version` tells apart what happens to the same thing again and again. `data` is what webhooks
+    are sent of it.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="events")
+    kind = models.CharField(max_length=20, choices=EventKind.choices)
+    subject = models.UUIDField()
+    version = models.CharField(max_length=40, blank=True)
+    data = models.JSONField()
+    at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["kind", "subject", "version"], name="event_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.subject}"
+
+
+class DeliveryState(models.TextChoices):
+    WAITING = "waiting", "Waiting"
+    DELIVERED = "delivered", "Delivered"
+    FAILED = "failed", "Given up"
+
+
+class Delivery(models.Model):
+    """One message of a channel: of one event, or the digest of several.
+
+    A worker claims it by moving `next_at` ahead; if the worker dies, it comes due again. `tries`
+    count since it was made or replayed; `log` has all of them: {"at", "status", "ms", "error",
+    "answer"}. `headers` and `body` are what was sent last, without what is secret.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="deliveries")
+    events = models.ManyToManyField(Event, related_name="deliveries")
+    state = models.CharField(
+        max_length=9, choices=DeliveryState.choices, default=DeliveryState.WAITING
+    )
+    tries = models.PositiveSmallIntegerField(default=0)
+    next_at = models.DateTimeField()
+    headers = models.JSONField(default=dict, blank=True)
+    body = models.TextField(blank=True)
+    log = models.JSONField(default=list, blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        ordering = ["-pk"]
+        indexes = [
+            models.Index(
+                fields=["next_at"], condition=Q(state="waiting"), name="delivery_waiting_by_time"
+            ),
+            models.Index(fields=["channel", "-id"], name="delivery_by_channel"),
+        ]
+
+    def __str__(self) -> str:
+        return f"delivery {self.pk}"

@@ -18,6 +18,7 @@ from orchestrator.api.routers import (
     latencies,
     load_tools,
     projects,
+    pull_requests,
     references,
     reports,
     results,
@@ -49,8 +50,8 @@ api.add_decorator(once, mode="operation")
 api.add_decorator(gate, mode="view")
 PARTS = (
     runs, schedules, builds, comparisons, histories, latencies, reports, results, catalogue,
-    projects, references, load_tools, hosts, fleet,
-    calibrations, trials, retention, changes, annotations, team, unknown,
+    projects, references, load_tools, hosts, fleet, calibrations, trials, retention, changes,
+    annotations, team, pull_requests, unknown,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

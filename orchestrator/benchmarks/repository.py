@@ -61,6 +61,22 @@ class Repository:
                 "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*",
             )  # fmt: skip
 
+    def fetch_also(self, ref: str) -> None:
+        """As `fetch`, and what is on no branch, such as `refs/pull/5/head`."""
+        if not _REF.match(ref):
+            raise InvalidRequestError(f"{ref!r} is not the name of a ref")
+        self.fetch()
+        with self._locked():
+            kept = f"+{ref}:refs/pitwall/{ref.removeprefix('refs/')}"
+            self._git("fetch", "--quiet", "--force", "--", self._url, kept)
+
+    def merge_base(self, one: str, other: str) -> str:
+        """The newest commit that both contain; InvalidRequestError where there is none."""
+        found = self._try("merge-base", "--end-of-options", one, other)
+        if not found:
+            raise InvalidRequestError(f"{one[:10]} and {other[:10]} have no commit in common")
+        return found.strip()
+
     def resolve(self, ref: str) -> str:
         """The full hash of a branch, tag or (abbreviated) commit."""
         if not _REF.match(ref):

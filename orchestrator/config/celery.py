@@ -44,4 +44,6 @@ app.conf.beat_schedule = {
     "check-hosts": _every(30.0, "orchestrator.dispatch.tasks.check_hosts"),
     "look-for-changes": _every(3.0, "orchestrator.dispatch.tasks.look_for_changes"),
     "follow-changes": _every(5.0, "orchestrator.dispatch.tasks.follow_changes"),
+    "tell": _every(3.0, "orchestrator.dispatch.tasks.tell"),
+    "follow-forges": _every(5.0, "orchestrator.dispatch.tasks.follow_forges"),
 }

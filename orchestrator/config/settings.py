@@ -33,7 +33,11 @@ LOAD_TOOLS = {
 # Repositories given as a path of this machine: for the demo and for tests, not for a shared server.
 ALLOW_LOCAL_REPOSITORIES = environment.flag("PITWALL_ALLOW_LOCAL_REPOSITORIES")
 
-# The mail server; without one, invitations are links to be copied.
+# Networks of our own (10.1.0.0/16) that webhooks and forges may be in; all others are refused.
+ALLOWED_INTERNAL_NETWORKS = environment.words("PITWALL_ALLOWED_INTERNAL_NETWORKS")
+
+# The mail server of channels and invitations; without one there is no channel by e-mail, and
+# invitations are links to be copied.
 EMAIL_HOST = environment.text("PITWALL_SMTP_HOST")
 EMAIL_PORT = int(environment.text("PITWALL_SMTP_PORT", "587"))
 EMAIL_HOST_USER = environment.text("PITWALL_SMTP_USER")
@@ -61,6 +65,7 @@ INSTALLED_APPS = [
     "orchestrator.runs",
     "orchestrator.results",
     "orchestrator.alerts",
+    "orchestrator.forges",
     "orchestrator.dispatch",
     "orchestrator.api",
     "orchestrator.web",

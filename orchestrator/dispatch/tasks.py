@@ -5,10 +5,11 @@ from uuid import UUID
 
 from celery import shared_task
 
-from orchestrator.alerts import raising
+from orchestrator.alerts import delivering, noting, raising
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch import engine
 from orchestrator.dispatch.scheduled import start_scheduled
+from orchestrator.forges import following
 from orchestrator.results.changes import bisections, duels
 from orchestrator.results.changes.search import look_at_changed
 from orchestrator.results.hosts import calibration, golden
@@ -98,3 +99,24 @@ def follow_changes() -> None:
     duels.tick(now)
     bisections.tick(now)
     raising.tick(now)
+
+
+@shared_task(name="orchestrator.dispatch.tasks.tell")
+def tell() -> None:
+    """Notes what channels are to tell of, and wakes each delivery that is due."""
+    noting.tick(utc_now())
+    for delivery_id in delivering.due_deliveries(utc_now()):
+        deliver.apply_async(args=[str(delivery_id)], expires=10)
+
+
+@shared_task(name="orchestrator.dispatch.tasks.deliver")
+def deliver(delivery_id: str) -> None:
+    """One try of one delivery."""
+    delivering.deliver(UUID(delivery_id), utc_now())
+
+
+@shared_task(name="orchestrator.dispatch.tasks.follow_forges")
+def follow_forges() -> None:
+    """Fetches what was pushed, and takes what was asked for on pull requests further."""
+    following.fetch_due()
+    following.follow_due(utc_now())

@@ -27,6 +27,17 @@ def wake_jobs(run_id: UUID) -> None:
         transaction.on_commit(partial(_send, "advance", str(job)))
 
 
+def wake_forges() -> None:
+    """Sends the ticks that look at what a forge has just told of."""
+    for task in ("claim_schedules", "follow_forges"):
+        transaction.on_commit(partial(_send, task))
+
+
+def wake_channels() -> None:
+    """Sends the tick that delivers what is due, such as a test."""
+    transaction.on_commit(partial(_send, "tell"))
+
+
 def _send(task: str = "pump", *words: str) -> None:
     name = f"orchestrator.dispatch.tasks.{task}"
     try:

@@ -35,7 +35,11 @@ _ITEMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("hosts", "Hosts", ("host", "profile")),
     ("load-tools", "Load tools", ("load-tools",)),
     ("schedules", "Schedules", ("schedule",)),
-    ("settings", "Settings", ("settings", "token", "member", "invitation", "audit")),
+    (
+        "settings",
+        "Settings",
+        ("settings", "token", "member", "invitation", "audit", "channel", "delivery"),
+    ),
 )
 
 

@@ -70,6 +70,10 @@ def screens_of(filled: Filled) -> list[Screen]:
         "members": "/settings/members/",
         "audit": "/settings/audit/",
         "invitation": f"/invitations/{ids['invitation']}",
+        "channels": "/settings/channels/",
+        "channel": f"/settings/channels/{ids['channel']}/",
+        "delivery": f"/settings/deliveries/{ids['delivery']}/",
+        "project-forge": "/projects/server/forge",
         "api": "/api/v1/docs",
     }
     return [
@@ -101,5 +105,6 @@ EMPTY = [
         "schedules": "/schedules/",
         "settings": "/settings/",
         "members": "/settings/members/",
+        "channels": "/settings/channels/",
     }.items()
 ]

@@ -4,6 +4,7 @@ Through the product's own services; what a machine would have measured is filled
 the pictures of all screens and `make bench-pages` look at the same.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +15,15 @@ from orchestrator.accounts.invitations import create_invitation
 from orchestrator.accounts.models import Membership, Role
 from orchestrator.accounts.services import create_team, create_token
 from orchestrator.alerts import raising
-from orchestrator.alerts.models import Alert
-from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.alerts.models import Alert, Channel, Delivery
+from orchestrator.alerts.notifying import NewChannel, create_channel, send_test
+from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.care import put_in_maintenance, set_host_care
 from orchestrator.fleet.models import Host, HostTransport
 from orchestrator.fleet.services import add_local_host, save_profile
+from orchestrator.forges.models import BenchmarkRequest, PullRequest
+from orchestrator.forges.services import NewConnection, save_connection
 from orchestrator.results.changes import bisections, duels
 from orchestrator.results.figures.published import import_published, suites_with_figures
 from orchestrator.results.hosts import calibration
@@ -93,11 +97,14 @@ def fill(folder: Path) -> Filled:
     _look_after(personas, host, shas)
     alert = raise_alert(line_of_commits(alice, project, host, slug="long", cases=2))
     _saved(personas, project.slug, shas)
+    channel, delivery = _told(personas, project)
     ids = {
         **{name: run.pk for name, run in runs.items()},
         "host": host.pk,
         "trial": trial.pk,
         "alert": alert.pk,
+        "channel": channel.pk,
+        "delivery": delivery.pk,
         "build": Build.objects.get().pk,
         "invitation": _team(personas),
         "schedule": Schedule.objects.get().pk,
@@ -140,6 +147,30 @@ def _unfinished(personas: Personas, shas: list[str]) -> dict[str, Run]:
     Run.objects.filter(pk=made["failed"].pk).update(state="failed", message=message, ended_at=now)
     cancel_run(member=alice, run_id=made["cancelled"].pk)
     return made
+
+
+def _told(personas: Personas, project: Project) -> tuple[Channel, Delivery]:
+    """A webhook that was tried twice, and a forge with something to approve."""
+    target = "https://ci.example.org/hooks/pitwall"
+    new = NewChannel(name="Our CI", kind="webhook", target=target, events=("alert.raised",))
+    channel = create_channel(member=personas.alice, new=new).channel
+    delivery = send_test(member=personas.alice, channel_id=channel.pk)
+    tried = {"at": "2026-01-02T03:04:05.678+00:00", "status": 503, "ms": 12}
+    Delivery.objects.filter(pk=delivery.pk).update(
+        state="failed",
+        tries=7,
+        headers={"Pitwall-Event": "test", "Pitwall-Delivery": str(delivery.pk)},
+        body=json.dumps(delivery.events.get().data),
+        log=[{**tried, "error": "the answer was 503", "answer": "<h1>busy</h1>"}] * 2,
+    )
+    forge = NewConnection(kind="github", repository="ada/server", token="t", hosts=("here",))
+    saved = save_connection(member=personas.alice, project=project, new=forge)
+    pull = PullRequest.objects.create(connection=saved.connection, number=5)
+    BenchmarkRequest.objects.create(
+        pull=pull, note_id="7", asked_by="grace", benchmark="hello", head_sha="a" * 40,
+        from_fork=True, state="waiting", at=utc_now(),
+    )  # fmt: skip
+    return channel, delivery
 
 
 def measured_with_doubts(run: Run) -> Trial:

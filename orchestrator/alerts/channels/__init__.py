@@ -1,0 +1,1 @@
+"""How each kind of channel says things: one module a kind, and `registry` to find it."""

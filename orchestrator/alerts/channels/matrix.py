@@ -1,0 +1,17 @@
+"""Matrix, through a webhook of its bridge (matrix-hookshot): plain text, and HTML of the same."""
+
+import json
+from html import escape
+
+from orchestrator.alerts.channels.message import Line, Message, Outgoing
+
+
+def form(message: Message) -> Outgoing:
+    text = [message.title, *(f"{line.text} {line.url}" for line in message.lines)]
+    html = f"<strong>{escape(message.title)}</strong><ul>{''.join(map(_item, message.lines))}</ul>"
+    body = {"text": "\n".join(text), "html": html, "username": "Pitwall"}
+    return Outgoing(body=json.dumps(body, ensure_ascii=False))
+
+
+def _item(line: Line) -> str:
+    return f'<li>{escape(line.text)} <a href="{escape(line.url)}">open</a></li>'

@@ -1,0 +1,21 @@
+"""Incoming webhooks of Slack, and of what speaks like it (Mattermost, Rocket.Chat)."""
+
+import json
+
+from orchestrator.alerts.channels.message import Line, Message, Outgoing
+
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+def form(message: Message) -> Outgoing:
+    lines = [f"*{_plain(message.title)}*", *map(_line, message.lines)]
+    return Outgoing(body=json.dumps({"text": "\n".join(lines)}, ensure_ascii=False))
+
+
+def _line(line: Line) -> str:
+    return f"• {_plain(line.text)} <{line.url}|open>"
+
+
+def _plain(text: str) -> str:
+    """Three signs mean something to Slack; without them nobody is mentioned."""
+    return text.translate(_ESCAPES)

@@ -1,0 +1,31 @@
+"""Microsoft Teams: an adaptive card, as its workflows take them."""
+
+import json
+from typing import Any
+
+from orchestrator.alerts.channels.message import Line, Message, Outgoing
+
+
+def form(message: Message) -> Outgoing:
+    title = {"type": "TextBlock", "size": "Medium", "weight": "Bolder", "wrap": True}
+    card = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": [{**title, "text": _plain(message.title)}, *map(_block, message.lines)],
+        "actions": [
+            {"type": "Action.OpenUrl", "title": "Open in Pitwall", "url": message.lines[0].url}
+        ],
+    }
+    attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
+    body = {"type": "message", "attachments": [attachment]}
+    return Outgoing(body=json.dumps(body, ensure_ascii=False))
+
+
+def _block(line: Line) -> dict[str, Any]:
+    return {"type": "TextBlock", "wrap": True, "text": f"{_plain(line.text)} [open]({line.url})"}
+
+
+def _plain(text: str) -> str:
+    """Cards read some Markdown."""
+    return "".join(f"\\{sign}" if sign in "\\`*_[]<>#" else sign for sign in text)

@@ -1,0 +1,184 @@
+"""Sends what is due: once, or again where a worker died before it could note the answer."""
+
+import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from smtplib import SMTPException
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.db import transaction
+
+from orchestrator.alerts.channels import webhook
+from orchestrator.alerts.channels.message import Line, Message, Outgoing
+from orchestrator.alerts.channels.registry import FORMS
+from orchestrator.alerts.models import Channel, ChannelKind, Delivery, DeliveryState
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import PitwallError
+from orchestrator.fleet.vault import unseal
+from orchestrator.transport.http import TIMEOUT_S, send
+
+#: After so many seconds it is tried again; after the last it is given up.
+PAUSES_S = (10, 60, 300, 1800, 7200, 21600)
+#: Longer than a try may take: then its worker is taken for dead.
+LEASE = timedelta(seconds=6 * TIMEOUT_S)
+#: Of an answer so much is kept, and so many tries of a delivery.
+MOST_ANSWER, MOST_TRIES_KEPT = 1000, 30
+#: Of a digest so many events are told.
+MOST_LINES = 50
+_GONE = 410
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """`status` is that of the answer, None without one; `error` is empty where it went well."""
+
+    status: int | None = None
+    answer: str = ""
+    error: str = ""
+
+
+def due_deliveries(now: datetime, *, limit: int = 50) -> list[UUID]:
+    due = Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=now)
+    due = due.filter(channel__enabled=True).order_by("next_at")
+    return list(due.values_list("pk", flat=True)[:limit])
+
+
+def deliver(delivery_id: UUID, now: datetime) -> bool:
+    """One try of a delivery that is due; False where another worker has it."""
+    delivery = _claimed(delivery_id, now)
+    if delivery is None:
+        return False
+    began = time.monotonic()
+    try:
+        outcome = _send(delivery)
+    except (PitwallError, SMTPException, OSError) as error:
+        outcome = Outcome(error=str(error) or type(error).__name__)
+    _note(delivery, outcome, ms=round(1000 * (time.monotonic() - began)))
+    return True
+
+
+@transaction.atomic
+def _claimed(delivery_id: UUID, now: datetime) -> Delivery | None:
+    """Ours until LEASE is over: `next_at`, moved ahead, is the sign."""
+    rows = Delivery.objects.select_for_update(skip_locked=True, of=("self",))
+    delivery = (
+        rows.select_related("channel__team")
+        .filter(pk=delivery_id, state=DeliveryState.WAITING, next_at__lte=now)
+        .filter(channel__enabled=True)
+        .first()
+    )
+    if delivery is None:
+        return None
+    delivery.next_at = now + LEASE
+    delivery.tries += 1
+    delivery.save(update_fields=["next_at", "tries"])
+    return delivery
+
+
+def _send(delivery: Delivery) -> Outcome:
+    channel = delivery.channel
+    message = message_of(delivery)
+    outgoing = FORMS[channel.kind](message)
+    delivery.body = outgoing.body
+    if channel.kind == ChannelKind.EMAIL:
+        return _mail(delivery, message, outgoing)
+    delivery.headers = _headers(delivery, outgoing)
+    answer = send(
+        "POST",
+        unseal(channel.sealed_url or b""),
+        body=outgoing.body.encode(),
+        headers=delivery.headers,
+        allowed=settings.ALLOWED_INTERNAL_NETWORKS,
+        most_bytes=MOST_ANSWER,
+    )
+    text = answer.body.decode(errors="replace").replace("\0", "")
+    error = "" if answer.ok else f"the answer was {answer.status}"
+    if 300 <= answer.status < 400:
+        error += "; redirects are not followed: name the address that it leads to"
+    return Outcome(status=answer.status, answer=text, error=error)
+
+
+def message_of(delivery: Delivery) -> Message:
+    data: list[dict[str, Any]] = [event.data for event in delivery.events.order_by("at", "pk")]
+    several = len(data) > 1
+    lines = [
+        Line(text=f"{each['title']}: {each['text']}" if several else each["text"], url=each["url"])
+        for each in data[:MOST_LINES]
+    ]
+    if len(data) > MOST_LINES:
+        more = len(data) - MOST_LINES
+        lines.append(Line(text=f"and {more} more", url=f"{settings.BASE_URL}/"))
+    team = delivery.channel.team.name
+    title = f"{len(data)} events in {team}" if several else data[0]["title"]
+    return Message(title=title, lines=lines, data=data)
+
+
+def _headers(delivery: Delivery, outgoing: Outgoing) -> dict[str, str]:
+    headers = {"Content-Type": outgoing.content_type, "User-Agent": "Pitwall"}
+    channel = delivery.channel
+    if channel.kind != ChannelKind.WEBHOOK:
+        return headers
+    kind = delivery.events.values_list("kind", flat=True)[0]
+    secret = unseal(channel.sealed_secret or b"")
+    signed = webhook.signature(secret, int(time.time()), outgoing.body.encode())
+    return {
+        **headers,
+        "Pitwall-Event": kind,
+        "Pitwall-Delivery": str(delivery.pk),
+        "Pitwall-Signature": signed,
+    }
+
+
+def _mail(delivery: Delivery, message: Message, outgoing: Outgoing) -> Outcome:
+    domain = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">") or "localhost"
+    # The same at each try: a mail server that took it twice shows it once.
+    own = {"Message-ID": f"<{delivery.pk}@{domain}>", "Auto-Submitted": "auto-generated"}
+    delivery.headers = {"To": ", ".join(delivery.channel.addresses), **own}
+    EmailMessage(
+        subject=" ".join(message.title.split())[:200],
+        body=outgoing.body,
+        to=delivery.channel.addresses,
+        headers=own,
+    ).send()
+    return Outcome()
+
+
+def _note(delivery: Delivery, outcome: Outcome, *, ms: int) -> None:
+    now = utc_now()
+    ours = Delivery.objects.filter(pk=delivery.pk, next_at=delivery.next_at)
+    pause = _pause_s(delivery.tries)
+    state, next_at = DeliveryState.WAITING, now
+    if not outcome.error:
+        state = DeliveryState.DELIVERED
+    elif pause is None or outcome.status == _GONE:
+        state = DeliveryState.FAILED
+    else:
+        next_at = now + timedelta(seconds=pause)
+    tried = {
+        "at": now.isoformat(),
+        "status": outcome.status,
+        "ms": ms,
+        "error": outcome.error[:500],
+        "answer": outcome.answer,
+    }
+    ours.update(
+        state=state,
+        next_at=next_at,
+        headers=delivery.headers,
+        body=delivery.body,
+        log=[*delivery.log, tried][-MOST_TRIES_KEPT:],
+    )
+
+
+def _pause_s(tries: int) -> int | None:
+    """None after the last try."""
+    return PAUSES_S[tries - 1] if tries <= len(PAUSES_S) else None
+
+
+def channel_problem(channel: Channel) -> str:
+    """Why the newest delivery that was tried did not arrive; empty where it did."""
+    last = channel.deliveries.exclude(log=[]).order_by("-pk").first()
+    return str(last.log[-1]["error"]) if last else ""

@@ -1,0 +1,199 @@
+"""Writes of channels by people, and what their pages read."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import IntegrityError, transaction
+from django.db.models import Prefetch, QuerySet
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.services import record_audit
+from orchestrator.alerts.models import (
+    Channel,
+    ChannelKind,
+    Delivery,
+    DeliveryState,
+    Digest,
+    Event,
+    EventKind,
+)
+from orchestrator.alerts.payloads import test_data, whole
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
+from orchestrator.core.ids import new_id, new_secret
+from orchestrator.fleet.vault import seal
+from orchestrator.transport.http import ForbiddenAddressError, check_web_address, refuse_internal
+
+MOST_ADDRESSES = 20
+#: What can be chosen.
+EVENTS = tuple(kind for kind in EventKind if kind != EventKind.TEST)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewChannel:
+    """`target`: an address of the web, or e-mail addresses with commas between."""
+
+    name: str
+    kind: str
+    target: str
+    events: tuple[str, ...]
+    digest: str = Digest.IMMEDIATE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeChannel:
+    """`secret` signs what a webhook is sent: shown once. Empty for all other kinds."""
+
+    channel: Channel
+    secret: str
+
+
+def channels_of(member: Member) -> QuerySet[Channel]:
+    return Channel.objects.filter(team=member.team)
+
+
+def channel_for(member: Member, channel_id: UUID) -> Channel:
+    found = channels_of(member).filter(pk=channel_id).first()
+    if found is None:
+        raise NotFoundError("there is no such channel in this team")
+    return found
+
+
+def deliveries_of(channel: Channel) -> QuerySet[Delivery]:
+    """Newest first, with their events."""
+    events = Prefetch("events", Event.objects.order_by("at", "pk"))
+    return channel.deliveries.prefetch_related(events).order_by("-pk")
+
+
+def delivery_for(member: Member, delivery_id: UUID) -> Delivery:
+    rows = Delivery.objects.filter(channel__team=member.team).select_related("channel")
+    found = rows.prefetch_related("events").filter(pk=delivery_id).first()
+    if found is None:
+        raise NotFoundError("there is no such delivery in this team; they are kept for 30 days")
+    return found
+
+
+def create_channel(*, member: Member, new: NewChannel) -> MadeChannel:
+    member.require(Role.MAINTAINER, to="make a channel")
+    _check(new)
+    by_mail = new.kind == ChannelKind.EMAIL
+    addresses = _addresses(new.target) if by_mail else []
+    place = ", ".join(addresses) if by_mail else _checked_host(new.target)
+    secret = new_secret("pwhook") if new.kind == ChannelKind.WEBHOOK else ""
+    try:
+        with transaction.atomic():
+            channel = Channel.objects.create(
+                team=member.team,
+                name=new.name.strip()[:100],
+                kind=new.kind,
+                place=place[:300],
+                sealed_url=None if by_mail else seal(new.target),
+                sealed_secret=seal(secret) if secret else None,
+                addresses=addresses,
+                events=list(dict.fromkeys(new.events)),
+                digest=new.digest,
+                created_by=member.actor,
+                created_at=utc_now(),
+            )
+            record_audit(member=member, action="channel.created", subject=channel)
+    except IntegrityError as error:
+        raise ConflictError(f"the team has a channel named {new.name} already") from error
+    return MadeChannel(channel=channel, secret=secret)
+
+
+@transaction.atomic
+def set_channel_enabled(*, member: Member, channel_id: UUID, enabled: bool) -> None:
+    member.require(Role.MAINTAINER, to="change a channel")
+    channel = channel_for(member, channel_id)
+    Channel.objects.filter(pk=channel.pk).update(enabled=enabled)
+    action = "channel.enabled" if enabled else "channel.disabled"
+    record_audit(member=member, action=action, subject=channel)
+
+
+@transaction.atomic
+def delete_channel(*, member: Member, channel_id: UUID) -> None:
+    """With its deliveries."""
+    member.require(Role.MAINTAINER, to="delete a channel")
+    channel = channel_for(member, channel_id)
+    record_audit(member=member, action="channel.deleted", subject=channel)
+    channel.delete()
+
+
+@transaction.atomic
+def send_test(*, member: Member, channel_id: UUID) -> Delivery:
+    """Queues a message that says that the channel works; it goes at once, whatever the digest."""
+    member.require(Role.MEMBER, to="test a channel")
+    channel = channel_for(member, channel_id)
+    if not channel.enabled:
+        raise ConflictError(f"the channel {channel.name} is off; turn it on first")
+    now, event_id = utc_now(), new_id()
+    event = Event.objects.create(
+        id=event_id,
+        team=member.team,
+        kind=EventKind.TEST,
+        subject=event_id,
+        data=whole(EventKind.TEST, member.team, now, event_id, test_data(member.team)),
+        at=now,
+    )
+    delivery = Delivery.objects.create(channel=channel, next_at=now, created_at=now)
+    delivery.events.add(event)
+    record_audit(member=member, action="channel.tested", subject=channel)
+    return delivery
+
+
+@transaction.atomic
+def replay(*, member: Member, delivery_id: UUID) -> Delivery:
+    """Sends it once more, with the same id: a receiver that has it can tell."""
+    member.require(Role.MEMBER, to="replay a delivery")
+    delivery = delivery_for(member, delivery_id)
+    ended = Delivery.objects.filter(pk=delivery.pk).exclude(state=DeliveryState.WAITING)
+    if not ended.update(state=DeliveryState.WAITING, tries=0, next_at=utc_now()):
+        raise ConflictError("this delivery is still waiting for its next try")
+    record_audit(member=member, action="delivery.replayed", subject=delivery.pk)
+    return delivery
+
+
+def _check(new: NewChannel) -> None:
+    if not new.name.strip():
+        raise InvalidRequestError("give the channel a name", field="name")
+    if new.kind not in ChannelKind.values:
+        raise InvalidRequestError(f"expected one of {', '.join(ChannelKind.values)}", field="kind")
+    if not new.events or not set(new.events) <= set(EVENTS):
+        raise InvalidRequestError("choose at least one event", field="events")
+    if new.digest not in Digest.values:
+        raise InvalidRequestError(f"expected one of {', '.join(Digest.values)}", field="digest")
+    if new.kind == ChannelKind.WEBHOOK and new.digest != Digest.IMMEDIATE:
+        raise InvalidRequestError(
+            "a webhook tells each event at once: machines want no digest", field="digest"
+        )
+    if new.kind == ChannelKind.EMAIL and not settings.EMAIL_HOST:
+        raise InvalidRequestError(
+            "this Pitwall has no mail server: whoever runs it sets PITWALL_SMTP_HOST", field="kind"
+        )
+
+
+def _checked_host(url: str) -> str:
+    host = check_web_address(url, field="target")
+    try:
+        refuse_internal(url, allowed=settings.ALLOWED_INTERNAL_NETWORKS)
+    except ForbiddenAddressError as error:
+        raise InvalidRequestError(str(error), field="target") from error
+    return host
+
+
+def _addresses(text: str) -> list[str]:
+    found = [word.strip() for word in text.replace(";", ",").split(",") if word.strip()]
+    for each in found:
+        try:
+            validate_email(each)
+        except ValidationError as error:
+            raise InvalidRequestError(f"{each} is no e-mail address", field="target") from error
+    if not 1 <= len(found) <= MOST_ADDRESSES:
+        raise InvalidRequestError(
+            f"expected 1 to {MOST_ADDRESSES} addresses with commas between", field="target"
+        )
+    return found

@@ -1,0 +1,152 @@
+"""Which events there are: a tick looks at what ended or changed, and notes each once.
+
+Whoever ends a run or changes an alert need not know of channels, and no event is lost with a
+worker: what was not noted yet is seen by the next tick, for a day.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, Q
+
+from orchestrator.accounts.members import by_itself
+from orchestrator.accounts.models import Team
+from orchestrator.alerts.models import (
+    Alert,
+    Channel,
+    Delivery,
+    DeliveryState,
+    Digest,
+    Event,
+    EventKind,
+)
+from orchestrator.alerts.payloads import alert_data, run_data, whole
+from orchestrator.alerts.selectors import alerts_of
+from orchestrator.core.clock import utc_now
+from orchestrator.core.ids import new_id
+from orchestrator.runs.models import Run, Trigger
+from orchestrator.runs.states import RUN_ENDED
+
+LOOK_BACK = timedelta(days=1)
+#: No run takes longer; it keeps the look at ended runs to the newest.
+LONGEST_RUN = timedelta(days=14)
+KEPT = timedelta(days=30)
+#: Of one team and kind in one tick.
+AT_ONCE = 20
+#: Runs that somebody asked for; Pitwall's own are no news.
+_TOLD = (Trigger.WEB, Trigger.API, Trigger.SCHEDULE)
+
+
+def tick(now: datetime) -> None:
+    """Notes what is new, and forgets what is old. May run twice."""
+    for team in Team.objects.filter(channels__enabled=True).distinct():
+        _look(team, now)
+    _forget(now)
+
+
+def note_event(
+    team: Team,
+    kind: EventKind,
+    subject: UUID,
+    at: datetime,
+    data: dict[str, Any],
+    version: str = "",
+) -> Event | None:
+    """The event, with its deliveries; None where it was noted before."""
+    event_id = new_id()
+    try:
+        with transaction.atomic():
+            event = Event.objects.create(
+                id=event_id,
+                team=team,
+                kind=kind,
+                subject=subject,
+                version=version,
+                data=whole(kind, team, at, event_id, data),
+                at=at,
+            )
+            # Locked, so that two events find the same digest.
+            listening = Channel.objects.select_for_update().filter(
+                team=team, enabled=True, events__contains=[kind], created_at__lte=at
+            )
+            for channel in listening.order_by("pk"):
+                _add_delivery(channel, event, utc_now())
+    except IntegrityError:
+        return None
+    return event
+
+
+def _add_delivery(channel: Channel, event: Event, now: datetime) -> Delivery:
+    """At once, or with the next digest of the channel, whose row the caller has locked."""
+    found = None
+    if channel.digest != Digest.IMMEDIATE:
+        waiting = channel.deliveries.filter(state=DeliveryState.WAITING, tries=0, log=[])
+        # Locked: who sends it waits until this event is in it.
+        found = waiting.filter(next_at__gt=now).select_for_update().first()
+    delivery = found or Delivery.objects.create(
+        channel=channel, next_at=next_digest(channel.digest, now), created_at=now
+    )
+    delivery.events.add(event)
+    return delivery
+
+
+def next_digest(digest: str, now: datetime) -> datetime:
+    """The full hour, or midnight, UTC, that comes next; now for what is told at once."""
+    if digest == Digest.IMMEDIATE:
+        return now
+    hour = now.replace(minute=0, second=0, microsecond=0)
+    if digest == Digest.HOURLY:
+        return hour + timedelta(hours=1)
+    return hour.replace(hour=0) + timedelta(days=1)
+
+
+def _look(team: Team, now: datetime) -> None:
+    channels = list(Channel.objects.filter(team=team, enabled=True))
+    wanted = {kind for channel in channels for kind in channel.events}
+    since = max(now - LOOK_BACK, min(channel.created_at for channel in channels))
+    if EventKind.RUN_ENDED in wanted:
+        for run in _ended_runs(team, since):
+            note_event(team, EventKind.RUN_ENDED, run.pk, run.ended_at or now, run_data(run))
+    if wanted & {EventKind.ALERT_RAISED, EventKind.ALERT_CHANGED}:
+        for alert, kind, at, version in _alert_events(team, since):
+            if kind in wanted:
+                data = alert_data(alert, kind)
+                note_event(team, kind, alert.pk, at, data, version)
+
+
+def _ended_runs(team: Team, since: datetime) -> Iterator[Run]:
+    noted = Event.objects.filter(kind=EventKind.RUN_ENDED, subject=OuterRef("pk"))
+    rows = Run.objects.filter(
+        ~Exists(noted),
+        team=team,
+        state__in=RUN_ENDED,
+        trigger__in=_TOLD,
+        created_at__gte=since - LONGEST_RUN,
+        ended_at__gte=since,
+    ).select_related("team", "definition__benchmark__project")
+    yield from rows.prefetch_related("variants__commit").order_by("ended_at")[:AT_ONCE]
+
+
+def _alert_events(team: Team, since: datetime) -> Iterator[tuple[Alert, EventKind, datetime, str]]:
+    """Only the newest change of an alert is told: what came between two ticks is in its log."""
+    recent = Q(changed_at__gte=since) | Q(raised_at__gte=since)
+    alerts = list(alerts_of(by_itself(team)).filter(recent).order_by("changed_at"))
+    known = Event.objects.filter(subject__in=[alert.pk for alert in alerts])
+    noted = set(known.values_list("kind", "subject", "version"))
+    for alert in alerts:
+        version = alert.changed_at.isoformat()
+        if alert.raised_at >= since and (EventKind.ALERT_RAISED, alert.pk, "") not in noted:
+            yield alert, EventKind.ALERT_RAISED, alert.raised_at, ""
+        changed = alert.changed_at >= since and alert.changed_at > alert.raised_at
+        if changed and (EventKind.ALERT_CHANGED, alert.pk, version) not in noted:
+            yield alert, EventKind.ALERT_CHANGED, alert.changed_at, version
+
+
+def _forget(now: datetime) -> None:
+    old = Event.objects.filter(at__lt=now - KEPT).values_list("pk", flat=True)[:200]
+    if found := list(old):
+        Delivery.objects.filter(events__in=found).delete()
+        Event.objects.filter(pk__in=found).delete()

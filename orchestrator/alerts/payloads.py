@@ -1,0 +1,113 @@
+"""Events as webhooks are sent them (docs/webhooks.md), and in one line for people."""
+
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.urls import reverse
+
+from orchestrator.accounts.members import by_itself
+from orchestrator.accounts.models import Team
+from orchestrator.alerts.models import Alert, EventKind
+from orchestrator.core.units import format_change
+from orchestrator.results.comparing.run_verdicts import VerdictCard, cards_of
+from orchestrator.runs.models import Run
+
+#: So many changed cases of a verdict are told; its page has all.
+MOST_CHANGES = 20
+
+
+def run_data(run: Run) -> dict[str, Any]:
+    """Of a run that has ended, with `definition__benchmark__project`, variants and commits."""
+    benchmark = run.definition.benchmark
+    cards = cards_of(by_itself(run.team), [run])[run.pk]
+    told = "; ".join(f"{card.verdict}: {card.summary}" for card in cards) or run.message
+    return {
+        "title": f"{benchmark.title}: {_heading(run, cards)}",
+        "text": " ".join(told.split())[:500] or f"the run {run.state}",
+        "url": page_url("run", run.pk),
+        "run": {
+            "id": str(run.pk),
+            "project": benchmark.project.slug,
+            "benchmark": benchmark.slug,
+            "state": run.state,
+            "message": run.message[:1000],
+            "trigger": run.trigger,
+            "commits": [variant.commit.sha for variant in run.variants.all()],
+            "verdicts": [_verdict(card) for card in cards],
+        },
+    }
+
+
+def alert_data(alert: Alert, kind: EventKind) -> dict[str, Any]:
+    """Of one of `alerts_of`."""
+    row = alert.change_point
+    series = row.series
+    change = row.duel_change if row.duel_change is not None else row.change
+    label = alert.get_state_display().lower()
+    what = "alert" if kind == EventKind.ALERT_RAISED else f"alert {label}"
+    told = (
+        f"{series.metric.key} {format_change(change)} in {series.case.label} on "
+        f"{series.host.name} at {row.commit.short_sha} {row.commit.subject}"
+    )
+    return {
+        "title": f"{series.benchmark.title}: {what}",
+        "text": " ".join(told.split())[:500],
+        "url": page_url("alert", alert.pk),
+        "alert": {
+            "id": str(alert.pk),
+            "state": alert.state,
+            "confirmed": alert.confirmed,
+            "note": alert.note,
+            "project": series.benchmark.project.slug,
+            "benchmark": series.benchmark.slug,
+            "case": series.case.label,
+            "host": series.host.name,
+            "metric": series.metric.key,
+            "change": change,
+            "commit": row.commit.sha,
+            "before_commit": row.before.sha,
+            "change_points": len(alert.change_points.all()),
+        },
+    }
+
+
+def test_data(team: Team) -> dict[str, Any]:
+    return {
+        "title": f"Test from Pitwall, team {team.name}",
+        "text": "This channel works: what it was made for will arrive like this.",
+        "url": page_url("channels"),
+    }
+
+
+def whole(kind: str, team: Team, at: datetime, event_id: object, data: dict[str, Any]) -> Any:
+    """What is the same of all events comes first."""
+    first = {"id": str(event_id), "event": str(kind), "at": at.isoformat(), "team": team.slug}
+    return {**first, **data}
+
+
+def page_url(page: str, *args: object) -> str:
+    return settings.BASE_URL + reverse(page, args=args)
+
+
+def _heading(run: Run, cards: list[VerdictCard]) -> str:
+    return ", ".join(dict.fromkeys(card.verdict for card in cards)) or f"run {run.state}"
+
+
+def _verdict(card: VerdictCard) -> dict[str, Any]:
+    return {
+        "baseline": card.baseline.sha,
+        "contender": card.contender.sha,
+        "verdict": card.verdict,
+        "summary": card.summary,
+        "changes": [
+            {
+                "case": each.label,
+                "host": each.host_name,
+                "verdict": each.verdict,
+                "metric": each.metric,
+                "change": each.change,
+            }
+            for each in card.changes[:MOST_CHANGES]
+        ],
+    }

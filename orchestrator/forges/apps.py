@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class ForgesConfig(AppConfig):
+    name = "orchestrator.forges"

@@ -1,0 +1,1 @@
+"""The HTTP APIs of forges, behind one interface of four verbs."""

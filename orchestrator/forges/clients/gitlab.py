@@ -1,0 +1,42 @@
+"""GitLab: pull requests are merge requests there, and comments notes."""
+
+from urllib.parse import quote
+
+from orchestrator.forges.clients.base import Forge, PullFacts, Status
+
+_STATES = {"failure": "failed", "error": "canceled"}
+
+
+class GitLab(Forge):
+    def pull_request(self, number: int) -> PullFacts:
+        found = self.call("GET", f"{self._path}/merge_requests/{number}")
+        return PullFacts(
+            head_sha=found["sha"],
+            base_branch=found["target_branch"],
+            from_fork=found["source_project_id"] != found["target_project_id"],
+        )
+
+    def pull_ref(self, number: int) -> str:
+        return f"refs/merge-requests/{number}/head"
+
+    def write_comment(self, number: int, comment_id: str, text: str) -> str:
+        path = f"{self._path}/merge_requests/{number}/notes"
+        if comment_id:
+            return str(self.call("PUT", f"{path}/{comment_id}", {"body": text})["id"])
+        return str(self.call("POST", path, {"body": text})["id"])
+
+    def set_status(self, sha: str, status: Status) -> None:
+        data = {
+            "state": _STATES.get(status.state, status.state),
+            "name": status.context,
+            "description": status.text[:255],
+            "target_url": status.url,
+        }
+        self.call("POST", f"{self._path}/statuses/{sha}", data)
+
+    def credentials(self) -> dict[str, str]:
+        return {"PRIVATE-TOKEN": self.token}
+
+    @property
+    def _path(self) -> str:
+        return f"/projects/{quote(self.repository, safe='')}"

@@ -1,0 +1,142 @@
+"""A project's connection to the forge that keeps its repository, and what came of it."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from orchestrator.accounts.models import User
+from orchestrator.benchmarks.models import Project
+from orchestrator.core.ids import new_id
+from orchestrator.runs.models import Run
+
+
+class ForgeKind(models.TextChoices):
+    GITHUB = "github", "GitHub"
+    GITLAB = "gitlab", "GitLab"
+    GITEA = "gitea", "Gitea or Forgejo"
+
+
+class Connection(models.Model):
+    """Where a project's pull requests are, and what may be asked for there.
+
+    `sealed_secret` verifies what the forge sends; `sealed_token` is for its API (null: Pitwall
+    only listens). `allowed_users` are names on the forge; what they ask for is measured on `hosts`
+    within `budget_minutes` of machine time, as a run of `created_by`. `fetch_due_at`: since when
+    there is something to fetch.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    project = models.OneToOneField(Project, on_delete=models.CASCADE, related_name="forge")
+    kind = models.CharField(max_length=6, choices=ForgeKind.choices)
+    api_url = models.CharField(max_length=300)
+    repository = models.CharField(max_length=200)
+    sealed_token = models.BinaryField(null=True, editable=False)
+    sealed_secret = models.BinaryField(editable=False)
+    allowed_users = ArrayField(models.CharField(max_length=100), default=list, blank=True)
+    hosts = ArrayField(models.CharField(max_length=100), default=list, blank=True)
+    budget_minutes = models.PositiveIntegerField(default=60)
+    fetch_due_at = models.DateTimeField(null=True, blank=True)
+    problem = models.TextField(blank=True)
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.repository} on {self.get_kind_display()}"
+
+
+class Incoming(models.Model):
+    """A verified delivery of the forge, and what came of it; each id counts once."""
+
+    connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="incoming")
+    delivery_id = models.CharField(max_length=100)
+    event = models.CharField(max_length=60)
+    outcome = models.TextField(blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "incoming"
+        ordering = ["-pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["connection", "delivery_id"], name="incoming_delivery_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event} {self.delivery_id}"
+
+
+class PullRequest(models.Model):
+    """One that somebody asked a benchmark of (a merge request on GitLab).
+
+    `comment_id` is the forge's name of our comment, `published` the digest of what it says. At
+    `next_at` there is something to do; a worker that does it has it until `claimed_until`.
+    """
+
+    connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="pulls")
+    number = models.PositiveIntegerField()
+    comment_id = models.CharField(max_length=40, blank=True)
+    published = models.CharField(max_length=64, blank=True)
+    next_at = models.DateTimeField(null=True, blank=True, db_index=True)
+    claimed_until = models.DateTimeField(null=True, blank=True)
+    tries = models.PositiveSmallIntegerField(default=0)
+    problem = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["connection", "number"], name="pull_request_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"#{self.number} of {self.connection.repository}"
+
+
+class RequestState(models.TextChoices):
+    ASKED = "asked", "Asked for"
+    WAITING = "waiting", "Waiting for approval"
+    APPROVED = "approved", "Approved"
+    STARTED = "started", "Started"
+    ENDED = "ended", "Ended"
+    REFUSED = "refused", "Refused"
+
+
+class BenchmarkRequest(models.Model):
+    """`/benchmark <name>` in a comment: of the commit that was the head then, and no later one.
+
+    `asked_by` is a name on the forge. What comes from a fork waits until a member has approved its
+    `head_sha`. `status` is what the forge was told of that commit last.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    pull = models.ForeignKey(PullRequest, on_delete=models.CASCADE, related_name="requests")
+    note_id = models.CharField(max_length=40)
+    asked_by = models.CharField(max_length=100)
+    benchmark = models.CharField(max_length=60)
+    head_sha = models.CharField(max_length=40, blank=True)
+    base_branch = models.CharField(max_length=200, blank=True)
+    from_fork = models.BooleanField(default=False)
+    state = models.CharField(max_length=8, choices=RequestState.choices, default=RequestState.ASKED)
+    message = models.TextField(blank=True)
+    run = models.OneToOneField(
+        Run, on_delete=models.SET_NULL, null=True, blank=True, related_name="asked_on_forge"
+    )
+    approved_by = models.ForeignKey(
+        User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    status = models.CharField(max_length=300, blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["pull", "note_id", "benchmark"], name="benchmark_request_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["asked", "refused"]) | ~Q(head_sha=""),
+                name="benchmark_request_is_pinned",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.benchmark} on {self.pull}"

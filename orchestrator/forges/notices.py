@@ -1,0 +1,133 @@
+"""What a forge sends: whether it is from there, and what it says. No database.
+
+Nothing of a payload is believed but names: the repository is the one that the project is
+configured with, and where its head is the forge's API is asked.
+"""
+
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.core.errors import InvalidRequestError
+
+_COMMAND = re.compile(r"^/benchmark[ \t]+([a-z0-9][a-z0-9-]{0,59})[ \t]*\r?$", re.MULTILINE)
+#: Of one comment.
+MOST_COMMANDS = 3
+_ID = re.compile(r"^[A-Za-z0-9_.:-]{1,100}$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """`repository` is what the payload names, to be compared with the one that was configured."""
+
+    event: str
+    delivery_id: str
+    repository: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Push(Notice):
+    """`branch` is empty for a tag."""
+
+    branch: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comment(Notice):
+    """A new comment on a pull request, with `/benchmark <name>` in a line of its own."""
+
+    number: int
+    note_id: str
+    user: str
+    benchmarks: tuple[str, ...]
+
+
+def is_genuine(kind: str, secret: str, headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether whoever sent this knows the secret; compared in constant time."""
+    if kind == "gitlab":
+        # GitLab sends the secret itself.
+        return hmac.compare_digest(_bytes(headers.get("X-Gitlab-Token", "")), secret.encode())
+    signed = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    given = headers.get("X-Hub-Signature-256", "").removeprefix("sha256=")
+    if kind == "gitea" and not given:
+        given = headers.get("X-Gitea-Signature", "")
+    return hmac.compare_digest(_bytes(given), signed.encode())
+
+
+def read_notice(kind: str, headers: Mapping[str, str], body: bytes) -> Notice:
+    """A Push, a Comment, or a Notice of something else; InvalidRequestError for what is none."""
+    try:
+        data = json.loads(body)
+        return _READERS[kind](headers, body, data)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InvalidRequestError(
+            "expected the payload of a push or of a comment, as JSON; set the webhook's content "
+            "type to application/json"
+        ) from error
+
+
+def _github(headers: Mapping[str, str], body: bytes, data: dict[str, Any]) -> Notice:
+    event = headers.get("X-GitHub-Event") or headers.get("X-Gitea-Event") or ""
+    given = headers.get("X-GitHub-Delivery") or headers.get("X-Gitea-Delivery")
+    first = _first(event, given, body, (data.get("repository") or {}).get("full_name", ""))
+    if event == "push":
+        return Push(**first, branch=_branch(data["ref"]))
+    # Gitea calls a comment on a pull request by a name of its own.
+    on_pull = event in {"issue_comment", "pull_request_comment"}
+    pull = on_pull and (data.get("is_pull") or (data.get("issue") or {}).get("pull_request"))
+    if not pull or data.get("action") != "created":
+        return Notice(**first)
+    note = data["comment"]
+    return _comment(first, data["issue"]["number"], note["id"], note["user"]["login"], note["body"])
+
+
+def _gitlab(headers: Mapping[str, str], body: bytes, data: dict[str, Any]) -> Notice:
+    event = data["object_kind"]
+    given = headers.get("Idempotency-Key") or headers.get("X-Gitlab-Event-UUID")
+    project = (data.get("project") or {}).get("path_with_namespace", "")
+    first = _first(event, given, body, project)
+    if event in {"push", "tag_push"}:
+        return Push(**first, branch=_branch(data["ref"]))
+    note = data.get("object_attributes") or {}
+    is_new = event == "note" and note.get("action", "create") == "create"
+    if not is_new or note.get("noteable_type") != "MergeRequest":
+        return Notice(**first)
+    number, user = data["merge_request"]["iid"], data["user"]["username"]
+    return _comment(first, number, note["id"], user, note["note"])
+
+
+def _comment(first: dict[str, str], number: object, note: object, user: str, text: str) -> Notice:
+    named = tuple(dict.fromkeys(_COMMAND.findall(text)))[:MOST_COMMANDS]
+    known = isinstance(number, int) and isinstance(note, int) and 0 < number < 2**31
+    if not named or not known:
+        return Notice(**first)
+    return Comment(
+        event=first["event"],
+        delivery_id=first["delivery_id"],
+        repository=first["repository"],
+        number=int(str(number)),
+        note_id=str(note)[:40],
+        user=str(user)[:100],
+        benchmarks=named,
+    )
+
+
+def _first(event: str, given: str | None, body: bytes, repository: str) -> dict[str, str]:
+    """An id is made of the body where the forge sends none that can be kept."""
+    own = given if given and _ID.match(given) else hashlib.sha256(body).hexdigest()
+    return {"event": str(event)[:60], "delivery_id": own, "repository": str(repository)}
+
+
+def _branch(ref: str) -> str:
+    return ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else ""
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="replace")
+
+
+_READERS = {"github": _github, "gitea": _github, "gitlab": _gitlab}

@@ -1,0 +1,88 @@
+"""What follows from a verified notice of a forge; each delivery counts once."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import PermissionRefusedError
+from orchestrator.fleet.vault import unseal
+from orchestrator.forges.models import BenchmarkRequest, Connection, Incoming, PullRequest
+from orchestrator.forges.notices import Comment, Notice, Push, is_genuine, read_notice
+from orchestrator.runs.models import Schedule
+
+#: The bodies of a large push have some hundred kB.
+MOST_BYTES = 5_000_000
+KEPT = timedelta(days=30)
+
+
+def receive(connection: Connection, headers: Mapping[str, str], body: bytes) -> str:
+    """What came of it, in words for the forge's own log of deliveries.
+
+    PermissionRefusedError where the signature is not that of the connection's secret.
+    """
+    if not is_genuine(connection.kind, unseal(connection.sealed_secret), headers, body):
+        raise PermissionRefusedError(
+            "the signature does not fit: set the secret that Pitwall showed for this webhook"
+        )
+    notice = read_notice(connection.kind, headers, body)
+    try:
+        with transaction.atomic():
+            incoming = Incoming.objects.create(
+                connection=connection,
+                delivery_id=notice.delivery_id,
+                event=notice.event,
+                at=utc_now(),
+            )
+            incoming.outcome = _take(connection, notice)
+            incoming.save(update_fields=["outcome"])
+    except IntegrityError:
+        return "seen already, nothing done"
+    return incoming.outcome
+
+
+def forget_old(now: datetime) -> None:
+    """Deliveries that no forge sends again."""
+    old = Incoming.objects.filter(at__lt=now - KEPT).values_list("pk", flat=True)[:500]
+    Incoming.objects.filter(pk__in=list(old)).delete()
+
+
+def _take(connection: Connection, notice: Notice) -> str:
+    if notice.repository.lower() != connection.repository.lower() and (
+        isinstance(notice, Push | Comment)
+    ):
+        return f"ignored: it is of {notice.repository[:100]}, not of {connection.repository}"
+    if isinstance(notice, Push):
+        return _pushed(connection, notice)
+    if isinstance(notice, Comment):
+        return _commented(connection, notice)
+    return "ignored: neither a push nor a new comment with /benchmark"
+
+
+def _pushed(connection: Connection, push: Push) -> str:
+    """The schedules of the branch are due now: the next tick looks for its new commits."""
+    now = utc_now()
+    Connection.objects.filter(pk=connection.pk).update(fetch_due_at=now)
+    if not push.branch:
+        return "fetching the repository"
+    due = Schedule.objects.filter(
+        benchmark__project=connection.project, branch=push.branch, enabled=True
+    ).update(next_at=now)
+    return f"fetching {push.branch[:100]}; {due} schedule{'' if due == 1 else 's'} to follow it"
+
+
+def _commented(connection: Connection, comment: Comment) -> str:
+    allowed = {name.lower() for name in connection.allowed_users}
+    if comment.user.lower() not in allowed:
+        return f"ignored: {comment.user} is not among those who may ask for benchmarks"
+    pull, _ = PullRequest.objects.get_or_create(connection=connection, number=comment.number)
+    for benchmark in comment.benchmarks:
+        BenchmarkRequest.objects.get_or_create(
+            pull=pull,
+            note_id=comment.note_id,
+            benchmark=benchmark,
+            defaults={"asked_by": comment.user, "at": utc_now()},
+        )
+    PullRequest.objects.filter(pk=pull.pk).update(next_at=utc_now(), tries=0)
+    return f"{', '.join(comment.benchmarks)} asked for by {comment.user} on #{comment.number}"

@@ -1,0 +1,143 @@
+"""What a pull request is told: one comment with a part for each benchmark, and commit statuses."""
+
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.urls import reverse
+
+from orchestrator.accounts.members import by_itself
+from orchestrator.core.errors import NotFoundError
+from orchestrator.core.units import format_duration
+from orchestrator.forges.clients.base import Status
+from orchestrator.forges.models import BenchmarkRequest, PullRequest, RequestState
+from orchestrator.results.comparing.compared import ComparisonReport
+from orchestrator.results.comparing.comparisons import compare_commits
+from orchestrator.results.comparing.exports import comparison_markdown
+from orchestrator.results.comparing.run_verdicts import cards_of
+from orchestrator.runs.models import Run
+from orchestrator.runs.states import RUN_ENDED, RunState
+
+#: Forges refuse comments of more than 65,536 characters.
+MOST_TEXT = 60_000
+MOST_OPEN = 5
+
+
+def comment_of(pull: PullRequest) -> str:
+    """In Markdown: the newest request of each benchmark, in the order of their names."""
+    rows = pull.requests.select_related("run__definition__benchmark__project", "run__team")
+    newest: dict[str, BenchmarkRequest] = {}
+    for each in rows.order_by("-pk"):
+        newest.setdefault(each.benchmark, each)
+    parts = [_part(newest[name]) for name in sorted(newest)]
+    text = "\n\n".join(["<!-- Pitwall writes this comment anew -->", *parts])
+    return text[:MOST_TEXT]
+
+
+def status_of(request: BenchmarkRequest) -> Status | None:
+    """Of the commit that was measured; None where nothing is known of it yet.
+
+    Only a regression fails it: what is inconclusive is said, and holds nobody up.
+    """
+    run = request.run
+    if run is None:
+        return None
+    state, text = "pending", f"{run.state}"
+    if run.state in RUN_ENDED:
+        state, text = _outcome(run)
+    context = f"pitwall/{request.benchmark}"
+    return Status(state=state, context=context, text=text, url=run_url(run))
+
+
+def run_url(run: Run) -> str:
+    return settings.BASE_URL + reverse("run", args=[run.pk])
+
+
+def _outcome(run: Run) -> tuple[str, str]:
+    if run.state != RunState.FINISHED:
+        return "error", f"the run {run.state}"
+    cards = cards_of(by_itself(run.team), [run])[run.pk]
+    if not cards:
+        return "error", "nothing could be compared"
+    card = cards[0]
+    state = "failure" if card.verdict == "regressed" else "success"
+    return state, f"{card.verdict}: {card.summary}"
+
+
+def _part(request: BenchmarkRequest) -> str:
+    heading = f"### Benchmark `{request.benchmark}`"
+    return f"{heading}\n\n{_said(request)}"
+
+
+def _said(request: BenchmarkRequest) -> str:
+    sha = f"`{request.head_sha[:10]}`"
+    if request.state == RequestState.REFUSED:
+        return f"Not measured: {_quoted(request.message)}"
+    if request.state == RequestState.WAITING:
+        project = request.pull.connection.project
+        page = settings.BASE_URL + reverse("project-forge", args=[project.slug])
+        return (
+            f"{sha} comes from a fork. A member of the team has to [approve it]({page}) before it "
+            "runs on the team's hosts."
+        )
+    run = request.run
+    if run is None:
+        return "Asked for; it will start in a moment."
+    if run.state not in RUN_ENDED:
+        return f"{sha}, asked for by `{request.asked_by}`: [run {run.state}]({run_url(run)})."
+    return _result(request, run)
+
+
+def _result(request: BenchmarkRequest, run: Run) -> str:
+    baseline, *contenders = [each.commit for each in run.variants.select_related("commit")]
+    parts = []
+    if run.state != RunState.FINISHED:
+        parts.append(f"[The run {run.state}]({run_url(run)}): {_quoted(run.message)}")
+    try:
+        report = compare_commits(
+            by_itself(run.team),
+            benchmark=run.definition.benchmark,
+            baseline=baseline,
+            contender=contenders[0],
+            run=run,
+        )
+    except (NotFoundError, IndexError):
+        return "\n\n".join(parts or [f"[The run]({run_url(run)}) has nothing to compare."])
+    parts.append(comparison_markdown(report, _address(report)).strip())
+    parts.append(_open_cases(report))
+    told = f"[Run]({run_url(run)}) of {request.head_sha[:10]}, asked for by `{request.asked_by}`."
+    return "\n\n".join([*filter(None, parts), f"<sub>{told}</sub>"])
+
+
+def _open_cases(report: ComparisonReport) -> str:
+    """What is inconclusive, and how long it would take to settle."""
+    cases = [case for case in report.cases if case.verdict == "inconclusive"]
+    if not cases:
+        return ""
+    times = [case.missing_s for case in cases if case.missing_s is not None]
+    names = ", ".join(_code(case.case.label) for case in cases[:MOST_OPEN])
+    more = f" and {len(cases) - MOST_OPEN} more" if len(cases) > MOST_OPEN else ""
+    many = f"{len(cases)} case{' is' if len(cases) == 1 else 's are'} inconclusive: {names}{more}."
+    if not times:
+        return f"{many} How long settling would take is not known."
+    known = "" if len(times) == len(cases) else f" for the {len(times)} where it is known"
+    return f"{many} Settling would take about {format_duration(sum(times))}{known}."
+
+
+def _address(report: ComparisonReport) -> str:
+    benchmark = report.benchmark
+    query = {
+        "benchmark": f"{benchmark.project.slug}/{benchmark.slug}",
+        "baseline": report.baseline.sha,
+        "contender": report.contender.sha,
+    }
+    return f"{settings.BASE_URL}{reverse('compare')}?{urlencode(query)}"
+
+
+def _quoted(text: str) -> str:
+    """The words of others, where they mention nobody and link to nothing."""
+    return _code(text[:500]) if text.strip() else "see its page."
+
+
+def _code(text: str) -> str:
+    flat = " ".join(text.split()).replace("`", "'")
+    return f"`{flat}`"

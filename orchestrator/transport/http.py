@@ -1,0 +1,185 @@
+"""One HTTP request to an address that somebody typed: never to one inside our own network.
+
+A name is resolved once, every address that it has is checked, and the connection goes to one that
+was: a name that resolves to something else a moment later gains nothing. Redirects are not
+followed.
+"""
+
+import contextlib
+import http.client
+import ipaddress
+import socket
+import ssl
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from orchestrator.core.errors import InvalidRequestError, PitwallError
+
+TIMEOUT_S = 10.0
+CONNECT_TIMEOUT_S = 5.0
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
+class DeliveryError(PitwallError):
+    """There is no answer: no connection, a broken one, or none that is allowed."""
+
+
+class UnresolvedError(DeliveryError):
+    """The name of the host means nothing."""
+
+
+class ForbiddenAddressError(DeliveryError):
+    """The address is inside a network that requests must not reach."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """`body` is the beginning of it, as much as was asked for."""
+
+    status: int
+    body: bytes
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+
+def check_web_address(url: str, *, field: str = "url") -> str:
+    """The host of an https or http address; InvalidRequestError where it is none.
+
+    What the host resolves to is looked at when a request is sent.
+    """
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        parts, host = urlsplit(""), ""
+    printable = url.isascii() and url.isprintable() and " " not in url
+    if parts.scheme not in {"http", "https"} or not host or "@" in parts.netloc or not printable:
+        raise InvalidRequestError(
+            "expected an address such as https://hooks.example.org/…, without a user name",
+            field=field,
+        )
+    return host
+
+
+def refuse_internal(url: str, *, allowed: Sequence[str] = ()) -> None:
+    """ForbiddenAddressError for an address in figures that `send` would refuse as well.
+
+    Names are resolved only when something is sent: what they mean today says nothing of tomorrow.
+    """
+    parts = urlsplit(url)
+    with contextlib.suppress(UnresolvedError):
+        port = parts.port or _port(parts.scheme)
+        _checked(parts.hostname or "", port, allowed, flags=socket.AI_NUMERICHOST)
+
+
+def send(
+    method: str,
+    url: str,
+    *,
+    body: bytes = b"",
+    headers: Mapping[str, str],
+    allowed: Sequence[str] = (),
+    most_bytes: int = 4096,
+    timeout_s: float = TIMEOUT_S,
+) -> Answer:
+    """The answer of whoever is at `url`, a redirect included; DeliveryError where there is none.
+
+    `allowed`: networks of our own (`10.1.0.0/16`) that requests may go to. `timeout_s` is for all
+    of it, however slowly the answer trickles in.
+    """
+    check_web_address(url)
+    parts = urlsplit(url)
+    address = _checked(parts.hostname or "", parts.port or _port(parts.scheme), allowed)
+    connection = _Connection(parts.hostname or "", parts.port, parts.scheme == "https", address)
+    late = threading.Timer(timeout_s, connection.cut)
+    late.daemon = True
+    late.start()
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    try:
+        connection.request(method, target, body=body or None, headers=dict(headers))
+        answer = connection.getresponse()
+        start = answer.read(most_bytes)
+        if connection.was_cut:
+            raise TimeoutError
+        return Answer(status=answer.status, body=start)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        why = f"no whole answer within {timeout_s:g} s" if connection.was_cut else _words(error)
+        raise DeliveryError(f"{parts.hostname}: {why}") from error
+    finally:
+        late.cancel()
+        connection.close()
+
+
+def is_internal(address: _Address) -> bool:
+    """Whether it is no public address: loopback, private, link-local, metadata, multicast, …"""
+    inner = _embedded(address)
+    if inner is not None:
+        return is_internal(inner)
+    return not address.is_global or address.is_multicast or address.is_reserved
+
+
+def _embedded(address: _Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address that an IPv6 one only wraps."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return None
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour
+
+
+def _checked(host: str, port: int, allowed: Sequence[str], flags: int = 0) -> str:
+    """An address of the host to connect to; of several, all have to be allowed."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+    except (OSError, UnicodeError) as error:
+        raise UnresolvedError(f"{host} cannot be resolved: {_words(error)}") from error
+    networks = [ipaddress.ip_network(each, strict=False) for each in allowed]
+    # A zone (`fe80::1%eth0`) is no part of the address.
+    addresses = [str(each[4][0]).partition("%")[0] for each in found]
+    for each in map(ipaddress.ip_address, addresses):
+        if is_internal(each) and not any(each in network for network in networks):
+            raise ForbiddenAddressError(
+                f"{host} is {each}, an address inside this network; whoever runs Pitwall can allow "
+                "it with PITWALL_ALLOWED_INTERNAL_NETWORKS"
+            )
+    return addresses[0]
+
+
+class _Connection(http.client.HTTPConnection):
+    """To the address that was checked, whatever the name resolves to by now."""
+
+    def __init__(self, host: str, port: int | None, encrypted: bool, address: str) -> None:
+        # The brackets of an IPv6 literal are for the Host header; http.client adds them.
+        super().__init__(host, port or _port("https" if encrypted else "http"))
+        if encrypted:
+            self.default_port = 443
+        self._address, self._encrypted = address, encrypted
+        self.was_cut = False
+
+    def connect(self) -> None:
+        self.sock = socket.create_connection((self._address, self.port), CONNECT_TIMEOUT_S)
+        if self._encrypted:
+            context = ssl.create_default_context()
+            self.sock = context.wrap_socket(self.sock, server_hostname=self.host)
+        self.sock.settimeout(TIMEOUT_S)
+
+    def cut(self) -> None:
+        self.was_cut = True
+        sock = self.sock
+        if sock is not None:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+
+def _port(scheme: str) -> int:
+    return 443 if scheme == "https" else 80
+
+
+def _words(error: BaseException) -> str:
+    return str(error)[:300] or type(error).__name__

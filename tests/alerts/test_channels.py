@@ -1,0 +1,299 @@
+"""What channels tell of, in which form, and what becomes of deliveries that do not arrive."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core import mail
+
+from orchestrator.accounts.members import Member
+from orchestrator.alerts import delivering, noting, raising
+from orchestrator.alerts.channels.message import Line, Message
+from orchestrator.alerts.channels.registry import FORMS
+from orchestrator.alerts.delivering import PAUSES_S, deliver, due_deliveries
+from orchestrator.alerts.models import Alert, Channel, Delivery, Event
+from orchestrator.alerts.notifying import (
+    MadeChannel,
+    NewChannel,
+    create_channel,
+    replay,
+    send_test,
+    set_channel_enabled,
+)
+from orchestrator.alerts.services import acknowledge
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import ConflictError, InvalidRequestError
+from orchestrator.results.models import ChangePoint
+from orchestrator.runs.models import Run
+from tests.support.changes import make_line
+from tests.support.factories import (
+    Personas,
+    finish_run,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+from tests.support.http_servers import Receiver, receiving
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(settings: Any, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+    settings.ALLOW_LOCAL_REPOSITORIES = True
+    settings.ALLOWED_INTERNAL_NETWORKS = ["127.0.0.0/8"]
+    settings.EMAIL_HOST = "mail.example.org"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as found:
+        yield found
+
+
+def make_channel(member: Member, target: str, kind: str = "webhook", **more: Any) -> MadeChannel:
+    fields = {"name": kind, "events": ("run.ended", "alert.raised"), **more}
+    return create_channel(member=member, new=NewChannel(kind=kind, target=target, **fields))
+
+
+def ended_run(member: Member, folder: Path) -> Run:
+    project, shas = make_project(member, folder / "repository")
+    make_definition(member, project)
+    make_local_host(member)
+    return finish_run(make_run(member, shas, rounds=6), [1000, 1001, 850])
+
+
+def tell(later: float = 0.0) -> None:
+    """What the ticks do, some seconds later."""
+    noting.tick(utc_now() + timedelta(seconds=later))
+    now = utc_now() + timedelta(seconds=later)
+    for delivery_id in due_deliveries(now):
+        deliver(delivery_id, now)
+
+
+def test_it_tells_once_of_a_run_with_its_verdicts_and_signs_that(
+    personas: Personas, tmp_path: Path, receiver: Receiver
+) -> None:
+    made = make_channel(personas.alice, receiver.url)
+    run = ended_run(personas.alice, tmp_path)
+    tell()
+    tell()
+
+    [got] = receiver.got
+    assert got.data["event"] == got.headers["pitwall-event"] == "run.ended"
+    assert got.data["run"]["id"] == str(run.pk)
+    verdicts = [each["verdict"] for each in got.data["run"]["verdicts"]]
+    assert verdicts[-1] == "regressed"
+    [change] = got.data["run"]["verdicts"][-1]["changes"]
+    assert (change["case"], change["host"]) == ("connections 4", "here")
+    # A latency says it most.
+    assert change["change"] == pytest.approx(1000 / 850 - 1, abs=0.02)
+    time, _, given = got.headers["pitwall-signature"].partition(",v1=")
+    signed = time.removeprefix("t=").encode() + b"." + got.body
+    assert given == hmac.new(made.secret.encode(), signed, hashlib.sha256).hexdigest()
+    delivery = Delivery.objects.get()
+    assert got.headers["pitwall-delivery"] == str(delivery.pk)
+    assert delivery.state == "delivered"
+    assert len(delivery.log[0]["answer"]) < 1001
+
+
+def test_it_keeps_secrets_sealed(personas: Personas, receiver: Receiver) -> None:
+    made = make_channel(personas.alice, f"{receiver.url}/T0KEN")
+    send_test(member=personas.alice, channel_id=made.channel.pk)
+    tell()
+
+    rows = [*Channel.objects.values_list(), *Delivery.objects.values_list()]
+    stored = " ".join(str(bytes(v) if isinstance(v, memoryview) else v) for r in rows for v in r)
+    assert receiver.got[0].path == "/T0KEN"
+    assert "T0KEN" not in stored
+    assert made.secret not in stored
+
+
+def test_it_tries_again_later_with_the_same_id(personas: Personas, receiver: Receiver) -> None:
+    receiver.answers = [500, 302]
+    made = make_channel(personas.alice, receiver.url)
+    send_test(member=personas.alice, channel_id=made.channel.pk)
+    tell()
+    tell()
+    assert len(receiver.got) == 1
+    tell(later=PAUSES_S[0] + 1)
+    tell(later=PAUSES_S[0] + PAUSES_S[1] + 2)
+
+    delivery = Delivery.objects.get()
+    assert [each["status"] for each in delivery.log] == [500, 302, 200]
+    assert "redirects are not followed" in delivery.log[1]["error"]
+    assert delivery.state == "delivered"
+    assert len({got.headers["pitwall-delivery"] for got in receiver.got}) == 1
+    assert len({got.body for got in receiver.got}) == 1
+
+
+def test_it_gives_up_after_the_last_try_until_somebody_replays(
+    personas: Personas, receiver: Receiver
+) -> None:
+    receiver.answers = [503] * (len(PAUSES_S) + 1)
+    made = make_channel(personas.alice, receiver.url)
+    delivery = send_test(member=personas.alice, channel_id=made.channel.pk)
+    for _ in range(len(PAUSES_S)):
+        tell(later=PAUSES_S[-1] + 60)
+        delivery.refresh_from_db()
+        assert delivery.state == "waiting"
+    with pytest.raises(ConflictError):
+        replay(member=personas.alice, delivery_id=delivery.pk)
+    tell(later=PAUSES_S[-1] + 60)
+    delivery.refresh_from_db()
+    assert delivery.state == "failed"
+
+    replay(member=personas.alice, delivery_id=delivery.pk)
+    tell()
+    delivery.refresh_from_db()
+    assert delivery.state == "delivered"
+    assert len(delivery.log) == len(receiver.got) == len(PAUSES_S) + 2
+
+
+def test_it_gives_up_at_once_where_the_receiver_is_gone(
+    personas: Personas, receiver: Receiver
+) -> None:
+    receiver.answers = [410]
+    made = make_channel(personas.alice, receiver.url)
+    send_test(member=personas.alice, channel_id=made.channel.pk)
+    tell()
+
+    assert Delivery.objects.get().state == "failed"
+
+
+def test_it_leaves_a_delivery_to_the_worker_that_has_it(
+    personas: Personas, receiver: Receiver
+) -> None:
+    made = make_channel(personas.alice, receiver.url)
+    delivery = send_test(member=personas.alice, channel_id=made.channel.pk)
+    now = utc_now()
+
+    assert delivering._claimed(delivery.pk, now) is not None
+    assert not deliver(delivery.pk, now)
+    assert receiver.got == []
+    # That worker died: after a while somebody else takes it.
+    assert deliver(delivery.pk, now + delivering.LEASE)
+    assert len(receiver.got) == 1
+
+
+def test_it_does_not_reach_inside_unless_that_is_allowed(
+    personas: Personas, receiver: Receiver, settings: Any
+) -> None:
+    made = make_channel(personas.alice, receiver.url)
+    settings.ALLOWED_INTERNAL_NETWORKS = []
+    send_test(member=personas.alice, channel_id=made.channel.pk)
+    tell()
+
+    assert receiver.got == []
+    assert "127.0.0.1" in Delivery.objects.get().log[0]["error"]
+    with pytest.raises(InvalidRequestError, match="inside this network"):
+        make_channel(personas.alice, "http://169.254.169.254/latest/meta-data", name="metadata")
+
+
+def test_it_gathers_a_digest(personas: Personas, tmp_path: Path, receiver: Receiver) -> None:
+    make_channel(personas.alice, receiver.url, "slack", digest="daily", events=("run.ended",))
+    run = ended_run(personas.alice, tmp_path)
+    tell()
+    finish_run(make_run(personas.alice, [v.commit.sha for v in run.variants.all()]), [900] * 3)
+    tell()
+    assert receiver.got == []
+    tell(later=86_400)
+
+    [got] = receiver.got
+    assert got.data["text"].startswith("*2 events in Red*\n• Hello: ")
+    assert Delivery.objects.get().events.count() == 2
+
+
+def test_it_tells_only_what_was_chosen_and_while_it_is_on(
+    personas: Personas, tmp_path: Path, receiver: Receiver
+) -> None:
+    make_channel(personas.alice, receiver.url, events=("alert.raised",))
+    off = make_channel(personas.alice, receiver.url, "slack").channel
+    set_channel_enabled(member=personas.alice, channel_id=off.pk, enabled=False)
+    make_channel(personas.mallory, receiver.url)
+    ended_run(personas.alice, tmp_path)
+    tell()
+
+    assert receiver.got == []
+    assert not Event.objects.exists()
+
+
+def test_it_tells_of_alerts_and_what_people_do_about_them(
+    personas: Personas, tmp_path: Path, receiver: Receiver
+) -> None:
+    make_channel(personas.alice, receiver.url, events=("alert.raised", "alert.changed"))
+    line = make_line(personas.alice, tmp_path / "origin", cases=1)
+    line.project.confirm_changes = False
+    line.project.save()
+    line.step(until=40, at=25, change=-0.08)
+    line.look()
+    alert = raise_of(line)
+    tell()
+    acknowledge(member=personas.alice, alert_id=alert.pk, note="on it")
+    tell()
+    tell()
+
+    assert [got.data["event"] for got in receiver.got] == ["alert.raised", "alert.changed"]
+    first, second = (got.data["alert"] for got in receiver.got)
+    assert first["change"] == pytest.approx(-0.08, abs=0.02)
+    assert first["commit"] == line.commits[25].sha
+    assert (second["state"], second["note"]) == ("acknowledged", "on it")
+
+
+def raise_of(line: Any) -> Alert:
+    """An alert as if a duel had confirmed the change."""
+    ChangePoint.objects.update(state="confirmed", recent=True)
+    raising.tick(utc_now())
+    return Alert.objects.get()
+
+
+def test_it_sends_mail(personas: Personas, tmp_path: Path) -> None:
+    make_channel(personas.alice, "ada@example.org, grace@example.org", "email")
+    ended_run(personas.alice, tmp_path)
+    tell()
+
+    [sent] = mail.outbox
+    assert sent.to == ["ada@example.org", "grace@example.org"]
+    assert sent.subject.startswith("Hello: ")
+    assert "regressed" in sent.subject
+    assert f"/runs/{Run.objects.get().pk}/" in sent.body
+    assert sent.extra_headers["Message-ID"].startswith(f"<{Delivery.objects.get().pk}@")
+
+
+def test_it_wants_a_mail_server_and_addresses(personas: Personas, settings: Any) -> None:
+    with pytest.raises(InvalidRequestError, match="no e-mail address"):
+        make_channel(personas.alice, "ada", "email")
+    settings.EMAIL_HOST = ""
+    with pytest.raises(InvalidRequestError, match="PITWALL_SMTP_HOST"):
+        make_channel(personas.alice, "ada@example.org", "email")
+
+
+def test_it_gives_each_chat_its_form_and_lets_nobody_be_mentioned() -> None:
+    line = Line(text="p99 *up* <!channel> [x](y) in `a&b`", url="https://p.example/runs/1/")
+    message = Message(title="Hello: regressed", lines=[line], data=[])
+    said = {kind: json.loads(FORMS[kind](message).body) for kind in ("slack", "teams", "matrix")}
+
+    assert "&lt;!channel&gt;" in said["slack"]["text"]
+    assert "<https://p.example/runs/1/|open>" in said["slack"]["text"]
+    card = said["teams"]["attachments"][0]["content"]
+    assert card["body"][1]["text"].startswith(r"p99 \*up\* \<!channel\> \[x\](y) in \`a&b\`")
+    assert card["actions"][0]["url"] == line.url
+    assert "&lt;!channel&gt;" in said["matrix"]["html"]
+    assert said["matrix"]["text"].endswith(line.url)
+
+
+def test_it_forgets_what_is_old(personas: Personas, receiver: Receiver) -> None:
+    made = make_channel(personas.alice, receiver.url)
+    send_test(member=personas.alice, channel_id=made.channel.pk)
+    tell()
+    tell(later=31 * 86_400)
+
+    assert not Delivery.objects.exists()
+    assert not Event.objects.exists()

@@ -1,0 +1,74 @@
+"""A run that a CI has started is reported on its pull request."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from orchestrator.core.clock import utc_now
+from orchestrator.forges.following import LOOK_EVERY, follow_due
+from orchestrator.forges.models import PullRequest
+from orchestrator.forges.services import NewConnection, save_connection
+from orchestrator.runs.models import Run
+from tests.support.factories import finish_run, make_run
+from tests.support.http_servers import StandIn, standing_in
+
+
+@pytest.fixture
+def forge(lab: Any, settings: Any) -> Iterator[StandIn]:
+    settings.ALLOWED_INTERNAL_NETWORKS = ["127.0.0.0/8"]
+    with standing_in("github") as found:
+        new = NewConnection(
+            kind="github", repository="ada/server", api_url=found.url, token="s3cret"
+        )
+        project = lab.personas.alice.team.projects.get()
+        save_connection(member=lab.personas.alice, project=project, new=new)
+        yield found
+
+
+@pytest.fixture
+def run(lab: Any) -> Run:
+    return make_run(lab.personas.alice, lab.shas[:2], rounds=6)
+
+
+def test_it_reports_a_run_until_it_has_ended(
+    lab: Any, alice: Any, forge: StandIn, run: Run
+) -> None:
+    answer = alice.post(f"runs/{run.pk}/pull-request", {"number": 5})
+    assert answer.status_code == 202
+    assert answer.json()["repository"] == "ada/server"
+    assert answer.json()["web_url"].endswith("/projects/server/forge")
+    follow_due(utc_now() + timedelta(seconds=1))
+    assert "run queued" in forge.comments[1001]
+
+    finish_run(run, [1000, 850])
+    assert alice.post(f"runs/{run.pk}/pull-request", {"number": 5}).status_code == 202
+    follow_due(utc_now() + LOOK_EVERY)
+    assert list(forge.comments) == [1001]
+    assert "▼ regressed" in forge.comments[1001]
+    assert [(sha, each["state"]) for sha, each in forge.statuses] == [
+        (lab.shas[1], "pending"),
+        (lab.shas[1], "failure"),
+    ]
+    assert alice.post(f"runs/{run.pk}/pull-request", {"number": 6}).status_code == 409
+
+
+def test_it_is_refused_to_viewers_strangers_and_what_is_no_number(
+    alice: Any, bob: Any, mallory: Any, forge: StandIn, run: Run
+) -> None:
+    path = f"runs/{run.pk}/pull-request"
+    assert bob.post(path, {"number": 5}).status_code == 403
+    assert mallory.post(path, {"number": 5}).status_code == 404
+    assert alice.post(f"runs/{uuid4()}/pull-request", {"number": 5}).status_code == 404
+    for number in (0, 2**31, "five", None):
+        assert alice.post(path, {"number": number}).status_code == 422
+    assert not PullRequest.objects.exists()
+
+
+def test_it_wants_a_connection_and_two_commits(lab: Any, alice: Any, run: Run) -> None:
+    answer = alice.post(f"runs/{run.pk}/pull-request", {"number": 5})
+
+    assert answer.status_code == 404
+    assert "not connected with a forge" in answer.json()["detail"]

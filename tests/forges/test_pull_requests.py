@@ -1,0 +1,295 @@
+"""From `/benchmark` in a comment to the result on the pull request, with each kind of forge."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.accounts.models import AuditEntry, Role
+from orchestrator.benchmarks.models import Commit
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import ConflictError, PermissionRefusedError
+from orchestrator.forges.following import LOOK_EVERY, PAUSES_S, follow, follow_due
+from orchestrator.forges.models import BenchmarkRequest, Connection, PullRequest
+from orchestrator.forges.notices import Comment
+from orchestrator.forges.receiving import _commented
+from orchestrator.forges.services import NewConnection, approve, decline, save_connection
+from orchestrator.runs.models import Run
+from tests.support.factories import (
+    Personas,
+    add_member,
+    commit_files,
+    finish_run,
+    git,
+    make_definition,
+    make_local_host,
+    make_project,
+)
+from tests.support.http_servers import StandIn, standing_in
+
+pytestmark = pytest.mark.django_db
+
+PULL_REFS = {"gitlab": "refs/merge-requests/5/head"}
+
+
+@dataclass
+class World:
+    """A project whose pull request 5 has one commit, on no branch."""
+
+    forge: StandIn
+    connection: Connection
+    repository: Path
+    base: str
+    head: str
+
+    def push(self) -> str:
+        git(self.repository, "checkout", "--quiet", self.head)
+        self.head = commit_files(self.repository, {"file.txt": f"{self.head}\n"}, 9)
+        git(
+            self.repository,
+            "update-ref",
+            PULL_REFS.get(self.forge.kind, "refs/pull/5/head"),
+            "HEAD",
+        )
+        git(self.repository, "checkout", "--quiet", "main")
+        self.forge.head_sha = self.head
+        return self.head
+
+    def comment(self, name: str = "hello", *, user: str = "grace", note: int = 77) -> str:
+        told = Comment(
+            event="issue_comment", delivery_id=str(note), repository="ada/server", number=5,
+            note_id=str(note), user=user, benchmarks=(name,),
+        )  # fmt: skip
+        return _commented(self.connection, told)
+
+    def follow(self, later: timedelta = timedelta()) -> None:
+        follow_due(utc_now() + later + timedelta(seconds=1))
+
+    @property
+    def told(self) -> str:
+        [text] = self.forge.comments.values()
+        return text
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(settings: Any, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+    settings.ALLOW_LOCAL_REPOSITORIES = True
+    settings.ALLOWED_INTERNAL_NETWORKS = ["127.0.0.0/8"]
+
+
+@pytest.fixture
+def world(personas: Personas, tmp_path: Path, request: Any) -> Iterator[World]:
+    kind = getattr(request, "param", "github")
+    project, shas = make_project(personas.alice, tmp_path / "repository")
+    make_definition(personas.alice, project)
+    make_local_host(personas.alice)
+    with ExitStack() as stack:
+        forge = stack.enter_context(standing_in(kind))
+        new = NewConnection(
+            kind=kind, repository="ada/server", api_url=forge.url, token="s3cret",
+            allowed_users=("Grace",), hosts=("here",), budget_minutes=30,
+        )  # fmt: skip
+        connection = save_connection(member=personas.alice, project=project, new=new).connection
+        found = World(forge, connection, tmp_path / "repository", shas[-1], shas[-1])
+        found.push()
+        yield found
+
+
+def finish(world: World, rates: list[float]) -> Run:
+    return finish_run(Run.objects.latest("created_at"), rates)
+
+
+@pytest.mark.parametrize("world", ["github", "gitlab", "gitea"], indirect=True)
+def test_it_measures_the_commit_and_tells_the_result(world: World, personas: Personas) -> None:
+    assert world.comment() == "hello asked for by grace on #5"
+    pinned = world.head
+    world.follow()
+    run = Run.objects.get()
+
+    assert [v.commit.sha for v in run.variants.all()] == [world.base, pinned]
+    assert (run.until, run.budget_s, run.requested_by) == ("decided", 1800, personas.alice.user)
+    assert "run queued" in world.told
+    sha, status = world.forge.statuses[-1]
+    assert (sha, status["state"]) == (pinned, "pending")
+    entry = AuditEntry.objects.get(action="benchmark_request.started")
+    assert entry.subject == f"hello on #5 of ada/server {pinned[:10]}, asked for by grace"
+
+    finish(world, [1000, 850])
+    world.follow(LOOK_EVERY)
+    assert "▼ regressed" in world.told
+    assert "%" in world.told
+    assert f"/runs/{run.pk}/" in world.told
+    sha, status = world.forge.statuses[-1]
+    assert (sha, status["state"]) == (
+        pinned,
+        "failed" if world.forge.kind == "gitlab" else "failure",
+    )
+    assert status.get("context", status.get("name")) == "pitwall/hello"
+    # Nothing is left to do, and nothing is said twice.
+    writes = world.forge.writes
+    assert PullRequest.objects.get().next_at is None
+    world.follow(2 * LOOK_EVERY)
+    assert (writes, world.forge.writes) == (2, 2)
+
+
+def test_it_measures_what_was_the_head_and_nothing_pushed_later(world: World) -> None:
+    world.comment()
+    pinned = world.head
+    world.follow()
+    world.push()
+    world.follow(LOOK_EVERY)
+
+    assert Run.objects.get().variants.last().commit.sha == pinned
+    assert {sha for sha, _ in world.forge.statuses} == {pinned}
+
+
+def test_it_says_what_is_inconclusive_and_how_long_that_takes_to_settle(world: World) -> None:
+    world.comment()
+    world.follow()
+    finish_run(Run.objects.get(), [1000, 1010], wobble=0.05)
+    world.follow(LOOK_EVERY)
+
+    assert "1 case is inconclusive: `connections 4`." in world.told
+    assert "Settling would take about" in world.told
+    assert world.forge.statuses[-1][1]["state"] == "success"
+    assert world.forge.statuses[-1][1]["description"].startswith("inconclusive: ")
+
+
+def test_it_listens_to_those_who_are_allowed_only(world: World) -> None:
+    assert world.comment(user="eve") == "ignored: eve is not among those who may ask for benchmarks"
+    world.follow()
+
+    assert not BenchmarkRequest.objects.exists()
+    assert world.forge.writes == 0
+
+
+def test_it_takes_a_comment_once(world: World) -> None:
+    world.comment()
+    world.follow()
+    world.comment()
+    world.follow()
+
+    assert Run.objects.count() == 1
+
+
+def test_it_measures_a_fork_only_after_a_member_has_approved_that_commit(
+    world: World, personas: Personas
+) -> None:
+    world.forge.fork = True
+    world.comment()
+    seen = world.head
+    world.follow()
+    waiting = BenchmarkRequest.objects.get()
+
+    assert waiting.state == "waiting"
+    assert not Run.objects.exists()
+    assert not Commit.objects.filter(sha=seen).exists()
+    assert "comes from a fork" in world.told
+    world.push()
+    with pytest.raises(PermissionRefusedError):
+        approve(member=personas.bob, request_id=waiting.pk, sha=seen)
+    with pytest.raises(ConflictError):
+        approve(member=personas.alice, request_id=waiting.pk, sha=world.head)
+    carol = add_member(personas.alice, "carol", Role.MEMBER)
+    approve(member=carol, request_id=waiting.pk, sha=seen)
+    world.follow()
+
+    run = Run.objects.get()
+    assert run.variants.last().commit.sha == seen
+    assert run.requested_by == carol.user
+    actions = AuditEntry.objects.filter(action__startswith="benchmark_request")
+    assert [each.action.partition(".")[2] for each in actions.order_by("pk")] == [
+        "approved",
+        "started",
+    ]
+
+
+def test_it_tells_that_a_fork_was_declined(world: World, personas: Personas) -> None:
+    world.forge.fork = True
+    world.comment()
+    world.follow()
+    decline(member=personas.alice, request_id=BenchmarkRequest.objects.get().pk)
+    world.follow()
+
+    assert not Run.objects.exists()
+    assert "declined" in world.told
+
+
+def test_it_tells_why_nothing_was_measured(world: World) -> None:
+    world.comment("no-such")
+    world.follow()
+
+    assert "Not measured: `the team has no benchmark no-such" in world.told
+    assert PullRequest.objects.get().next_at is None
+
+
+def test_it_has_nothing_to_measure_of_what_was_merged(world: World) -> None:
+    git(world.repository, "merge", "--quiet", "--ff-only", world.head)
+    world.comment()
+    world.follow()
+
+    assert "is contained in main: there is nothing to compare" in world.told
+    assert not Run.objects.exists()
+
+
+def test_it_keeps_one_comment_for_all_benchmarks_and_makes_it_anew_when_it_was_deleted(
+    world: World, personas: Personas
+) -> None:
+    make_definition(personas.alice, world.connection.project, slug="other")
+    world.comment()
+    world.follow()
+    world.comment("other", note=78)
+    world.follow()
+    assert world.told.index("`hello`") < world.told.index("`other`")
+
+    world.forge.comments.clear()
+    world.forge.comments[5] = "somebody else"
+    finish_run(Run.objects.latest("created_at"), [1000, 1001])
+    world.follow(LOOK_EVERY)
+    assert len(world.forge.comments) == 2
+    assert world.forge.comments[5] == "somebody else"
+
+
+def test_it_asks_a_forge_that_is_down_again_later(world: World) -> None:
+    world.forge.down = True
+    world.comment()
+    world.follow()
+    pull = PullRequest.objects.get()
+    assert "503" in pull.problem
+    assert not Run.objects.exists()
+
+    world.forge.down = False
+    world.follow(timedelta(seconds=PAUSES_S[0]))
+    pull.refresh_from_db()
+    assert Run.objects.count() == 1
+    assert pull.problem == ""
+
+
+def test_it_gives_up_where_the_token_is_refused(world: World, personas: Personas) -> None:
+    new = NewConnection(
+        kind="github", repository="ada/server", api_url=world.forge.url, token="wrong",
+        allowed_users=("grace",), hosts=("here",),
+    )  # fmt: skip
+    saved = save_connection(member=personas.alice, project=world.connection.project, new=new)
+    world.connection = saved.connection
+    world.comment()
+    world.follow()
+
+    request = BenchmarkRequest.objects.get()
+    assert request.state == "refused"
+    assert "401" in request.message
+    assert saved.secret == ""
+
+
+def test_it_leaves_a_pull_request_to_the_worker_that_has_it(world: World) -> None:
+    world.comment()
+    now = utc_now() + timedelta(seconds=1)
+    PullRequest.objects.update(claimed_until=now + timedelta(minutes=1))
+
+    assert not follow(PullRequest.objects.get().pk, now)
+    assert follow(PullRequest.objects.get().pk, now + timedelta(minutes=2))

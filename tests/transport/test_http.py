@@ -1,0 +1,134 @@
+"""Requests to addresses that somebody typed: where they may go, and how much they may cost."""
+
+import socket
+import threading
+from ipaddress import ip_address
+from typing import Any
+
+import pytest
+
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.transport.http import (
+    DeliveryError,
+    ForbiddenAddressError,
+    check_web_address,
+    is_internal,
+    send,
+)
+from tests.support.http_servers import receiving
+
+HERE = ["127.0.0.0/8"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1", "127.9.9.9", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1",
+        "169.254.169.254", "100.64.0.1", "224.0.0.1", "255.255.255.255", "192.0.2.1", "::1", "::",
+        "fe80::1", "fc00::1", "fd00:ec2::254", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1",
+        "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2002:a9fe:a9fe::1",
+    ],
+)  # fmt: skip
+def test_it_knows_what_is_internal(address: str) -> None:
+    assert is_internal(ip_address(address))
+
+
+@pytest.mark.parametrize("address", ["140.82.121.4", "2606:50c0:8000::153", "64:ff9b::8c52:7904"])
+def test_it_knows_what_is_public(address: str) -> None:
+    assert not is_internal(ip_address(address))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::1]"])
+def test_it_does_not_reach_this_machine(host: str) -> None:
+    with receiving() as receiver:
+        url = receiver.url.replace("127.0.0.1", host)
+        with pytest.raises(ForbiddenAddressError, match="PITWALL_ALLOWED_INTERNAL_NETWORKS"):
+            send("POST", url, headers={})
+
+        assert receiver.got == []
+
+
+def test_it_goes_to_the_address_that_was_checked(monkeypatch: Any) -> None:
+    asked = []
+    real = socket.getaddrinfo
+
+    def resolve(host: str, port: int, *args: Any, **more: Any) -> Any:
+        asked.append(host)
+        # A name that is public when it is looked at, and inside a moment later.
+        address = "127.0.0.1" if len(asked) == 1 else "127.0.0.99"
+        return real(address if host == "rebind.example" else host, port, *args, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with receiving() as receiver:
+        url = receiver.url.replace("127.0.0.1", "rebind.example")
+        answer = send("POST", url, body=b"hi", headers={}, allowed=["127.0.0.1/32"])
+
+    assert answer.status == 200
+    assert asked.count("rebind.example") == 1
+    assert receiver.got[0].headers["host"] == url.removeprefix("http://")
+
+
+def test_it_refuses_a_name_with_one_address_inside(monkeypatch: Any) -> None:
+    real = socket.getaddrinfo
+
+    def resolve(host: str, port: int, **more: Any) -> Any:
+        return [*real("140.82.121.4", port, **more), *real("10.0.0.1", port, **more)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with pytest.raises(ForbiddenAddressError, match=r"10\.0\.0\.1"):
+        send("GET", "http://both.example/", headers={})
+
+
+def test_it_does_not_follow_redirects() -> None:
+    with (
+        receiving() as inside,
+        receiving(answers=[302], headers={"Location": inside.url}) as receiver,
+    ):
+        answer = send("POST", receiver.url, body=b"hi", headers={}, allowed=HERE)
+
+    assert answer.status == 302
+    assert not answer.ok
+    assert inside.got == []
+
+
+def test_it_takes_the_beginning_of_a_long_answer() -> None:
+    with receiving() as receiver:
+        answer = send("POST", receiver.url, headers={}, allowed=HERE, most_bytes=20)
+
+    assert len(answer.body) == 20
+
+
+def test_it_cuts_an_answer_that_trickles() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+
+    def trickle() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
+            while not over.wait(0.05):
+                try:
+                    connection.sendall(b".")
+                except OSError:
+                    return
+
+    thread = threading.Thread(target=trickle)
+    thread.start()
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    try:
+        with pytest.raises(DeliveryError, match=r"no whole answer within 0\.3 s"):
+            send("GET", url, headers={}, allowed=HERE, timeout_s=0.3)
+    finally:
+        over.set()
+        thread.join()
+        listener.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "ftp://x.org/", "file:///etc/passwd", "https://", "https://me:pw@x.org/", "http://x:y/",
+     "https://x.org/a b", "https://x.org/\r\nHost: y", "//x.org/"],
+)  # fmt: skip
+def test_it_wants_an_address_of_the_web(url: str) -> None:
+    with pytest.raises(InvalidRequestError):
+        check_web_address(url)
