@@ -1,6 +1,9 @@
 """`Member`: a user acting for a team; every selector and service asks it for permission."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+
+from django.db.models import Q
 
 from orchestrator.accounts.models import Membership, Role, Team, User
 from orchestrator.core.errors import PermissionRefusedError
@@ -21,9 +24,27 @@ class Member:
         """Who is noted as having done it; None for what Pitwall does by itself."""
         return None if self.user.pk is None else self.user
 
+    @property
+    def scope(self) -> Hashable:
+        """What the member sees, as a key of what is kept for all who see the same."""
+        return self.team.pk
+
+    def sees(self, project: str, *, team: str = "") -> Q:
+        """Which rows the member may see. `project` is the way from a row to its project, such as
+        `benchmark__project`; `team` the shorter one to its team, where there is one."""
+        return Q(**{team or f"{project}__team": self.team})
+
+    def sees_project(self, project: int, team: int) -> bool:
+        """The same of a project at hand, by its key and that of its team."""
+        return team == self.team.pk
+
+    def may(self, role: str) -> bool:
+        """Whether the member has at least `role`."""
+        return _RANK[Role(self.role)] >= _RANK[Role(role)]
+
     def require(self, role: str, *, to: str) -> None:
         """Raises PermissionRefusedError unless the member has at least `role`."""
-        if _RANK[Role(self.role)] < _RANK[Role(role)]:
+        if not self.may(role):
             raise PermissionRefusedError(
                 f"{self.user.get_username()} is a {self.role} of {self.team.name}; "
                 f"to {to}, ask an admin of the team for the role {role}"

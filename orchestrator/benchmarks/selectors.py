@@ -28,7 +28,7 @@ def project_for(member: Member, slug: str) -> Project:
 
 
 def benchmarks_of(member: Member) -> QuerySet[Benchmark]:
-    return Benchmark.objects.filter(project__team=member.team).select_related("project")
+    return Benchmark.objects.filter(member.sees("project")).select_related("project")
 
 
 def benchmarks_with_versions(member: Member) -> QuerySet[Any]:
@@ -104,7 +104,7 @@ def commits_in(member: Member, project: Project, shas: Sequence[str]) -> list[Co
     for sha in shas:
         if len(sha) >= _LEAST_DIGITS:
             wanted |= Q(sha__startswith=sha.lower())
-    known = project.commits.filter(wanted, project__team=member.team)
+    known = project.commits.filter(wanted, member.sees("project"))
     found = list(known[:_MOST_ALIKE])
     return [_one_of(found, sha, project) for sha in shas]
 

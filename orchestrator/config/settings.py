@@ -13,6 +13,8 @@ SECRET_KEY = environment.text("PITWALL_SECRET_KEY", "given-to-nobody-" + "0" * 4
 DATA_DIR = environment.path("PITWALL_DATA_DIR", BASE_DIR / ".pitwall" / "data")
 BASE_URL = environment.text("PITWALL_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
 ALLOWED_HOSTS = environment.words("PITWALL_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
+# Which pages may show the embedded charts of public projects, as in a CSP's frame-ancestors.
+EMBED_ANCESTORS = environment.words("PITWALL_EMBED_ANCESTORS", "*")
 HTTPS = BASE_URL.startswith("https://")
 
 # The load tools that are sent to hosts of the same platform; empty: each host uses its own.
@@ -52,6 +54,7 @@ MIDDLEWARE = [
     # Pages travel compressed; docs/decisions/0027-compressed-pages.md says why that is safe here.
     "django.middleware.gzip.GZipMiddleware",
     "orchestrator.web.middleware.content_security_policy",
+    "orchestrator.web.visiting.visiting",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

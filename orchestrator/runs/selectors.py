@@ -16,6 +16,9 @@ from orchestrator.runs.models import Job, Run, Schedule, Trial, Until
 from orchestrator.runs.standings import CaseStanding, standings_of
 from orchestrator.runs.states import JOB_ACTIVE, JOB_ENDED, RUN_ENDED, TrialState
 
+#: The way from a run to its project.
+RUNS_PROJECT = "definition__benchmark__project"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondsLeft:
@@ -74,7 +77,7 @@ class RunProgress:
 
 def runs_of(member: Member) -> QuerySet[Run]:
     return (
-        Run.objects.filter(team=member.team)
+        Run.objects.filter(member.sees(RUNS_PROJECT, team="team"))
         .select_related(
             "definition__benchmark__project", "definition__commit", "requested_by", "schedule"
         )
@@ -108,7 +111,7 @@ def trial_for(member: Member, trial_id: UUID) -> Trial:
         Trial.objects.select_related(
             "job__run__definition", "job__host", "host", "variant__commit", "case"
         )
-        .filter(pk=trial_id, job__run__team=member.team)
+        .filter(member.sees(f"job__run__{RUNS_PROJECT}", team="job__run__team"), pk=trial_id)
         .first()
     )
     if trial is None:

@@ -30,7 +30,7 @@ class Choices:
 
 def choices_of(member: Member, benchmark: Benchmark) -> Choices:
     """All that was measured of a benchmark of the member's team."""
-    series = Series.objects.filter(benchmark=benchmark, benchmark__project__team=member.team)
+    series = Series.objects.filter(member.sees("benchmark__project"), benchmark=benchmark)
     cases = benchmark.cases.filter(Exists(series.filter(case=OuterRef("pk")))).order_by("label")
     hosts = list(
         Host.objects.filter(Exists(series.filter(host=OuterRef("pk"))))
@@ -54,7 +54,7 @@ def choices_of(member: Member, benchmark: Benchmark) -> Choices:
 def recently_measured(member: Member, benchmark: Benchmark, limit: int = 50) -> Sequence[Commit]:
     """Of the newest commits of the project those that were measured, newest first."""
     points = Point.objects.filter(commit=OuterRef("pk"), series__benchmark=benchmark)
-    commits = benchmark.project.commits.filter(project__team=member.team)
+    commits = benchmark.project.commits.filter(member.sees("project"))
     newest = commits.order_by(F("position").desc(nulls_last=True), "-committed_at")[: 4 * limit]
     # Asked commit by commit: as a condition it would be asked of all of them.
     return [each for each in newest.annotate(measured=Exists(points)) if each.measured][:limit]

@@ -60,7 +60,7 @@ def compare_sides(
     one side was not measured, InvalidRequestError for a side against itself.
     """
     check_differ(*sides)
-    if benchmark.project.team_id != member.team.pk:
+    if not member.sees_project(benchmark.project_id, benchmark.project.team_id):
         raise NotFoundError(f"the team has no benchmark {benchmark.slug}")
     runs = runs_of(benchmark, sides[0].commit, sides[1].commit, run)
     definition = _definition(benchmark, sides, runs)
@@ -128,7 +128,7 @@ def commits_measured(
 ) -> list[Commit]:
     """The commits with at least one measured trial, newest first; the `limit` newest, or those
     whose hash begins with `sha`."""
-    if benchmark.project.team_id != member.team.pk:
+    if not member.sees_project(benchmark.project_id, benchmark.project.team_id):
         return []
     measured = RawSQL(_HAS_POINTS, [benchmark.pk], output_field=BooleanField())
     commits = benchmark.project.commits.filter(measured, sha__startswith=sha)

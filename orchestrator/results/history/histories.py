@@ -79,11 +79,11 @@ def mark_of_choices(benchmark: Benchmark) -> str:
 
 
 def history_choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
-    series = Series.objects.filter(benchmark=benchmark, benchmark__project__team=member.team)
+    series = Series.objects.filter(member.sees("benchmark__project"), benchmark=benchmark)
     keys = set(series.values_list("metric__key", flat=True).distinct())
     return HistoryChoices(
         cases=tuple(benchmark.cases.filter(pk__in=series.values("case"))),
-        hosts=tuple(Host.objects.filter(team=member.team, pk__in=series.values("host"))),
+        hosts=tuple(Host.objects.filter(pk__in=series.values("host"))),
         metrics=tuple(info for info in metrics_of(keys) if not info.informational),
     )
 
@@ -98,8 +98,8 @@ def series_of(
 ) -> QuerySet[Series]:
     """The series of all combinations that were measured."""
     return Series.objects.filter(
+        member.sees("benchmark__project"),
         benchmark=benchmark,
-        benchmark__project__team=member.team,
         case__in=cases,
         host__in=hosts,
         metric__key__in=[metric.key for metric in metrics],
@@ -120,7 +120,7 @@ def series_or_empty(
 
 def series_for(member: Member, pk: int) -> Series:
     found = (
-        Series.objects.filter(pk=pk, benchmark__project__team=member.team)
+        Series.objects.filter(member.sees("benchmark__project"), pk=pk)
         .select_related("case", "host", "metric", "benchmark__project")
         .defer(*_NOT_NEEDED)
         .first()

@@ -20,7 +20,8 @@ _TAKEN = frozenset({"new", "save"})
 
 
 def saved_reports(member: Member) -> QuerySet[SavedReport]:
-    return member.team.saved_reports.select_related("benchmark__project", "created_by")
+    seen = member.sees("benchmark__project", team="team")
+    return SavedReport.objects.filter(seen).select_related("benchmark__project", "created_by")
 
 
 def saved_report_for(member: Member, slug: str) -> SavedReport:
