@@ -102,9 +102,7 @@ def revoke_share_link(*, member: Member, link_id: UUID) -> None:
 def share_links_of(member: Member) -> QuerySet[ShareLink]:
     """Those of the team that still lead somewhere, newest first."""
     return (
-        ShareLink.objects.filter(
-            member.sees("project"), revoked_at=None, expires_at__gt=utc_now()
-        )
+        ShareLink.objects.filter(member.sees("project"), revoked_at=None, expires_at__gt=utc_now())
         .select_related("project", "created_by")
         .order_by("-created_at")
     )

@@ -15,6 +15,12 @@ BASE_URL = environment.text("PITWALL_BASE_URL", "http://127.0.0.1:8000").rstrip(
 ALLOWED_HOSTS = environment.words("PITWALL_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 # Which pages may show the embedded charts of public projects, as in a CSP's frame-ancestors.
 EMBED_ANCESTORS = environment.words("PITWALL_EMBED_ANCESTORS", "*")
+# What each team may use unless it was given limits of its own (`manage.py quota`); None: no limit.
+QUOTAS = {
+    "hosts": environment.whole("PITWALL_QUOTA_HOSTS"),
+    "queued_minutes": environment.whole("PITWALL_QUOTA_QUEUED_MINUTES"),
+    "storage_mib": environment.whole("PITWALL_QUOTA_STORAGE_MIB"),
+}
 HTTPS = BASE_URL.startswith("https://")
 
 # The load tools that are sent to hosts of the same platform; empty: each host uses its own.

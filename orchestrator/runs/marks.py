@@ -56,7 +56,9 @@ def mark_of_runs(member: Member, *, count: int, offset: int = 0) -> str | None:
 def mark_of_overview(member: Member, *, count: int) -> str | None:
     """Of the newest runs, as above, and of the states of the team's hosts and of its schedules."""
     team = member.team.pk
-    return _mark(_RUNS.format(beside=_BESIDE, whose="team_id"), (team, count, 0, _ENDED, team, team))
+    return _mark(
+        _RUNS.format(beside=_BESIDE, whose="team_id"), (team, count, 0, _ENDED, team, team)
+    )
 
 
 def _mark(query: str, values: tuple[int | list[str], ...]) -> str | None:

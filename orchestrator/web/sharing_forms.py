@@ -52,9 +52,7 @@ def shared_page(member: Member, address: str) -> SharedPage:
     return SharedPage(project=project, page=name, given=given, query=parts.query, title=title)
 
 
-def _about(
-    member: Member, name: str, given: dict[str, Any], query: QueryDict
-) -> tuple[Any, str]:
+def _about(member: Member, name: str, given: dict[str, Any], query: QueryDict) -> tuple[Any, str]:
     """The project of a page, and what the page is called in lists."""
     if name == "run":
         run = run_for(member, given["run_id"])

@@ -21,6 +21,7 @@ from orchestrator.web.pages import (
     overview,
     profiles,
     projects,
+    quotas,
     references,
     reports,
     retention,
@@ -159,5 +160,6 @@ urlpatterns = [
     path("schedules/<uuid:schedule_id>/delete", schedules.delete, name="schedule-delete"),
     path("schemas/definition.json", schemas.definition_schema, name="definition-schema"),
     path("settings/", team.settings, name="settings"),
+    path("settings/limits", quotas.quotas, name="settings-limits"),
     path("settings/tokens/<uuid:token_id>/revoke", team.revoke, name="token-revoke"),
 ]

@@ -84,9 +84,7 @@ def badges(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     return render(request, "sharing/badges.html", context)
 
 
-def _snippets(
-    project: Project, slug: str, asked: dict[str, str], series: int
-) -> dict[str, object]:
+def _snippets(project: Project, slug: str, asked: dict[str, str], series: int) -> dict[str, object]:
     """(title, address here, address for everybody, Markdown, HTML) of each, and the frame."""
     root = public_address(project).rstrip("/")
     branch = {key: text for key, text in asked.items() if key == "branch"}

@@ -12,8 +12,8 @@ from django.urls import get_script_prefix
 from django.views.decorators.http import require_GET, require_POST
 
 from orchestrator.accounts.members import Member
-from orchestrator.accounts.visitors import Visitor
 from orchestrator.accounts.models import Role
+from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmarks_of
 from orchestrator.dispatch.waking import wake_engine
