@@ -14,6 +14,7 @@ from orchestrator.accounts.services import create_token
 from orchestrator.alerts import raising
 from orchestrator.alerts.models import Alert
 from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.benchmarks.sharing import set_public
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.care import put_in_maintenance, set_host_care
 from orchestrator.fleet.models import Host, HostTransport
@@ -90,6 +91,7 @@ def fill(folder: Path) -> Filled:
     _look_after(personas, host, shas)
     alert = raise_alert(line_of_commits(alice, project, host, slug="long", cases=2))
     _saved(personas, project.slug, shas)
+    set_public(member=alice, project=project, public=True)
     ids = {
         **{name: run.pk for name, run in runs.items()},
         "host": host.pk,

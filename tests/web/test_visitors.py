@@ -332,6 +332,7 @@ def test_it_shares_one_comparison_and_nothing_beside_it(
         assert client.get(place + closed).status_code == 404, closed
     assert not re.search(rf'href="{re.escape(place)}(?!compare/)', text)
     assert "alice" not in text
+    assert "compare-form" not in text
 
 
 def test_it_ends_a_shared_link_when_it_is_revoked_or_too_old(
