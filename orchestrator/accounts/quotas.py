@@ -4,6 +4,7 @@ The services that add to any of it ask here, inside the transaction that adds. A
 counts is locked meanwhile, so that two who ask at once do not both get the last of it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -49,7 +50,12 @@ def limits_of(team: Team) -> Limits:
             storage_mib=own.storage_mib,
             own=True,
         )
-    return Limits(**settings.QUOTAS)
+    usual: Mapping[str, int | None] = settings.QUOTAS
+    return Limits(
+        hosts=usual["hosts"],
+        queued_minutes=usual["queued_minutes"],
+        storage_mib=usual["storage_mib"],
+    )
 
 
 @transaction.atomic

@@ -52,7 +52,7 @@ class Visitor(Member):
         return f"Visitor({self.place})"
 
     @property
-    def team(self) -> Team:  # type: ignore[override]
+    def team(self) -> Team:
         raise NotFoundError("only members of the team see this")
 
     @property

@@ -65,12 +65,10 @@ def screens_of(filled: Filled) -> list[Screen]:
         "settings": "/settings/",
         "settings-limits": "/settings/limits",
         "sharing": "/sharing/",
-        "share-new": f"/sharing/new?page=/runs/{ids['run']}/",
         "project-public": "/projects/server/public",
         "project-badges": "/projects/server/badges?benchmark=long",
         "public-overview": "/public/red/server/",
         "public-run": f"/public/red/server/runs/{ids['run']}/",
-        "public-trial": f"/public/red/server/trials/{ids['trial']}/",
         "embed": f"/public/red/server/embed/{ids['series']}",
         "api": "/api/v1/docs",
     }

@@ -147,7 +147,7 @@ def test_it_shows_nothing_of_a_private_project_at_any_address(
                 answer = client.get(address + query)
                 page = answer.content.decode(errors="replace")
                 # What was asked for is said again where it is not found.
-                if "lassified" in page.replace("classified/classified-thing", ""):
+                if "lassified" in page.replace("classified/", "").replace("classified-thing", ""):
                     found[address + query] = page
                 if given or place != PLACE:
                     assert answer.status_code == 404, address + query
@@ -164,7 +164,7 @@ def test_it_leads_visitors_nowhere_that_is_closed_and_tells_no_address(
 ) -> None:
     """All that can be reached from the front page by its links."""
     todo, seen = [PLACE], set[str]()
-    while todo and len(seen) < 120:
+    while todo and len(seen) < 70:
         address = todo.pop()
         if address in seen:
             continue

@@ -1,5 +1,6 @@
 """What people without an account see: public projects, and links to single pages."""
 
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -58,11 +59,12 @@ def new_link(request: HttpRequest, member: Member) -> HttpResponse:
     posted = request.POST if request.method == "POST" else None
     address = (posted or request.GET).get("page", "")
     form = ShareForm(member, posted, initial={"page": address})
-    context = {"form": form, "shared": shared_page(member, address), "address": address}
+    shared = shared_page(member, address)
+    context: dict[str, Any] = {"form": form, "shared": shared, "address": address}
     if form.is_valid():
         days = form.cleaned_data["days"]
         try:
-            made = create_share_link(member=member, shared=context["shared"], days=days)
+            made = create_share_link(member=member, shared=shared, days=days)
         except FORM_ERRORS as error:
             form.show_error(error, default="days")
         else:
