@@ -90,6 +90,18 @@ def public(world: World) -> Project:
     return project
 
 
+def test_it_tells_a_visitor_no_message_of_a_trial_that_failed(
+    public: Project, private: Run, world: World, client: Client, alice: Client
+) -> None:
+    """Not in a report either, where it says to members why there is no number."""
+    Trial.objects.filter(job__run=world.run).update(state="failed", validity="", reasons=[])
+    assert ADDRESS in alice.get("/reports/cases/").content.decode()
+    for name in ("reports/cases/", "reports/cases.md", "reports/cases.json", "reports/cases.csv"):
+        page = client.get(PLACE + name)
+        assert page.status_code == 200, name
+        assert ADDRESS not in page.content.decode(), name
+
+
 def _arguments(pattern: URLPattern, run: Run) -> dict[str, Any]:
     """For every name in an address something of the run's project; KeyError for a new name, whose
     object belongs here."""

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db.models import QuerySet
 
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.selectors import benchmark_for, latest_definition, spec_of
 from orchestrator.benchmarks.services import repository_of
@@ -75,6 +76,8 @@ def report_of(member: Member, spec: ReportSpec, *, run: Run | None = None) -> Re
     scope = scope_of(spec, definition, hosts, commits, metrics)
     seen = [*measured(scope, cells, benchmark), *published(member, scope, benchmark, metrics)]
     seen = chosen(seen, spec.cases, "cases")
+    if isinstance(member, Visitor):
+        seen = [_untold(each) for each in seen]
     names, orders = dimensions_in(scope, seen)
     _check_dimensions(spec, names)
     tables = tuple(
@@ -97,6 +100,11 @@ def report_of(member: Member, spec: ReportSpec, *, run: Run | None = None) -> Re
         ),
         run=run,
     )
+
+
+def _untold(seen: Observation) -> Observation:
+    """Without what the hosts and their programs said: that is for members alone."""
+    return replace(seen, samples=tuple(replace(each, message="") for each in seen.samples))
 
 
 def mark_of_report(member: Member, spec: ReportSpec) -> str:

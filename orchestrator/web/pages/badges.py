@@ -96,7 +96,8 @@ def _snippets(project: Project, slug: str, asked: dict[str, str], series: int) -
     for name, title, query, leads in parts:
         path = reverse(name, args=[project.slug, slug])
         path += f"?{urlencode(query)}" if query else ""
-        link = f"{root}{reverse(leads)}"
+        about = urlencode({"benchmark": f"{project.slug}/{slug}", **query})
+        link = f"{root}{reverse(leads)}" + (f"?{about}" if leads == "history" else "")
         shown.append(
             {
                 "name": name,
