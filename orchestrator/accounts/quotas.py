@@ -74,9 +74,9 @@ def set_limits(*, team: Team, limits: Limits) -> None:
     record_system_audit(team=team, action="quota.set", subject=subject)
 
 
-def check_hosts(*, team: Team, used: int) -> None:
+def check_hosts(*, team: Team, limits: Limits, used: int) -> None:
     """Before a host is added: `used` are those there are."""
-    limit = limits_of(team).hosts
+    limit = limits.hosts
     if limit is not None and used >= limit:
         raise QuotaExceededError(
             f"{team.name} may have {limit} host{'' if limit == 1 else 's'} and has {used}; retire "
@@ -84,9 +84,9 @@ def check_hosts(*, team: Team, used: int) -> None:
         )
 
 
-def check_queue(*, team: Team, queued_s: float, added_s: float) -> None:
+def check_queue(*, team: Team, limits: Limits, queued_s: float, added_s: float) -> None:
     """Before a run is queued that adds `added_s` of machine time to the `queued_s` in the queue."""
-    limit = limits_of(team).queued_s
+    limit = limits.queued_s
     if limit is not None and queued_s + added_s > limit:
         raise QuotaExceededError(
             f"this run would queue {format_duration(added_s)} of machine time; {team.name} may "
@@ -96,9 +96,9 @@ def check_queue(*, team: Team, queued_s: float, added_s: float) -> None:
         )
 
 
-def check_storage(*, team: Team) -> None:
+def check_storage(*, team: Team, limits: Limits) -> None:
     """Before anything is measured or taken in that will be stored."""
-    limit = limits_of(team).storage_bytes
+    limit = limits.storage_bytes
     if limit is None:
         return
     used = TeamQuota.objects.filter(team=team).values_list("storage_used", flat=True).first() or 0
@@ -110,10 +110,13 @@ def check_storage(*, team: Team) -> None:
         )
 
 
-def lock_quota(team: Team) -> None:
-    """Held to the end of the transaction, where a limit counts that others may reach meanwhile."""
-    if limits_of(team) != Limits(hosts=None, queued_minutes=None, storage_mib=None):
+def locked_limits(team: Team) -> Limits:
+    """The limits, and the team held to the end of the transaction where there are any: others may
+    reach them meanwhile."""
+    limits = limits_of(team)
+    if (limits.hosts, limits.queued_minutes, limits.storage_mib) != (None, None, None):
         Team.objects.select_for_update().get(pk=team.pk)
+    return limits
 
 
 def note_storage(*, team: Team, used: int) -> None:

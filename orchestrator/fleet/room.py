@@ -1,7 +1,7 @@
 """How many hosts a team has, and whether it may have another."""
 
 from orchestrator.accounts.models import Team
-from orchestrator.accounts.quotas import check_hosts, lock_quota
+from orchestrator.accounts.quotas import check_hosts, locked_limits
 from orchestrator.fleet.models import Host, HostState, HostTransport
 
 
@@ -13,5 +13,6 @@ def hosts_counted(team: Team) -> int:
 
 def check_room(team: Team) -> None:
     """Call it inside the transaction that adds a host; ConflictError where the team has enough."""
-    lock_quota(team)
-    check_hosts(team=team, used=hosts_counted(team))
+    limits = locked_limits(team)
+    if limits.hosts is not None:
+        check_hosts(team=team, limits=limits, used=hosts_counted(team))

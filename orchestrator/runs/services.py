@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import ApiToken, Role
-from orchestrator.accounts.quotas import check_queue, check_storage, lock_quota
+from orchestrator.accounts.quotas import check_queue, check_storage, locked_limits
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.from_repository import store_definition
 from orchestrator.benchmarks.models import Case
@@ -54,9 +54,9 @@ def create_run(
     member.require(Role.MEMBER, to="start a run")
     plan = plan_run(member=member, request=request)
     with transaction.atomic():
-        lock_quota(member.team)
-        check_storage(team=member.team)
-        queued_s = queued_s_of(member.team)
+        limits = locked_limits(member.team)
+        check_storage(team=member.team, limits=limits)
+        queued_s = 0.0 if limits.queued_s is None else queued_s_of(member.team)
         run = Run.objects.create(
             team=member.team,
             definition=store_definition(plan.definition, by=member.actor),
@@ -77,7 +77,7 @@ def create_run(
         )
         cases = cases_of(benchmark=plan.definition.benchmark, cases=plan.cases)
         added_s = _plan_jobs(run, plan, cases, list(variants))
-        check_queue(team=member.team, queued_s=queued_s, added_s=added_s)
+        check_queue(team=member.team, limits=limits, queued_s=queued_s, added_s=added_s)
         record_audit(member=member, action="run.created", subject=run.pk)
     return run
 
