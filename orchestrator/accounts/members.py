@@ -1,5 +1,6 @@
 """`Member`: a user acting for a team; every selector and service asks it for permission."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -28,6 +29,11 @@ class Member:
     def project(self) -> int | None:
         """The one project that the token is for; None for all of the team."""
         return None if self.token is None else self.token.project_id
+
+    @property
+    def sight(self) -> Hashable:
+        """What the member sees, as a key of what is kept for all who see the same."""
+        return (self.team.pk, self.project)
 
     def sees(self, project: str, *, team: str = "") -> Q:
         """Which rows the member may see. `project` is the way from a row to its project, such as

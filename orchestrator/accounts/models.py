@@ -150,3 +150,19 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.actor_name or 'Pitwall'} {self.action} {self.subject}"
+
+
+class TeamQuota(models.Model):
+    """What a team may use, where that is not what Pitwall's settings say for all; null is no
+    limit. `storage_used` is what its raw output took when it was last looked at."""
+
+    team = models.OneToOneField(Team, on_delete=models.CASCADE, related_name="quota")
+    own = models.BooleanField(default=False, help_text="The limits below count, not the usual.")
+    hosts = models.PositiveIntegerField(null=True, blank=True)
+    queued_minutes = models.PositiveIntegerField(null=True, blank=True)
+    storage_mib = models.PositiveIntegerField(null=True, blank=True)
+    storage_used = models.PositiveBigIntegerField(default=0, help_text="Bytes.")
+    storage_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"quota of {self.team}"

@@ -29,6 +29,9 @@ class Project(models.Model):
     machine_minutes_a_day = models.PositiveIntegerField(
         default=60, help_text="What confirming and searching may take, all hosts together."
     )
+    public_since = models.DateTimeField(
+        null=True, blank=True, help_text="Since then anybody may look at what was measured of it."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -154,3 +157,27 @@ class Case(models.Model):
 
     def __str__(self) -> str:
         return self.label
+
+
+class ShareLink(models.Model):
+    """A secret link to one page of a project; only the SHA-256 of its secret is kept.
+
+    `page` is the name of the page's address, `given` what is in its path and `query` its query.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="share_links")
+    page = models.CharField(max_length=30)
+    given = models.JSONField(default=dict)
+    query = models.CharField(max_length=2000, blank=True)
+    title = models.CharField(max_length=200)
+    prefix = models.CharField(max_length=12)
+    digest = models.CharField(max_length=64, unique=True)
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.title} ({self.prefix}…)"

@@ -26,6 +26,16 @@ def words(name: str, default: str = "") -> list[str]:
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
 
 
+def whole(name: str) -> int | None:
+    """A whole number; None where nothing is said."""
+    value = text(name).strip()
+    if not value:
+        return None
+    if not value.isdecimal():
+        raise ValueError(f"{name}: expected a whole number, got {value!r}")
+    return int(value)
+
+
 def path(name: str, default: Path) -> Path:
     value = text(name)
     return Path(value).resolve() if value else default

@@ -17,6 +17,14 @@ SEALING_KEYS = environment.named_keys("PITWALL_SEALING_KEYS")
 DATA_DIR = environment.path("PITWALL_DATA_DIR", BASE_DIR / ".pitwall" / "data")
 BASE_URL = environment.text("PITWALL_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
 ALLOWED_HOSTS = environment.words("PITWALL_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
+# Which pages may show the embedded charts of public projects, as in a CSP's frame-ancestors.
+EMBED_ANCESTORS = environment.words("PITWALL_EMBED_ANCESTORS", "*")
+# What each team may use unless it was given limits of its own (`manage.py quota`); None: no limit.
+QUOTAS = {
+    "hosts": environment.whole("PITWALL_QUOTA_HOSTS"),
+    "queued_minutes": environment.whole("PITWALL_QUOTA_QUEUED_MINUTES"),
+    "storage_mib": environment.whole("PITWALL_QUOTA_STORAGE_MIB"),
+}
 HTTPS = BASE_URL.startswith("https://")
 
 # Requests a minute that one API token may make; 0: any number.
@@ -77,6 +85,7 @@ MIDDLEWARE = [
     # Pages travel compressed; docs/decisions/0027-compressed-pages.md says why that is safe here.
     "django.middleware.gzip.GZipMiddleware",
     "orchestrator.web.middleware.content_security_policy",
+    "orchestrator.web.visiting.visiting",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

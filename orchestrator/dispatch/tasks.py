@@ -14,6 +14,7 @@ from orchestrator.results.changes import bisections, duels
 from orchestrator.results.changes.search import look_at_changed
 from orchestrator.results.hosts import calibration, golden
 from orchestrator.results.retention.pruning import prune_due
+from orchestrator.results.retention.storage import measure_stale
 from orchestrator.runs import leasing, schedules, turns
 
 logger = logging.getLogger(__name__)
@@ -79,8 +80,10 @@ def check_hosts() -> None:
 
 @shared_task(name="orchestrator.dispatch.tasks.prune_results")
 def prune_results() -> None:
-    """Takes away some of what projects keep no longer; the next tick goes on."""
+    """Takes away some of what projects keep no longer; the next tick goes on. Then counts what is
+    left, for teams whose storage has a limit."""
     prune_due(utc_now())
+    measure_stale(utc_now())
 
 
 @shared_task(name="orchestrator.dispatch.tasks.look_for_changes")

@@ -14,6 +14,7 @@ from orchestrator.accounts.services import record_audit, record_system_audit
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.fleet import selectors, windows
 from orchestrator.fleet.models import Host, HostState, HostTransport
+from orchestrator.fleet.room import check_room
 from orchestrator.fleet.tuning import checked_tuning
 
 _TAG = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
@@ -106,6 +107,8 @@ def release_host(*, member: Member, host_id: UUID) -> Host:
     if host.transport == HostTransport.SSH and not host.host_key:
         raise ConflictError(f"the key of {host} is not confirmed yet; confirm it first")
     with transaction.atomic():
+        if host.state == HostState.DISABLED:
+            check_room(member.team)
         _move(host, HostState.READY, message="", unreachable_at=None)
         record_audit(member=member, action="host.released", subject=host)
     return selectors.host_for(member, host_id)

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
 from orchestrator.accounts.members import Member
-from orchestrator.accounts.models import Role
+from orchestrator.accounts.models import Role, Team
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import (
@@ -31,6 +31,7 @@ from orchestrator.fleet.models import (
     HostState,
     HostTransport,
 )
+from orchestrator.fleet.room import check_room
 from orchestrator.fleet.ways import NAME, check_way, check_word, credential_of
 from orchestrator.transport import keys
 from orchestrator.transport.ssh import HostKey, scan_host_key
@@ -105,6 +106,7 @@ def enter_host(*, member: Member, new: NewHost) -> Host:
     """
     profile, credential = _check_for_entry(member, new)
     with transaction.atomic():
+        check_room(member.team)
         host = Host.objects.create(
             team=member.team,
             profile=profile,
@@ -123,8 +125,15 @@ def enter_host(*, member: Member, new: NewHost) -> Host:
 def add_local_host(*, member: Member, name: str, profile: HardwareProfile, python: str) -> Host:
     """The machine that the workers run on, as a host; there is nothing to confirm."""
     member.require(Role.MAINTAINER, to="add a host")
+    with transaction.atomic():
+        if not member.team.hosts.filter(name=name).exists():
+            check_room(member.team)
+        return _local_host(member.team, name, profile, python)
+
+
+def _local_host(team: Team, name: str, profile: HardwareProfile, python: str) -> Host:
     host, _ = Host.objects.update_or_create(
-        team=member.team,
+        team=team,
         name=name,
         defaults={
             "profile": profile,

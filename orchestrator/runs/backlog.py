@@ -1,12 +1,15 @@
-"""How many queued jobs may come to each host."""
+"""What waits in the queue: how many jobs for each host, how much machine time of a team."""
 
 from collections import Counter
 from collections.abc import Sequence
 from uuid import UUID
 
+from django.db.models import Sum
+
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Team
 from orchestrator.fleet.models import Host
-from orchestrator.runs.models import Placement
+from orchestrator.runs.models import Job, Placement
 from orchestrator.runs.states import JobState
 
 
@@ -23,3 +26,9 @@ def queued_by_host(member: Member, hosts: Sequence[Host]) -> Counter[UUID]:
         and (host.pk == wanted_host or host.profile_id == profile or (tag and tag in host.tags))
     }
     return Counter(host_id for _, host_id in pairs)
+
+
+def queued_s_of(team: Team) -> float:
+    """Seconds of machine time that a team's queued jobs are expected to take."""
+    jobs = Job.objects.filter(run__team=team, state=JobState.QUEUED)
+    return float(jobs.aggregate(total=Sum("expected_s"))["total"] or 0.0)

@@ -9,19 +9,25 @@ from uuid import UUID
 from django.db import connection
 
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.visitors import Visitor
 from orchestrator.runs.states import RUN_ENDED
 
 _ENDED = sorted(str(state) for state in RUN_ENDED)
 _RUNS = """\
 WITH shown AS (
     SELECT id, state, message, ended_at, created_at, requested_by_id, schedule_id, definition_id
-    FROM runs_run WHERE team_id = %s ORDER BY created_at DESC LIMIT %s OFFSET %s
+    FROM runs_run WHERE {whose} = %s ORDER BY created_at DESC LIMIT %s OFFSET %s
 )
 SELECT md5(string_agg(shown::text, '|' ORDER BY created_at DESC)),
        coalesce(bool_and(state = ANY(%s)), false),
        coalesce(max(ended_at) > now() - interval '1 hour', false) {beside}
 FROM shown
 """
+
+_OF_PROJECT = """(
+    SELECT benchmark.project_id FROM benchmarks_definition definition
+    JOIN benchmarks_benchmark benchmark ON benchmark.id = definition.benchmark_id
+    WHERE definition.id = definition_id)"""
 
 _BESIDE = """, md5(concat(
     (SELECT string_agg(concat_ws(' ', host.id, host.name, host.state, lease.job_id, profile.name),
@@ -63,13 +69,19 @@ def mark_of_run(member: Member, run_id: UUID) -> str | None:
 def mark_of_runs(member: Member, *, count: int, offset: int = 0) -> str | None:
     """Of a page of the member's runs, newest first; None where one of them may change, or there
     are none, or one has ended lately: its age is shown by the minute, and late trials arrive."""
-    return _mark(_RUNS.format(beside=""), (member.team.pk, count, offset, _ENDED))
+    if isinstance(member, Visitor):
+        query = _RUNS.format(beside="", whose=_OF_PROJECT)
+        return _mark(query, (member.project, count, offset, _ENDED))
+    query = _RUNS.format(beside="", whose="team_id")
+    return _mark(query, (member.team.pk, count, offset, _ENDED))
 
 
 def mark_of_overview(member: Member, *, count: int) -> str | None:
     """Of the newest runs, as above, and of the states of the team's hosts and of its schedules."""
     team = member.team.pk
-    return _mark(_RUNS.format(beside=_BESIDE), (team, count, 0, _ENDED, team, team))
+    return _mark(
+        _RUNS.format(beside=_BESIDE, whose="team_id"), (team, count, 0, _ENDED, team, team)
+    )
 
 
 def _mark(query: str, values: tuple[int | list[str], ...]) -> str | None:

@@ -7,6 +7,7 @@ from django.db import IntegrityError, transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import ApiToken, Role
+from orchestrator.accounts.quotas import check_queue, check_storage, locked_limits
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.from_repository import store_definition
 from orchestrator.benchmarks.models import Case
@@ -15,6 +16,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError
 from orchestrator.core.ids import digest_of
 from orchestrator.runs import selectors
+from orchestrator.runs.backlog import queued_s_of
 from orchestrator.runs.cancelling import CANCELLED
 from orchestrator.runs.idempotency import check_same
 from orchestrator.runs.models import (
@@ -54,6 +56,9 @@ def create_run(
     member.require(Role.MEMBER, to="start a run")
     plan = plan_run(member=member, request=request)
     with transaction.atomic():
+        limits = locked_limits(member.team)
+        check_storage(team=member.team, limits=limits)
+        queued_s = 0.0 if limits.queued_s is None else queued_s_of(member.team)
         run = Run.objects.create(
             team=member.team,
             definition=store_definition(plan.definition, by=member.actor),
@@ -73,7 +78,8 @@ def create_run(
             for place, commit in enumerate(plan.commits)
         )
         cases = cases_of(benchmark=plan.definition.benchmark, cases=plan.cases)
-        _plan_jobs(run, plan, cases, list(variants))
+        added_s = _plan_jobs(run, plan, cases, list(variants))
+        check_queue(team=member.team, limits=limits, queued_s=queued_s, added_s=added_s)
         record_audit(member=member, action="run.created", subject=run.pk)
     return run
 
@@ -143,8 +149,9 @@ def _same_request(found: IdempotencyKey, digest: str) -> Run | None:
     return found.run
 
 
-def _plan_jobs(run: Run, plan: RunPlan, cases: list[Case], variants: list[Variant]) -> None:
-    """The rows of all jobs, placements and trials, with three statements in all."""
+def _plan_jobs(run: Run, plan: RunPlan, cases: list[Case], variants: list[Variant]) -> float:
+    """The rows of all jobs, placements and trials, with three statements in all; returns the
+    seconds of machine time that they will take."""
     jobs: list[Job] = []
     placements: list[Placement] = []
     trials: list[PlannedTrial] = []
@@ -159,6 +166,7 @@ def _plan_jobs(run: Run, plan: RunPlan, cases: list[Case], variants: list[Varian
     Job.objects.bulk_create(jobs)
     Placement.objects.bulk_create(placements)
     insert_planned(trials)
+    return sum(job.expected_s for job in jobs)
 
 
 def _planned_trials(

@@ -1,8 +1,9 @@
-"""Who asks: the signed-in user as a member of the team that they chose, and whether they may."""
+"""Who asks: the signed-in user as a member of the team that they chose, and whether they may; or a
+visitor."""
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, cast
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -11,8 +12,10 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import User
 from orchestrator.accounts.permissions import check_page
 from orchestrator.accounts.selectors import member_for_user
+from orchestrator.accounts.visitors import Visitor
 
 P = ParamSpec("P")
+View = TypeVar("View", bound=Callable[..., HttpResponse])
 
 #: Where the session has the slug of the team that was chosen last.
 CHOSEN_TEAM = "team"
@@ -26,6 +29,18 @@ def member_of(request: HttpRequest) -> Member:
         member = member_for_user(cast(User, request.user), chosen=chosen)
         request.pitwall_member = member  # type: ignore[attr-defined]
     return member
+
+
+def visitor_of(request: HttpRequest) -> Visitor | None:
+    """Who came by the address of a public project or by a shared link (`web/visiting.py`); such
+    a request is a visitor's also where its user is signed in."""
+    return getattr(request, "pitwall_visitor", None)
+
+
+def open_to_visitors(view: View) -> View:
+    """A page that visitors see as well; all others are closed to them before they begin."""
+    view.open_to_visitors = True  # type: ignore[attr-defined]
+    return view
 
 
 def for_member(
@@ -42,6 +57,9 @@ def for_member(
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        visitor = visitor_of(request)
+        if visitor is not None:
+            return view(request, visitor, *args, **kwargs)
         if request.headers.get("HX-Request") and not request.user.is_authenticated:
             # The log-in page must not end up inside a panel: the whole page is asked for anew.
             return HttpResponse(headers={"HX-Refresh": "true"})

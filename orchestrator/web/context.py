@@ -5,14 +5,17 @@ from functools import cache
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import reverse
+from django.urls import get_script_prefix, reverse
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.selectors import teams_of
 from orchestrator.alerts.selectors import open_alerts
 from orchestrator.core.errors import PermissionRefusedError
-from orchestrator.web.access import member_of
+from orchestrator.web.access import member_of, visitor_of
+
+#: What of the navigation visitors of a public project see.
+_FOR_VISITORS = frozenset({"overview", "runs", "compare", "history", "reports"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +41,16 @@ _ITEMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "settings",
         "Settings",
-        ("settings", "token", "member", "invitation", "audit", "channel", "delivery"),
+        ("settings", "token", "member", "invitation", "audit", "channel", "delivery", "shar"),
     ),
 )
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
-    """`member`, `navigation` and `may_write` for the templates; nothing for a visitor."""
+    """`member`, `navigation` and `may_write` for the templates; `visitor` and the `project` that is
+    visited, with what is open of it, for whoever is no member."""
+    if hasattr(request, "pitwall_place"):
+        return _of_visitor(request)
     member = _member(request)
     if member is None:
         return {"member": None, "navigation": ()}
@@ -54,7 +60,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
         "member": member,
         "navigation": tuple(
             NavigationItem(
-                url=_url(name),
+                url=_url(name, get_script_prefix()),
                 title=title,
                 active=here.startswith(prefixes),
                 count=open_alerts(member.team) if name == "alerts" else 0,
@@ -68,9 +74,29 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
 
 
 @cache
-def _url(name: str) -> str:
-    """The address of a page of the navigation; every page has them all."""
+def _url(name: str, prefix: str) -> str:
+    """The address of a page of the navigation behind a prefix; every page has them all."""
     return reverse(name)
+
+
+def _of_visitor(request: HttpRequest) -> dict[str, Any]:
+    visitor = visitor_of(request)
+    match = getattr(request, "resolver_match", None)
+    here = (match.url_name or "") if match else ""
+    shown = _ITEMS if visitor is not None and visitor.page is None else ()
+    return {
+        "member": None,
+        "visiting": True,
+        "visitor": visitor,
+        "visited": getattr(request, "pitwall_project", None),
+        "navigation": tuple(
+            NavigationItem(
+                url=_url(name, get_script_prefix()), title=title, active=here.startswith(prefixes)
+            )
+            for name, title, prefixes in shown
+            if name in _FOR_VISITORS
+        ),
+    }
 
 
 def _member(request: HttpRequest) -> Member | None:

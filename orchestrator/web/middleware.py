@@ -61,7 +61,7 @@ def translate_errors(get_response: GetResponse) -> GetResponse:
     def middleware(request: HttpRequest) -> HttpResponse:
         return get_response(request)
 
-    middleware.process_exception = _error_page  # type: ignore[attr-defined]
+    middleware.process_exception = error_page  # type: ignore[attr-defined]
     return middleware
 
 
@@ -77,7 +77,7 @@ def came_from(request: HttpRequest) -> str:
     return page if ours and page != request.build_absolute_uri() else ""
 
 
-def _error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
+def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
     if not isinstance(error, PitwallError):
         return None
     status, title = status_of(error)

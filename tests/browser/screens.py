@@ -74,6 +74,13 @@ def screens_of(filled: Filled) -> list[Screen]:
         "channel": f"/settings/channels/{ids['channel']}/",
         "delivery": f"/settings/deliveries/{ids['delivery']}/",
         "project-forge": "/projects/server/forge",
+        "settings-limits": "/settings/limits",
+        "sharing": "/sharing/",
+        "project-public": "/projects/server/public",
+        "project-badges": "/projects/server/badges?benchmark=long",
+        "public-overview": "/public/red/server/",
+        "public-run": f"/public/red/server/runs/{ids['run']}/",
+        "embed": f"/public/red/server/embed/{ids['series']}",
         "api": "/api/v1/docs",
     }
     return [

@@ -18,6 +18,7 @@ from orchestrator.alerts import raising
 from orchestrator.alerts.models import Alert, Channel, Delivery
 from orchestrator.alerts.notifying import NewChannel, create_channel, send_test
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
+from orchestrator.benchmarks.sharing import set_public
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.care import put_in_maintenance, set_host_care
 from orchestrator.fleet.models import Host, HostTransport
@@ -98,6 +99,7 @@ def fill(folder: Path) -> Filled:
     alert = raise_alert(line_of_commits(alice, project, host, slug="long", cases=2))
     _saved(personas, project.slug, shas)
     channel, delivery = _told(personas, project)
+    set_public(member=alice, project=project, public=True)
     ids = {
         **{name: run.pk for name, run in runs.items()},
         "host": host.pk,

@@ -3,10 +3,12 @@
 from dataclasses import dataclass, fields, replace
 
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
 from orchestrator.benchmarks.selectors import case_for, commits_for, version_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import HardwareProfile, Host
+from orchestrator.results.hosts.seen import hosts_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,22 +100,27 @@ def _side(member: Member, benchmark: Benchmark, asked: Asked, commit: Commit) ->
     return Side(
         commit=commit,
         case=case_for(benchmark, asked.case) if asked.case else None,
-        host=_host(member, asked.host) if asked.host else None,
-        profile=_profile(member, asked.profile) if asked.profile else None,
+        host=_host(member, benchmark, asked.host) if asked.host else None,
+        profile=_profile(member, benchmark, asked.profile) if asked.profile else None,
         tool=asked.tool,
         definition=version_of(benchmark, _number(asked.version)) if asked.version else None,
     )
 
 
-def _host(member: Member, name: str) -> Host:
-    found = member.team.hosts.select_related("profile").filter(name=name).first()
+def _host(member: Member, benchmark: Benchmark, name: str) -> Host:
+    found = hosts_for(member, benchmark).filter(name=name).first()
     if found is None:
         raise NotFoundError(f"the team has no host {name}")
     return found
 
 
-def _profile(member: Member, slug: str) -> HardwareProfile:
-    found = HardwareProfile.objects.filter(team=member.team, slug=slug).first()
+def _profile(member: Member, benchmark: Benchmark, slug: str) -> HardwareProfile:
+    profiles = HardwareProfile.objects.filter(slug=slug)
+    if isinstance(member, Visitor):
+        profiles = profiles.filter(hosts__in=hosts_for(member, benchmark))
+    else:
+        profiles = profiles.filter(team=member.team)
+    found = profiles.first()
     if found is None:
         raise NotFoundError(f"the team has no hardware profile {slug}")
     return found

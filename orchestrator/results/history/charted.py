@@ -1,13 +1,14 @@
 """A series as its chart names it, found in one query that makes no objects: data is read often."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
 from django.db import connection
 
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.visitors import Visitor, project_condition
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.errors import NotFoundError
 from orchestrator.results.history.marked_changes import (
@@ -29,7 +30,7 @@ JOIN fleet_host host ON host.id = series.host_id
 JOIN results_metric metric ON metric.id = series.metric_id
 JOIN benchmarks_benchmark benchmark ON benchmark.id = series.benchmark_id
 JOIN benchmarks_project project ON project.id = benchmark.project_id
-WHERE project.team_id = %s AND """
+WHERE """
 
 #: Changes with all that the history of a series along the default branch says, names aside.
 _MARK = f"""
@@ -108,10 +109,17 @@ def charted_nothing(series: Series) -> Charted:
 
 def _read(member: Member, condition: str, parameters: Sequence[int | str | None]) -> list[Charted]:
     *names, _ = Charted.__dataclass_fields__
+    seen, whose = project_condition(member)
     with connection.cursor() as cursor:
-        cursor.execute(_NAMES + _FROM + condition, [member.team.pk, *parameters])
+        cursor.execute(_NAMES + _FROM + seen + condition, [whose, *parameters])
         found = [
             Charted(**dict(zip(names, row[PARTS:], strict=True)), shifts=read_shifts(*row[:PARTS]))
             for row in cursor.fetchall()
         ]
-    return [each for each in found if member.project in (None, each.project_id)]
+    return [_unsigned(each) for each in found] if isinstance(member, Visitor) else found
+
+
+def _unsigned(series: Charted) -> Charted:
+    """Without the names of those who wrote at its commits."""
+    written = tuple(replace(each, author=None) for each in series.shifts.annotations)
+    return replace(series, shifts=replace(series.shifts, annotations=written))

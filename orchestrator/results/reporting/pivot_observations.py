@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.fields import Scalar, shown_value
 from orchestrator.benchmarks.loads import load_specs_of
 from orchestrator.benchmarks.matrix import CaseSpec, expand, is_baseline
@@ -129,7 +130,8 @@ def published(
     member: Member, scope: Scope, benchmark: Benchmark, metrics: Collection[str]
 ) -> list[Observation]:
     """What others measured of these cases: one for each machine."""
-    if scope.report.published == "none":
+    # Figures that a team took in from elsewhere are not of the project that a visitor sees.
+    if scope.report.published == "none" or isinstance(member, Visitor):
         return []
     found: dict[tuple[str, Hashable], tuple[dict[str, Scalar], dict[str, float]]] = {}
     for each in reference_values(member.team, suite=benchmark.slug):

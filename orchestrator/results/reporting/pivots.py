@@ -2,18 +2,20 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db.models import QuerySet
 
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.selectors import benchmark_for, latest_definition, spec_of
 from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host
 from orchestrator.results.comparing.comparisons import commits_measured
+from orchestrator.results.hosts.seen import hosts_for
 from orchestrator.results.recording.marks import mark_of_results
 from orchestrator.results.reporting.pivot import pivot
 from orchestrator.results.reporting.pivot_columns import chosen
@@ -70,10 +72,12 @@ def report_of(member: Member, spec: ReportSpec, *, run: Run | None = None) -> Re
     cells = tried(trials, metrics, merged, one_run=run is not None)
     if run is None:
         cells = with_external(cells, benchmark, commits, metrics)
-    hosts = _hosts(member, spec, cells)
+    hosts = _hosts(member, spec, benchmark, cells)
     scope = scope_of(spec, definition, hosts, commits, metrics)
     seen = [*measured(scope, cells, benchmark), *published(member, scope, benchmark, metrics)]
     seen = chosen(seen, spec.cases, "cases")
+    if isinstance(member, Visitor):
+        seen = [_untold(each) for each in seen]
     names, orders = dimensions_in(scope, seen)
     _check_dimensions(spec, names)
     tables = tuple(
@@ -96,6 +100,11 @@ def report_of(member: Member, spec: ReportSpec, *, run: Run | None = None) -> Re
         ),
         run=run,
     )
+
+
+def _untold(seen: Observation) -> Observation:
+    """Without what the hosts and their programs said: that is for members alone."""
+    return replace(seen, samples=tuple(replace(each, message="") for each in seen.samples))
 
 
 def mark_of_report(member: Member, spec: ReportSpec) -> str:
@@ -136,7 +145,7 @@ def _trials(
     member: Member, benchmark: Benchmark, commits: Sequence[Commit], run: Run | None
 ) -> QuerySet[Trial]:
     trials = Trial.objects.filter(
-        job__run__team=member.team,
+        member.sees("job__run__definition__benchmark__project", team="job__run__team"),
         job__run__definition__benchmark=benchmark,
         variant__commit__in=commits,
     )
@@ -153,9 +162,11 @@ def _wanted(spec: ReportSpec) -> tuple[set[str], set[str]]:
     return {each.metric for each in measures}, merged
 
 
-def _hosts(member: Member, spec: ReportSpec, cells: Collection[CellKey]) -> list[Host]:
+def _hosts(
+    member: Member, spec: ReportSpec, benchmark: Benchmark, cells: Collection[CellKey]
+) -> list[Host]:
     """Those that were at work, or those that are asked for, by name."""
-    hosts = Host.objects.filter(team=member.team).select_related("profile").order_by("name")
+    hosts = hosts_for(member, benchmark).order_by("name")
     if spec.hosts:
         missing = set(spec.hosts) - {host.name for host in hosts}
         if missing:

@@ -26,7 +26,7 @@ from orchestrator.results.comparing.exports import (
 from orchestrator.results.comparing.sides import Asked, Side, sides_of
 from orchestrator.results.recording.marks import mark_of_results
 from orchestrator.runs.models import Run
-from orchestrator.web.access import for_member
+from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.comparison_heat import heat_view
 from orchestrator.web.comparison_looks import Look, chosen_rows, look_of
 from orchestrator.web.comparison_views import BAR, case_view, columns_of, more_blocks, rows_of
@@ -50,6 +50,7 @@ FORMATS = {
 }
 
 
+@open_to_visitors
 @for_member
 def compare(request: HttpRequest, member: Member) -> HttpResponse:
     """The form and, once both sides are named, the comparison or why there is none."""
@@ -85,7 +86,7 @@ def _kept_result(request: HttpRequest, member: Member, benchmark: Benchmark) -> 
         return {**shown, **_in_full(whole, whole.cases[0])}
 
     pks = tuple(commit.pk for commit in commits)
-    key = ("compare", member.team.pk, request.get_full_path(), pks)
+    key = ("compare", member.sight, request.get_full_path(), pks)
     return kept(key, mark_of_results(benchmark, commits), made)
 
 
@@ -114,6 +115,7 @@ def _permalink(query: str) -> str:
     return f"{settings.BASE_URL}{reverse('compare')}?{query}"
 
 
+@open_to_visitors
 @for_member
 def compare_case(request: HttpRequest, member: Member) -> HttpResponse:
     """One case in full: `of` is its key and `on` its host. The part alone for htmx."""
@@ -136,6 +138,7 @@ def compare_case(request: HttpRequest, member: Member) -> HttpResponse:
     return render(request, f"compare_case.html{part}", context)
 
 
+@open_to_visitors
 @for_member
 def choose(request: HttpRequest, member: Member) -> HttpResponse:
     """The form with all that narrows a side down; its fields alone for htmx."""

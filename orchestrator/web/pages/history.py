@@ -8,10 +8,12 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
+from django.urls import get_script_prefix
 from django.views.decorators.http import require_GET, require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
+from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmarks_of
 from orchestrator.core.kept import kept
@@ -40,7 +42,7 @@ from orchestrator.results.history.histories import (
 from orchestrator.results.history.point import commit_in, point_details
 from orchestrator.results.history.reports import History
 from orchestrator.results.models import Baseline
-from orchestrator.web.access import for_member
+from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.back import back_from
 from orchestrator.web.forms import benchmark_key, choices_among
 from orchestrator.web.history_views import (
@@ -60,6 +62,7 @@ from orchestrator.web.refs import chosen_of
 ROWS = 25
 
 
+@open_to_visitors
 @for_member
 def history(request: HttpRequest, member: Member) -> HttpResponse:
     """Choices that are left out or no longer exist fall back on the first one."""
@@ -74,6 +77,7 @@ def history(request: HttpRequest, member: Member) -> HttpResponse:
     return render(request, "history.html", context)
 
 
+@open_to_visitors
 @for_member
 @require_GET
 def data(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
@@ -88,6 +92,7 @@ def data(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
     return compact_response(request, body)
 
 
+@open_to_visitors
 @for_member
 @require_GET
 def commit(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
@@ -102,6 +107,7 @@ def commit(request: HttpRequest, member: Member, series_id: int, sha: str) -> Ht
     return JsonResponse(facts, headers={"Cache-Control": "private, max-age=600"})
 
 
+@open_to_visitors
 @for_member
 @require_GET
 def point(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
@@ -166,7 +172,7 @@ def confirm_change(request: HttpRequest, member: Member, change_id: UUID) -> Htt
 
 
 def _choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
-    key = ("history choices", member.team.pk, benchmark.pk)
+    key = ("history choices", member.sight, benchmark.pk)
     return kept(key, mark_of_choices(benchmark), lambda: history_choices(member, benchmark))
 
 
@@ -177,7 +183,7 @@ def _shown(member: Member, asked: Asked, query: QueryDict) -> dict[str, Any]:
         return {}
     line = _line(asked, query.get("table", ""))
     known = {each.series.pk: charted(member, each.series.pk) for each in asked.drawn}
-    shown, rows, table = _table(known[line.series.pk], line, query.get("before", ""))
+    shown, rows, table = _table(member, known[line.series.pk], line, query.get("before", ""))
     return {
         "history": shown,
         "line": line,
@@ -225,7 +231,9 @@ def _baselines(asked: Asked, known: Mapping[int, Charted]) -> list[tuple[Drawn, 
     return [(each, found[each.series.pk]) for each in begun if each.series.pk in found]
 
 
-def _table(series: Charted, line: Drawn, before: str) -> tuple[History, list[Row], str]:
+def _table(
+    member: Member, series: Charted, line: Drawn, before: str
+) -> tuple[History, list[Row], str]:
     """A page of the table of a line, with its HTML; as it was made before, while nothing moved."""
     is_default = line.branch == series.default_branch
     mark = mark_of_history(series.id) if is_default else None
@@ -234,10 +242,10 @@ def _table(series: Charted, line: Drawn, before: str) -> tuple[History, list[Row
     def made() -> tuple[History, list[Row], str]:
         shown = history_at(line.series, line.branch, part)
         rows = rows_of(shown)
-        context = {"history": shown, "rows": rows}
+        context = {"history": shown, "rows": rows, "visitor": isinstance(member, Visitor)}
         return shown, rows, render_to_string("history_table.html", context)
 
-    return kept(("history table", series, line.branch, part), mark, made)
+    return kept(("history table", series, line.branch, part, get_script_prefix()), mark, made)
 
 
 def _line(asked: Asked, wanted: str) -> Drawn:

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.core.kept import kept
 from orchestrator.results.reporting.exports import report_csv, report_json, report_markdown
@@ -23,7 +24,7 @@ from orchestrator.results.reporting.saved_reports import (
     saved_reports,
     spec_of_report,
 )
-from orchestrator.web.access import for_member
+from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.forms import FORM_ERRORS, benchmark_choices
 from orchestrator.web.middleware import status_of
 from orchestrator.web.refs import chosen_benchmark, chosen_run
@@ -40,15 +41,17 @@ FORMATS = {
 _CHANGES = ("commit", "cases", "published")
 
 
+@open_to_visitors
 @for_member
 def reports(request: HttpRequest, member: Member) -> HttpResponse:
     context = {
         "reports": saved_reports(member),
-        "has_benchmarks": bool(benchmark_choices(member)),
+        "has_benchmarks": member.has(Role.VIEWER) and bool(benchmark_choices(member)),
     }
     return render(request, "reports/list.html", context)
 
 
+@open_to_visitors
 @for_member
 def report(request: HttpRequest, member: Member, slug: str, ending: str = "") -> HttpResponse:
     """A saved report; its address may change the commit, the hosts and the cases, or name a run
@@ -65,7 +68,7 @@ def report(request: HttpRequest, member: Member, slug: str, ending: str = "") ->
         run = chosen_run(member, request.GET.get("run", ""))
         if run is None and not wanted:
             mark = f"{saved.changed_at} {mark_of_report(member, spec)}"
-            key = ("report", member.team.pk, request.get_full_path())
+            key = ("report", member.sight, request.get_full_path())
             shown = kept(key, mark, lambda: _parts(request, report_of(member, spec)))
             return render(request, "reports/detail.html", {**context, **shown})
         found = report_of(member, spec, run=run)

@@ -11,6 +11,7 @@ from django.utils.http import parse_etags
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.visitors import Visitor
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.core.kept import kept
 from orchestrator.dispatch.waking import wake_jobs
@@ -22,7 +23,7 @@ from orchestrator.runs.marks import mark_of_runs
 from orchestrator.runs.selectors import RunProgress, progress_of, run_for, runs_of, trials_of
 from orchestrator.runs.services import cancel_run
 from orchestrator.runs.states import Validity
-from orchestrator.web.access import for_member
+from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.live_run import Details, entity_tag, live_context
 from orchestrator.web.verdicts import rows_of_runs
 
@@ -30,12 +31,13 @@ RUNS_A_PAGE = 25
 TRIALS_A_PAGE = 200
 
 
+@open_to_visitors
 @for_member
 def runs(request: HttpRequest, member: Member) -> HttpResponse:
     number = request.GET.get("page", "1")
     known = int(number) if number.isdecimal() and len(number) < 7 else 1
     mark = mark_of_runs(member, count=RUNS_A_PAGE, offset=max(0, known - 1) * RUNS_A_PAGE)
-    key = ("runs", member.team.pk, member.role, number)
+    key = ("runs", member.sight, member.role, number)
     body = kept(key, mark, lambda: _list(request, member))
     return render(request, "runs/list.html", {"body": body})
 
@@ -46,12 +48,14 @@ def _list(request: HttpRequest, member: Member) -> str:
     return render_to_string("runs/list.html#body", context, request)
 
 
+@open_to_visitors
 @for_member
 def run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     found = run_for(member, run_id)
     now = progress_of(found)
     context = live_context(request, member, found, now, _details(now))
-    return render(request, "runs/detail.html", context)
+    template = "public/run.html" if isinstance(member, Visitor) else "runs/detail.html"
+    return render(request, template, context)
 
 
 @for_member
@@ -71,6 +75,7 @@ def progress(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse
     return response
 
 
+@open_to_visitors
 @for_member
 def trials(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     """All but the invalid ones, which are counted; with `?invalid=1` those as well."""

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.visitors import Visitor
 from orchestrator.core.errors import GoneError, InvalidRequestError, NotFoundError
 from orchestrator.loadtools.capabilities import PROTOCOL_TITLES
 from orchestrator.loadtools.metrics import LATENCY_LABELS, Metric
@@ -27,7 +28,7 @@ from orchestrator.results.trials.prices import costs_of
 from orchestrator.results.trials.surroundings import applied_limits, surroundings_of
 from orchestrator.runs.models import Trial
 from orchestrator.runs.selectors import run_for, trial_for
-from orchestrator.web.access import for_member
+from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.host_looks import host_looks
 from orchestrator.web.load_charts import loads_chart, outcome_of, seconds_chart, seconds_of
 
@@ -41,10 +42,13 @@ _USUAL_PERCENTILES = "50, 90, 99, 99.9"
 _SPOKEN = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3", "grpc": "gRPC"}
 
 
+@open_to_visitors
 @for_member
 def trial(request: HttpRequest, member: Member, trial_id: UUID) -> HttpResponse:
     found = trial_for(member, trial_id)
     details = trial_details(found)
+    if isinstance(member, Visitor):
+        return render(request, "public/trial.html", _of_visitor(request, member, details))
     result = result_of(found)
     rest = {key: value for key, value in found.provenance.items() if key not in _SHOWN_APART}
     context = {
@@ -66,6 +70,19 @@ def trial(request: HttpRequest, member: Member, trial_id: UUID) -> HttpResponse:
         **_one_load(request, details, result),
     }
     return render(request, "trials/detail.html", context)
+
+
+def _of_visitor(request: HttpRequest, member: Member, details: TrialDetails) -> dict[str, Any]:
+    """Its numbers and its validity; nothing of its hosts, commands, files and messages."""
+    return {
+        "trial": details.trial,
+        "run": run_for(member, details.trial.job.run_id),
+        "details": details,
+        "tool": details.trial.provenance.get("tool"),
+        "label": LATENCY_LABELS[details.model] if details.model else None,
+        **_figures(details),
+        **_asked_of_distribution(request, details),
+    }
 
 
 @for_member

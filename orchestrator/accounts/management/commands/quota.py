@@ -1,0 +1,52 @@
+"""Shows or sets what a team may use; see docs/configuration.md.
+
+`quota TEAM --hosts 4 --queued-minutes 600 --storage-mib none` gives it limits of its own, of which
+those that are left out stay as they are; `quota TEAM --usual` takes them back.
+"""
+
+from argparse import ArgumentParser
+from dataclasses import replace
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from orchestrator.accounts.models import Team
+from orchestrator.accounts.quotas import limits_of, set_limits
+
+_LIMITS = ("hosts", "queued_minutes", "storage_mib")
+
+
+class Command(BaseCommand):
+    help = __doc__
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("team", help="slug of the team")
+        for name in _LIMITS:
+            parser.add_argument(f"--{name.replace('_', '-')}", help="a number, or none")
+        parser.add_argument("--usual", action="store_true", help="the limits of all teams again")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        team = Team.objects.filter(slug=options["team"]).first()
+        if team is None:
+            known = ", ".join(Team.objects.order_by("slug").values_list("slug", flat=True))
+            raise CommandError(f"there is no team {options['team']}; there are {known or 'none'}")
+        asked = {name: options[name] for name in _LIMITS if options[name] is not None}
+        if options["usual"]:
+            set_limits(team=team, limits=replace(limits_of(team), own=False))
+        elif asked:
+            changes = {name: _limit(name, text) for name, text in asked.items()}
+            set_limits(team=team, limits=replace(limits_of(team), own=True, **changes))
+        limits = limits_of(team)
+        for name in _LIMITS:
+            value = getattr(limits, name)
+            self.stdout.write(f"{name}: {'no limit' if value is None else value}")
+        self.stdout.write("of its own" if limits.own else "as for all teams")
+
+
+def _limit(name: str, text: str) -> int | None:
+    if text == "none":
+        return None
+    if not text.isdecimal() or len(text) > 9:
+        raise CommandError(f"--{name.replace('_', '-')}: expected a number or none, got {text!r}")
+    return int(text)

@@ -1,0 +1,124 @@
+"""What a team may use: hosts, machine time in the queue, bytes of raw output.
+
+The services that add to any of it ask here, inside the transaction that adds. A team whose limit
+counts is locked meanwhile, so that two who ask at once do not both get the last of it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import transaction
+
+from orchestrator.accounts.models import Team, TeamQuota
+from orchestrator.accounts.services import record_system_audit
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import ConflictError
+from orchestrator.core.units import format_bytes, format_duration
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """None is no limit; `own` where they were set for the team."""
+
+    hosts: int | None
+    queued_minutes: int | None
+    storage_mib: int | None
+    own: bool = False
+
+    @property
+    def queued_s(self) -> int | None:
+        return None if self.queued_minutes is None else self.queued_minutes * 60
+
+    @property
+    def storage_bytes(self) -> int | None:
+        return None if self.storage_mib is None else self.storage_mib * MIB
+
+
+class QuotaExceededError(ConflictError):
+    """The team has used what it may."""
+
+
+def limits_of(team: Team) -> Limits:
+    own = TeamQuota.objects.filter(team=team, own=True).first()
+    if own is not None:
+        return Limits(
+            hosts=own.hosts,
+            queued_minutes=own.queued_minutes,
+            storage_mib=own.storage_mib,
+            own=True,
+        )
+    usual: Mapping[str, int | None] = settings.QUOTAS
+    return Limits(
+        hosts=usual["hosts"],
+        queued_minutes=usual["queued_minutes"],
+        storage_mib=usual["storage_mib"],
+    )
+
+
+@transaction.atomic
+def set_limits(*, team: Team, limits: Limits) -> None:
+    """Gives a team limits of its own, or with `own=False` the usual ones again; for the people who
+    run this Pitwall, since a team does not raise its own."""
+    values = {
+        "own": limits.own,
+        "hosts": limits.hosts if limits.own else None,
+        "queued_minutes": limits.queued_minutes if limits.own else None,
+        "storage_mib": limits.storage_mib if limits.own else None,
+    }
+    TeamQuota.objects.update_or_create(team=team, defaults=values)
+    said = ", ".join(f"{name} {value}" for name, value in values.items() if name != "own")
+    subject = said.replace("None", "without limit") if limits.own else "the usual ones"
+    record_system_audit(team=team, action="quota.set", subject=subject)
+
+
+def check_hosts(*, team: Team, limits: Limits, used: int) -> None:
+    """Before a host is added: `used` are those there are."""
+    limit = limits.hosts
+    if limit is not None and used >= limit:
+        raise QuotaExceededError(
+            f"{team.name} may have {limit} host{'' if limit == 1 else 's'} and has {used}; retire "
+            "one that is no longer needed, or ask whoever runs this Pitwall for more"
+        )
+
+
+def check_queue(*, team: Team, limits: Limits, queued_s: float, added_s: float) -> None:
+    """Before a run is queued that adds `added_s` of machine time to the `queued_s` in the queue."""
+    limit = limits.queued_s
+    if limit is not None and queued_s + added_s > limit:
+        raise QuotaExceededError(
+            f"this run would queue {format_duration(added_s)} of machine time; {team.name} may "
+            f"have {format_duration(limit)} in the queue and has {format_duration(queued_s)}; "
+            "choose fewer cases or rounds, wait for other runs or cancel one, or ask whoever runs "
+            "this Pitwall for more"
+        )
+
+
+def check_storage(*, team: Team, limits: Limits) -> None:
+    """Before anything is measured or taken in that will be stored."""
+    limit = limits.storage_bytes
+    if limit is None:
+        return
+    used = TeamQuota.objects.filter(team=team).values_list("storage_used", flat=True).first() or 0
+    if used >= limit:
+        raise QuotaExceededError(
+            f"raw output of {team.name} takes {format_bytes(used)} of the {format_bytes(limit)} "
+            "that it may; shorten how long projects keep raw files, which frees space within "
+            "minutes, or ask whoever runs this Pitwall for more"
+        )
+
+
+def locked_limits(team: Team) -> Limits:
+    """The limits, and the team held to the end of the transaction where there are any: others may
+    reach them meanwhile."""
+    limits = limits_of(team)
+    if (limits.hosts, limits.queued_minutes, limits.storage_mib) != (None, None, None):
+        Team.objects.select_for_update().get(pk=team.pk)
+    return limits
+
+
+def note_storage(*, team: Team, used: int) -> None:
+    defaults = {"storage_used": used, "storage_at": utc_now()}
+    TeamQuota.objects.update_or_create(team=team, defaults=defaults)

@@ -1,0 +1,131 @@
+"""What people without an account may see: public projects, and links to single pages."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.services import record_audit
+from orchestrator.benchmarks.models import Project, ShareLink
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.core.ids import new_secret, sha256_hex
+
+MOST_DAYS = 366
+_USE_RESOLUTION = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedPage:
+    """A page of a project as its address says it: see `ShareLink`."""
+
+    project: Project
+    page: str
+    given: Mapping[str, str]
+    query: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewLink:
+    """A link just made; its secret is shown once and never again."""
+
+    link: ShareLink
+    secret: str
+
+
+def public_project(team: str, slug: str) -> Project:
+    """NotFoundError also where there is one that is not public: nobody learns that it is there."""
+    found = (
+        Project.objects.select_related("team")
+        .filter(team__slug=team, slug=slug, public_since__isnull=False)
+        .first()
+    )
+    if found is None:
+        raise NotFoundError("there is no public project at this address")
+    return found
+
+
+def set_public(*, member: Member, project: Project, public: bool) -> None:
+    """Opens a project to everybody, or closes it."""
+    member.require(Role.MAINTAINER, to="choose who sees a project")
+    with transaction.atomic():
+        rows = Project.objects.filter(pk=project.pk, team=member.team)
+        if not rows.filter(public_since__isnull=public).update(
+            public_since=utc_now() if public else None
+        ):
+            return
+        action = "project.made_public" if public else "project.made_private"
+        record_audit(member=member, action=action, subject=project)
+
+
+def create_share_link(*, member: Member, shared: SharedPage, days: int) -> NewLink:
+    member.require(Role.MEMBER, to="share a page")
+    if not 1 <= days <= MOST_DAYS:
+        raise InvalidRequestError(
+            f"expected 1 to {MOST_DAYS} days until the link ends, got {days}", field="days"
+        )
+    if len(shared.query) > 2000:
+        raise InvalidRequestError("the page's address is too long to be shared", field="page")
+    secret = new_secret("pws")
+    with transaction.atomic():
+        link = ShareLink.objects.create(
+            project=shared.project,
+            page=shared.page,
+            given=dict(shared.given),
+            query=shared.query,
+            title=shared.title[:200],
+            prefix=secret[:9],
+            digest=sha256_hex(secret.encode()),
+            created_by=member.actor,
+            expires_at=utc_now() + timedelta(days=days),
+        )
+        record_audit(member=member, action="share_link.created", subject=link)
+    return NewLink(link=link, secret=secret)
+
+
+@transaction.atomic
+def revoke_share_link(*, member: Member, link_id: UUID) -> None:
+    member.require(Role.MEMBER, to="revoke a shared link")
+    link = ShareLink.objects.filter(member.sees("project"), pk=link_id, revoked_at=None).first()
+    if link is None:
+        raise NotFoundError("there is no such shared link in this team")
+    ShareLink.objects.filter(pk=link.pk).update(revoked_at=utc_now())
+    record_audit(member=member, action="share_link.revoked", subject=link)
+
+
+def share_links_of(member: Member) -> QuerySet[ShareLink]:
+    """Those of the team that still lead somewhere, newest first."""
+    return (
+        ShareLink.objects.filter(member.sees("project"), revoked_at=None, expires_at__gt=utc_now())
+        .select_related("project", "created_by")
+        .order_by("-created_at")
+    )
+
+
+def shared_by(secret: str) -> ShareLink:
+    """The link of a secret; NotFoundError where it is unknown, revoked or has ended."""
+    found = (
+        ShareLink.objects.select_related("project__team")
+        .filter(digest=sha256_hex(secret.encode()), revoked_at=None, expires_at__gt=utc_now())
+        .first()
+    )
+    if found is None:
+        raise NotFoundError(
+            "this link leads nowhere: it has ended or was revoked; ask whoever gave it to you"
+        )
+    _note_use(found, utc_now())
+    return found
+
+
+def _note_use(link: ShareLink, now: datetime) -> None:
+    """To the minute: a badge that is looked at often costs no write each time."""
+    if link.last_used_at and now - link.last_used_at < _USE_RESOLUTION:
+        return
+    stale = Q(last_used_at=None) | Q(last_used_at__lt=now - _USE_RESOLUTION)
+    ShareLink.objects.filter(stale, pk=link.pk).update(last_used_at=now)

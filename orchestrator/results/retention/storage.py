@@ -1,0 +1,48 @@
+"""How many bytes the raw output of a team takes: files and distributions of its trials."""
+
+from datetime import datetime, timedelta
+
+from django.db import connection
+from django.db.models import Q
+
+from orchestrator.accounts.models import Team, TeamQuota
+from orchestrator.accounts.quotas import limits_of, note_storage
+
+#: Counting reads a row of every file: a limit is looked after to within this time.
+STALE = timedelta(minutes=5)
+_BYTES = """
+SELECT coalesce((
+    SELECT sum(octet_length(file.compressed)) FROM results_artifact file
+    JOIN runs_trial trial ON trial.id = file.trial_id
+    JOIN runs_job job ON job.id = trial.job_id
+    JOIN runs_run run ON run.id = job.run_id WHERE run.team_id = %s
+), 0) + coalesce((
+    SELECT sum(octet_length(histogram.encoded)) FROM results_histogram histogram
+    JOIN runs_trial trial ON trial.id = histogram.trial_id
+    JOIN runs_job job ON job.id = trial.job_id
+    JOIN runs_run run ON run.id = job.run_id WHERE run.team_id = %s
+), 0)
+"""
+
+
+def measure_storage(team: Team) -> int:
+    """Counts anew and notes it, as `check_storage` of the quotas reads it."""
+    with connection.cursor() as cursor:
+        cursor.execute(_BYTES, [team.pk, team.pk])
+        used = int(cursor.fetchone()[0])
+    note_storage(team=team, used=used)
+    return used
+
+
+def storage_of(team: Team, now: datetime) -> int:
+    """As it was counted within the last minute; else it is counted now."""
+    lately = TeamQuota.objects.filter(team=team, storage_at__gt=now - timedelta(minutes=1)).first()
+    return lately.storage_used if lately else measure_storage(team)
+
+
+def measure_stale(now: datetime) -> None:
+    """Of teams that have a limit, those that were not counted lately."""
+    lately = Q(quota__storage_at__gt=now - STALE)
+    for team in Team.objects.exclude(lately):
+        if limits_of(team).storage_mib is not None:
+            measure_storage(team)

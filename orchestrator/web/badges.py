@@ -1,0 +1,181 @@
+"""What badges and embedded charts say, and in which shape they are drawn."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.core.errors import NotFoundError
+from orchestrator.core.units import format_value
+from orchestrator.results.comparing.run_verdicts import VerdictCard, cards_of
+from orchestrator.results.history.branches import BranchLine, branch_line
+from orchestrator.results.history.histories import (
+    Part,
+    history_at,
+    history_choices,
+    series_of,
+)
+from orchestrator.results.history.reports import History, HistoryPoint
+from orchestrator.results.models import Series
+from orchestrator.runs.selectors import RUNS_PROJECT, runs_of
+from orchestrator.runs.states import RunState
+
+#: Of so many of the newest runs of a benchmark the newest comparison is looked for.
+RUNS_LOOKED_AT = 50
+_COLOURS = {"regressed": "#b42318", "improved": "#166534", "equivalent": "#3d5a80"}
+_UNSURE = "#56615a"
+_NUMBER = "#14633a"
+#: Widths of characters of the sans-serif fonts that badges are shown with, in units of 0.1 pixels
+#: at 11 pixels; what is not here is as wide as a digit.
+_NARROW = {**dict.fromkeys("il.,:;|!'", 35), **dict.fromkeys("fjrt()/ []-", 45)}
+_WIDE = {**dict.fromkeys("mwMW%@", 105), **dict.fromkeys("ABCDEFGHKNOPQRSTUVXYZ", 80)}
+_USUAL = 70
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Badge:
+    """`title` is what a screen reader says."""
+
+    label: str
+    text: str
+    colour: str
+    title: str
+
+    @property
+    def left(self) -> int:
+        return _width(self.label)
+
+    @property
+    def right(self) -> int:
+        return _width(self.text)
+
+    @property
+    def width(self) -> int:
+        return self.left + self.right
+
+    @property
+    def label_x(self) -> float:
+        return self.left / 2
+
+    @property
+    def text_x(self) -> float:
+        return self.left + self.right / 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """A history as a picture of `width` by `height`: its line, the band of its intervals, dots."""
+
+    line: str
+    band: str
+    dots: Sequence[tuple[float, float, HistoryPoint]]
+    top: str
+    bottom: str
+    width: int
+    height: int
+
+
+def value_badge(series: Series, branch: str = "", label: str = "") -> Badge:
+    """The newest value of a series; "unknown" where no trial of it counts."""
+    history = history_at(series, branch, Part(limit=1))
+    point = next(iter(history.points), None)
+    name = label or f"{series.benchmark.slug} {history.title}"
+    if point is None or point.value is None:
+        return Badge(label=name, text="unknown", colour=_UNSURE, title=f"{name}: unknown")
+    text = format_value(point.value, history.unit)
+    return Badge(
+        label=name,
+        text=text,
+        colour=_NUMBER,
+        title=f"{name}: {text}, commit {point.commit.short_sha}",
+    )
+
+
+def verdict_badge(member: Member, benchmark: Benchmark, branch: str = "", label: str = "") -> Badge:
+    """The verdict of the newest comparison whose contender is on the branch."""
+    name = label or benchmark.slug
+    card = _newest_card(member, benchmark, branch)
+    if card is None:
+        return Badge(
+            label=name, text="not compared", colour=_UNSURE, title=f"{name}: not compared yet"
+        )
+    return Badge(
+        label=name,
+        text=card.verdict,
+        colour=_COLOURS.get(card.verdict, _UNSURE),
+        title=f"{name}: {card.verdict}, commit {card.contender.short_sha} against "
+        f"{card.baseline.short_sha}",
+    )
+
+
+def asked_series(member: Member, benchmark: Benchmark, query: Mapping[str, str]) -> Series:
+    """The series that `case`, `host` and `metric` name, each the first where it is left out."""
+    choices = history_choices(member, benchmark)
+    cases = [each for each in choices.cases if query.get("case", "") in ("", each.key)]
+    hosts = [each for each in choices.hosts if query.get("host", "") in ("", each.name)]
+    metrics = [each for each in choices.metrics if query.get("metric", "") in ("", each.key)]
+    found = list(series_of(member, benchmark, cases=cases, hosts=hosts, metrics=metrics))
+    order = {each.key: place for place, each in enumerate(metrics)}
+    found.sort(key=lambda each: (order[each.metric.key], each.case.label, each.host.name))
+    if not found:
+        raise NotFoundError(f"nothing of {benchmark.slug} was measured that this address names")
+    return found[0]
+
+
+def drawing_of(history: History, width: int = 640, height: int = 220) -> Drawing | None:
+    """None where fewer than two points have a value."""
+    points = [each for each in history.points if each.value is not None]
+    if len(points) < 2:
+        return None
+    bounds = [each.interval or (each.value or 0.0, each.value or 0.0) for each in points]
+    low, high = min(b for b, _ in bounds), max(b for _, b in bounds)
+    room = 0.15 * (high - low) or 0.1 * abs(high) or 1.0
+    low, high = low - room, high + room
+
+    def spot(place: int, value: float) -> str:
+        return f"{x(place):.1f},{y(value):.1f}"
+
+    def x(place: int) -> float:
+        return 8 + (width - 16) * place / (len(points) - 1)
+
+    def y(value: float) -> float:
+        return height * (high - value) / (high - low)
+
+    upper = [spot(place, bound[1]) for place, bound in enumerate(bounds)]
+    lower = [spot(place, bound[0]) for place, bound in enumerate(bounds)]
+    return Drawing(
+        line=" ".join(spot(place, each.value or 0.0) for place, each in enumerate(points)),
+        band=" ".join([*upper, *reversed(lower)]),
+        dots=[
+            (round(x(place), 1), round(y(each.value or 0.0), 1), each)
+            for place, each in enumerate(points)
+        ],
+        top=format_value(high, history.unit),
+        bottom=format_value(low, history.unit),
+        width=width,
+        height=height,
+    )
+
+
+def _newest_card(member: Member, benchmark: Benchmark, branch: str) -> VerdictCard | None:
+    own = branch not in ("", benchmark.project.default_branch)
+    line = branch_line(benchmark.project, branch) if own else None
+    of = {f"{RUNS_PROJECT.rpartition('__')[0]}": benchmark, "state": RunState.FINISHED}
+    for run in runs_of(member).filter(**of)[:RUNS_LOOKED_AT]:
+        for card in reversed(cards_of(member, [run])[run.pk]):
+            if _is_on(line, card.contender):
+                return card
+    return None
+
+
+def _is_on(line: BranchLine | None, commit: Commit) -> bool:
+    """Whether a commit is on a branch; None is the default one."""
+    if line is None:
+        return commit.position is not None
+    below = line.base is not None and commit.position is not None and commit.position <= line.base
+    return commit.pk in line.own or below
+
+
+def _width(text: str) -> int:
+    tenths = sum(_NARROW.get(each) or _WIDE.get(each) or _USUAL for each in text)
+    return round(tenths / 10) + 12

@@ -1,0 +1,136 @@
+"""Badges as SVG, a chart that other pages embed, and the page that gives both to copy."""
+
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.http import parse_etags
+from django.views.decorators.clickjacking import xframe_options_exempt
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.selectors import benchmark_for, project_for
+from orchestrator.core.errors import NotFoundError
+from orchestrator.core.ids import digest_of
+from orchestrator.results.history.histories import Part, history_at, history_choices, series_for
+from orchestrator.web.access import for_member, open_to_visitors
+from orchestrator.web.badges import Badge, asked_series, drawing_of, value_badge, verdict_badge
+from orchestrator.web.middleware import POLICY
+from orchestrator.web.visiting import public_address
+
+POINTS_EMBEDDED = 60
+_NARROWS = ("case", "host", "metric", "branch")
+
+
+@open_to_visitors
+@for_member
+def value(request: HttpRequest, member: Member, project: str, slug: str) -> HttpResponse:
+    """The newest value of a metric."""
+    benchmark = benchmark_for(member, slug, project)
+    series = asked_series(member, benchmark, request.GET)
+    return _svg(request, value_badge(series, request.GET.get("branch", ""), _label(request)))
+
+
+@open_to_visitors
+@for_member
+def verdict(request: HttpRequest, member: Member, project: str, slug: str) -> HttpResponse:
+    """The verdict of the newest comparison on a branch."""
+    benchmark = benchmark_for(member, slug, project)
+    branch = request.GET.get("branch", "")
+    return _svg(request, verdict_badge(member, benchmark, branch, _label(request)))
+
+
+@xframe_options_exempt
+@open_to_visitors
+@for_member
+def embed(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
+    """The newest points of one series, for a frame of another page: no script and no cookie."""
+    series = series_for(member, series_id)
+    history = history_at(
+        series, request.GET.get("branch", ""), Part(limit=POINTS_EMBEDDED, every=False)
+    )
+    drawing = drawing_of(history)
+    response = render(request, "embed.html", {"history": history, "drawing": drawing})
+    ancestors = " ".join(settings.EMBED_ANCESTORS)
+    response.headers["Content-Security-Policy"] = POLICY.replace(
+        "frame-ancestors 'none'", f"frame-ancestors {ancestors}"
+    )
+    response.headers["Cache-Control"] = "public, max-age=60"
+    return response
+
+
+@for_member
+def badges(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    """What to copy into a README or a page, for the benchmark and the series that are chosen."""
+    project = project_for(member, slug)
+    benchmarks = list(project.benchmarks.order_by("slug"))
+    wanted = request.GET.get("benchmark", "")
+    benchmark = next((each for each in benchmarks if each.slug == wanted), None)
+    benchmark = benchmark or next(iter(benchmarks), None)
+    context = {"project": project, "benchmarks": benchmarks, "benchmark": benchmark}
+    if benchmark is not None:
+        choices = history_choices(member, benchmark)
+        asked = {name: request.GET[name] for name in _NARROWS if request.GET.get(name)}
+        context |= {"choices": choices, "asked": asked, "branches": _branches(project)}
+        try:
+            series = asked_series(member, benchmark, asked)
+        except NotFoundError as error:
+            context["nothing"] = str(error)
+        else:
+            context |= _snippets(project, benchmark.slug, asked, series.pk)
+    return render(request, "sharing/badges.html", context)
+
+
+def _snippets(project: Project, slug: str, asked: dict[str, str], series: int) -> dict[str, object]:
+    """(title, address here, address for everybody, Markdown, HTML) of each, and the frame."""
+    root = public_address(project).rstrip("/")
+    branch = {key: text for key, text in asked.items() if key == "branch"}
+    parts = (
+        ("badge-value", f"{slug}: newest value", asked, "history"),
+        ("badge-verdict", f"{slug}: newest verdict", branch, "runs"),
+    )
+    shown = []
+    for name, title, query, leads in parts:
+        path = reverse(name, args=[project.slug, slug])
+        path += f"?{urlencode(query)}" if query else ""
+        about = urlencode({"benchmark": f"{project.slug}/{slug}", **query})
+        link = f"{root}{reverse(leads)}" + (f"?{about}" if leads == "history" else "")
+        shown.append(
+            {
+                "name": name,
+                "title": title,
+                "path": path,
+                "markdown": f"[![{title}]({root}{path})]({link})",
+                "html": f'<a href="{link}"><img src="{root}{path}" alt="{title}"></a>',
+            }
+        )
+    frame = reverse("embed", args=[series]) + (f"?{urlencode(branch)}" if branch else "")
+    html = (
+        f'<iframe src="{root}{frame}" title="{slug} along the commits" width="680" height="320" '
+        'loading="lazy" style="border: 0; max-width: 100%"></iframe>'
+    )
+    return {"badges": shown, "frame": frame, "frame_html": html}
+
+
+def _branches(project: Project) -> list[str]:
+    names = [project.default_branch, *(name for name, _ in project.branches)]
+    return list(dict.fromkeys(names))[:30]
+
+
+def _label(request: HttpRequest) -> str:
+    return request.GET.get("label", "").strip()[:60]
+
+
+def _svg(request: HttpRequest, badge: Badge) -> HttpResponse:
+    tag = f'"{digest_of([badge.label, badge.text, badge.colour, badge.title])[:32]}"'
+    if tag in parse_etags(request.headers.get("If-None-Match", "")):
+        response: HttpResponse = HttpResponseNotModified()
+    else:
+        text = render_to_string("badge.svg", {"badge": badge})
+        response = HttpResponse(text, content_type="image/svg+xml; charset=utf-8")
+    response.headers["ETag"] = tag
+    response.headers["Cache-Control"] = "public, max-age=60"
+    return response

@@ -1,0 +1,66 @@
+"""What the team may use, and how much of it is used."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.quotas import limits_of
+from orchestrator.core.clock import utc_now
+from orchestrator.core.units import format_bytes, format_duration
+from orchestrator.fleet.room import hosts_counted
+from orchestrator.results.retention.storage import storage_of
+from orchestrator.runs.backlog import queued_s_of
+from orchestrator.web.access import for_member
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """`used` and `limit` in words, `limit` empty where there is none; `part` of it in per cent."""
+
+    title: str
+    used: str
+    limit: str
+    part: int
+    what_to_do: str
+
+
+@for_member
+def quotas(request: HttpRequest, member: Member) -> HttpResponse:
+    limits = limits_of(member.team)
+    hosts, queued = hosts_counted(member.team), queued_s_of(member.team)
+    stored = storage_of(member.team, utc_now())
+    uses = [
+        _use("Hosts", hosts, limits.hosts, str, "Retire hosts that are no longer needed."),
+        _use(
+            "Machine time in the queue",
+            queued,
+            limits.queued_s,
+            format_duration,
+            "Cancel runs, or wait for them.",
+        ),
+        _use(
+            "Raw output of trials",
+            stored,
+            limits.storage_bytes,
+            format_bytes,
+            "Shorten how long projects keep raw files and distributions.",
+        ),
+    ]
+    return render(request, "sharing/quotas.html", {"uses": uses, "limits": limits})
+
+
+def _use(
+    title: str, used: float, limit: int | None, shown: Callable[[Any], str], what_to_do: str
+) -> Use:
+    part = 0 if limit is None else 100 if not limit else min(100, round(100 * used / limit))
+    return Use(
+        title=title,
+        used=shown(used),
+        limit="" if limit is None else shown(limit),
+        part=part,
+        what_to_do=what_to_do,
+    )

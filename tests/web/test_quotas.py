@@ -1,0 +1,82 @@
+"""What a team may use: clear refusals, where it is shown, and who changes it."""
+
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.accounts.models import AuditEntry
+from orchestrator.accounts.quotas import QuotaExceededError
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.care import release_host, retire_host
+from orchestrator.results.models import Artifact
+from orchestrator.results.retention.storage import measure_stale
+from orchestrator.runs.models import Run
+from tests.support.factories import make_local_host, make_run
+from tests.web.conftest import World
+
+
+def quota(*words: str) -> str:
+    out = StringIO()
+    call_command("quota", "red", *words, stdout=out)
+    return out.getvalue()
+
+
+def test_it_refuses_another_host_beyond_the_limit(world: World, settings: Any) -> None:
+    settings.QUOTAS = {**settings.QUOTAS, "hosts": 1}
+    with pytest.raises(QuotaExceededError, match="may have 1 host and has 1; retire one"):
+        make_local_host(world.alice, name="another")
+    assert not world.alice.team.hosts.filter(name="another").exists()
+    retire_host(member=world.alice, host_id=world.host.pk)
+    make_local_host(world.alice, name="another")
+    with pytest.raises(QuotaExceededError):
+        release_host(member=world.alice, host_id=world.host.pk)
+
+
+def test_it_refuses_a_run_that_the_queue_has_no_room_for(
+    world: World, alice: Client, settings: Any
+) -> None:
+    settings.QUOTAS = {**settings.QUOTAS, "queued_minutes": 1}
+    make_run(world.alice, world.shas, rounds=2)
+    before = Run.objects.count()
+    with pytest.raises(QuotaExceededError, match=r"would queue .* may have 1 min 00 s .* and has"):
+        make_run(world.alice, world.shas, rounds=30)
+    assert Run.objects.count() == before
+    form = {"benchmark": "server/hello", "baseline": world.shas[0], "contenders": world.shas[1]}
+    asked = {**form, "hosts": ["here"], "rounds": "90", "until": "rounds", "when": "now"}
+    answer = alice.post(reverse("run-new"), asked)
+    assert "in the queue and has" in answer.content.decode()
+    assert Run.objects.count() == before
+
+
+def test_it_refuses_a_run_when_raw_output_takes_all_that_it_may(world: World) -> None:
+    trial = world.run.jobs.get().trials.first()
+    Artifact.objects.create(
+        trial=trial, name="big", sha256="0" * 64, size=2**21, compressed=b"x" * 2**20
+    )
+    assert "storage_mib: 1" in quota("--storage-mib", "1")
+    measure_stale(utc_now())
+    with pytest.raises(QuotaExceededError, match="shorten how long projects keep raw files"):
+        make_run(world.alice, world.shas)
+    assert "of its own" in quota("--storage-mib", "2")
+    make_run(world.alice, world.shas)
+    assert "as for all teams" in quota("--usual")
+
+
+def test_it_shows_a_team_what_it_uses(
+    world: World, alice: Client, bob: Client, mallory: Client, client: Client
+) -> None:
+    quota("--hosts", "4")
+    address = reverse("settings-limits")
+    page = bob.get(address).content.decode()
+    assert "own" in page
+    assert "25 %" in page
+    assert "25 %" not in mallory.get(address).content.decode()
+    assert address in alice.get(reverse("settings")).content.decode()
+    assert client.get(address).status_code == 302
+    assert AuditEntry.objects.filter(action="quota.set", team=world.alice.team).exists()
+    with pytest.raises(CommandError, match="expected a number or none"):
+        quota("--hosts", "many")

@@ -1,0 +1,390 @@
+"""Public projects: what somebody without an account finds there, and what nobody finds."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, reverse
+from django.utils import timezone
+
+from orchestrator.accounts.models import AuditEntry
+from orchestrator.accounts.visitors import Visitor
+from orchestrator.benchmarks.models import Project, ShareLink
+from orchestrator.benchmarks.services import create_project
+from orchestrator.benchmarks.sharing import set_public
+from orchestrator.core.errors import PermissionRefusedError, PitwallError
+from orchestrator.core.ids import sha256_hex
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.selectors import hosts_of
+from orchestrator.results.models import Series
+from orchestrator.results.reporting.saved_reports import save_report
+from orchestrator.runs.models import Job, Run, Trial
+from orchestrator.web.urls import urlpatterns
+from tests.support.factories import (
+    DEFINITION,
+    Personas,
+    finish_run,
+    make_definition,
+    make_local_host,
+    make_repository,
+    make_run,
+)
+from tests.web.conftest import World
+
+PLACE = "/public/red/server/"
+ADDRESS = "192.0.2.77"
+REPORT = """\
+version: 1
+title: {title}
+benchmark: {benchmark}
+tables:
+  - rows: [connections]
+    columns: [{{metric: requests.rate}}]
+"""
+
+
+@pytest.fixture
+def private(world: World, tmp_path: Path) -> Run:
+    """A run of another project of the team, on a host that measured nothing else."""
+    shas = make_repository(tmp_path / "classified", [{"a": "classified 1"}, {"a": "classified 2"}])
+    project = create_project(
+        member=world.alice,
+        slug="classified",
+        name="Classified",
+        repository_url=str(tmp_path / "classified"),
+    )
+    source = DEFINITION.replace("title: Hello", "title: Classified things")
+    make_definition(world.alice, project, slug="classified-thing", source=source)
+    make_local_host(world.alice, name="classified-host")
+    run = make_run(
+        world.alice, shas, rounds=2, benchmark="classified-thing", hosts=("classified-host",)
+    )
+    text = REPORT.format(title="Classified report", benchmark="classified/classified-thing")
+    save_report(member=world.alice, source=text, slug="classified-report")
+    return finish_run(run, [1000, 900])
+
+
+@pytest.fixture
+def public(world: World) -> Project:
+    """The project of `world`, public; wherever an address of a host may stand, one does."""
+    project = world.run.definition.benchmark.project
+    set_public(member=world.alice, project=project, public=True)
+    save_report(
+        member=world.alice,
+        source=REPORT.format(title="All cases", benchmark="server/hello"),
+        slug="cases",
+    )
+    told = f"could not reach {ADDRESS}"
+    Run.objects.update(message=told)
+    Job.objects.update(message=told)
+    Trial.objects.update(
+        message=told,
+        reasons=[f"host.cpu_busy: {told}"],
+        provenance={"argv": ["oha", f"http://{ADDRESS}/"], "hosts": {"target": ADDRESS}},
+    )
+    return project
+
+
+def test_it_tells_a_visitor_no_message_of_a_trial_that_failed(
+    public: Project, private: Run, world: World, client: Client, alice: Client
+) -> None:
+    """Not in a report either, where it says to members why there is no number."""
+    Trial.objects.filter(job__run=world.run).update(state="failed", validity="", reasons=[])
+    assert ADDRESS in alice.get("/reports/cases/").content.decode()
+    for name in ("reports/cases/", "reports/cases.md", "reports/cases.json", "reports/cases.csv"):
+        page = client.get(PLACE + name)
+        assert page.status_code == 200, name
+        assert ADDRESS not in page.content.decode(), name
+
+
+def _arguments(pattern: URLPattern, run: Run) -> dict[str, Any]:
+    """For every name in an address something of the run's project; KeyError for a new name, whose
+    object belongs here."""
+    trial = Trial.objects.filter(job__run=run).first()
+    benchmark = run.definition.benchmark
+    series = Series.objects.filter(benchmark=benchmark).first()
+    assert trial is not None
+    assert series is not None
+    slug = benchmark.slug if "project" in pattern.pattern.converters else benchmark.project.slug
+    some = "00000000-0000-0000-0000-000000000000"
+    known: dict[str, Any] = {
+        "run_id": run.pk,
+        "trial_id": trial.pk,
+        "series_id": series.pk,
+        "sha": trial.variant.commit.sha,
+        "host_id": Host.objects.get(jobs__run=run).pk,
+        "project": benchmark.project.slug,
+        "slug": "classified-report" if (pattern.name or "").startswith("report") else slug,
+        "name": "tool.json",
+        "kind": "ok",
+        "ending": "json",
+        "build_id": 1,
+        "pin_id": 1,
+        **dict.fromkeys(
+            ("annotation_id", "baseline_id", "change_id", "alert_id", "source_id", "schedule_id",
+             "token_id", "link_id"),
+            some,
+        ),
+    }  # fmt: skip
+    return {name: known[name] for name in pattern.pattern.converters}
+
+
+def _queries(run: Run) -> Iterator[str]:
+    """What a stranger might ask of pages that take what they show from their query."""
+    shas = [each.commit.sha for each in run.variants.all()]
+    sides = f"baseline={shas[0]}&contender={shas[1]}"
+    yield ""
+    yield f"?benchmark=classified/classified-thing&{sides}"
+    yield f"?benchmark=server/hello&{sides}"
+    yield f"?run={run.pk}"
+
+
+def test_it_shows_nothing_of_a_private_project_at_any_address(
+    public: Project, private: Run, client: Client
+) -> None:
+    patterns = [each for each in urlpatterns if isinstance(each, URLPattern)]
+    found = {}
+    for pattern in patterns:
+        given = _arguments(pattern, private)
+        path = reverse(str(pattern.name), kwargs=given)
+        for place in (PLACE, "/public/red/classified/"):
+            address = place + path.lstrip("/")
+            asks = is_open(pattern) and place == PLACE
+            for query in _queries(private) if asks else [""]:
+                answer = client.get(address + query)
+                page = answer.content.decode(errors="replace")
+                # Slugs are said again where nothing is found; names were not asked for.
+                if "Classified" in page or "classified-host" in page:
+                    found[address + query] = page
+                if given or place != PLACE:
+                    assert answer.status_code == 404, address + query
+        assert client.post(PLACE + path.lstrip("/")).status_code in (403, 404), path
+    assert not found, list(found)
+
+
+def is_open(pattern: URLPattern) -> bool:
+    return getattr(pattern.callback, "open_to_visitors", False)
+
+
+def test_it_leads_visitors_nowhere_that_is_closed_and_tells_no_address(
+    public: Project, world: World, private: Run, client: Client
+) -> None:
+    """All that can be reached from the front page by its links."""
+    todo, seen = [PLACE], set[str]()
+    while todo and len(seen) < 70:
+        address = todo.pop()
+        if address in seen:
+            continue
+        seen.add(address)
+        answer = client.get(address)
+        page = answer.content.decode()
+        assert answer.status_code == 200, address
+        for word in (ADDRESS, "alice", "lassified", "csrfmiddlewaretoken", 'method="post"'):
+            assert word not in page, (word, address)
+        for href in re.findall(r'<a\b[^>]*\bhref="([^"]*)"', page):
+            target = urljoin(address, unescape(href)).partition("#")[0]
+            if target != "/":
+                assert target.startswith(PLACE), (href, address)
+                todo.append(target)
+    names = {each.removeprefix(PLACE).partition("/")[0].partition("?")[0] for each in seen}
+    assert names >= {"", "runs", "trials", "compare", "history", "reports", "validity"}
+
+
+def test_it_shows_a_visitor_the_numbers(public: Project, world: World, client: Client) -> None:
+    front = client.get(PLACE).content.decode()
+    assert "Server" in front
+    assert "read-only" in front
+    assert "regressed" in front
+    assert "New run" not in front
+    assert f'href="{PLACE}history/"' in front
+    trial = world.run.jobs.get().trials.first()
+    page = client.get(f"{PLACE}trials/{trial.pk}/").content.decode()
+    assert "requests.rate" in page
+    series = Series.objects.filter(metric__key="requests.rate").first()
+    assert series is not None
+    data = client.get(f"{PLACE}history/{series.pk}/data").json()
+    assert len(data["points"]["commit"]) == 3
+
+
+def test_it_keeps_the_pages_of_members_and_visitors_apart(
+    public: Project, world: World, alice: Client, client: Client
+) -> None:
+    """What was made for one of them, and kept, is not shown to the other."""
+    sides = f"baseline={world.shas[0]}&contender={world.shas[2]}"
+    for path in ("", "runs/", "history/", f"compare/?benchmark=server/hello&{sides}"):
+        for _ in range(2):
+            assert PLACE not in alice.get(f"/{path}").content.decode()
+            page = client.get(PLACE + path).content.decode()
+            assert not re.search(r'href="/(?!public/|static/|")', page)
+
+
+def test_it_shows_a_visitor_also_to_whoever_is_logged_in(public: Project, mallory: Client) -> None:
+    page = mallory.get(PLACE).content.decode()
+    assert "Server" in page
+    assert "Your team" in page
+    assert mallory.get("/runs/").status_code == 200
+    assert mallory.get(f"{PLACE}settings/").status_code == 404
+
+
+def test_it_is_made_public_by_an_admin_who_says_so(
+    world: World, alice: Client, bob: Client, mallory: Client, client: Client
+) -> None:
+    address = reverse("project-public", args=["server"])
+    assert client.get(PLACE).status_code == 404
+    assert "members of the team, and nobody else" in alice.get(address).content.decode().lower()
+    assert bob.get(address).status_code == 200
+    assert bob.post(address, {"sure": "on"}).status_code == 403
+    assert mallory.post(address, {"sure": "on"}).status_code == 404
+    assert "tick this" in alice.post(address).content.decode()
+    assert client.get(PLACE).status_code == 404
+    alice.post(address, {"sure": "on"})
+    assert client.get(PLACE).status_code == 200
+    alice.post(address, {"close": "1"})
+    assert client.get(PLACE).status_code == 404
+    actions = AuditEntry.objects.order_by("pk").values_list("action", flat=True)
+    assert list(actions)[-2:] == ["project.made_public", "project.made_private"]
+
+
+def test_it_refuses_a_visitor_whatever_nobody_opened(personas: Personas) -> None:
+    visitor = Visitor(project=1, place=PLACE)
+    with pytest.raises(PitwallError, match="only members"):
+        hosts_of(visitor)
+    with pytest.raises(PermissionRefusedError, match="visitors only look"):
+        visitor.require("viewer", to="do anything")
+    assert not visitor.may("viewer")
+
+
+def test_it_shows_badges_of_public_projects(
+    public: Project, private: Run, world: World, client: Client, mallory: Client
+) -> None:
+    value = client.get(f"{PLACE}badge/server/hello/value.svg?metric=requests.rate")
+    drawn = value.content.decode()
+    assert value.headers["Content-Type"].startswith("image/svg+xml")
+    assert "850 " in drawn
+    assert f"commit {world.shas[2][:10]}</title>" in drawn
+    again = client.get(
+        f"{PLACE}badge/server/hello/value.svg?metric=requests.rate",
+        headers={"If-None-Match": value.headers["ETag"]},
+    )
+    assert again.status_code == 304
+    verdict = client.get(f"{PLACE}badge/server/hello/verdict.svg?label=<speed>").content.decode()
+    assert "&lt;speed&gt;: regressed, commit" in verdict
+    for closed in ("classified/classified-thing", "server/classified-thing"):
+        assert client.get(f"{PLACE}badge/{closed}/value.svg").status_code == 404
+    assert mallory.get("/badge/server/hello/value.svg").status_code == 404
+
+
+def test_it_gives_badges_and_charts_to_copy(
+    public: Project, alice: Client, bob: Client, mallory: Client, client: Client
+) -> None:
+    address = reverse("project-badges", args=["server"])
+    page = unescape(alice.get(address).content.decode())
+    assert bob.get(address).status_code == 200
+    assert mallory.get(address).status_code == 404
+    copied = re.search(r"\[!\[.*?\]\(http://[^/]*(\S+)\)\]\(http://[^/]*(\S+)\)", page)
+    frame = re.search(r'<iframe src="http://[^/]*(\S+)"', page)
+    assert copied
+    assert frame
+    for part in (copied[1], copied[2], frame[1]):
+        assert client.get(part).status_code == 200
+
+
+def test_it_lets_other_pages_embed_a_chart_and_nothing_else(
+    public: Project, private: Run, client: Client, settings: Any
+) -> None:
+    settings.EMBED_ANCESTORS = ["https://docs.example.org"]
+    series = Series.objects.filter(benchmark__slug="hello", metric__key="requests.rate").first()
+    other = Series.objects.filter(benchmark__slug="classified-thing").first()
+    assert series is not None
+    assert other is not None
+    frame = client.get(f"{PLACE}embed/{series.pk}")
+    assert "frame-ancestors https://docs.example.org;" in frame.headers["Content-Security-Policy"]
+    assert "X-Frame-Options" not in frame.headers
+    assert "Cookie" not in frame.headers.get("Vary", "")
+    assert not frame.cookies
+    assert "<polyline" in frame.content.decode()
+    assert "<script" not in frame.content.decode()
+    assert client.get(f"{PLACE}embed/{other.pk}").status_code == 404
+    page = client.get(PLACE)
+    assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
+    assert page.headers["X-Frame-Options"] == "DENY"
+
+
+@pytest.fixture
+def share(world: World, alice: Client) -> Any:
+    """Makes a link to a page as alice does, and returns its address."""
+
+    def made(page: str) -> str:
+        answer = alice.post(reverse("share-new"), {"page": page, "days": "7"})
+        found = re.search(r"http://[^/]*(/shared/pws_[^<]*)", answer.content.decode())
+        assert found, answer.content.decode()
+        return found[1]
+
+    return made
+
+
+def test_it_shares_one_comparison_and_nothing_beside_it(
+    world: World, share: Any, client: Client
+) -> None:
+    sides = f"baseline={world.shas[0]}&contender={world.shas[2]}"
+    link = share(f"/compare/?benchmark=server/hello&{sides}")
+    page = client.get(link)
+    text = page.content.decode()
+    assert "regressed" in text
+    assert page.headers["Referrer-Policy"] == "no-referrer"
+    other = client.get(f"{link}?contender={world.shas[1]}").content.decode()
+    assert world.shas[1][:10] not in other
+    place = link.removesuffix("compare/")
+    for closed in ("", "runs/", f"runs/{world.run.pk}/", "history/", "reports/", "settings/"):
+        assert client.get(place + closed).status_code == 404, closed
+    assert not re.search(rf'href="{re.escape(place)}(?!compare/)', text)
+    assert "alice" not in text
+    assert "compare-form" not in text
+
+
+def test_it_ends_a_shared_link_when_it_is_revoked_or_too_old(
+    world: World, share: Any, alice: Client, bob: Client, mallory: Client, client: Client
+) -> None:
+    link = share(f"/runs/{world.run.pk}/")
+    assert "regressed" in client.get(link).content.decode()
+    other = share(f"/runs/{world.run.pk}/")
+    listed = bob.get(reverse("sharing")).content.decode()
+    assert "Run of Hello" in listed
+    assert "Run of Hello" not in mallory.get(reverse("sharing")).content.decode()
+    secret = link.split("/")[2]
+    row = ShareLink.objects.get(digest=sha256_hex(secret.encode()))
+    assert row.last_used_at is not None
+    assert secret not in str(ShareLink.objects.values_list())
+    revoke = reverse("share-revoke", args=[row.pk])
+    assert bob.post(revoke).status_code == 403
+    assert mallory.post(revoke).status_code == 404
+    alice.post(revoke)
+    assert client.get(link).status_code == 404
+    ShareLink.objects.update(expires_at=timezone.now())
+    assert client.get(other).status_code == 404
+    actions = set(AuditEntry.objects.values_list("action", flat=True))
+    assert actions >= {"share_link.created", "share_link.revoked"}
+
+
+def test_it_shares_reports_and_badges_and_no_other_page(
+    public: Project, world: World, share: Any, alice: Client, bob: Client, mallory: Client,
+    client: Client,
+) -> None:  # fmt: skip
+    set_public(member=world.alice, project=public, public=False)
+    report = share("/reports/cases/")
+    assert "All cases" in client.get(report).content.decode()
+    assert client.get(f"{report.removesuffix('/')}.json").status_code == 200
+    badge = share("/badge/server/hello/value.svg?metric=requests.rate")
+    assert "<svg" in client.get(badge).content.decode()
+    asked = {"page": "/settings/", "days": "7"}
+    assert alice.post(reverse("share-new"), asked).status_code == 400
+    asked["page"] = "/reports/cases/"
+    assert bob.post(reverse("share-new"), asked).status_code == 403
+    assert mallory.post(reverse("share-new"), asked).status_code == 404
+    asked["days"] = "4000"
+    assert alice.post(reverse("share-new"), asked).status_code == 422
