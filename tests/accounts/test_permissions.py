@@ -29,7 +29,7 @@ ORDER = list(Role.values)
 #: The same for everybody who is signed in: nothing of a team is in them.
 #: Where something must be asked for, or is looked at before whose it is.
 PAGE_QUERIES = {
-    "compare-case": "benchmark=server/many&baseline={0}&contender={1}&of={case}&on=here"
+    "compare-case": "benchmark=server/many&baseline={0}&contender={1}&of={case}&on={host_id.hex}"
 }
 PAGE_BODIES = {
     "run-cancel-part": {"job": "00000000-0000-0000-0000-000000000000"},
