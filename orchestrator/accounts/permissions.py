@@ -247,8 +247,14 @@ CLOSED = OperationRow(role=OWNER, scope=MANAGE, whole_team=True)
 
 
 def check_page(member: Member, name: str, method: str) -> None:
-    """Raises PermissionRefusedError unless the member may come to the page in this way."""
-    role = PAGES.get(name, PageRow()).role(method)
+    """Raises PermissionRefusedError unless the member may come to the page in this way.
+
+    To look at what only takes forms is answered by the page itself: 405.
+    """
+    row = PAGES.get(name, PageRow())
+    if row.do and not row.see and method in SAFE:
+        return
+    role = row.role(method)
     if role in Role.values:
         member.require(role, to="do this")
 

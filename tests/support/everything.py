@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -91,6 +92,7 @@ def make_everything(folder: Path) -> Everything:
     )
 
 
+@cache
 def all_pages() -> dict[str, list[str]]:
     """The parameters of each page, by its name, as the URL resolver has them."""
     return dict(_pages(get_resolver().url_patterns))
@@ -109,17 +111,23 @@ def question(everything: Everything, name: str) -> tuple[str, str]:
     """What is asked for by the query of an operation, and its body: the least that its schema
     takes, with something of team red wherever a thing is named."""
     method, path = name.split()
-    schema = api.get_openapi_schema(path_prefix="")
+    schema = _schema()
     operation = schema["paths"][path][method.lower()]
     known = _known(everything, name)
     asked = {
         each["name"]: known.get(each["name"], "x")
         for each in operation.get("parameters", ())
-        if each["in"] == "query" and (each["required"] or path.startswith("/comparisons"))
+        if each["in"] == "query"
+        and (each["required"] or path.startswith(("/comparisons", "/latency")))
     }
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     body = _least(content.get("schema", {}), schema["components"]["schemas"], known, "")
     return urlencode({key: value for key, value in asked.items() if value != "x"}), json.dumps(body)
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    return dict(api.get_openapi_schema(path_prefix=""))
 
 
 def _known(everything: Everything, name: str) -> dict[str, Any]:
@@ -129,6 +137,7 @@ def _known(everything: Everything, name: str) -> dict[str, Any]:
         "contender": second, "case": everything.ids["case"], "host": "here", "percentiles": "50",
         "metric": "requests.rate", "scopes": ["read"], "hosts": ["here"], "contenders": [second],
         "source": REPORT if "/reports" in name else DEFINITION,
+        **({"name": "another"} if "/reports" in name else {}),
     }  # fmt: skip
 
 
@@ -156,5 +165,5 @@ def _least(schema: Any, parts: Any, known: Mapping[str, Any], name: str) -> Any:
 
 def all_operations() -> list[str]:
     """`GET /runs/{run_id}`, as the OpenAPI document has them."""
-    schema = api.get_openapi_schema(path_prefix="")
+    schema = _schema()
     return [f"{method.upper()} {path}" for path, ways in schema["paths"].items() for method in ways]
