@@ -120,7 +120,7 @@ def fuzz(url: str, folder: Path, token: str, options: argparse.Namespace) -> int
         "--header", f"Authorization: Bearer {token}", "--checks", ",".join(CHECKS),
         "--phases", "examples,coverage,fuzzing,stateful", "--max-examples", str(options.examples),
         "--max-time", str(options.seconds), "--seed", str(options.seed), "--workers", "2",
-        "--continue-on-failure", "--no-shrink", "--request-timeout", "60", "--warnings", "off",
+        "--continue-on-failure", "--no-shrink", "--request-timeout", "90", "--warnings", "off",
         "--generation-database", "none", "--suppress-health-check", "all", "--no-color",
         *(("--include-path-regex", options.only) if options.only else ()),
     ]  # fmt: skip

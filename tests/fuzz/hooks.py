@@ -84,6 +84,6 @@ def _shorten(query: dict[str, Any]) -> None:
             query[name] = value[:MOST_VALUES]
         elif isinstance(value, str):
             query[name] = value[:MOST_CHARS]
-    wait = query.get("wait")
-    if isinstance(wait, int | float) and LONGEST_WAIT_S < wait <= 60:
+    wait = str(query.get("wait", ""))
+    if wait.replace(".", "", 1).isdecimal() and LONGEST_WAIT_S < float(wait) <= 60:
         query["wait"] = LONGEST_WAIT_S
