@@ -9,7 +9,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from typing import Any, NamedTuple, Optional
@@ -20,6 +20,7 @@ from .errors import NoAnswerError, RefusedError
 PATIENCE_S = 180.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 TIMEOUT_S = 60.0
+PAGE = 200
 #: The server, or a proxy before it, says that it is only busy or about to come back.
 PASSING = (429, 502, 503, 504)
 _TOKEN = re.compile(r"[\x21-\x7e]+")
@@ -72,6 +73,18 @@ class Client:
 
     def get(self, path: str, query: Optional[Mapping[str, Any]] = None, wait_s: float = 0) -> Any:
         return self.ask("GET", path, query=query, wait_s=wait_s).data()
+
+    def pages(
+        self, path: str, key: str, query: Optional[Mapping[str, Any]] = None
+    ) -> Iterator[Any]:
+        """All entries of a list, from page to page; `key` is what the answer calls them."""
+        cursor = None
+        while True:
+            page = self.get(path, {**(query or {}), "limit": PAGE, "cursor": cursor})
+            yield from page[key]
+            cursor = page["next"]
+            if cursor is None:
+                return
 
     def text(self, path: str, query: Optional[Mapping[str, Any]] = None) -> str:
         return self.ask("GET", path, query=query).body.decode()

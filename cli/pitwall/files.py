@@ -17,7 +17,6 @@ from .client import Client
 from .errors import PASS, NoAnswerError
 
 ENDINGS = (".jsonl", ".csv", ".jsonl.gz", ".csv.gz")
-PAGE = 200
 
 
 def send_files(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
@@ -90,14 +89,8 @@ def _export_trials(
 
 
 def _trials(asked: argparse.Namespace, client: Client) -> Iterator[Any]:
-    cursor = None
-    while True:
-        query = {"limit": PAGE, "cursor": cursor, "invalid": "true" if asked.invalid else None}
-        page = client.get(f"runs/{asked.run}/trials", query)
-        yield from page["trials"]
-        cursor = page["next"]
-        if cursor is None:
-            return
+    query = {"invalid": "true" if asked.invalid else None}
+    return client.pages(f"runs/{asked.run}/trials", "trials", query)
 
 
 def _report(asked: argparse.Namespace, client: Client) -> str:
@@ -112,5 +105,5 @@ def _definition(asked: argparse.Namespace, client: Client) -> str:
     path = f"benchmarks/{quote(project)}/{quote(benchmark)}/definitions"
     version = asked.version
     if version is None:
-        version = client.get(path)[0]["version"]
+        version = next(client.pages(path, "definitions"))["version"]
     return str(client.get(f"{path}/{version}")["source"])

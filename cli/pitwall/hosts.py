@@ -14,7 +14,7 @@ HEADS = ("host", "state", "profile", "tags", "now")
 
 
 def list_hosts(asked: argparse.Namespace, client: Client) -> int:
-    hosts = client.get("hosts")
+    hosts = list(client.pages("hosts", "hosts"))
     if asked.json:
         print(json.dumps(hosts, indent=1))
     elif hosts:

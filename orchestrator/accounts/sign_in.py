@@ -52,7 +52,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def respond_user_inactive(self, request: HttpRequest, user: Any) -> HttpResponse:
         raise PermissionRefusedError(
-            f"the account {user.get_username()} is switched off; ask an admin of your team"
+            f"the account {user.get_username()} is switched off; ask an owner of your team"
         )
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:

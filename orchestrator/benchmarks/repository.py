@@ -70,13 +70,6 @@ class Repository:
             kept = f"+{ref}:refs/pitwall/{ref.removeprefix('refs/')}"
             self._git("fetch", "--quiet", "--force", "--", self._url, kept)
 
-    def merge_base(self, one: str, other: str) -> str:
-        """The newest commit that both contain; InvalidRequestError where there is none."""
-        found = self._try("merge-base", "--end-of-options", one, other)
-        if not found:
-            raise InvalidRequestError(f"{one[:10]} and {other[:10]} have no commit in common")
-        return found.strip()
-
     def resolve(self, ref: str) -> str:
         """The full hash of a branch, tag or (abbreviated) commit."""
         if not _REF.match(ref):
@@ -139,7 +132,7 @@ class Repository:
 
     def merge_base(self, one: str, other: str) -> str | None:
         """The newest commit that both contain; None where they have nothing in common."""
-        found = self._try("merge-base", one, other)
+        found = self._try("merge-base", "--end-of-options", one, other)
         return found.split()[0] if found else None
 
     def only_in(self, ref: str, other: str) -> list[str]:

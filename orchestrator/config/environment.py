@@ -14,7 +14,7 @@ def flag(name: str, *, default: bool = False) -> bool:
     return text(name, "1" if default else "0").lower() in {"1", "true", "yes", "on"}
 
 
-def number(name: str, default: int) -> int:
+def number(name: str, default: int = 0) -> int:
     """ValueError, with the name, where it is no whole number from 0 on."""
     value = text(name, str(default))
     if not value.isdecimal():
@@ -39,13 +39,6 @@ def whole(name: str) -> int | None:
 def path(name: str, default: Path) -> Path:
     value = text(name)
     return Path(value).resolve() if value else default
-
-
-def number(name: str, default: int = 0) -> int:
-    value = text(name, str(default))
-    if not value.isdecimal():
-        raise ValueError(f"{name} must be a whole number, not {value!r}")
-    return int(value)
 
 
 def server_url(name: str) -> str:

@@ -157,6 +157,10 @@ def _fetched_baseline(request: BenchmarkRequest, connection: Connection, ref: st
         )
     commit_of_ref(project=connection.project, ref=request.head_sha)
     base = repository.merge_base(request.head_sha, repository.resolve(request.base_branch))
+    if base is None:
+        raise InvalidRequestError(
+            f"{request.head_sha[:10]} and {request.base_branch} have no commit in common"
+        )
     if base == request.head_sha:
         raise InvalidRequestError(
             f"{base[:10]} is contained in {request.base_branch}: there is nothing to compare"
@@ -167,7 +171,7 @@ def _fetched_baseline(request: BenchmarkRequest, connection: Connection, ref: st
 def _run_request(request: BenchmarkRequest, connection: Connection, baseline: str) -> RunRequest:
     if not connection.hosts:
         raise InvalidRequestError(
-            "no hosts are chosen for this: an admin names some in the project's settings"
+            "no hosts are chosen for this: a maintainer names some in the project's settings"
         )
     return RunRequest(
         benchmark=request.benchmark,
@@ -185,7 +189,8 @@ def _member(request: BenchmarkRequest, connection: Connection) -> Member:
     user = request.approved_by if request.from_fork else connection.created_by
     if user is None:
         raise InvalidRequestError(
-            "who connected this project has no account any more; an admin saves its settings again"
+            "who connected this project has no account any more; a maintainer saves its settings "
+            "again"
         )
     return member_for_user(user, connection.project.team.slug)
 

@@ -139,7 +139,7 @@ def report_run(*, member: Member, run_id: UUID, number: int) -> BenchmarkRequest
     if contender is None:
         raise InvalidRequestError("this run has one commit only: there is nothing to report")
     if connection.sealed_token is None:
-        raise ConflictError(f"Pitwall has no token for {connection}; an admin adds one")
+        raise ConflictError(f"Pitwall has no token for {connection}; a maintainer adds one")
     pull, _ = PullRequest.objects.get_or_create(connection=connection, number=number)
     request, is_new = BenchmarkRequest.objects.get_or_create(
         run=run,

@@ -64,7 +64,7 @@ def save_profile(request: CallerRequest, profile: Text, payload: ProfileIn) -> P
 def list_credentials(
     request: CallerRequest, cursor: Cursor = None, limit: Limit = 50
 ) -> CredentialPage:
-    """Newest first, without their private halves. For admins."""
+    """Newest first, without their private halves. For maintainers."""
     member = request.auth.member
     member.require(Role.MAINTAINER, to="see the keys")
     found, following = page_of(selectors.credentials_of(member), after=cursor, limit=limit)
@@ -73,7 +73,7 @@ def list_credentials(
 
 @router.post("/credentials", response={201: CredentialOut}, summary="Add a key to log in with")
 def add_credential(request: CallerRequest, payload: CredentialIn) -> Status[CredentialOut]:
-    """For admins. The private half is kept sealed and never told."""
+    """For maintainers. The private half is kept sealed and never told."""
     made = services.add_credential(
         member=request.auth.member, name=payload.name, private_key=payload.private_key
     )
@@ -82,7 +82,7 @@ def add_credential(request: CallerRequest, payload: CredentialIn) -> Status[Cred
 
 @router.put("/hosts/{uuid:host_id}/way", response=ChecksOut, summary="Change how a host is reached")
 def change_host_way(request: CallerRequest, host_id: UUID, payload: WayIn) -> ChecksOut:
-    """For admins. A pinned key stays pinned; the checks begin anew."""
+    """For maintainers. A pinned key stays pinned; the checks begin anew."""
     given = payload.model_dump(exclude={"credential"})
     host = change_way(
         member=request.auth.member,
@@ -96,7 +96,7 @@ def change_host_way(request: CallerRequest, host_id: UUID, payload: WayIn) -> Ch
 
 @router.put("/hosts/{uuid:host_id}/key", response=ChecksOut, summary="Pin the key of a host")
 def pin_host_key(request: CallerRequest, host_id: UUID, payload: HostKeyIn) -> ChecksOut:
-    """For admins, who have compared it. The host has to show it once more."""
+    """For maintainers, who have compared it. The host has to show it once more."""
     host = services.pin_host_key(
         member=request.auth.member, host_id=host_id, host_key=payload.host_key
     )
@@ -113,7 +113,7 @@ def show_checks(request: CallerRequest, host_id: UUID) -> ChecksOut:
 def check_host(
     request: CallerRequest, host_id: UUID, payload: CheckAgainIn | None = None
 ) -> ChecksOut:
-    """For admins. Goes on until all steps are through or one waits for somebody, such as for its
-    key to be pinned; that takes up to a minute."""
+    """For maintainers. Goes on until all steps are through or one waits for somebody, such as for
+    its key to be pinned; that takes up to a minute."""
     again = payload.again if payload else None
     return checks_out(check_all(member=request.auth.member, host_id=host_id, again=again))

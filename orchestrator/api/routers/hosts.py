@@ -55,7 +55,7 @@ def list_hosts(
 
 @router.post("/hosts", response={201: HostDetailOut}, summary="Add a host")
 def add_host(request: CallerRequest, payload: HostIn) -> Status[HostDetailOut]:
-    """For admins. It is not used before its checks are through: post to them next."""
+    """For maintainers. It is not used before its checks are through: post to them next."""
     member = request.auth.member
     host = services.enter_host(member=member, new=payload.new_host())
     return Status(HTTPStatus.CREATED, host_detail(member, host.pk))
@@ -63,7 +63,7 @@ def add_host(request: CallerRequest, payload: HostIn) -> Status[HostDetailOut]:
 
 @router.delete("/hosts/{uuid:host_id}", response={204: None}, summary="Remove a host")
 def remove_host(request: CallerRequest, host_id: UUID) -> Status[None]:
-    """For admins. One that has measured is retired instead, and its results are kept."""
+    """For maintainers. One that has measured is retired instead, and its results are kept."""
     services.remove_host(member=request.auth.member, host_id=host_id)
     return Status(HTTPStatus.NO_CONTENT, None)
 

@@ -21,7 +21,8 @@ def forge_of(connection: Connection) -> Forge:
     """ConflictError where Pitwall has no token for it."""
     if connection.sealed_token is None:
         raise ConflictError(
-            f"Pitwall has no token for {connection}; an admin adds one in the project's settings"
+            f"Pitwall has no token for {connection}; a maintainer adds one in the project's "
+            "settings"
         )
     return _CLIENTS[connection.kind](
         api_url=connection.api_url.rstrip("/"),
