@@ -52,21 +52,34 @@ def _operations(
 
 #: By the name of the address in `web/urls.py`.
 PAGES: Mapping[str, PageRow] = {
-    **_pages("favicon definition-schema", see=ANYBODY),
-    **_pages("login invitation", see=ANYBODY, do=ANYBODY),
-    **_pages("logout", do=ANYBODY),
+    **_pages("favicon definition-schema command-line", see=ANYBODY),
+    **_pages("login account_login invitation", see=ANYBODY, do=ANYBODY),
+    **_pages("openid_connect_callback socialaccount_login_cancelled", see=ANYBODY),
+    # Forges prove with a signature who they are.
+    **_pages("logout openid_connect_login forge-hook", do=ANYBODY),
+    # Of a person, whatever they are in their teams; of a log-in that is half way.
+    **_pages(
+        """account mfa_index account_change_password account_set_password account_reauthenticate
+        mfa_authenticate mfa_reauthenticate mfa_activate_totp mfa_deactivate_totp
+        mfa_generate_recovery_codes""",
+        see=VIEWER,
+        do=VIEWER,
+    ),
+    **_pages("mfa_view_recovery_codes mfa_download_recovery_codes", see=VIEWER),
+    **_pages("account-unlink", do=VIEWER),
     **_pages(
         """overview runs run run-progress run-trials run-refs build-log trial trial-artifact
         trial-histogram validity load-tools compare compare-case compare-choose history
         history-data history-commit history-point alerts alert reports report report-export
         report-new hosts host benchmark-diff catalogue catalogue-suite references reference
-        schedules benchmarks members""",
+        schedules benchmarks members sharing settings-limits project-badges badge-value
+        badge-verdict embed channel delivery""",
         see=VIEWER,
     ),
     # Forms that viewers may look at, to learn what could be asked for.
     **_pages(
         """run-new benchmark-new benchmark project-new project-import report-edit reference-import
-        profiles settings alerts-change report-save""",
+        profiles settings alerts-change report-save schedule-edit""",
         see=VIEWER,
         do=MEMBER,
     ),
@@ -77,14 +90,21 @@ PAGES: Mapping[str, PageRow] = {
         alert-change alert-confirm report-delete host-golden
         host-golden-remove host-golden-forget host-calibrate host-maintenance host-release
         benchmark-keep project-pin project-pin-remove reference-catalogue reference-remove
-        schedule-enable schedule-delete token-revoke""",
+        schedule-enable schedule-delete token-revoke channel-test delivery-again forge-answer
+        share-revoke""",
         do=MEMBER,
     ),
-    **_pages("project project-changes host-checks", see=VIEWER, do=MAINTAINER),
+    **_pages("share-new", see=MEMBER, do=MEMBER),
+    **_pages(
+        "project project-changes project-forge project-public channels host-checks",
+        see=VIEWER,
+        do=MAINTAINER,
+    ),
     **_pages("host-new", see=MAINTAINER, do=MAINTAINER),
     **_pages(
         """host-pin host-way host-remove host-care host-retire member-role member-remove
-        invitation-new invitation-withdraw""",
+        invitation-new invitation-withdraw channel-enable channel-delete project-forge-secret
+        project-forge-remove""",
         do=MAINTAINER,
     ),
     **_pages("audit audit-export", see=MAINTAINER),
@@ -121,16 +141,30 @@ OPERATIONS: Mapping[str, OperationRow] = {
         GET /projects/{project}/pins
         GET /projects/{project}/removals
         GET /projects/{project}/retention
+        GET /benchmarks/{project}/{benchmark}
+        GET /hosts/{host_id}/checks
+        GET /profiles
+        GET /profiles/{profile}
+        GET /projects
+        GET /projects/{project}
+        GET /projects/{project}/commits
+        GET /projects/{project}/refs
+        GET /references
+        GET /references/{reference_id}
+        GET /references/{reference_id}/figures
         GET /reports
         POST /reports/preview
         GET /reports/{name}
         GET /reports/{name}/csv
         GET /reports/{name}/markdown
         GET /reports/{name}/source
+        GET /results
         GET /runs
         POST /runs/plan
         GET /runs/{run_id}
         GET /runs/{run_id}/trials
+        GET /schedules
+        GET /schedules/{schedule_id}
         GET /suites
         GET /trials/{trial_id}
         GET /trials/{trial_id}/artifacts/{name}
@@ -144,6 +178,10 @@ OPERATIONS: Mapping[str, OperationRow] = {
         """
         POST /runs
         POST /runs/{run_id}/cancel
+        POST /runs/{run_id}/again
+        POST /runs/{run_id}/cases/{case}/cancel
+        POST /runs/{run_id}/jobs/{job_id}/cancel
+        POST /runs/{run_id}/pull-request
         POST /alerts/{alert_id}/confirm
         POST /change-points/{change_id}/confirm
         """,
@@ -182,10 +220,15 @@ OPERATIONS: Mapping[str, OperationRow] = {
         POST /baselines
         DELETE /baselines/{baseline_id}
         POST /benchmarks/{project}/{benchmark}/definitions
+        POST /benchmarks/{project}/{benchmark}/keep
         POST /change-points/{change_id}/dismiss
         POST /projects/{project}/imports
         POST /projects/{project}/pins
         DELETE /projects/{project}/pins/{pin_id}
+        POST /schedules
+        DELETE /schedules/{schedule_id}
+        PATCH /schedules/{schedule_id}
+        PUT /schedules/{schedule_id}
         POST /reports
         DELETE /reports/{name}
         PUT /reports/{name}
@@ -195,6 +238,11 @@ OPERATIONS: Mapping[str, OperationRow] = {
     ),
     **_operations(
         """
+        POST /projects
+        PUT /profiles/{profile}
+        POST /references
+        POST /references/published
+        DELETE /references/{reference_id}
         DELETE /hosts/{host_id}/golden
         PUT /hosts/{host_id}/golden
         POST /hosts/{host_id}/golden/forget
@@ -217,6 +265,13 @@ OPERATIONS: Mapping[str, OperationRow] = {
     ),
     **_operations(
         """
+        GET /credentials
+        POST /credentials
+        POST /hosts
+        DELETE /hosts/{host_id}
+        POST /hosts/{host_id}/checks
+        PUT /hosts/{host_id}/key
+        PUT /hosts/{host_id}/way
         PATCH /hosts/{host_id}
         POST /hosts/{host_id}/retire
         GET /audit
