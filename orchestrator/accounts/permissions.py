@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, Scope
 
-#: Below all roles: whoever comes.
-ANYBODY = "anybody"
+#: Below all roles: whoever comes, and whoever is signed in, whatever they are in a team.
+ANYBODY, PERSON = "anybody", "person"
 VIEWER, MEMBER, MAINTAINER, OWNER = (str(role) for role in Role.values)
 READ, RUN, RESULTS, MANAGE = (str(scope) for scope in Scope.values)
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -62,11 +62,11 @@ PAGES: Mapping[str, PageRow] = {
         """account mfa_index account_change_password account_set_password account_reauthenticate
         mfa_authenticate mfa_reauthenticate mfa_activate_totp mfa_deactivate_totp
         mfa_generate_recovery_codes""",
-        see=VIEWER,
-        do=VIEWER,
+        see=PERSON,
+        do=PERSON,
     ),
-    **_pages("mfa_view_recovery_codes mfa_download_recovery_codes", see=VIEWER),
-    **_pages("account-unlink", do=VIEWER),
+    **_pages("mfa_view_recovery_codes mfa_download_recovery_codes", see=PERSON),
+    **_pages("account-unlink", do=PERSON),
     **_pages(
         """overview runs run run-progress run-trials run-refs build-log trial trial-artifact
         trial-histogram validity load-tools compare compare-case compare-choose history
@@ -79,7 +79,7 @@ PAGES: Mapping[str, PageRow] = {
     # Forms that viewers may look at, to learn what could be asked for.
     **_pages(
         """run-new benchmark-new benchmark project-new project-import report-edit reference-import
-        profiles settings alerts-change report-save schedule-edit""",
+        profiles settings alerts-change report-save""",
         see=VIEWER,
         do=MEMBER,
     ),
@@ -94,7 +94,7 @@ PAGES: Mapping[str, PageRow] = {
         share-revoke""",
         do=MEMBER,
     ),
-    **_pages("share-new", see=MEMBER, do=MEMBER),
+    **_pages("share-new schedule-edit", see=MEMBER, do=MEMBER),
     **_pages(
         "project project-changes project-forge project-public channels host-checks",
         see=VIEWER,

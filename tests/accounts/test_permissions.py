@@ -11,7 +11,7 @@ from django.test import Client, override_settings
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, Scope
-from orchestrator.accounts.permissions import ANYBODY, OPERATIONS, PAGES
+from orchestrator.accounts.permissions import ANYBODY, OPERATIONS, PAGES, PERSON
 from orchestrator.accounts.services import create_token
 from orchestrator.api.management.commands.permissions import document
 from orchestrator.benchmarks.models import Project
@@ -26,7 +26,6 @@ from tests.support.everything import (
 pytestmark = pytest.mark.django_db
 
 ORDER = list(Role.values)
-#: The same for everybody who is signed in: nothing of a team is in them.
 #: Where something must be asked for, or is looked at before whose it is.
 PAGE_QUERIES = {
     "compare-case": "benchmark=server/many&baseline={0}&contender={1}&of={case}&on={host_id.hex}"
@@ -36,8 +35,13 @@ PAGE_BODIES = {
     "reference-catalogue": {"suite": "http-clients"},
     "team-switch": {"team": "red"},
 }
+LEAD_TO_LOG_IN = {"logout", "socialaccount_login_cancelled"}
+#: Of the team and of no project.
+OF_TEAM = ("{host_id}", "{reference_id}", "{profile}")
+#: Another team makes one of its own by the same name.
+OF_OWN_NAME = {"PUT /profiles/{profile}"}
 #: Several things are named in a body: what is unknown is told by its place.
-NAMED_IN_BODY = {"POST /results", "POST /results/files"}
+NAMED_IN_BODY = {"POST /results", "POST /results/files", "POST /projects", "POST /hosts"}
 OF_NOBODY = {"catalogue-suite", "invitation", "audit-export"}
 
 
@@ -107,9 +111,10 @@ def test_pages_let_in_whom_the_table_says(everything: Everything) -> None:
                 answer = visitor.generic(method, path)
             away = answer.status_code == 302 and answer.headers["Location"].startswith("/login")
             public = ANYBODY in (row.see, row.do)
-            if away is public and least is not None and name != "logout":
+            personal = PERSON in (row.see, row.do)
+            if away is public and least is not None and name not in LEAD_TO_LOG_IN:
                 faults.append(f"{method} {name}: a visitor gets {answer.status_code}")
-            if public:
+            if public or personal:
                 continue
             for member, browser in browsers:
                 with undone():
@@ -130,7 +135,7 @@ def test_pages_show_nothing_to_another_team(everything: Everything) -> None:
     for name, parameters in all_pages().items():
         row = PAGES[name]
         for method, least in (("GET", row.see), ("POST", row.do)):
-            if least in (None, ANYBODY):
+            if least in (None, ANYBODY, PERSON):
                 continue
             with undone():
                 answer = send(everything, mallory, method, name)
@@ -186,12 +191,13 @@ def test_the_api_gives_nothing_to_another_team_or_project(everything: Everything
     mallory = bearer(everything.personas.mallory)
     other = bearer(everything.personas.alice, project=Project.objects.get(slug="other").pk)
     for name in all_operations():
-        row, mine = OPERATIONS[name], "{host_id}" in name
+        row, mine = OPERATIONS[name], any(each in name for each in OF_TEAM)
         for asker, headers in (("team", mallory), ("project", other)):
             answer = ask(everything, name, headers)
             status, said = answer.status_code, read(answer)
             refused = asker == "project" and row.whole_team
-            open_to_all = "{" not in name or name in NAMED_IN_BODY or (asker == "project" and mine)
+            named = "{" in name and name not in NAMED_IN_BODY | OF_OWN_NAME
+            open_to_all = not named or (asker == "project" and mine)
             if (status == 403) is not refused or (
                 (status == 422 and name not in NAMED_IN_BODY) or status >= 500
             ):

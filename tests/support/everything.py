@@ -15,12 +15,16 @@ from orchestrator.accounts.models import Invitation, User
 from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import create_token
 from orchestrator.api.v1 import api
-from orchestrator.benchmarks.models import Case, Commit
+from orchestrator.benchmarks.models import Case, Commit, Project
 from orchestrator.benchmarks.services import create_project
+from orchestrator.benchmarks.sharing import SharedPage, create_share_link
+from orchestrator.fleet.models import HardwareProfile
+from orchestrator.fleet.services import add_credential
+from orchestrator.forges.models import BenchmarkRequest, Connection
 from orchestrator.results.changes.change_points import rebaseline
 from orchestrator.results.history.annotations import annotate
 from orchestrator.results.models import ChangePoint, Pin, Series
-from orchestrator.runs.models import Schedule
+from orchestrator.runs.models import Job, Schedule
 from tests.support.factories import DEFINITION, Personas
 from tests.support.filled import REPORT, fill
 
@@ -49,6 +53,8 @@ class Everything:
                          known.get(parameter)))  # fmt: skip
 
 
+#: One that is not there, as bodies name it.
+REPOSITORY = "https://127.0.0.1:1/none.git"
 #: Values of parameters that mean another thing in another address: by page, or its first word.
 OF_PAGES = {
     "report slug": "connections", "project slug": "server", "catalogue slug": "server-overhead",
@@ -83,6 +89,14 @@ def make_everything(folder: Path) -> Everything:
         "secret": filled.ids["invitation"],
         "username": "bob",
         "case": Case.objects.filter(benchmark__slug="many")[0].key,
+        "link_id": _shared(alice),
+        "account-unlink link_id": 1,
+        "connection_id": Connection.objects.get().pk,
+        "request_id": BenchmarkRequest.objects.get().pk,
+        "job_id": Job.objects.filter(run=filled.ids["run"])[0].pk,
+        "reference_id": filled.ids["reference"],
+        "credential": add_credential(member=alice, name="lab key").pk,
+        "profile": HardwareProfile.objects.filter(team=alice.team)[0].slug,
     }
     return Everything(
         personas=filled.personas,
@@ -91,6 +105,13 @@ def make_everything(folder: Path) -> Everything:
         ids=ids,
         names=("alice", "rack-4", "a secret note", "dora@", filled.shas[0][:10]),
     )
+
+
+def _shared(member: Member) -> object:
+    page = SharedPage(
+        project=Project.objects.get(slug="server"), page="overview", given={}, query="", title="x"
+    )
+    return create_share_link(member=member, shared=page, days=1).link.pk
 
 
 @cache
@@ -119,7 +140,7 @@ def question(everything: Everything, name: str) -> tuple[str, str]:
         each["name"]: known.get(each["name"], "x")
         for each in operation.get("parameters", ())
         if each["in"] == "query"
-        and (each["required"] or path.startswith(("/comparisons", "/latency")))
+        and (each["required"] or path.startswith(("/comparisons", "/latency", "/results")))
     }
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     body = _least(content.get("schema", {}), schema["components"]["schemas"], known, "")
@@ -136,6 +157,8 @@ def _known(everything: Everything, name: str) -> dict[str, Any]:
     return {
         "benchmark": "many", "project": "server", "commit": first, "baseline": first,
         "contender": second, "case": everything.ids["case"], "host": "here", "percentiles": "50",
+        "suite": "http-clients", "cron": "0 3 * * *", "profile": everything.ids["profile"],
+        "credential": str(everything.ids["credential"]), "repository_url": REPOSITORY,
         "metric": "requests.rate", "scopes": ["read"], "hosts": ["here"], "contenders": [second],
         "source": REPORT if "/reports" in name else DEFINITION,
         **({"name": "another"} if "/reports" in name else {}),

@@ -124,10 +124,13 @@ def _arguments(pattern: URLPattern, run: Run) -> dict[str, Any]:
         "kind": "ok",
         "ending": "json",
         "build_id": 1,
+        "username": "alice",
+        "secret": "pwi_unknown",
         "pin_id": 1,
         **dict.fromkeys(
             ("annotation_id", "baseline_id", "change_id", "alert_id", "source_id", "schedule_id",
-             "token_id", "link_id"),
+             "token_id", "link_id", "request_id", "connection_id", "channel_id", "delivery_id",
+             "invitation_id"),
             some,
         ),
     }  # fmt: skip
@@ -256,7 +259,7 @@ def test_it_refuses_a_visitor_whatever_nobody_opened(personas: Personas) -> None
         hosts_of(visitor)
     with pytest.raises(PermissionRefusedError, match="visitors only look"):
         visitor.require("viewer", to="do anything")
-    assert not visitor.may("viewer")
+    assert not visitor.has("viewer")
 
 
 def test_it_shows_badges_of_public_projects(

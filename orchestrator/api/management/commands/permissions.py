@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from orchestrator.accounts.models import Role
-from orchestrator.accounts.permissions import ANYBODY, OPERATIONS, PAGES
+from orchestrator.accounts.permissions import ANYBODY, OPERATIONS, PAGES, PERSON
 
 PREFACE = """\
 # Who may do what
@@ -32,7 +32,7 @@ def document() -> str:
 
 def _pages() -> Iterator[str]:
     yield "## Pages\n"
-    yield from _head("Page", "", "No account", *Role.labels)
+    yield from _head("Page", "", "No account", "No team", *Role.labels)
     for name, row in sorted(PAGES.items()):
         for what, least in (("see", row.see), ("do", row.do)):
             if least is not None:
@@ -45,7 +45,7 @@ def _operations() -> Iterator[str]:
     yield from _head("Operation", "Scope", "Token of one project", *Role.labels)
     for name, row in sorted(OPERATIONS.items(), key=lambda item: item[0].split()[::-1]):
         project = "no" if row.whole_team else "yes"
-        yield _line([f"`{name}`", row.scope, project, *_marks(row.role)[1:]])
+        yield _line([f"`{name}`", row.scope, project, *_marks(row.role)[2:]])
 
 
 def _head(*titles: str) -> tuple[str, str]:
@@ -53,8 +53,8 @@ def _head(*titles: str) -> tuple[str, str]:
 
 
 def _marks(least: str) -> list[str]:
-    """For whoever has no account and for each role, whether they may."""
-    order = [ANYBODY, *Role.values]
+    """For whoever has no account, no team, and for each role, whether they may."""
+    order = [ANYBODY, PERSON, *Role.values]
     return ["yes" if place >= order.index(least) else "no" for place in range(len(order))]
 
 
