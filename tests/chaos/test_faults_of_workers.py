@@ -19,5 +19,5 @@ def test_it_outlives_workers_that_are_killed(
     for _ in range(KILLS):
         wait_for_a_measurement(engine, hosts)
         engine.kill_worker()
-        engine.start_one("worker", "worker", "-c", "2", "--prefetch-multiplier", "1", "-l", "info")
+        engine.start("-c", "2", "--prefetch-multiplier", "1")
     assert_all_finish(engine, hosts, runs)

@@ -113,7 +113,7 @@ def test_it_finishes_after_the_worker_was_killed_with_no_trial_lost_or_doubled(
     engine.wait_for(lambda: measured.count() >= 2)
     engine.kill_worker()
     before = set(measured.values_list("pk", flat=True))
-    engine.start_one("worker", "worker", "-c", "2", "-l", "info")
+    engine.start("-c", "2")
     run = engine.finish(run)
 
     assert (run.state, run.message) == ("finished", "")

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from textwrap import dedent
@@ -58,21 +58,21 @@ def server(*, extra: str = "pass", body: str = "Hello, World!", start: str = "")
 
 @dataclass(slots=True, kw_only=True)
 class Engine:
-    """A worker and a beat over the test's own database; both end with `stop`."""
+    """A worker, with the beat in it, over the test's own database; `stop` ends it."""
 
     data_dir: Path
     logs: Path
     environment: dict[str, str]
-    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    worker: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        self.start_one("worker", "worker", "-l", "info")
-        self.start_one("beat", "beat", "-s", str(self.logs / "beat"), "-l", "warning")
-
-    def start_one(self, name: str, *args: str) -> None:
-        argv = [sys.executable, "-m", "celery", "-A", "orchestrator.config", *args]
-        with open(self.logs / f"{name}.log", "ab") as log:
-            self.processes[name] = subprocess.Popen(
+    def start(self, *more: str) -> None:
+        """Both in one process: the libraries are loaded once, and most tests wait for that."""
+        argv = [
+            sys.executable, "-m", "celery", "-A", "orchestrator.config", "worker",
+            "-B", "-s", str(self.logs / "beat"), "-l", "info", *more,
+        ]  # fmt: skip
+        with open(self.logs / "worker.log", "ab") as log:
+            self.worker = subprocess.Popen(
                 argv, cwd=ROOT, env=self.environment, stdin=subprocess.DEVNULL, stdout=log,
                 stderr=log, start_new_session=True,
                 # A run of tests that is killed leaves no engine behind.
@@ -80,20 +80,21 @@ class Engine:
             )  # fmt: skip
 
     def kill_worker(self) -> None:
-        """`kill -9` of the worker and its pool, as a crash of the machine would."""
-        worker = self.processes.pop("worker")
-        os.killpg(worker.pid, signal.SIGKILL)
-        worker.wait()
+        """`kill -9` of the worker, its pool and the beat, as a crash of the machine would."""
+        assert self.worker is not None, "it was started"
+        os.killpg(self.worker.pid, signal.SIGKILL)
+        self.worker.wait()
+        self.worker = None
 
     def stop(self) -> None:
-        for process in self.processes.values():
-            process.terminate()
-        for process in self.processes.values():
-            try:
-                process.wait(timeout=20)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+        if self.worker is None:
+            return
+        self.worker.terminate()
+        try:
+            self.worker.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.worker.pid, signal.SIGKILL)
+            self.worker.wait()
 
     def wait_for(self, what: Callable[[], bool], *, timeout_s: float = 60) -> None:
         deadline = time.monotonic() + timeout_s
