@@ -27,6 +27,7 @@ def test_a_closed_load_is_measured_and_read(tmp_path):
     assert (reading.protocol, said) == ("h1", "")
 
 
+@pytest.mark.quiet
 def test_an_open_load_sends_what_is_due(tmp_path):
     spec = replace(LOAD, connections=20, model="open", rate=62.5)
     with serving("target.py") as port:
@@ -37,6 +38,7 @@ def test_an_open_load_sends_what_is_due(tmp_path):
     assert serious(reading) == set()
 
 
+@pytest.mark.quiet
 def test_a_searched_rate_is_the_agent_s(tmp_path):
     spec = replace(LOAD, connections=20, model="open", rate=1e5, searching=True, expected_rate=1.0)
     with serving("target.py") as port:
