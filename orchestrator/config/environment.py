@@ -15,11 +15,9 @@ def flag(name: str, *, default: bool = False) -> bool:
 
 
 def number(name: str, default: int = 0) -> int:
-    """ValueError, with the name, where it is no whole number from 0 on."""
-    value = text(name, str(default))
-    if not value.isdecimal():
-        raise ValueError(f"{name}: expected a whole number from 0 on, got {value!r}")
-    return int(value)
+    """`whole`, or `default` where nothing is said."""
+    value = whole(name)
+    return default if value is None else value
 
 
 def words(name: str, default: str = "") -> list[str]:
@@ -27,12 +25,13 @@ def words(name: str, default: str = "") -> list[str]:
 
 
 def whole(name: str) -> int | None:
-    """A whole number; None where nothing is said."""
-    value = text(name).strip()
+    """None where nothing is said; ValueError, with the name, where it is no whole number from 0
+    on."""
+    value = text(name)
     if not value:
         return None
     if not value.isdecimal():
-        raise ValueError(f"{name}: expected a whole number, got {value!r}")
+        raise ValueError(f"{name}: expected a whole number from 0 on, got {value!r}")
     return int(value)
 
 

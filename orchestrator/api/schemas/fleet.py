@@ -9,6 +9,7 @@ from ninja import Schema
 from pydantic import Field
 
 from orchestrator.api.schemas.common import MOST_WHOLE, Text, Whole
+from orchestrator.api.schemas.hosts import profile_out
 from orchestrator.fleet.checks import CheckList
 from orchestrator.fleet.models import (
     CheckOutcome,
@@ -157,15 +158,7 @@ class ChecksOut(Schema):
 def profile_detail_out(profile: HardwareProfile) -> ProfileDetailOut:
     price = profile.price_per_hour
     return ProfileDetailOut(
-        slug=profile.slug,
-        name=profile.name,
-        cpu_model=profile.cpu_model or None,
-        cores=profile.cores,
-        threads=profile.threads,
-        base_clock_mhz=profile.base_clock_mhz,
-        boost_clock_mhz=profile.boost_clock_mhz,
-        memory_bytes=profile.memory_bytes,
-        os=profile.os or None,
+        **profile_out(profile).model_dump(),
         price_per_hour=None if price is None else float(price),
         hosts=sorted(host.name for host in profile.hosts.all()),
     )

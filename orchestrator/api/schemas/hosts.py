@@ -164,7 +164,7 @@ def host_out(host: Host, golden: GoldenStatus | None) -> HostOut:
         state=host.state,
         message=host.message,
         transport=host.transport,
-        profile=_profile_out(host.profile),
+        profile=profile_out(host.profile),
         tags=host.tags,
         open_hours=host.open_hours,
         timezone=host.timezone,
@@ -226,7 +226,7 @@ def changed_out(changed: Mapping[str, Any]) -> list[ChangedFactOut]:
     ]
 
 
-def _profile_out(profile: HardwareProfile) -> ProfileOut:
+def profile_out(profile: HardwareProfile) -> ProfileOut:
     return ProfileOut(
         slug=profile.slug,
         name=profile.name,
