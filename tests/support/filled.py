@@ -35,6 +35,8 @@ from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.models import Build, Job, Run, Schedule, Trial
 from orchestrator.runs.schedules import NewSchedule, create_schedule
 from orchestrator.runs.services import cancel_run
+from orchestrator.runs.states import JobState
+from orchestrator.runs.turns import end_job
 from tests.support.changes import Line, line_of_commits
 from tests.support.factories import (
     DEFINITION,
@@ -145,8 +147,7 @@ def _unfinished(personas: Personas, shas: list[str]) -> dict[str, Run]:
         seconds=2.5, log=log, log_offset=len(log), started_at=now,
     )  # fmt: skip
     message = "the server did not answer GET /hello within 5 s: see the log of the trial"
-    Job.objects.filter(run=made["failed"]).update(state="failed", message=message, ended_at=now)
-    Run.objects.filter(pk=made["failed"].pk).update(state="failed", message=message, ended_at=now)
+    end_job(made["failed"].jobs.get(), JobState.FAILED, message)
     cancel_run(member=alice, run_id=made["cancelled"].pk)
     return made
 
