@@ -5,6 +5,9 @@
 PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 
+# Each process would compile anew what it loads, which takes longer than the loading.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo seeds run test chaos tools bench-dispatch bench-fidelity bench-detection bench-scale bench-api bench-pages fuzz-api screenshots permissions check lock openapi schemas clean clean-all
 
@@ -26,7 +29,7 @@ run: ## start Pitwall and leave it running until Ctrl-C
 test: NAME ?= test
 test: ## run the tests on a PostgreSQL and a Redis of their own (ARGS="tests/stats -k change")
 	@$(PYTHON) -m devstack.bootstrap --dev
-	@$(VENV_PYTHON) -m devstack exec --name $(NAME) -- $(VENV_PYTHON) -m pytest $(ARGS)
+	@$(VENV_PYTHON) -m devstack exec --name $(NAME) $(if $(WITHOUT_OHA),--without-oha) -- $(VENV_PYTHON) -m pytest $(ARGS)
 
 chaos: export PITWALL_CHAOS ?= full
 chaos: ## break workers, servers, links and hosts under running jobs (PITWALL_CHAOS=short: as in test)

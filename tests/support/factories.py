@@ -1,13 +1,16 @@
 """Plain functions that make what tests start from, through the product's own services."""
 
 import os
+import shutil
 import subprocess
 import sys
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from textwrap import dedent
 from typing import Any
 
@@ -27,7 +30,7 @@ from orchestrator.results.models import Artifact, Histogram, Point, Reading
 from orchestrator.results.recording.likeness import block_of, shape_of
 from orchestrator.results.recording.readings import values_of
 from orchestrator.results.recording.record import Measured, record
-from orchestrator.runs.models import Run, Trial
+from orchestrator.runs.models import Job, Run, Trial
 from orchestrator.runs.services import RunRequest, create_run
 from orchestrator.stats.histogram import Histogram as Distribution
 
@@ -98,9 +101,26 @@ def git(folder: Path, *args: str, at: int = 0) -> str:
 
 def make_repository(folder: Path, versions: Sequence[dict[str, str]]) -> list[str]:
     """A git repository with one commit a version (file name → content); the hashes, in order."""
-    folder.mkdir(parents=True)
+    made, shas = _repository_of(tuple(tuple(files.items()) for files in versions))
+    shutil.copytree(made, folder)
+    return list(shas)
+
+
+@cache
+def _repository_of(versions: tuple[tuple[tuple[str, str], ...], ...]) -> tuple[Path, list[str]]:
+    """Made once, to be copied: most tests want the same one, and git is a process a step."""
+    folder = Path(_repositories().name) / str(len(os.listdir(_repositories().name)))
+    folder.mkdir()
     git(folder, "init", "--quiet", "--initial-branch=main")
-    return [commit_files(folder, files, number) for number, files in enumerate(versions, start=1)]
+    return folder, [
+        commit_files(folder, dict(files), number) for number, files in enumerate(versions, start=1)
+    ]
+
+
+@cache
+def _repositories() -> TemporaryDirectory[str]:
+    """A folder that goes away with the process."""
+    return TemporaryDirectory(prefix="pitwall-repositories-")
 
 
 def commit_files(folder: Path, files: dict[str, str], number: int) -> str:
@@ -178,11 +198,13 @@ def finish_run(
         snapshot = HostSnapshot.objects.create(
             host=job.host, facts={"cpu_model": "Test CPU", "threads": 2}, fingerprint="f" * 64
         )
+        wanted = {}
         for trial in job.trials.select_related("variant", "case"):
             drift = 1 + wobble * ((trial.round * 7 + trial.variant.position * 3) % 5 - 2)
             if trial.variant.position == len(rates) - 1:
                 drift *= factors.get(trial.case.label, 1)
-            _fill_trial(trial, rates[trial.variant.position] * drift, now)
+            wanted[trial] = rates[trial.variant.position] * drift
+        _fill_trials(job, wanted, now)
         run.jobs.filter(pk=job.pk).update(
             state="finished", snapshot=snapshot, started_at=now, ended_at=now
         )
@@ -195,7 +217,12 @@ def finish_run(
 
 def record_trial(trial: Any, readings: Mapping[str, float], **changes: Any) -> None:
     """The readings of a trial of ours, and their points, as if it had just been taken in."""
-    run = trial.job.run
+    epoch = trial.job.host.changes.count()
+    with transaction.atomic():
+        record([_measured(trial, readings, epoch=epoch, **changes)])
+
+
+def _measured(trial: Any, readings: Mapping[str, float], **changes: Any) -> Measured:
     measured = {
         "id": trial.pk,
         "benchmark": trial.case.benchmark_id,
@@ -206,12 +233,10 @@ def record_trial(trial: Any, readings: Mapping[str, float], **changes: Any) -> N
         "validity": "valid",
         "readings": readings,
         "block": block_of(trial.job_id, trial.round),
-        "shape": shape_of(run.definition, trial.case.parameters, ["oha", "1.0"]),
-        "epoch": trial.job.host.changes.count(),
+        "shape": shape_of(trial.job.run.definition, trial.case.parameters, ["oha", "1.0"]),
         **changes,
     }
-    with transaction.atomic():
-        record([Measured(**measured)])
+    return Measured(**measured)
 
 
 def record_again(changed: Mapping[Any, Mapping[str, float]] | None = None) -> None:
@@ -227,18 +252,12 @@ def record_again(changed: Mapping[Any, Mapping[str, float]] | None = None) -> No
         record_trial(trial, readings, validity=trial.validity)
 
 
-def _fill_trial(trial: Any, rate: float, now: Any) -> None:
-    p50 = 4 / rate
-    readings = {
-        "requests.rate": rate,
-        "latency.p50": p50,
-        "latency.p99": 3 * p50,
-        "cpu.seconds_per_1k": 900 / rate,
-    }
-    type(trial).objects.filter(pk=trial.pk).update(
+def _fill_trials(job: Job, rates: Mapping[Trial, float], now: datetime) -> None:
+    """In few statements: most tests of what is shown begin with this."""
+    job.trials.update(
         state="measured",
         validity="valid",
-        host=trial.job.host_id,
+        host=job.host_id,
         attempt=1,
         started_at=now,
         ended_at=now,
@@ -247,16 +266,39 @@ def _fill_trial(trial: Any, rate: float, now: Any) -> None:
             "tool": {"name": "oha", "version": "1.0"},
         },
     )
-    record_trial(trial, readings, at=now)
-    values = sorted({max(1, int(p50 * 1e6 * (0.6 + share / 50))) for share in range(100)})
-    distribution = Distribution.from_counts(values, [20] * len(values))
-    Histogram.objects.create(
-        trial=trial, kind="ok", encoded=distribution.encode(), count=distribution.total_count
+    epoch = job.host.changes.count()
+    with transaction.atomic():
+        record(
+            [
+                _measured(trial, _readings_at(rate), at=now, epoch=epoch)
+                for trial, rate in rates.items()
+            ]
+        )
+    Histogram.objects.bulk_create(_histogram(trial, rate) for trial, rate in rates.items())
+    Artifact.objects.bulk_create(
+        Artifact(
+            trial=trial,
+            name="tool.json",
+            sha256=sha256_hex(b"{}"),
+            size=2,
+            compressed=zlib.compress(b"{}"),
+        )
+        for trial in rates
     )
-    Artifact.objects.create(
-        trial=trial,
-        name="tool.json",
-        sha256=sha256_hex(b"{}"),
-        size=2,
-        compressed=zlib.compress(b"{}"),
+
+
+def _readings_at(rate: float) -> dict[str, float]:
+    return {
+        "requests.rate": rate,
+        "latency.p50": 4 / rate,
+        "latency.p99": 12 / rate,
+        "cpu.seconds_per_1k": 900 / rate,
+    }
+
+
+def _histogram(trial: Trial, rate: float) -> Histogram:
+    values = sorted({max(1, int(4 / rate * 1e6 * (0.6 + share / 50))) for share in range(100)})
+    distribution = Distribution.from_counts(values, [20] * len(values))
+    return Histogram(
+        trial=trial, kind="ok", encoded=distribution.encode(), count=distribution.total_count
     )
