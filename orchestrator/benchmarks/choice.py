@@ -34,6 +34,8 @@ def choose(spec: Spec, cases: Sequence[CaseSpec], expression: str) -> list[CaseS
 
     InvalidRequestError with the field `cases` where it cannot be read, or holds for none.
     """
+    if not expression.strip():
+        return list(cases)
     holds = condition(expression)
     empty = {
         label: ""

@@ -167,19 +167,26 @@ def next_version(*, benchmark: Benchmark, source: str, spec: Spec) -> Definition
     )
 
 
-def cases_of(*, benchmark: Benchmark, cases: Sequence[CaseSpec]) -> list[Case]:
+def case_ids_of(*, benchmark: Benchmark, cases: Sequence[CaseSpec]) -> list[int]:
     """The rows of these cases, in their order, made where they are new."""
-    Case.objects.bulk_create(
-        [
-            Case(
-                benchmark=benchmark,
-                key=case.key,
-                parameters=dict(case.parameters),
-                label=case.label,
-            )
-            for case in cases
-        ],
-        ignore_conflicts=True,
-    )
-    rows = {case.key: case for case in benchmark.cases.filter(key__in=[c.key for c in cases])}
-    return [rows[case.key] for case in cases]
+    ids = _case_ids(benchmark, cases)
+    new = [
+        Case(
+            benchmark=benchmark,
+            key=case.key,
+            parameters=dict(case.parameters),
+            label=case.label,
+        )
+        for case in cases
+        if case.key not in ids
+    ]
+    if new:
+        # Somebody else may be making them as well.
+        Case.objects.bulk_create(new, ignore_conflicts=True)
+        ids = _case_ids(benchmark, cases)
+    return [ids[case.key] for case in cases]
+
+
+def _case_ids(benchmark: Benchmark, cases: Sequence[CaseSpec]) -> dict[str, int]:
+    rows = benchmark.cases.filter(key__in=[case.key for case in cases])
+    return dict(rows.values_list("key", "pk"))

@@ -6,14 +6,28 @@ import secrets
 import time
 import uuid
 
+#: The random bits of a UUID of version 7, and what stands in place of the others.
+_RANDOM = (0xFFF << 64) | ((1 << 62) - 1)
+_VERSION_7 = (0x7 << 76) | (0x2 << 62)
+
 
 def new_id() -> uuid.UUID:
     """A UUID of version 7: unique, and in the order of time, so that indexes stay compact."""
-    milliseconds = time.time_ns() // 1_000_000
-    value = (milliseconds << 80) | secrets.randbits(80)
-    value = (value & ~(0xF << 76)) | (0x7 << 76)
-    value = (value & ~(0x3 << 62)) | (0x2 << 62)
-    return uuid.UUID(int=value)
+    return uuid.UUID(int=_moment() | secrets.randbits(80) & _RANDOM)
+
+
+def new_ids(count: int) -> list[str]:
+    """So many of them at once, each as 32 hexadecimal digits."""
+    moment = _moment()
+    noise = secrets.token_bytes(10 * count)
+    return [
+        f"{moment | int.from_bytes(noise[at : at + 10]) & _RANDOM:032x}"
+        for at in range(0, 10 * count, 10)
+    ]
+
+
+def _moment() -> int:
+    return time.time_ns() // 1_000_000 << 80 | _VERSION_7
 
 
 def new_secret(prefix: str) -> str:

@@ -90,7 +90,7 @@ def hosts_named(member: Member, names: list[str]) -> list[Host]:
 
     Those that measure without us are none of them.
     """
-    hosts = own_hosts_of(member)
+    hosts = member.team.hosts.exclude(transport=HostTransport.EXTERNAL).select_related("profile")
     found = {host.name: host for host in hosts.filter(name__in=names)}
     for name in names:
         if name not in found:

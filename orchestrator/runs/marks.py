@@ -1,7 +1,8 @@
-"""What tells whether pages that list runs would look different now: one cheap query each.
+"""What tells whether pages and answers that show runs would look different now: one cheap query
+each.
 
-A mark is a text that changes with what is shown. There is none while a run of the list goes on:
-then everything may change at any time.
+A mark is a text that changes with what is shown. There is none while a run goes on: then everything
+may change at any time.
 """
 
 from uuid import UUID
@@ -45,21 +46,36 @@ _BESIDE = """, md5(concat(
 """
 
 
-#: A row that is written anew has another place and xmin, and one that goes takes its own along.
-_RUN = """\
+def _rows(table: str) -> str:
+    """A row that is written anew has another place and xmin, and one that goes takes its own
+    along."""
+    return f"sum(hashtextextended({table}.ctid::text, {table}.xmin::text::bigint))"
+
+
+#: Why a run waits depends on the hosts of its team, on who has them, and with these on the time.
+_WAITS = f"""\
+SELECT concat_ws(' ', {_rows("host")}, {_rows("lease")}) FROM fleet_host host
+LEFT JOIN runs_hostlease lease ON lease.host_id = host.id WHERE host.team_id = run.team_id"""
+_FOR_A_TIME = """\
+EXISTS (SELECT FROM fleet_host host WHERE host.team_id = run.team_id AND host.open_hours <> '')
+OR EXISTS (SELECT FROM runs_job job WHERE job.run_id = run.id AND job.not_before > now())"""
+
+_RUN = f"""\
 SELECT concat_ws(' ', run.ctid, run.xmin,
-    (SELECT sum(hashtextextended(job.ctid::text, job.xmin::text::bigint))
-     FROM runs_job job WHERE job.run_id = run.id),
-    (SELECT sum(hashtextextended(trial.ctid::text, trial.xmin::text::bigint)) FROM runs_trial trial
-     JOIN runs_job job ON job.id = trial.job_id WHERE job.run_id = run.id),
-    (SELECT sum(hashtextextended(build.ctid::text, build.xmin::text::bigint)) FROM runs_build build
-     JOIN runs_job job ON job.id = build.job_id WHERE job.run_id = run.id))
-FROM runs_run run WHERE run.id = %s AND run.team_id = %s AND run.state = ANY(%s)
+    (SELECT {_rows("job")} FROM runs_job job WHERE job.run_id = run.id),
+    (SELECT {_rows("trial")} FROM runs_trial trial JOIN runs_job job ON job.id = trial.job_id
+     WHERE job.run_id = run.id),
+    (SELECT {_rows("build")} FROM runs_build build JOIN runs_job job ON job.id = build.job_id
+     WHERE job.run_id = run.id),
+    CASE WHEN run.state = 'queued' THEN ({_WAITS}) END)
+FROM runs_run run WHERE run.id = %s AND run.team_id = %s
+    AND (run.state = ANY(%s) OR run.state = 'queued' AND NOT ({_FOR_A_TIME}))
 """
 
 
 def mark_of_run(member: Member, run_id: UUID) -> str | None:
-    """Of one run that has ended, late trials included; None where it goes on, or is not there."""
+    """Of one run that has ended, late trials included, or has yet to begin; None where it goes on,
+    is not there, or waits for a time of day."""
     with connection.cursor() as cursor:
         cursor.execute(_RUN, (run_id, member.team.pk, _ENDED))
         row = cursor.fetchone()

@@ -316,7 +316,8 @@ class Trial(models.Model):
     """One measured execution of one case for one variant. Planned with the run, filled in once."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="trials")
+    # Both constraints below begin with the job: no index of its own.
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="trials", db_index=False)
     variant = models.ForeignKey(Variant, on_delete=models.CASCADE, related_name="trials")
     case = models.ForeignKey(Case, on_delete=models.PROTECT, related_name="trials")
     round = models.PositiveSmallIntegerField()

@@ -2,11 +2,10 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
+class Slot(NamedTuple):
     """One trial to come: `case` and `variant` are indices into what was given."""
 
     round: int
@@ -25,7 +24,7 @@ def trial_order(cases: int, variants: int, rounds: int, seed: int) -> list[Slot]
     for round_number in range(1, rounds + 1):
         for case in _shuffled(range(cases), chance):
             for variant in _shuffled(range(variants), chance):
-                order.append(Slot(round=round_number, case=case, variant=variant))
+                order.append(Slot(round_number, case, variant))
     return order
 
 

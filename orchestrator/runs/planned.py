@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from orchestrator.core.ids import new_id
+from orchestrator.core.ids import new_ids
 from orchestrator.runs.states import TrialState
 
 _COPY = (
@@ -33,10 +33,10 @@ class PlannedTrial(NamedTuple):
 
 def insert_planned(trials: Sequence[PlannedTrial]) -> None:
     """All of them, with new ids in their order; in the transaction of whoever asks."""
+    ids = new_ids(len(trials))
     lines = "".join(
-        f"{new_id()}\t{trial.job}\t{trial.variant}\t{trial.case}\t{trial.round}\t"
-        f"{trial.position}\t{trial.expected_s!r}\t{_REST}\n"
-        for trial in trials
+        f"{pk}\t{job.hex}\t{variant}\t{case}\t{number}\t{position}\t{expected_s!r}\t{_REST}\n"
+        for pk, (job, variant, case, number, position, expected_s) in zip(ids, trials, strict=True)
     )
     with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
         copy.write(lines)

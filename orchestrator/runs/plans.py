@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks import selectors as benchmarks
 from orchestrator.benchmarks.choice import choose
+from orchestrator.benchmarks.expanded import expanded
 from orchestrator.benchmarks.from_repository import definition_at
-from orchestrator.benchmarks.loads import expected_trials_s
-from orchestrator.benchmarks.matrix import CaseSpec, expand, pairwise
+from orchestrator.benchmarks.matrix import CaseSpec, pairwise
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.resolved import why_unsupported
 from orchestrator.benchmarks.roles import roles_of
@@ -147,13 +147,13 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     benchmark = benchmarks.benchmark_for(member, request.benchmark, request.project)
     commits = _commits(benchmark, request)
     definition = definition_at(benchmark, _newest(commits))
-    spec = benchmarks.spec_of(definition)
+    whole = expanded(definition)
+    spec = whole.spec
     until = until_of(request.until, alone=len(commits) == 1)
     rounds = rounds_of(until, request.rounds, spec.rounds)
     placements = roles_asked(member, request.hosts, request.placements, roles_of(spec))
-    every = expand(spec)
-    cases = _chosen(spec, every, request)
-    times = expected_trials_s(spec, cases)
+    cases = _chosen(spec, whole.cases, request)
+    times = [whole.trial_s[case.key] for case in cases]
     trial_count = len(times) * len(commits) * rounds
     if trial_count > MAX_TRIALS:
         raise InvalidRequestError(
@@ -175,7 +175,7 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
         budget_s=request.budget_s,
         priority=_priority(request.priority),
         cases=tuple(cases),
-        cases_in_all=len(every),
+        cases_in_all=len(whole.cases),
         trial_s=tuple(times),
         parts=tuple(parts_of([each * typical / rounds for each in case_s])),
         trial_count=trial_count * len(placements),

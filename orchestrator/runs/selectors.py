@@ -1,8 +1,8 @@
 """Reads of runs, their progress, and schedules."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from django.db.models import Count, Prefetch, Q, QuerySet, Sum
@@ -75,6 +75,14 @@ class RunProgress:
         return [each for part in self.jobs for each in part.standings]
 
 
+@dataclass(slots=True)
+class _Trials:
+    """Of one job: how many of each state, and how long those take that are planned."""
+
+    count: Counter[str] = field(default_factory=Counter)
+    left_s: float = 0.0
+
+
 def runs_of(member: Member) -> QuerySet[Run]:
     return (
         Run.objects.filter(member.sees(RUNS_PROJECT, team="team"))
@@ -142,24 +150,14 @@ def trials_of(run: Run) -> QuerySet[Trial]:
 
 def progress_of(run: Run) -> RunProgress:
     """The progress of a run, in a few queries whatever its size."""
-    planned = Q(trials__state=TrialState.PLANNED)
-    jobs = list(
-        run.jobs.select_related("host")
-        .annotate(
-            total=Count("trials"),
-            left=Count("trials", filter=planned),
-            failed=Count("trials", filter=Q(trials__state=TrialState.FAILED)),
-            unsupported=Count("trials", filter=Q(trials__state=TrialState.UNSUPPORTED)),
-            not_needed=Count("trials", filter=Q(trials__state=TrialState.NOT_NEEDED)),
-            left_s=Sum("trials__expected_s", filter=planned),
-        )
-        .order_by("created_at", "pk")
-    )
+    jobs = list(run.jobs.select_related("host").order_by("created_at", "pk"))
+    trials = _trials_by_job(run)
     on = [job.current_trial for job in jobs if job.current_trial]
     current = Trial.objects.select_related("case", "variant__commit").in_bulk(on) if on else {}
     standings = _standings_by_job(run, jobs)
     parts = tuple(
-        _job_progress(job, current.get(job.current_trial), standings[job.pk]) for job in jobs
+        _job_progress(job, trials[job.pk], current.get(job.current_trial), standings[job.pk])
+        for job in jobs
     )
     active = [part.job.phase for part in parts if part.job.state not in JOB_ENDED]
     return RunProgress(
@@ -171,6 +169,16 @@ def progress_of(run: Run) -> RunProgress:
         left=None if run.state in RUN_ENDED else _longest(run, parts),
         phase=next((phase for phase in active if phase), run.state),
     )
+
+
+def _trials_by_job(run: Run) -> dict[UUID, _Trials]:
+    found: dict[UUID, _Trials] = defaultdict(_Trials)
+    rows = Trial.objects.filter(job__run=run).order_by().values_list("job_id", "state")
+    for job, state, count, seconds in rows.annotate(Count("pk"), Sum("expected_s")):
+        found[job].count[state] = count
+        if state == TrialState.PLANNED:
+            found[job].left_s = seconds
+    return found
 
 
 def _standings_by_job(run: Run, jobs: Sequence[Job]) -> dict[UUID, list[CaseStanding]]:
@@ -218,25 +226,24 @@ def schedule_for(member: Member, schedule_id: UUID) -> Schedule:
 
 
 def _job_progress(
-    job: Job, current: Trial | None, standings: Sequence[CaseStanding]
+    job: Job, trials: _Trials, current: Trial | None, standings: Sequence[CaseStanding]
 ) -> JobProgress:
-    total, left = job.total, job.left  # type: ignore[attr-defined]
+    count = trials.count
     return JobProgress(
         job=job,
-        trials_total=total,
-        trials_done=total - left,
-        trials_failed=job.failed,  # type: ignore[attr-defined]
-        trials_unsupported=job.unsupported,  # type: ignore[attr-defined]
-        trials_not_needed=job.not_needed,  # type: ignore[attr-defined]
-        left=None if job.state in JOB_ENDED else _left(job, current, standings),
+        trials_total=count.total(),
+        trials_done=count.total() - count[TrialState.PLANNED],
+        trials_failed=count[TrialState.FAILED],
+        trials_unsupported=count[TrialState.UNSUPPORTED],
+        trials_not_needed=count[TrialState.NOT_NEEDED],
+        left=None if job.state in JOB_ENDED else _left(trials.left_s, current, standings),
         current=current,
         standings=tuple(standings),
     )
 
 
-def _left(job: Job, current: Trial | None, standings: Sequence[CaseStanding]) -> SecondsLeft:
+def _left(most: float, current: Trial | None, standings: Sequence[CaseStanding]) -> SecondsLeft:
     """What has begun is not to come any more; the most is all that is planned."""
-    most = float(job.left_s or 0.0)  # type: ignore[attr-defined]
     begun = _begun_s(current)
     if not standings:
         return SecondsLeft(least=most - begun, typical=most - begun, most=most - begun)

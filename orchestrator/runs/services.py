@@ -10,8 +10,7 @@ from orchestrator.accounts.models import ApiToken, Role
 from orchestrator.accounts.quotas import check_queue, check_storage, locked_limits
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.from_repository import store_definition
-from orchestrator.benchmarks.models import Case
-from orchestrator.benchmarks.services import cases_of
+from orchestrator.benchmarks.services import case_ids_of
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError
 from orchestrator.core.ids import digest_of
@@ -77,7 +76,7 @@ def create_run(
             Variant(run=run, commit=commit, position=place)
             for place, commit in enumerate(plan.commits)
         )
-        cases = cases_of(benchmark=plan.definition.benchmark, cases=plan.cases)
+        cases = case_ids_of(benchmark=plan.definition.benchmark, cases=plan.cases)
         added_s = _plan_jobs(run, plan, cases, list(variants))
         check_queue(team=member.team, limits=limits, queued_s=queued_s, added_s=added_s)
         record_audit(member=member, action="run.created", subject=run.pk)
@@ -149,7 +148,7 @@ def _same_request(found: IdempotencyKey, digest: str) -> Run | None:
     return found.run
 
 
-def _plan_jobs(run: Run, plan: RunPlan, cases: list[Case], variants: list[Variant]) -> float:
+def _plan_jobs(run: Run, plan: RunPlan, cases: list[int], variants: list[Variant]) -> float:
     """The rows of all jobs, placements and trials, with three statements in all; returns the
     seconds of machine time that they will take."""
     jobs: list[Job] = []
@@ -170,14 +169,14 @@ def _plan_jobs(run: Run, plan: RunPlan, cases: list[Case], variants: list[Varian
 
 
 def _planned_trials(
-    job: Job, plan: RunPlan, cases: list[Case], variants: list[Variant], part: range, seed: int
+    job: Job, plan: RunPlan, cases: list[int], variants: list[Variant], part: range, seed: int
 ) -> list[PlannedTrial]:
     slots = trial_order(len(part), len(variants), plan.rounds, seed)
     return [
         PlannedTrial(
             job.pk,
             variants[slot.variant].pk,
-            cases[part[slot.case]].pk,
+            cases[part[slot.case]],
             slot.round,
             place,
             plan.trial_s[part[slot.case]],

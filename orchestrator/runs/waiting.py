@@ -17,6 +17,8 @@ class Candidates:
 
     def hosts(self, placement: Placement) -> list[Host]:
         """Of placements of one team."""
+        if placement.wanted_host is not None:
+            return [placement.wanted_host]
         if placement.wanted not in self._hosts:
             self._hosts[placement.wanted] = list(placement.candidates())
         return self._hosts[placement.wanted]

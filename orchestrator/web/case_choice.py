@@ -8,6 +8,7 @@ from django import forms
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.choice import MAX_LENGTH, choose
+from orchestrator.benchmarks.expanded import Expanded, expanded
 from orchestrator.benchmarks.grid import (
     Axis,
     Cell,
@@ -19,9 +20,7 @@ from orchestrator.benchmarks.grid import (
     picked_by,
     toggled,
 )
-from orchestrator.benchmarks.matrix import expand
-from orchestrator.benchmarks.selectors import latest_definition, spec_of
-from orchestrator.benchmarks.spec import Spec
+from orchestrator.benchmarks.selectors import latest_definition
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.core.ids import digest_of
 from orchestrator.web.refs import chosen_benchmark
@@ -54,10 +53,10 @@ class CaseChoice:
     shows this choice; `stale`: it shows that of another benchmark, or of another definition.
     """
 
-    def __init__(self, key: str, spec: Spec) -> None:
-        self.spec = spec
-        self.cases = expand(spec)
-        self.grid: Grid = grid_of(spec, self.cases)
+    def __init__(self, key: str, whole: Expanded) -> None:
+        self.spec = whole.spec
+        self.cases = whole.cases
+        self.grid: Grid = grid_of(self.spec, self.cases)
         self.id = digest_of([key, self.grid.id])[:16]
         self.picked = self.grid.everything
         self.is_shown = self.stale = False
@@ -176,7 +175,7 @@ def case_choice(member: Member, key: str) -> CaseChoice | None:
         benchmark = chosen_benchmark(member, key)
         if benchmark is None:
             return None
-        return CaseChoice(key, spec_of(latest_definition(benchmark)))
+        return CaseChoice(key, expanded(latest_definition(benchmark)))
     except NotFoundError:
         return None
 

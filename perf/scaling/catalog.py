@@ -14,7 +14,7 @@ from orchestrator.accounts.services import create_team, create_token, create_use
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition, Project
 from orchestrator.benchmarks.selectors import spec_of
-from orchestrator.benchmarks.services import cases_of, save_definition
+from orchestrator.benchmarks.services import case_ids_of, save_definition
 from orchestrator.core.ids import new_hex
 from orchestrator.fleet.models import Host, HostState, HostTransport
 from orchestrator.fleet.services import save_profile
@@ -137,8 +137,8 @@ def _part(
     definition = save_definition(
         member=member, project=project, slug=slug, source=_definition(slug, axes)
     )
-    rows = cases_of(benchmark=definition.benchmark, cases=expand(spec_of(definition))[:cases])
-    cells = [(case.pk, host) for host in hosts for case in rows]
+    ids = case_ids_of(benchmark=definition.benchmark, cases=expand(spec_of(definition))[:cases])
+    cells = [(case, host) for host in hosts for case in ids]
     return Part(
         benchmark=definition.benchmark,
         definition=definition,

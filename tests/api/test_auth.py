@@ -96,9 +96,11 @@ def test_a_token_of_a_project_starts_runs_of_it_and_of_no_other(lab):
         for slug, project in lab.projects().items()
     )
     assert mine.post("runs", lab.wanted()).status_code == 201
-    assert len(mine.get("runs").json()["runs"]) == 1
+    (started,) = mine.get("runs").json()["runs"]
     assert other.post("runs", lab.wanted()).status_code == 404
     assert other.get("runs").json()["runs"] == []
+    path = f"runs/{started['id']}"
+    assert [each.get(path).status_code for each in (mine, other)] == [200, 404], "kept for one"
     answer = other.post("tokens", {"name": "all", "scopes": ["read"]})
     assert answer.status_code == 403
     assert "is for the project other only" in answer.json()["detail"]

@@ -6,7 +6,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from orchestrator.api.limits import redis_of
-from orchestrator.runs.models import IdempotencyKey, Schedule
+from orchestrator.fleet.models import Host
+from orchestrator.runs.models import HostLease, IdempotencyKey, Schedule
 from tests.api.test_schedules import wanted
 
 
@@ -62,6 +63,30 @@ def test_a_kept_answer_is_only_for_the_team(lab, alice, mallory):
     path = f"runs/{lab.measured_run(1000, 900).pk}"
     assert alice.get(path).status_code == 200
     assert mallory.get(path).status_code == 404
+
+
+def test_a_run_that_waits_is_told_as_it_is_now(lab, alice):
+    run, other = lab.queued_run(), lab.queued_run()
+    path = f"runs/{run.pk}"
+
+    def waiting() -> str:
+        return alice.get(path).json()["jobs"][0]["waiting"]
+
+    assert waiting() == "next in the queue of its hosts"
+    with CaptureQueriesContext(connection) as asked:
+        assert waiting() == "next in the queue of its hosts"
+    assert len(asked) == 2, "one for the token, one for the mark"
+    host = run.jobs.get().host
+    HostLease.objects.create(host=host, job=other.jobs.get())
+    assert waiting() == "here is busy with another job"
+    Host.objects.filter(pk=host.pk).update(state="quarantined", message="too noisy")
+    assert waiting() == "here is quarantined: too noisy"
+    HostLease.objects.all().delete()
+    Host.objects.filter(pk=host.pk).update(state="ready", open_hours="mon 03:00-03:01")
+    assert waiting() == "here is closed until the open hours begin"
+    with CaptureQueriesContext(connection) as asked:
+        waiting()
+    assert len(asked) > 2, "its hours may begin without anything being written"
 
 
 @pytest.mark.parametrize(

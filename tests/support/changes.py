@@ -11,10 +11,7 @@ import numpy as np
 from django.db import transaction
 
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Project
-from orchestrator.benchmarks.selectors import latest_definition, spec_of
-from orchestrator.benchmarks.services import cases_of
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import new_id
 from orchestrator.fleet.models import Host, HostTransport
@@ -27,6 +24,7 @@ from tests.support.factories import (
     make_definition,
     make_local_host,
     make_project,
+    store_cases,
 )
 
 RATE = "requests.rate"
@@ -142,12 +140,11 @@ def line_of_commits(
     axis = ", ".join(str(4 + number) for number in range(cases))
     source = DEFINITION.replace("connections: [4]", f"connections: [{axis}]")
     definition = make_definition(member, project, slug=slug, source=source)
-    spec = spec_of(latest_definition(definition.benchmark))
     return Line(
         member=member,
         project=project,
         benchmark=definition.benchmark,
         host=host,
-        cases=cases_of(benchmark=definition.benchmark, cases=expand(spec)),
+        cases=store_cases(definition),
         commits=list(project.commits.order_by("position")),
     )

@@ -20,8 +20,9 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Membership, Role, User
 from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import create_team, create_user
-from orchestrator.benchmarks.models import Definition, Project
-from orchestrator.benchmarks.services import create_project, save_definition
+from orchestrator.benchmarks.expanded import expanded
+from orchestrator.benchmarks.models import Case, Definition, Project
+from orchestrator.benchmarks.services import case_ids_of, create_project, save_definition
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import sha256_hex
 from orchestrator.fleet.models import Host, HostSnapshot
@@ -147,6 +148,14 @@ def make_definition(
     member: Member, project: Project, *, slug: str = "hello", source: str = DEFINITION
 ) -> Definition:
     return save_definition(member=member, project=project, slug=slug, source=source)
+
+
+def store_cases(definition: Definition) -> list[Case]:
+    """The rows of all cases, in the order of the matrix."""
+    benchmark = definition.benchmark
+    ids = case_ids_of(benchmark=benchmark, cases=expanded(definition).cases)
+    rows = benchmark.cases.in_bulk(ids)
+    return [rows[pk] for pk in ids]
 
 
 def make_local_host(member: Member, name: str = "here") -> Host:

@@ -6,14 +6,11 @@ from uuid import uuid4
 from django.db import transaction
 
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.models import Case, Commit, Definition, Project
-from orchestrator.benchmarks.selectors import spec_of
-from orchestrator.benchmarks.services import cases_of
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.results.recording.record import Measured, record
-from tests.support.factories import DEFINITION, make_definition, make_local_host
+from tests.support.factories import DEFINITION, make_definition, make_local_host, store_cases
 
 WIDE = DEFINITION.replace(
     '"server.py", "--port"', '"server.py", "{size}", "{protocol}", "--port"'
@@ -37,7 +34,7 @@ def measure_matrix(
 ) -> Definition:
     """Fifty cases of two commits on each host, in blocks of both, with a little noise."""
     definition = make_definition(member, project, source=WIDE)
-    cases = cases_of(benchmark=definition.benchmark, cases=expand(spec_of(definition)))
+    cases = store_cases(definition)
     rows = [
         _measured(case, host, commit, block, rate(case, host.name) if place else 1000.0)
         for host in hosts

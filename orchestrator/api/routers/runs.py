@@ -92,7 +92,7 @@ def show_run(
         wait_for_change(
             lambda: selectors.run_state_for(member, run_id), wait_s=wait, ended=RUN_ENDED
         )
-    key = ("api-run", member.team.pk, run_id)
+    key = ("api-run", member.sight, run_id)
     text = kept(key, mark_of_run(member, run_id), lambda: _text(_run_out(member, run_id)))
     return HttpResponse(text, content_type="application/json")
 

@@ -15,7 +15,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.matrix import CaseSpec, case_of
 from orchestrator.benchmarks.models import Benchmark, Project
 from orchestrator.benchmarks.selectors import benchmark_for
-from orchestrator.benchmarks.services import cases_of
+from orchestrator.benchmarks.services import case_ids_of
 from orchestrator.benchmarks.told import Told, commit_told
 from orchestrator.core.errors import NotFoundError
 from orchestrator.fleet.external import host_told
@@ -153,8 +153,9 @@ def _known(host: Host) -> _HostKnown:
 
 def _made(benchmark: Benchmark, specs: Mapping[str, CaseSpec]) -> dict[tuple[int, str], int]:
     by_key = {spec.key: spec for spec in specs.values()}
-    rows = cases_of(benchmark=benchmark, cases=[by_key[key] for key in sorted(by_key)])
-    ids = {row.key: row.pk for row in rows}
+    keys = sorted(by_key)
+    rows = case_ids_of(benchmark=benchmark, cases=[by_key[key] for key in keys])
+    ids = dict(zip(keys, rows, strict=True))
     return {
         (benchmark.pk, text): _cases.keep((benchmark.pk, text), ids[spec.key])
         for text, spec in specs.items()

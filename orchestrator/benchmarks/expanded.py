@@ -1,0 +1,40 @@
+"""A definition as runs use it: its specification, all its cases, what a trial of each takes.
+
+A stored version never changes, so what was worked out of it is kept in the process.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from orchestrator.benchmarks.loads import expected_trials_s
+from orchestrator.benchmarks.matrix import CaseSpec, expand
+from orchestrator.benchmarks.models import Definition
+from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.spec import Spec
+from orchestrator.core.kept import kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expanded:
+    """`trial_s`: about how long one trial of a case takes, by the case's key."""
+
+    spec: Spec
+    cases: tuple[CaseSpec, ...]
+    trial_s: Mapping[str, float]
+
+
+def expanded(definition: Definition) -> Expanded:
+    """Shared by all who ask: to be read, not changed."""
+    stored = None if definition._state.adding else definition.digest
+    return kept(("definition", definition.pk), stored, lambda: _expanded(definition))
+
+
+def _expanded(definition: Definition) -> Expanded:
+    spec = spec_of(definition)
+    cases = tuple(expand(spec))
+    times = expected_trials_s(spec, cases)
+    return Expanded(
+        spec=spec,
+        cases=cases,
+        trial_s={case.key: each for case, each in zip(cases, times, strict=True)},
+    )
