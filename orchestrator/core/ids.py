@@ -1,4 +1,4 @@
-"""Identifiers, digests and tokens."""
+"""Identifiers and digests."""
 
 import hashlib
 import json
@@ -14,11 +14,6 @@ def new_id() -> uuid.UUID:
     value = (value & ~(0xF << 76)) | (0x7 << 76)
     value = (value & ~(0x3 << 62)) | (0x2 << 62)
     return uuid.UUID(int=value)
-
-
-def new_secret(prefix: str) -> str:
-    """A bearer secret of 256 random bits behind a readable prefix, such as `pw_…`."""
-    return f"{prefix}_{secrets.token_urlsafe(32)}"
 
 
 def new_hex() -> str:

@@ -8,6 +8,8 @@ import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from django.contrib.auth.hashers import make_password
+from django.contrib.sessions.backends.db import SessionStore as DatabaseSessionStore
+from django.contrib.sessions.models import Session
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
@@ -17,6 +19,7 @@ from django.urls import reverse
 
 from orchestrator.accounts.models import AuditEntry, User
 from orchestrator.config import settings as real
+from orchestrator.core.sealing import Keyring
 from tests.support.factories import PASSWORD, Personas
 
 LOGIN = reverse("login")
@@ -56,6 +59,25 @@ def turn_on(client: Client) -> tuple[str, list[str]]:
     assert client.post(ON, {"code": code_of(secret[1])}).headers["Location"] == CODES
     shown = client.get(CODES).content.decode()
     return secret[1], re.findall(r"<li><code>(\d{8})</code>", shown)
+
+
+def test_a_secret_that_is_being_set_up_lies_sealed_in_the_session(
+    personas: Personas, client: Client
+) -> None:
+    log_in(client)
+    confirm(client, ON, password=PASSWORD)
+    (shown,) = re.findall(r"<pre[^>]*>([A-Z2-7]{32})</pre>", client.get(ON).content.decode())
+    stored = Session.objects.get().get_decoded()
+    assert stored["mfa.totp.secret"].startswith("pw1:")
+    assert shown not in str(stored)
+    assert shown in client.get(ON).content.decode()
+    # Where its key is gone the page makes another, and whoever sets it up stays logged in.
+    lost = {**stored, "mfa.totp.secret": Keyring({"2019": "x" * 40}).seal(shown).decode()}
+    Session.objects.update(session_data=DatabaseSessionStore().encode(lost))
+    page = client.get(ON)
+    assert page.status_code == 200
+    assert re.search(r"<pre[^>]*>[A-Z2-7]{32}</pre>", page.content.decode())
+    assert shown not in page.content.decode()
 
 
 def test_an_old_hash_becomes_argon2_at_the_next_log_in(
