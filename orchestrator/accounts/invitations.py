@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from orchestrator.accounts.members import Member, article
 from orchestrator.accounts.memberships import check_role, require_to_give
-from orchestrator.accounts.models import Invitation, Membership, Role, User
+from orchestrator.accounts.models import Invitation, Membership, Role, Team, User
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, GoneError, InvalidRequestError, NotFoundError
@@ -67,16 +67,26 @@ def create_invitation(
         raise InvalidRequestError(f"an invitation lasts 1 to {MOST_DAYS} days", field="days")
     if email:
         _check_email(email)
+    new = new_invitation(
+        team=member.team, role=role, email=email, created_by=member.actor, days=days
+    )
+    record_audit(member=member, action="invitation.created", subject=f"{new.invitation}: {role}")
+    return new
+
+
+def new_invitation(
+    *, team: Team, role: str, email: str = "", created_by: User | None = None, days: int = DAYS
+) -> NewInvitation:
+    """The row and its secret, for those who have asked whether it may be made."""
     secret = new_secret(Kind.INVITATION)
     invitation = Invitation.objects.create(
-        team=member.team,
+        team=team,
         role=role,
         email=email,
         digest=secret.digest,
-        created_by=member.actor,
+        created_by=created_by,
         expires_at=utc_now() + timedelta(days=days),
     )
-    record_audit(member=member, action="invitation.created", subject=f"{invitation}: {role}")
     return NewInvitation(invitation=invitation, secret=secret.text)
 
 

@@ -97,8 +97,11 @@ def test_it_refuses_what_an_import_would_add_beyond_the_limit(world: World, tmp_
     file.write_text("\n".join(each.model_dump_json() for each in sent(world, "d", "e")))
     with pytest.raises(QuotaExceededError, match="would add"):
         import_file(member=world.alice, path=file)
+    rows = "".join(f"s,box,{number},requests.rate,1/s,1\n" for number in range(9))
     figures = NewImport(
-        name="theirs", format="csv", content=b"metric,value\n" + b"requests.rate,1\n" * 9
+        name="theirs",
+        format="csv",
+        content=f"suite,profile,case.system,metric,unit,value\n{rows}".encode(),
     )
     with pytest.raises(QuotaExceededError, match="would add"):
         import_results(member=world.alice, new=figures)
