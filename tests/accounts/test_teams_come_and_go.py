@@ -43,8 +43,8 @@ def test_or_with_a_link_by_which_the_first_one_comes(personas: Personas, client:
     told = called("create_team", "green")
     address = told.split("\n")[1]
     assert "/invitations/pwi_" in address
-    account = {"username": "erin", "password": "quite a long one 7"}
-    client.post("/invitations" + address.split("/invitations")[1], {**account, "how": "new"})
+    account = {"username": "erin", "password": "quite a long one 7", "again": "quite a long one 7"}
+    client.post("/invitations" + address.split("/invitations")[1], account)
     assert Membership.objects.get(team__slug="green").role == "owner"
     assert Membership.objects.get(team__slug="green").user.username == "erin"
 
