@@ -33,7 +33,10 @@ def start_team(*, slug: str, name: str, owner: str = "") -> StartedTeam:
     team.save()
     record_system_audit(team=team, action="team.created", subject=team.name)
     if not owner:
-        return StartedTeam(team=team, invitation=new_invitation(team=team, role=Role.OWNER))
+        new = new_invitation(team=team, role=Role.OWNER)
+        told = f"{new.invitation}: {Role.OWNER}"
+        record_system_audit(team=team, action="invitation.created", subject=told)
+        return StartedTeam(team=team, invitation=new)
     user = User.objects.filter(username=owner).first()
     if user is None:
         raise NotFoundError(
