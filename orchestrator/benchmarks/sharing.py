@@ -80,7 +80,7 @@ def create_share_link(*, member: Member, shared: SharedPage, days: int) -> NewLi
             given=dict(shared.given),
             query=shared.query,
             title=shared.title[:200],
-            prefix=secret[:9],
+            prefix=secret.beginning,
             digest=secret.digest,
             created_by=member.actor,
             expires_at=utc_now() + timedelta(days=days),

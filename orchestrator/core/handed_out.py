@@ -33,8 +33,8 @@ class NewSecret:
 
     @property
     def beginning(self) -> str:
-        """Eight characters, by which people tell theirs apart."""
-        return self.text[:8]
+        """The prefix and five characters more, by which people tell theirs apart."""
+        return self.text[: self.text.index("_") + 6]
 
 
 def new_secret(kind: Kind) -> NewSecret:

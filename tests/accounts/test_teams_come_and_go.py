@@ -1,5 +1,6 @@
 """Whoever runs this Pitwall makes teams and removes them, with all that they have."""
 
+import re
 import sys
 from io import StringIO
 from pathlib import Path
@@ -16,10 +17,11 @@ from orchestrator.runs.models import Run
 from tests.support.everything import make_everything
 from tests.support.factories import Personas
 
-#: Rows of all teams, of the installation, and of users; the rest is a team's own.
-OF_ALL = {
+#: The apps that have rows of teams, and rows that other teams have, or no team.
+OURS = {"accounts", "fleet", "benchmarks", "runs", "results", "alerts", "forges"}
+NOT_OF_RED = {
     "accounts.User", "accounts.Team", "accounts.Membership", "accounts.AuditEntry",
-    "contenttypes.ContentType", "auth.Permission", "results.Metric", "results.ChangedSeries",
+    "results.Metric", "results.ChangedSeries",
 }  # fmt: skip
 
 
@@ -77,17 +79,20 @@ def test_a_team_goes_with_all_that_it_has_measured(db: None, tmp_path: Path, set
     settings.DATA_DIR = tmp_path / "data"
     settings.ALLOW_LOCAL_REPOSITORIES = True
     make_everything(tmp_path)
-    with pytest.raises(CommandError, match="2 runs of Red have not ended: cancel"):
+    red = Team.objects.get(slug="red").pk
+    with pytest.raises(CommandError, match="runs of Red have not ended: cancel"):
         called("remove_team", "red", "--confirm", "red")
     assert Membership.objects.filter(team__slug="red").exists()
     Run.objects.exclude(state="finished").delete()
     assert list((settings.DATA_DIR / "repositories").glob("*.git"))
     told = called("remove_team", "red", "--confirm", "red")
     assert "go for good" in told
-    assert "  2 projects\n" in told
+    assert re.search(r"^  [1-9]\d* projects$", told, re.MULTILINE)
     assert told.endswith("The team Red is removed.\n")
-    left = {model._meta.label: model._base_manager.count() for model in apps.get_models()}
-    assert {label: count for label, count in left.items() if count and label not in OF_ALL} == {}
+    ours = [model for model in apps.get_models() if model._meta.app_label in OURS]
+    left = {model._meta.label for model in ours if model._base_manager.exists()}
+    assert left <= NOT_OF_RED
+    assert not AuditEntry.objects.filter(team_id=red).exists()
     assert set(Team.objects.values_list("slug", flat=True)) == {"blue", "violet"}
     assert User.objects.filter(username="alice").exists()
     assert not list((settings.DATA_DIR / "repositories").iterdir())

@@ -67,6 +67,7 @@ def test_another_attempt_gets_new_ones(job: Job) -> None:
 
 def test_a_job_that_has_ended_cannot_keep_any(job: Job) -> None:
     tls_in_plans(job)
+    Job.objects.filter(pk=job.pk).update(sealed_secret=None)
     with pytest.raises(IntegrityError, match="job_tls_while_active"), transaction.atomic():
         Job.objects.filter(pk=job.pk).update(state="failed")
 
@@ -106,7 +107,6 @@ def test_another_attempt_gets_another_secret(job: Job) -> None:
 
 
 def test_a_host_alone_needs_no_secret(personas: Personas, tmp_path: Path) -> None:
-    job = leased(personas, tmp_path, DEFINITION)
-    job.placements.update(host=job.host)
+    job = leased(personas, tmp_path, DEFINITION, placements=(), hosts=("one",))
     assert secrets_of_plans(job) == {None}
     assert Job.objects.get(pk=job.pk).sealed_secret is None

@@ -111,8 +111,10 @@ def test_it_refuses_what_an_import_would_add_beyond_the_limit(world: World, tmp_
     counted = measure_storage(team)
     assert 2_000 < counted - raw < 3_000
     assert import_file(member=world.alice, path=file).accepted == 2
+    with_file = measure_storage(team)
+    assert 2_000 < with_file - counted < 3_000
     import_results(member=world.alice, new=figures)
-    assert measure_storage(team) - raw > 4_000
+    assert 9 * 150 < measure_storage(team) - with_file < 9 * 450
 
 
 def test_it_shows_a_team_what_it_uses(

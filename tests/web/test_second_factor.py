@@ -70,14 +70,13 @@ def test_a_secret_that_is_being_set_up_lies_sealed_in_the_session(
     stored = Session.objects.get().get_decoded()
     assert stored["mfa.totp.secret"].startswith("pw1:")
     assert shown not in str(stored)
-    assert shown in client.get(ON).content.decode()
-    # Where its key is gone the page makes another, and whoever sets it up stays logged in.
+    # Where its key is gone it confirms nothing any more, and whoever sets it up begins anew.
     lost = {**stored, "mfa.totp.secret": Keyring({"2019": "x" * 40}).seal(shown).decode()}
     Session.objects.update(session_data=DatabaseSessionStore().encode(lost))
-    page = client.get(ON)
-    assert page.status_code == 200
-    assert re.search(r"<pre[^>]*>[A-Z2-7]{32}</pre>", page.content.decode())
-    assert shown not in page.content.decode()
+    assert "not right" in client.post(ON, {"code": code_of(shown)}).content.decode()
+    assert not Authenticator.objects.exists()
+    (another,) = re.findall(r"<pre[^>]*>([A-Z2-7]{32})</pre>", client.get(ON).content.decode())
+    assert client.post(ON, {"code": code_of(another)}).headers["Location"] == CODES
 
 
 def test_an_old_hash_becomes_argon2_at_the_next_log_in(
