@@ -90,7 +90,7 @@ def test_it_refuses_what_an_import_would_add_beyond_the_limit(world: World, tmp_
     # What was taken in since the last count counts as well, and what is sent again does not.
     take_results(member=world.alice, results=sent(world, "a"))
     take_results(member=world.alice, results=sent(world, "b"))
-    refused = "take 1023.* KiB of the 1.* MiB that they may, and this would add 1.* KiB; shorten"
+    refused = "take 1.024 KiB of the 1.00 MiB that they may, and this would add 1.08 KiB; shorten"
     with pytest.raises(QuotaExceededError, match=refused):
         take_results(member=world.alice, results=sent(world, "c"))
     file = tmp_path / "more.jsonl"

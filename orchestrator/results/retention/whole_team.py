@@ -114,8 +114,8 @@ def _remove_case(case: Case) -> None:
 
 
 def _remove_project(project: Project) -> None:
-    project.delete()
     mirror = mirror_of(project)
+    project.delete()
     shutil.rmtree(mirror, ignore_errors=True)
     mirror.with_name(f"{mirror.name}.lock").unlink(missing_ok=True)
 
