@@ -93,6 +93,14 @@ def runs_of_both(team: Personas, machine: SshServer, folder: Path) -> tuple[Run,
     return made[0], made[1]
 
 
+def sent(browser: requests.Session, address: str, data: dict[str, str]) -> requests.Response:
+    """The answer to the form that an address leads to."""
+    form = browser.get(address)
+    csrf = re.search(r'csrfmiddlewaretoken" value="(\w+)"', form.text)
+    assert csrf
+    return browser.post(form.url, {**data, "csrfmiddlewaretoken": csrf[1]})
+
+
 def pages_of(address: str, run: Run, token: str) -> tuple[dict[str, bytes], str]:
     """What a browser and a script are shown, also when they do something wrong.
 
@@ -102,10 +110,7 @@ def pages_of(address: str, run: Run, token: str) -> tuple[dict[str, bytes], str]
     mistyped = {"username": "alice", "password": PASSWORD + "!"}
     with browser:
         for data in (mistyped, {**mistyped, "password": PASSWORD}):
-            form = browser.get(f"{address}/login")
-            csrf = re.search(r'csrfmiddlewaretoken" value="(\w+)"', form.text)
-            assert csrf
-            answer = browser.post(f"{address}/login", {**data, "csrfmiddlewaretoken": csrf[1]})
+            answer = sent(browser, f"{address}/login", data)
         assert "Overview" in answer.text
         job = run.jobs.get()
         paths = (
@@ -118,7 +123,9 @@ def pages_of(address: str, run: Run, token: str) -> tuple[dict[str, bytes], str]
             *(requests.get(address + path, headers=script, timeout=20) for path in api),
             requests.post(f"{address}/api/v1/runs", data="{", headers=script, timeout=20),
         ]
-        setting_up = browser.get(address + reverse("mfa_activate_totp"))
+        # Who it is has to be said once more.
+        on = address + reverse("mfa_activate_totp")
+        setting_up = sent(browser, on, {"password": PASSWORD})
     factor = re.search(r"<pre[^>]*>([A-Z2-7]{32})</pre>", setting_up.text)
     assert factor
     assert [each.status_code for each in answers[:7]] == [200] * 7
