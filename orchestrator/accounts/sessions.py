@@ -33,7 +33,7 @@ class SessionStore(DatabaseSessionStore):
             session_dict = {**session_dict, SEALED: seal_text(session_dict[SEALED])}
         return super().encode(session_dict)
 
-    def decode(self, session_data: str) -> dict[str, Any]:
+    def decode(self, session_data: bytes | str) -> dict[str, Any]:
         """Without a secret that no key opens: the page that wants one makes another."""
         session = super().decode(session_data)
         if SEALED in session:

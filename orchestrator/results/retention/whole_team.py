@@ -87,7 +87,7 @@ def _close(team: Team) -> None:
     check_is_idle(team)
 
 
-def _steps(team: Team) -> Iterator[tuple[str, Callable[[], None]]]:
+def _steps(team: Team) -> Iterator[tuple[str, Callable[[], object]]]:
     """In the order in which one thing holds on to another."""
     for run in Run.objects.filter(team=team).only("created_at").order_by("pk"):
         yield f"run of {run.created_at:%Y-%m-%d}", partial(_remove_run, run)
