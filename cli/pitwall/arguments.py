@@ -43,21 +43,21 @@ def _run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--benchmark", "-b", required=True, metavar="NAME")
     _project(run)
     run.add_argument(
-        "--contender", action="append", metavar="REF",
+        "--contender", "--ref", action="append", metavar="REF",
         help="branch, tag or hash to judge; it must have been pushed (default: the commit that is "
         "checked out here); may be repeated",
     )  # fmt: skip
-    _baseline(run, "the contender's first parent")
+    _baseline(
+        run, "the contender's first parent",
+        "; merge-base:BRANCH or newest-measured:BRANCH: the server finds it",
+    )  # fmt: skip
     run.add_argument(
         "--hosts", action="append", metavar="NAME,…",
         help="hosts to measure on, also profile:NAME and tag:NAME; may be repeated",
     )  # fmt: skip
     run.add_argument("--cases", metavar="EXPRESSION", help="such as 'connections == 16'")
     run.add_argument("--rounds", type=int, metavar="N", help="as the definition says if left out")
-    run.add_argument(
-        "--until", choices=("rounds", "decided", "screened"),
-        help="decided: each case takes as many rounds as its verdict needs",
-    )  # fmt: skip
+    _until(run)
     run.add_argument("--budget", type=duration, metavar="TIME", help="machine time, such as 30m")
     run.add_argument("--priority", choices=("low", "normal", "high"))
     keys = run.add_mutually_exclusive_group()
@@ -116,8 +116,11 @@ def _export(export: argparse.ArgumentParser) -> None:
 def _local(local: argparse.ArgumentParser) -> None:
     local.add_argument("definition", nargs="?", default=".pitwall.yaml", metavar="FILE")
     local.add_argument("--contender", metavar="REF", help="the checked-out commit if left out")
-    _baseline(local, "nothing: the contender is measured alone")
+    _baseline(
+        local, "nothing: the contender is measured alone", "; merge-base:BRANCH: as --merge-base"
+    )
     local.add_argument("--rounds", type=int, metavar="N", help="as the definition says if left out")
+    _until(local)
     local.add_argument("--cases", metavar="EXPRESSION")
     local.add_argument("--keep", metavar="FOLDER", help="leave builds and raw output there")
     local.add_argument(
@@ -134,12 +137,20 @@ def _project(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _baseline(parser: argparse.ArgumentParser, default: str) -> None:
+def _until(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--until", choices=("rounds", "decided", "screened"),
+        help="decided: each case takes as many rounds as its verdict needs, 20 at most unless "
+        "--rounds says fewer; screened: the same, but 7 where nothing hints at a change",
+    )  # fmt: skip
+
+
+def _baseline(parser: argparse.ArgumentParser, default: str, rules: str) -> None:
     either = parser.add_mutually_exclusive_group()
     either.add_argument(
         "--baseline",
         metavar="REF",
-        help=f"branch, tag or hash to compare with (default: {default})",
+        help=f"branch, tag or hash to compare with (default: {default}){rules}",
     )
     either.add_argument(
         "--merge-base", metavar="BRANCH", help="compare with the commit where BRANCH was left"

@@ -42,14 +42,30 @@ def measure_here(asked: argparse.Namespace, progress: Progress) -> int:
 def _words(asked: argparse.Namespace) -> list[str]:
     """The arguments of the checkout's own command."""
     contender = asked.contender or git.head()
-    baseline = asked.baseline
-    if asked.merge_base:
-        baseline = git.merge_base(asked.merge_base, contender)
+    baseline = _baseline(asked, contender)
+    if asked.until not in (None, "rounds") and not baseline:
+        raise NoAnswerError(
+            f"--until {asked.until} compares two commits: give --baseline or --merge-base"
+        )
     words = ["--definition", str(Path(asked.definition).resolve()), "--repository", os.getcwd()]
     words += ["--contender", contender, "--cases", asked.cases or ""]
     words += ["--baseline", baseline] if baseline else []
-    words += ["--rounds", str(asked.rounds)] if asked.rounds else []
+    words += ["--rounds", str(asked.rounds)] if asked.rounds is not None else []
+    words += ["--until", asked.until] if asked.until else []
     return words + (["--keep", str(Path(asked.keep).resolve())] if asked.keep else [])
+
+
+def _baseline(asked: argparse.Namespace, contender: str) -> Optional[str]:
+    """A rule is evaluated by the repository here; what needs histories cannot be."""
+    rule, colon, branch = (asked.baseline or "").partition(":")
+    if asked.merge_base or (rule == "merge-base" and branch):
+        return git.merge_base(asked.merge_base or branch, contender)
+    if colon:
+        raise NoAnswerError(
+            f"--baseline {asked.baseline}: only a server knows what was measured before; name a "
+            "branch, tag or hash, or say merge-base:BRANCH"
+        )
+    return asked.baseline
 
 
 def _checkout(given: Optional[str]) -> Path:

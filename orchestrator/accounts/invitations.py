@@ -12,11 +12,11 @@ from django.db.models import QuerySet
 
 from orchestrator.accounts.members import Member, article
 from orchestrator.accounts.memberships import check_role, require_to_give
-from orchestrator.accounts.models import Invitation, Membership, Role, User
+from orchestrator.accounts.models import Invitation, Membership, Role, Team, User
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, GoneError, InvalidRequestError, NotFoundError
-from orchestrator.core.ids import new_secret, sha256_hex
+from orchestrator.core.handed_out import Kind, digest_of_secret, new_secret
 
 DAYS = 7
 MOST_DAYS = 30
@@ -42,7 +42,7 @@ def invitation_for(secret: str, *, lock: bool = False) -> Invitation:
     """The open invitation of a link; GoneError with what to do where it was open once."""
     rows = Invitation.objects.select_related("team", "created_by")
     rows = rows.select_for_update(of=("self",)) if lock else rows
-    found = rows.filter(digest=sha256_hex(secret.encode())).first()
+    found = rows.filter(digest=digest_of_secret(secret)).first()
     again = "ask whoever sent it for another one"
     if found is None:
         raise NotFoundError(f"there is no such invitation: check the link, or {again}")
@@ -67,17 +67,27 @@ def create_invitation(
         raise InvalidRequestError(f"an invitation lasts 1 to {MOST_DAYS} days", field="days")
     if email:
         _check_email(email)
-    secret = new_secret("pwi")
+    new = new_invitation(
+        team=member.team, role=role, email=email, created_by=member.actor, days=days
+    )
+    record_audit(member=member, action="invitation.created", subject=f"{new.invitation}: {role}")
+    return new
+
+
+def new_invitation(
+    *, team: Team, role: str, email: str = "", created_by: User | None = None, days: int = DAYS
+) -> NewInvitation:
+    """The row and its secret, for those who have asked whether it may be made."""
+    secret = new_secret(Kind.INVITATION)
     invitation = Invitation.objects.create(
-        team=member.team,
+        team=team,
         role=role,
         email=email,
-        digest=sha256_hex(secret.encode()),
-        created_by=member.actor,
+        digest=secret.digest,
+        created_by=created_by,
         expires_at=utc_now() + timedelta(days=days),
     )
-    record_audit(member=member, action="invitation.created", subject=f"{invitation}: {role}")
-    return NewInvitation(invitation=invitation, secret=secret)
+    return NewInvitation(invitation=invitation, secret=secret.text)
 
 
 @transaction.atomic

@@ -154,7 +154,8 @@ class AuditEntry(models.Model):
 
 class TeamQuota(models.Model):
     """What a team may use, where that is not what Pitwall's settings say for all; null is no
-    limit. `storage_used` is what its raw output took when it was last looked at."""
+    limit. `storage_used` is what its raw output and imports took when they were last counted, and
+    what was imported since."""
 
     team = models.OneToOneField(Team, on_delete=models.CASCADE, related_name="quota")
     own = models.BooleanField(default=False, help_text="The limits below count, not the usual.")

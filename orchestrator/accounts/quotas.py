@@ -1,4 +1,4 @@
-"""What a team may use: hosts, machine time in the queue, bytes of raw output.
+"""What a team may use: hosts, machine time in the queue, bytes of raw output and imports.
 
 The services that add to any of it ask here, inside the transaction that adds. A team whose limit
 counts is locked meanwhile, so that two who ask at once do not both get the last of it.
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import F
 
 from orchestrator.accounts.models import Team, TeamQuota
 from orchestrator.accounts.services import record_system_audit
@@ -96,18 +97,25 @@ def check_queue(*, team: Team, limits: Limits, queued_s: float, added_s: float) 
         )
 
 
-def check_storage(*, team: Team, limits: Limits) -> None:
-    """Before anything is measured or taken in that will be stored."""
+def check_storage(*, team: Team, limits: Limits, added: int = 0) -> None:
+    """Before anything is measured or taken in that will be stored; `added`: its bytes, if known."""
     limit = limits.storage_bytes
     if limit is None:
         return
     used = TeamQuota.objects.filter(team=team).values_list("storage_used", flat=True).first() or 0
-    if used >= limit:
+    if used >= limit or used + added > limit:
+        more = f", and this would add {format_bytes(added)}" if added else ""
         raise QuotaExceededError(
-            f"raw output of {team.name} takes {format_bytes(used)} of the {format_bytes(limit)} "
-            "that it may; shorten how long projects keep raw files, which frees space within "
-            "minutes, or ask whoever runs this Pitwall for more"
+            f"raw output and imports of {team.name} take {format_bytes(used)} of the "
+            f"{format_bytes(limit)} that they may{more}; shorten how long projects keep raw files "
+            "and single trials, which frees space within minutes, or ask whoever runs this "
+            "Pitwall for more"
         )
+
+
+def note_import(*, team: Team, added: int) -> None:
+    """So many bytes more than at the last count; the next one finds out what it really was."""
+    TeamQuota.objects.filter(team=team).update(storage_used=F("storage_used") + added)
 
 
 def locked_limits(team: Team) -> Limits:

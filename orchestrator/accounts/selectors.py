@@ -14,7 +14,7 @@ from orchestrator.core.errors import (
     NotFoundError,
     PermissionRefusedError,
 )
-from orchestrator.core.ids import sha256_hex
+from orchestrator.core.handed_out import digest_of_secret
 
 #: What the rows of tokens and of users in sessions are made of, in this order.
 _OF_TOKEN: tuple[Any, ...] = (ApiToken, User, Team)
@@ -122,7 +122,7 @@ def member_for_token(secret: str) -> Member:
     One query, written by hand: the API asks it before everything that it does.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_MEMBER_OF_TOKEN, [sha256_hex(secret.encode())])
+        cursor.execute(_MEMBER_OF_TOKEN, [digest_of_secret(secret)])
         row = cursor.fetchone()
     if row is None:
         raise NotFoundError("this API token is unknown or was revoked; make a new one in the UI")

@@ -20,7 +20,7 @@ from orchestrator.accounts.models import (
 )
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.core.ids import new_secret, sha256_hex
+from orchestrator.core.handed_out import Kind, new_secret
 
 #: Longer is as good as for ever.
 MOST_TOKEN_DAYS = 3_660
@@ -95,19 +95,19 @@ def create_token(
         member.require_scope(each, to=f"make one with the scope {each}")
     if project is None:
         member.require_whole_team(to="make one for all projects")
-    secret = new_secret("pw")
+    secret = new_secret(Kind.API_TOKEN)
     token = ApiToken.objects.create(
         team=member.team,
         user=member.user,
         name=name.strip()[:100],
-        prefix=secret[:8],
-        digest=sha256_hex(secret.encode()),
+        prefix=secret.beginning,
+        digest=secret.digest,
         scopes=wanted,
         project_id=project,
         expires_at=None if days is None else utc_now() + timedelta(days=days),
     )
     record_audit(member=member, action="token.created", subject=f"{token}: {', '.join(wanted)}")
-    return NewToken(token=token, secret=secret)
+    return NewToken(token=token, secret=secret.text)
 
 
 def _check_token(

@@ -24,7 +24,8 @@ from orchestrator.alerts.models import (
 from orchestrator.alerts.payloads import test_data, whole
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
-from orchestrator.core.ids import new_id, new_secret
+from orchestrator.core.handed_out import Kind, new_secret
+from orchestrator.core.ids import new_id
 from orchestrator.fleet.vault import seal
 from orchestrator.transport.http import ForbiddenAddressError, check_web_address, refuse_internal
 
@@ -83,7 +84,7 @@ def create_channel(*, member: Member, new: NewChannel) -> MadeChannel:
     by_mail = new.kind == ChannelKind.EMAIL
     addresses = _addresses(new.target) if by_mail else []
     place = ", ".join(addresses) if by_mail else _checked_host(new.target)
-    secret = new_secret("pwhook") if new.kind == ChannelKind.WEBHOOK else ""
+    secret = new_secret(Kind.CHANNEL_WEBHOOK).text if new.kind == ChannelKind.WEBHOOK else ""
     try:
         with transaction.atomic():
             channel = Channel.objects.create(

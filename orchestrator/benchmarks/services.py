@@ -22,9 +22,13 @@ from orchestrator.core.ids import digest_of
 def repository_of(project: Project) -> Repository:
     return Repository(
         project.repository_url,
-        Path(settings.DATA_DIR) / "repositories" / f"{project.pk}.git",
+        mirror_of(project),
         allow_local=settings.ALLOW_LOCAL_REPOSITORIES,
     )
+
+
+def mirror_of(project: Project) -> Path:
+    return Path(settings.DATA_DIR) / "repositories" / f"{project.pk}.git"
 
 
 def refs_of(project: Project) -> tuple[list[tuple[str, str]], list[str]]:

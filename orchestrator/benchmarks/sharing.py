@@ -14,7 +14,7 @@ from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.models import Project, ShareLink
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.core.ids import new_secret, sha256_hex
+from orchestrator.core.handed_out import Kind, digest_of_secret, new_secret
 
 MOST_DAYS = 366
 _USE_RESOLUTION = timedelta(minutes=1)
@@ -72,7 +72,7 @@ def create_share_link(*, member: Member, shared: SharedPage, days: int) -> NewLi
         )
     if len(shared.query) > 2000:
         raise InvalidRequestError("the page's address is too long to be shared", field="page")
-    secret = new_secret("pws")
+    secret = new_secret(Kind.SHARED_LINK)
     with transaction.atomic():
         link = ShareLink.objects.create(
             project=shared.project,
@@ -80,13 +80,13 @@ def create_share_link(*, member: Member, shared: SharedPage, days: int) -> NewLi
             given=dict(shared.given),
             query=shared.query,
             title=shared.title[:200],
-            prefix=secret[:9],
-            digest=sha256_hex(secret.encode()),
+            prefix=secret.beginning,
+            digest=secret.digest,
             created_by=member.actor,
             expires_at=utc_now() + timedelta(days=days),
         )
         record_audit(member=member, action="share_link.created", subject=link)
-    return NewLink(link=link, secret=secret)
+    return NewLink(link=link, secret=secret.text)
 
 
 @transaction.atomic
@@ -112,7 +112,7 @@ def shared_by(secret: str) -> ShareLink:
     """The link of a secret; NotFoundError where it is unknown, revoked or has ended."""
     found = (
         ShareLink.objects.select_related("project__team")
-        .filter(digest=sha256_hex(secret.encode()), revoked_at=None, expires_at__gt=utc_now())
+        .filter(digest=digest_of_secret(secret), revoked_at=None, expires_at__gt=utc_now())
         .first()
     )
     if found is None:

@@ -1,4 +1,4 @@
-"""Identifiers, digests and tokens."""
+"""Identifiers and digests."""
 
 import hashlib
 import json
@@ -28,11 +28,6 @@ def new_ids(count: int) -> list[str]:
 
 def _moment() -> int:
     return time.time_ns() // 1_000_000 << 80 | _VERSION_7
-
-
-def new_secret(prefix: str) -> str:
-    """A bearer secret of 256 random bits behind a readable prefix, such as `pw_…`."""
-    return f"{prefix}_{secrets.token_urlsafe(32)}"
 
 
 def new_hex() -> str:

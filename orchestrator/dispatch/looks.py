@@ -4,38 +4,29 @@ At the planned numbers of clean blocks only (`stats.looks`). What a look found i
 and never done again, so that a job that begins anew on another host goes on where it was.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 from uuid import UUID
 
 from orchestrator.benchmarks.loads import primary_of
 from orchestrator.benchmarks.selectors import spec_of
-from orchestrator.core.units import format_change
-from orchestrator.loadtools.metrics import Metric, metrics_of
+from orchestrator.dispatch.seen_cases import (
+    CaseBlocks,
+    Contest,
+    SeenCase,
+    message_of,
+    seen_case,
+)
+from orchestrator.loadtools.metrics import metrics_of
 from orchestrator.results.recording.readings import values_of
 from orchestrator.runs import turns
 from orchestrator.runs.models import Job, Look, Trial, Until
 from orchestrator.runs.standings import newest_looks
 from orchestrator.runs.states import TrialState, Validity
-from orchestrator.stats.comparison import Comparison, Verdict, compare_blocks
-from orchestrator.stats.looks import ALPHA, EQUIVALENCE_ALPHA, look_is_due
-from orchestrator.stats.stopping import Seen, Standing, standings
-
-#: The verdicts of a case as its line tells them.
-WORDS = {
-    Verdict.REGRESSED: "regressed",
-    Verdict.IMPROVED: "improved",
-    Verdict.TRIVIAL: "a change smaller than matters",
-    Verdict.EQUIVALENT: "no change",
-    Verdict.INCONCLUSIVE: "not decided",
-}
-
-#: Of one block: position of the variant → its trial, in the order of time.
-Block = dict[int, UUID]
+from orchestrator.stats.looks import look_is_due
+from orchestrator.stats.stopping import Standing, standings
 
 
 class Arm(NamedTuple):
@@ -46,27 +37,6 @@ class Arm(NamedTuple):
     host: UUID | None
     state: str
     validity: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contest:
-    """What cells a case of the run has: its primary metrics, and its contenders by position."""
-
-    metrics: tuple[Metric, ...]
-    contenders: Mapping[int, str]
-
-    @property
-    def cells(self) -> list[tuple[int, Metric]]:
-        return [(at, metric) for at in self.contenders for metric in self.metrics]
-
-
-@dataclass(slots=True, kw_only=True)
-class CaseBlocks:
-    """The blocks of a case that are through. `goes_on`: more of them are planned."""
-
-    clean: list[Block]
-    void: int = 0
-    goes_on: bool = False
 
 
 def take_looks(job: Job) -> None:
@@ -87,14 +57,6 @@ def take_looks(job: Job) -> None:
     turns.note_looks(
         job, [_look(job, case, seen[case], found[case], contest) for case in sorted(found)]
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenCase:
-    """A case's comparisons with the cell that each is of."""
-
-    as_seen: Seen
-    cells: tuple[tuple[int, Metric], ...]
 
 
 def _contest(job: Job) -> Contest:
@@ -159,47 +121,7 @@ def _is_clean(block: Sequence[Arm], variants: int) -> bool:
 def _seen(due: Mapping[int, CaseBlocks], contest: Contest) -> dict[int, SeenCase]:
     trials = chain.from_iterable(block.values() for each in due.values() for block in each.clean)
     values = values_of(list(trials), {metric.key for metric in contest.metrics})
-    return {case: _seen_case(blocks, contest, values) for case, blocks in due.items()}
-
-
-def _seen_case(
-    blocks: CaseBlocks, contest: Contest, values: Mapping[UUID, Mapping[str, float]]
-) -> SeenCase:
-    found: list[tuple[tuple[int, Metric], Comparison]] = []
-    for at, metric in contest.cells:
-        before = _column(blocks.clean, 0, metric, values)
-        after = _column(blocks.clean, at, metric, values)
-        if any(a is not None and b is not None for a, b in zip(before, after, strict=True)):
-            compared = compare_blocks(
-                before,
-                after,
-                better=metric.better,
-                margin=metric.margin,
-                alpha=ALPHA,
-                equivalence_alpha=EQUIVALENCE_ALPHA,
-            )
-            found.append(((at, metric), compared))
-    return SeenCase(
-        as_seen=Seen(
-            blocks=len(blocks.clean),
-            void=blocks.void,
-            comparisons=tuple(each for _, each in found),
-        ),
-        cells=tuple(cell for cell, _ in found),
-    )
-
-
-def _column(
-    blocks: Sequence[Block],
-    position: int,
-    metric: Metric,
-    values: Mapping[UUID, Mapping[str, float]],
-) -> list[float | None]:
-    found = [values.get(block[position], {}).get(metric.key) for block in blocks]
-    return [
-        value if value is not None and math.isfinite(value) and value >= 0 else None
-        for value in found
-    ]
+    return {case: seen_case(blocks, contest, values) for case, blocks in due.items()}
 
 
 def _p_values_elsewhere(job: Job, due: Iterable[int]) -> list[float]:
@@ -226,21 +148,5 @@ def _look(job: Job, case: int, seen: SeenCase, standing: Standing, contest: Cont
         verdict=standing.verdict,
         needed_blocks=standing.needed_blocks,
         p_values=list(seen.as_seen.p_values),
-        message=_message(seen, standing, contest),
+        message=message_of(seen, standing, contest),
     )
-
-
-def _message(seen: SeenCase, standing: Standing, contest: Contest) -> str:
-    if standing.dropped:
-        return "nothing hints at a change"
-    if standing.cell is None:
-        return standing.obstacle
-    at, metric = seen.cells[standing.cell]
-    compared = seen.as_seen.comparisons[standing.cell]
-    said = WORDS[compared.verdict]
-    if compared.verdict is not Verdict.EQUIVALENT:
-        title = f"{metric.title[0].lower()}{metric.title[1:]}"
-        said += f": {title} {format_change(compared.change)}"
-    if len(contest.contenders) > 1 and compared.verdict is not Verdict.EQUIVALENT:
-        said += f" at {contest.contenders[at]}"
-    return said if standing.decided else f"{said}; {standing.obstacle}"

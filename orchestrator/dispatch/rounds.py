@@ -17,6 +17,7 @@ from orchestrator.dispatch.processes import TOOL, cpus_of, limits_of, server_of,
 from orchestrator.dispatch.questions import checks_of, ready_of
 from orchestrator.dispatch.recipes import builds_of, recipe_of
 from orchestrator.dispatch.requirements import path_of
+from orchestrator.dispatch.shared_secret import secret_of
 from orchestrator.dispatch.stage import (
     Stage,
     facts_of,
@@ -102,7 +103,7 @@ def shared_plan(
         "step": step_id(job),
         "silence_s": max(SILENCE_S, 3 * longest),
         "lead": crew.label(crew.lead),
-        "secret": job.secret if len(crew.hosts) > 1 else None,
+        "secret": secret_of(job, crew),
         "hosts": {
             crew.label(host): {"address": crew.address(host), "port": ports.get(crew.label(host))}
             for host in crew.hosts

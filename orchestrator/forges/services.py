@@ -13,7 +13,7 @@ from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
-from orchestrator.core.ids import new_secret
+from orchestrator.core.handed_out import Kind, new_secret
 from orchestrator.fleet.vault import seal
 from orchestrator.forges.models import (
     BenchmarkRequest,
@@ -66,7 +66,7 @@ def save_connection(*, member: Member, project: Project, new: NewConnection) -> 
         raise InvalidRequestError(
             "the address has changed: give the token for it as well", field="token"
         )
-    secret = "" if old else new_secret("pwforge")
+    secret = "" if old else new_secret(Kind.FORGE_WEBHOOK).text
     if new.token:
         fields["sealed_token"] = seal(new.token)
     if secret:
@@ -85,7 +85,7 @@ def renew_secret(*, member: Member, project: Project) -> str:
     """A new secret for the webhook; what is signed with the old one is refused from now on."""
     member.require(Role.MAINTAINER, to="make a new webhook secret")
     connection = _connected(member, project)
-    secret = new_secret("pwforge")
+    secret = new_secret(Kind.FORGE_WEBHOOK).text
     Connection.objects.filter(pk=connection.pk).update(sealed_secret=seal(secret))
     record_audit(member=member, action="forge.secret_renewed", subject=connection)
     return secret

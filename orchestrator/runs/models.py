@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from orchestrator.accounts.models import ApiToken, Team, User
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
-from orchestrator.core.ids import new_hex, new_id
+from orchestrator.core.ids import new_id
 from orchestrator.fleet.models import HardwareProfile, Host, HostSnapshot
 from orchestrator.runs.states import (
     JOB_ACTIVE,
@@ -193,11 +193,13 @@ class Job(models.Model):
     host = models.ForeignKey(
         Host, on_delete=models.PROTECT, null=True, blank=True, related_name="jobs"
     )
-    secret = models.CharField(max_length=64, default=new_hex, editable=False)
     expected_s = models.FloatField(default=0.0)
     not_before = models.DateTimeField(null=True, blank=True)
     tls = models.BinaryField(
         null=True, editable=False, help_text="Sealed certificates of an active job that needs some."
+    )
+    sealed_secret = models.BinaryField(
+        null=True, editable=False, help_text="By it the hosts of an active job know each other."
     )
     snapshot = models.ForeignKey(
         HostSnapshot, on_delete=models.PROTECT, null=True, blank=True, related_name="jobs"
@@ -241,6 +243,11 @@ class Job(models.Model):
                 condition=Q(tls__isnull=True)
                 | Q(state__in=sorted(str(state) for state in JOB_ACTIVE)),
                 name="job_tls_while_active",
+            ),
+            models.CheckConstraint(
+                condition=Q(sealed_secret__isnull=True)
+                | Q(state__in=sorted(str(state) for state in JOB_ACTIVE)),
+                name="job_secret_while_active",
             ),
         ]
 

@@ -128,12 +128,23 @@ def test_it_compares_with_where_the_branch_was_left(pitwall, lab, monkeypatch):
     assert (done.status, "there is no branch nosuch" in done.err) == (2, True)
 
 
+@pytest.mark.parametrize(("rule", "found"), [("merge-base:main", 1), ("newest-measured:main", 0)])
+def test_the_server_finds_the_baseline_of_a_rule(pitwall, lab, rule, found):
+    """Only the first of three commits was measured; where the command runs there is no checkout."""
+    finish_run(lab.queued_run(0), (1000,))
+    done = pitwall(*asked(lab, baseline=rule, contender=""), "--ref", "main")
+    assert done.status == 0, done.err
+    run = Run.objects.get(state="queued")
+    assert [each.commit.sha for each in run.variants.all()] == [lab.shas[found], lab.shas[2]]
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"hosts": "here,nowhere"}, "no host named nowhere"),
         ({"contender": "nosuchbranch"}, "nosuchbranch"),
         ({"benchmark": "nosuch"}, "no benchmark nosuch"),
+        ({"baseline": "newest-measured:main"}, "none was measured"),
     ],
 )
 def test_it_says_what_was_refused(pitwall, lab, changes, said):

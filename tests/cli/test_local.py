@@ -27,10 +27,11 @@ def local(folder: Path, *words: str, **environment: str) -> subprocess.Completed
 
 @pytest.mark.engine
 @pytest.mark.quiet
-def test_it_measures_two_commits_and_fails_on_a_regression(tmp_path: Path) -> None:
+def test_it_measures_two_commits_until_decided_and_fails_on_a_regression(tmp_path: Path) -> None:
     folder, kept = tmp_path / "repository", tmp_path / "kept"
     make_repository(folder, [{"server.py": HELLO}, {"server.py": SLOWER, "bench.yaml": SHORT}])
-    words = ("--merge-base", "main", "--rounds", "7", "--format", "json", "--keep", str(kept))
+    words = ("--baseline", "merge-base:main", "--until", "decided", "--rounds", "10")
+    words += ("--format", "json", "--keep", str(kept))
     done = local(folder, *words, PITWALL_OHA=str(tool("oha")))
     assert done.returncode == 1, done.stderr
     report = json.loads(done.stdout)
@@ -41,9 +42,12 @@ def test_it_measures_two_commits_and_fails_on_a_regression(tmp_path: Path) -> No
     assert low < metrics["requests.rate"]["change"] < high < 0
     assert metrics["cpu.seconds_per_1k"]["verdict"] == "regressed"
     assert "FAILED: connections 4 on" in done.stderr
-    assert "round 7 of 7: connections 4" in done.stderr
-    # Every trial's raw files are there, and nobody is at work any more.
-    assert len(list(kept.glob("jobs/*/*/trials/*/result.json"))) == 14
+    # It ended at a planned look, and every trial's raw files are there.
+    rounds = len(list(kept.glob("jobs/*/*")))
+    assert f"round {rounds} of at most 10: connections 4" in done.stderr
+    assert any(f"after {rounds} blocks: regressed" in note for note in report["notes"])
+    assert (rounds, metrics["requests.rate"]["blocks"]) in {(each, each) for each in (5, 7, 10)}
+    assert len(list(kept.glob("jobs/*/*/trials/*/result.json"))) == 2 * rounds
     assert "pw_secret" not in "".join(each.read_text() for each in kept.glob("jobs/*/*/plan.json"))
 
 
@@ -53,6 +57,8 @@ def test_it_measures_two_commits_and_fails_on_a_regression(tmp_path: Path) -> No
         (SHORT, ["--contender", "nosuch"], "nosuch is no commit"),
         (SHORT.replace("path: /hello", "pth: /hello"), [], "subject.ready.pth"),
         (SHORT, ["--checkout", "/"], "needs a checkout of Pitwall"),
+        (SHORT, ["--until", "decided"], "give --baseline or --merge-base"),
+        (SHORT, ["--baseline", "newest-measured:main"], "only a server knows"),
     ],
 )
 def test_it_says_what_it_cannot_measure(

@@ -1,6 +1,7 @@
-"""A job keeps one set of certificates for its hosts, for as long as it is at work."""
+"""A job keeps one set of certificates and one secret for its hosts, as long as it is at work."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,13 @@ from django.db import IntegrityError, transaction
 
 from orchestrator.dispatch.crew import Crew
 from orchestrator.dispatch.rounds import plans_of_round
+from orchestrator.dispatch.shared_secret import secret_of
 from orchestrator.runs import turns
 from orchestrator.runs.models import Job
 from orchestrator.runs.states import JobState
 from tests.dispatch.support import leased
 from tests.support.factories import DEFINITION, Personas
+from tests.support.leaks import leaks, tables
 
 SECURE = DEFINITION.replace("  path: /hello\n", "  path: /hello\n  tls: true\n").replace(
     '"{port}"]', '"{port}", "--cert", "{cert}", "--key", "{key}"]'
@@ -65,6 +68,7 @@ def test_another_attempt_gets_new_ones(job: Job) -> None:
 
 def test_a_job_that_has_ended_cannot_keep_any(job: Job) -> None:
     tls_in_plans(job)
+    Job.objects.filter(pk=job.pk).update(sealed_secret=None)
     with pytest.raises(IntegrityError, match="job_tls_while_active"), transaction.atomic():
         Job.objects.filter(pk=job.pk).update(state="failed")
 
@@ -73,3 +77,37 @@ def test_a_job_without_tls_has_none(personas: Personas, tmp_path: Path) -> None:
     job = leased(personas, tmp_path, DEFINITION)
     assert tls_in_plans(job) == {"a": None, "b": None}
     assert Job.objects.get(pk=job.pk).tls is None
+
+
+def secrets_of_plans(job: Job) -> set[str | None]:
+    plans = plans_of_round(job, Crew(job), ports={})
+    return {json.loads(plan)["secret"] for plan in plans.values()}
+
+
+def test_its_hosts_share_one_secret_that_no_table_shows(job: Job) -> None:
+    (secret,) = secrets_of_plans(job)
+    assert secret is not None
+    assert re.fullmatch("[0-9a-f]{64}", secret)
+    assert secrets_of_plans(Job.objects.get(pk=job.pk)) == {secret}
+    assert leaks(tables(), {"secret of the job": secret}) == []
+
+
+def test_the_secret_goes_with_the_job(job: Job) -> None:
+    secrets_of_plans(job)
+    Job.objects.filter(pk=job.pk).update(tls=None)
+    with pytest.raises(IntegrityError, match="job_secret_while_active"), transaction.atomic():
+        Job.objects.filter(pk=job.pk).update(state="failed")
+    turns.end_job(job, JobState.FAILED, "over")
+    assert Job.objects.get(pk=job.pk).sealed_secret is None
+
+
+def test_another_attempt_gets_another_secret(job: Job) -> None:
+    secrets_of_plans(job)
+    turns.put_back(job, "gone", wait_s=0)
+    assert Job.objects.get(pk=job.pk).sealed_secret is None
+
+
+def test_a_host_alone_needs_no_secret(personas: Personas, tmp_path: Path) -> None:
+    job = leased(personas, tmp_path, DEFINITION, placements=(), hosts=("one",))
+    assert secret_of(job, Crew(job)) is None
+    assert Job.objects.get(pk=job.pk).sealed_secret is None

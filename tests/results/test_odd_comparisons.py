@@ -1,13 +1,12 @@
 """Comparisons of little, of odd numbers, and of what was measured elsewhere."""
 
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.db import transaction
 
-from orchestrator.benchmarks.models import Benchmark, Commit, Project
+from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.results.comparing.case_detail import detail_of
@@ -20,25 +19,9 @@ from orchestrator.runs.models import Trial
 from tests.support.factories import (
     Personas,
     finish_run,
-    make_definition,
-    make_local_host,
-    make_project,
     make_run,
     record_again,
 )
-
-
-@pytest.fixture
-def project(personas: Personas, tmp_path: Path) -> Project:
-    found, _ = make_project(personas.alice, tmp_path / "origin")
-    make_definition(personas.alice, found)
-    make_local_host(personas.alice)
-    return found
-
-
-@pytest.fixture
-def commits(project: Project) -> list[Commit]:
-    return list(project.commits.order_by("position"))
 
 
 def compare(personas: Personas, commits: list[Commit]) -> ComparisonReport:

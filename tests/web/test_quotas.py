@@ -1,6 +1,7 @@
 """What a team may use: clear refusals, where it is shown, and who changes it."""
 
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,12 +9,16 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.accounts.models import AuditEntry
+from orchestrator.accounts.models import AuditEntry, TeamQuota
 from orchestrator.accounts.quotas import QuotaExceededError
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.care import release_host, retire_host
-from orchestrator.results.models import Artifact
-from orchestrator.results.retention.storage import measure_stale
+from orchestrator.results.figures.importing import NewImport, import_results
+from orchestrator.results.models import Artifact, Reading
+from orchestrator.results.recording.bulk import import_file
+from orchestrator.results.recording.incoming import ResultIn
+from orchestrator.results.recording.ingest import take_results
+from orchestrator.results.retention.storage import measure_stale, measure_storage
 from orchestrator.runs.models import Run
 from tests.support.factories import make_local_host, make_run
 from tests.web.conftest import World
@@ -64,6 +69,52 @@ def test_it_refuses_a_run_when_raw_output_takes_all_that_it_may(world: World) ->
     assert "of its own" in quota("--storage-mib", "2")
     make_run(world.alice, world.shas)
     assert "as for all teams" in quota("--usual")
+
+
+def sent(world: World, *marks: str) -> list[ResultIn]:
+    return [
+        ResultIn(
+            project="server", benchmark="hello", host="laptop", commit=world.shas[0], id=mark,
+            parameters={"connections": 4}, metrics={"requests.rate": 1000.0}, note="n" * 900,
+        )
+        for mark in marks
+    ]  # fmt: skip
+
+
+def test_it_refuses_what_an_import_would_add_beyond_the_limit(world: World, tmp_path: Path) -> None:
+    quota("--storage-mib", "1")
+    team, before = world.alice.team, Reading.objects.count()
+    raw = measure_storage(team)
+    TeamQuota.objects.filter(team=team).update(storage_used=2**20 - 2_500)
+    take_results(member=world.alice, results=sent(world, "a"))
+    # What was taken in since the last count counts as well, and what is sent again does not.
+    take_results(member=world.alice, results=sent(world, "a"))
+    take_results(member=world.alice, results=sent(world, "b"))
+    refused = "take 1.024 KiB of the 1.00 MiB that they may, and this would add 1.08 KiB; shorten"
+    with pytest.raises(QuotaExceededError, match=refused):
+        take_results(member=world.alice, results=sent(world, "c"))
+    file = tmp_path / "more.jsonl"
+    file.write_text("\n".join(each.model_dump_json() for each in sent(world, "d", "e")))
+    with pytest.raises(QuotaExceededError, match="would add"):
+        import_file(member=world.alice, path=file)
+    rows = "".join(f"s,box,{number},requests.rate,1/s,1\n" for number in range(9))
+    figures = NewImport(
+        name="theirs",
+        format="csv",
+        content=f"suite,profile,case.system,metric,unit,value\n{rows}".encode(),
+    )
+    with pytest.raises(QuotaExceededError, match="would add"):
+        import_results(member=world.alice, new=figures)
+    assert Reading.objects.count() == before + 2
+    assert not team.reference_sources.exists()
+    # What they really take is found out by the next count.
+    counted = measure_storage(team)
+    assert 2_000 < counted - raw < 3_000
+    assert import_file(member=world.alice, path=file).accepted == 2
+    with_file = measure_storage(team)
+    assert 2_000 < with_file - counted < 3_000
+    import_results(member=world.alice, new=figures)
+    assert 9 * 150 < measure_storage(team) - with_file < 9 * 450
 
 
 def test_it_shows_a_team_what_it_uses(

@@ -8,6 +8,8 @@ import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from django.contrib.auth.hashers import make_password
+from django.contrib.sessions.backends.db import SessionStore as DatabaseSessionStore
+from django.contrib.sessions.models import Session
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
@@ -17,6 +19,7 @@ from django.urls import reverse
 
 from orchestrator.accounts.models import AuditEntry, User
 from orchestrator.config import settings as real
+from orchestrator.core.sealing import Keyring
 from tests.support.factories import PASSWORD, Personas
 
 LOGIN = reverse("login")
@@ -56,6 +59,24 @@ def turn_on(client: Client) -> tuple[str, list[str]]:
     assert client.post(ON, {"code": code_of(secret[1])}).headers["Location"] == CODES
     shown = client.get(CODES).content.decode()
     return secret[1], re.findall(r"<li><code>(\d{8})</code>", shown)
+
+
+def test_a_secret_that_is_being_set_up_lies_sealed_in_the_session(
+    personas: Personas, client: Client
+) -> None:
+    log_in(client)
+    confirm(client, ON, password=PASSWORD)
+    (shown,) = re.findall(r"<pre[^>]*>([A-Z2-7]{32})</pre>", client.get(ON).content.decode())
+    stored = Session.objects.get().get_decoded()
+    assert stored["mfa.totp.secret"].startswith("pw1:")
+    assert shown not in str(stored)
+    # Where its key is gone it confirms nothing any more, and whoever sets it up begins anew.
+    lost = {**stored, "mfa.totp.secret": Keyring({"2019": "x" * 40}).seal(shown).decode()}
+    Session.objects.update(session_data=DatabaseSessionStore().encode(lost))
+    assert "not right" in client.post(ON, {"code": code_of(shown)}).content.decode()
+    assert not Authenticator.objects.exists()
+    (another,) = re.findall(r"<pre[^>]*>([A-Z2-7]{32})</pre>", client.get(ON).content.decode())
+    assert client.post(ON, {"code": code_of(another)}).headers["Location"] == CODES
 
 
 def test_an_old_hash_becomes_argon2_at_the_next_log_in(

@@ -18,7 +18,7 @@ from orchestrator.benchmarks.models import Project, ShareLink
 from orchestrator.benchmarks.services import create_project
 from orchestrator.benchmarks.sharing import set_public
 from orchestrator.core.errors import PermissionRefusedError, PitwallError
-from orchestrator.core.ids import sha256_hex
+from orchestrator.core.handed_out import digest_of_secret
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import hosts_of
 from orchestrator.results.models import Series
@@ -360,7 +360,7 @@ def test_it_ends_a_shared_link_when_it_is_revoked_or_too_old(
     assert "Run of Hello" in listed
     assert "Run of Hello" not in mallory.get(reverse("sharing")).content.decode()
     secret = link.split("/")[2]
-    row = ShareLink.objects.get(digest=sha256_hex(secret.encode()))
+    row = ShareLink.objects.get(digest=digest_of_secret(secret))
     assert row.last_used_at is not None
     assert secret not in str(ShareLink.objects.values_list())
     revoke = reverse("share-revoke", args=[row.pk])

@@ -160,7 +160,7 @@ def list_alerts(
 
 @router.get(ALERT, response=AlertOut, summary="Show an alert")
 def show_alert(request: CallerRequest, alert_id: UUID) -> AlertOut:
-    return alert_out(alert_for(request.auth.member, alert_id))
+    return _alert_now(request, alert_id)
 
 
 @router.post(ALERT + "/acknowledge", response=AlertOut, summary="Acknowledge an alert")
@@ -170,7 +170,7 @@ def acknowledge_alert(
     """Who asks looks after it, unless somebody does already."""
     note = payload.note if payload else ""
     services.acknowledge(member=request.auth.member, alert_id=alert_id, note=note)
-    return alert_out(alert_for(request.auth.member, alert_id))
+    return _alert_now(request, alert_id)
 
 
 @router.post(ALERT + "/confirm", response=AlertOut, summary="Say that an alert is real")
@@ -180,55 +180,56 @@ def confirm_alert(
     """Who asks looks after it, unless somebody does already."""
     note = payload.note if payload else ""
     services.confirm_alert(member=request.auth.member, alert_id=alert_id, note=note)
-    return alert_out(alert_for(request.auth.member, alert_id))
+    return _alert_now(request, alert_id)
 
 
 @router.post(ALERT + "/silence", response=AlertOut, summary="Silence an alert for a while")
 def silence_alert(request: CallerRequest, alert_id: UUID, payload: SilenceIn) -> AlertOut:
     """It opens again by itself at `until`."""
-    member = request.auth.member
-    services.silence(member=member, alert_id=alert_id, until=payload.until, note=payload.note)
-    return alert_out(alert_for(member, alert_id))
+    services.silence(
+        member=request.auth.member, alert_id=alert_id, until=payload.until, note=payload.note
+    )
+    return _alert_now(request, alert_id)
 
 
 @router.post(ALERT + "/accept", response=AlertOut, summary="Accept the new level of an alert")
 def accept_alert(request: CallerRequest, alert_id: UUID, payload: ReasonIn) -> AlertOut:
     """The history of each of its series begins anew where it shifted."""
     services.accept(member=request.auth.member, alert_id=alert_id, reason=payload.reason)
-    return alert_out(alert_for(request.auth.member, alert_id))
+    return _alert_now(request, alert_id)
 
 
 @router.put(ALERT + "/note", response=AlertOut, summary="Write the note of an alert")
 def write_note(request: CallerRequest, alert_id: UUID, payload: NoteIn) -> AlertOut:
     """An empty one takes the note away."""
     services.write_note(member=request.auth.member, alert_id=alert_id, note=payload.note)
-    return alert_out(alert_for(request.auth.member, alert_id))
+    return _alert_now(request, alert_id)
 
 
 @router.post(ALERT + "/resolve", response=AlertOut, summary="Resolve an alert")
 def resolve_alert(request: CallerRequest, alert_id: UUID, payload: ReasonIn) -> AlertOut:
     services.resolve(member=request.auth.member, alert_id=alert_id, note=payload.reason)
-    return alert_out(alert_for(request.auth.member, alert_id))
+    return _alert_now(request, alert_id)
 
 
 @router.post(ALERT + "/dismiss", response=AlertOut, summary="Dismiss an alert")
 def dismiss_alert(request: CallerRequest, alert_id: UUID, payload: ReasonIn) -> AlertOut:
     """Its change points are dismissed with it."""
     services.dismiss_alert(member=request.auth.member, alert_id=alert_id, reason=payload.reason)
-    return alert_out(alert_for(request.auth.member, alert_id))
+    return _alert_now(request, alert_id)
 
 
 @router.post(ALERT + "/reopen", response=AlertOut, summary="Open an alert again")
 def reopen_alert(request: CallerRequest, alert_id: UUID) -> AlertOut:
     services.reopen(member=request.auth.member, alert_id=alert_id)
-    return alert_out(alert_for(request.auth.member, alert_id))
+    return _alert_now(request, alert_id)
 
 
 @router.put(ALERT + "/assignee", response=AlertOut, summary="Say who looks after an alert")
 def assign_alert(request: CallerRequest, alert_id: UUID, payload: AssigneeIn) -> AlertOut:
-    member = request.auth.member
-    services.assign(member=member, alert_id=alert_id, username=payload.assignee or "")
-    return alert_out(alert_for(member, alert_id))
+    username = payload.assignee or ""
+    services.assign(member=request.auth.member, alert_id=alert_id, username=username)
+    return _alert_now(request, alert_id)
 
 
 @router.get(RULES, response=ChangeRules, summary="Show what is done about suspected changes")
@@ -247,6 +248,11 @@ def change_change_rules(request: CallerRequest, project: Text, payload: ChangeRu
         minutes_a_day=payload.machine_minutes_a_day,
     )
     return rules_out(saved)
+
+
+def _alert_now(request: CallerRequest, alert_id: UUID) -> AlertOut:
+    """As it is after the write, which may have changed more of it than was asked for."""
+    return alert_out(alert_for(request.auth.member, alert_id))
 
 
 def _of(field: str, value: str) -> Q:

@@ -4,7 +4,7 @@ import json
 import time
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import HostError
 from orchestrator.dispatch.agent import Agent
 from orchestrator.dispatch.crew import Site
+from orchestrator.dispatch.here.deciding import Looks
 from orchestrator.dispatch.here.reading import Measured, measured_of
 from orchestrator.dispatch.here.rows import OwnMachine, Rows
 from orchestrator.dispatch.here.source import archive_of
@@ -25,7 +26,7 @@ from orchestrator.dispatch.stage import Stage, resolved_cases
 from orchestrator.dispatch.support import lacking_of
 from orchestrator.dispatch.tls import make_certificates, needs_tls
 from orchestrator.dispatch.tools import needs_of, tool_path
-from orchestrator.runs.models import Trial
+from orchestrator.runs.models import Trial, Until
 from orchestrator.transport.local import LocalTransport
 
 #: The journal is a file of this machine: to look costs less than to be asked by another.
@@ -44,6 +45,7 @@ class Here:
         self.root = root
         self.found: dict[str, Measured] = {}
         self.notes: list[str] = []
+        self._total = len(rows.trials)
         self._tell = tell
         self._transport = LocalTransport(root)
         assert rows.job.host is not None
@@ -59,13 +61,38 @@ class Here:
         stage = self._stage()
         self._send(stage)
         tls = self._certificates()
-        ids = {case.pk for case in self.rows.cases if case.pk in stage.specs}
+        able = [case for case in self.rows.cases if case.pk in stage.specs]
+        looks = Looks(self.rows, able)
         for number in range(1, self.rows.rounds + 1):
             self.rows.job.round = number
-            trials = [
-                each for each in self.rows.trials if each.round == number and each.case_id in ids
-            ]
+            trials = self._trials_of(number, looks.open_cases())
             self._round(shared_plan(self.rows.job, stage, trials, {}), trials, tls)
+            for line in looks.take(self.found, number):
+                self._total = self._total_with(looks, number)
+                self._say(line)
+            if not looks.open_cases():
+                break
+        self._leave_out(looks)
+
+    def _trials_of(self, number: int, cases: set[int]) -> list[Trial]:
+        """Of a round: those of the cases that are still open."""
+        return [each for each in self.rows.trials if each.round == number and each.case_id in cases]
+
+    def _total_with(self, looks: Looks, after: int) -> int:
+        """What was carried out, and all that may still be."""
+        cases = looks.open_cases()
+        later = [each for each in self.rows.trials if each.round > after and each.case_id in cases]
+        return len(self.found) + len(later)
+
+    def _leave_out(self, looks: Looks) -> None:
+        """What was not needed is no trial that failed."""
+        needed = [
+            each
+            for each in self.rows.trials
+            if str(each.pk) in self.found or not looks.is_settled(each.case_id)
+        ]
+        self.rows = replace(self.rows, trials=needed)
+        self.notes += looks.lines()
 
     def _stage(self) -> Stage:
         spec, cases = self.rows.spec, list(self.rows.cases)
@@ -158,13 +185,13 @@ class Here:
             self._note(f"{event['commit'][:10]} cannot be built: {_end(event)}")
         elif kind == "trial_started":
             trial = trials[event["trial"]]
-            self._say(f"round {trial.round} of {self.rows.rounds}: {trial.case.label}")
+            self._say_trial(trial)
         elif kind == "trial_failed":
             self._fail(trials[event["trial"]], event)
         elif kind == "trial_done":
             trial = trials[event["trial"]]
             self.found[str(trial.pk)] = measured_of(trial, files_of(self._source(job, step), trial))
-            self._say(f"round {trial.round} of {self.rows.rounds}: {trial.case.label}")
+            self._say_trial(trial)
 
     def _fail(self, trial: Trial, event: Mapping[str, Any]) -> None:
         self.found[str(trial.pk)] = Measured(failure=str(event["message"]))
@@ -175,8 +202,12 @@ class Here:
         site = Site(self._host, "a", self._transport, self._agent)
         return Source(site=site, folder=f"jobs/{job}/{step}/trials", late=False, ahead_s=0.0)
 
+    def _say_trial(self, trial: Trial) -> None:
+        most = "" if self.rows.until == Until.ROUNDS else "at most "
+        self._say(f"round {trial.round} of {most}{self.rows.rounds}: {trial.case.label}")
+
     def _say(self, text: str) -> None:
-        self._tell(len(self.found), len(self.rows.trials), text)
+        self._tell(len(self.found), self._total, text)
 
     def _note(self, text: str) -> None:
         if text not in self.notes:

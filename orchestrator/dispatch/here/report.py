@@ -12,7 +12,9 @@ from orchestrator.loadtools.metrics import Metric, metrics_of
 from orchestrator.results.comparing.comparisons import deciding
 from orchestrator.results.comparing.notes import summary_of
 from orchestrator.results.comparing.sides import Side
+from orchestrator.runs.models import Until
 from orchestrator.stats.comparison import Comparison
+from orchestrator.stats.looks import PENALTY
 from orchestrator.stats.many import ToCompare, compare_many
 from orchestrator.stats.matrix import MatrixVerdict, judge_matrix
 from orchestrator.stats.summary import summarise
@@ -44,7 +46,11 @@ def _sides(rows: Rows, found: Mapping[str, Measured], case: Case) -> Sides:
 
 def _compared(rows: Rows, sides: Mapping[str, Sides], commits: list[Commit]) -> dict[str, Any]:
     compared = {key: _comparisons(each) for key, each in sides.items()}
-    matrix = judge_matrix(compared, primary=deciding(primary_of(rows.spec), compared))
+    matrix = judge_matrix(
+        compared,
+        primary=deciding(primary_of(rows.spec), compared),
+        counted=1.0 if rows.until == Until.ROUNDS else PENALTY,
+    )
     return {
         "baseline": _commit(commits[0]),
         "contender": _commit(commits[1]),

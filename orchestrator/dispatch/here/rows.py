@@ -12,11 +12,11 @@ from orchestrator.benchmarks.matrix import CaseSpec, expand
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
 from orchestrator.benchmarks.services import check_source
 from orchestrator.benchmarks.spec import Spec
-from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.ids import digest_of
 from orchestrator.dispatch.crew import Crew
 from orchestrator.fleet.models import Host, HostTransport
-from orchestrator.runs.models import HostRole, Job, Run, Trial, Variant
+from orchestrator.runs.ending import rounds_of, until_of
+from orchestrator.runs.models import HostRole, Job, Run, Trial, Until, Variant
 from orchestrator.runs.order import trial_order
 
 
@@ -29,6 +29,7 @@ class Wanted:
     shas: tuple[str, ...]
     cases: str = ""
     rounds: int | None = None
+    until: str = Until.ROUNDS
     seed: int = 0
 
 
@@ -44,7 +45,12 @@ class Rows:
 
     @property
     def rounds(self) -> int:
+        """How many there are, or until all is decided at most."""
         return self.job.run.rounds
+
+    @property
+    def until(self) -> str:
+        return self.job.run.until
 
 
 class OwnMachine(Crew):
@@ -59,16 +65,15 @@ class OwnMachine(Crew):
 def rows_of(wanted: Wanted) -> Rows:
     """InvalidRequestError, with the field, for a definition or a choice that cannot be measured."""
     spec = check_source(wanted.source)
-    rounds = spec.rounds if wanted.rounds is None else wanted.rounds
-    if not 1 <= rounds <= 100:
-        raise InvalidRequestError("expected 1 to 100 rounds", field="rounds")
+    until = until_of(wanted.until, alone=len(wanted.shas) == 1)
+    rounds = rounds_of(until, wanted.rounds, spec.rounds)
     chosen = choose(spec, expand(spec), wanted.cases)
-    job = _job(spec, wanted, rounds)
+    job = _job(spec, wanted, rounds, until)
     benchmark = job.run.definition.benchmark
     cases = [_case(benchmark, number, case) for number, case in enumerate(chosen, 1)]
     variants = [
         Variant(run=job.run, commit=_commit(benchmark, number, sha), position=number)
-        for number, sha in enumerate(wanted.shas, 1)
+        for number, sha in enumerate(wanted.shas)
     ]
     expected = expected_trials_s(spec, chosen)
     trials = [
@@ -85,7 +90,7 @@ def rows_of(wanted: Wanted) -> Rows:
     return Rows(spec=spec, job=job, cases=cases, variants=variants, trials=trials)
 
 
-def _job(spec: Spec, wanted: Wanted, rounds: int) -> Job:
+def _job(spec: Spec, wanted: Wanted, rounds: int, until: Until) -> Job:
     project = Project(slug="here", name="here", repository_url=str(wanted.repository))
     data = spec.model_dump(mode="json")
     definition = Definition(
@@ -97,7 +102,7 @@ def _job(spec: Spec, wanted: Wanted, rounds: int) -> Job:
         digest=digest_of(data),
     )
     host = Host(name=_name(), transport=HostTransport.LOCAL, python=sys.executable)
-    run = Run(definition=definition, rounds=rounds, seed=wanted.seed)
+    run = Run(definition=definition, rounds=rounds, until=until, seed=wanted.seed)
     return Job(run=run, host=host)
 
 

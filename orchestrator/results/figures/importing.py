@@ -11,6 +11,7 @@ from django.db import connection, transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, Team
+from orchestrator.accounts.quotas import check_storage, limits_of, note_import
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
@@ -25,6 +26,8 @@ Progress = Callable[[int, int], None]
 #: Rows between two words of progress.
 STEP = 500
 MAX_BYTES = 200 * 1024**2
+#: About what a figure takes as a row.
+BYTES_A_FIGURE = 300
 _TABLE = ReferenceResult._meta.db_table
 #: What tells one figure from another within a source is in `key`; the rest may be corrected.
 _CHANGEABLE = ("position", "profile_id", "unit", "better", "value", "sentinel")
@@ -90,7 +93,8 @@ def import_results(
 ) -> Imported:
     """Reads a file whole and stores its figures, all of them or none.
 
-    InvalidRequestError says where the file is not what its format says.
+    InvalidRequestError says where the file is not what its format says, QuotaExceededError that the
+    team has no room for it.
     """
     member.require(Role.MEMBER, to="import published figures")
     name = new.name.strip()
@@ -101,6 +105,8 @@ def import_results(
     rows = [_completed(row, new) for row in format_named(new.format).read(new.content)]
     if not rows:
         raise InvalidRequestError("there is no figure in this file", field="file")
+    limits = limits_of(member.team)
+    check_storage(team=member.team, limits=limits, added=len(rows) * BYTES_A_FIGURE)
     with transaction.atomic():
         source, _ = ReferenceSource.objects.update_or_create(
             team=member.team,
@@ -108,6 +114,8 @@ def import_results(
             defaults={"origin": new.origin, "format": new.format, "imported_at": utc_now()},
         )
         added, changed = _store(source, rows, progress)
+        if limits.storage_bytes is not None:
+            note_import(team=member.team, added=added * BYTES_A_FIGURE)
         record_audit(member=member, action="references.imported", subject=f"{name}: {len(rows)}")
     unknown = sum(row.value is None for row in rows)
     return Imported(source=source, rows=len(rows), unknown=unknown, added=added, changed=changed)

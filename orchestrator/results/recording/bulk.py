@@ -16,13 +16,14 @@ from django.db import IntegrityError, connection, transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
+from orchestrator.accounts.quotas import check_storage, limits_of
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.told import Told, commits_told
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.results.models.series import MOST_VALUES
-from orchestrator.results.recording.incoming import CommitTold, ResultIn
-from orchestrator.results.recording.ingest import Drawn, forget, rows_of
+from orchestrator.results.recording.incoming import CommitTold, ResultIn, stored_bytes
+from orchestrator.results.recording.ingest import Drawn, forget, note_stored, rows_of
 from orchestrator.results.recording.names import Names, remember_commits
 from orchestrator.results.recording.record import MERGE, Measured, metric_ids
 from orchestrator.results.recording.result_files import Line, read_results
@@ -104,6 +105,14 @@ SELECT found FROM (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A file without faults: how many results, and about what they take as rows."""
+
+    results: int
+    stored_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
     """Of so many results in a file, `accepted` were new and `repeated` taken before."""
 
@@ -122,12 +131,12 @@ def check_file(
     *,
     most: int | None = None,
     progress: Progress = lambda done, total, note: None,
-) -> int:
-    """How many results a file has, at most `most`. InvalidRequestError tells all that is wrong, by
+) -> Checked:
+    """What a file has, at most `most` results. InvalidRequestError tells all that is wrong, by
     line: then nothing of the file was stored."""
     found: list[tuple[str, str]] = []
     names: dict[tuple[str | None, str], tuple[int, ResultIn]] = {}
-    count = 0
+    count = size = 0
     for line in read_results(path):
         count += 1
         if not count % BATCH:
@@ -136,6 +145,7 @@ def check_file(
             found.append((f"line {line.number}", line.fault))
         else:
             result = _of_project(line.result, project)
+            size += stored_bytes(result)
             _note_oldest(names, line.number, result)
         if len(found) >= MOST_FAULTS:
             break
@@ -148,7 +158,7 @@ def check_file(
         raise InvalidRequestError.of(found[:MOST_FAULTS])
     if not count:
         raise InvalidRequestError("there is no result in this file", field="file")
-    return count
+    return Checked(results=count, stored_bytes=size)
 
 
 def import_file(
@@ -163,18 +173,24 @@ def import_file(
     """Stores the results of a file; `project` is that of results that name none, `name` that of the
     file where it lies under another one here.
 
-    InvalidRequestError with every fault by its line, before anything is stored.
+    InvalidRequestError with every fault by its line, before anything is stored, and
+    QuotaExceededError where the team has no room for all of it.
     """
     member.require(Role.MEMBER, to="send results")
-    total = check_file(member, path, project, most=most, progress=progress)
+    checked = check_file(member, path, project, most=most, progress=progress)
+    limits = limits_of(member.team)
+    check_storage(team=member.team, limits=limits, added=checked.stored_bytes)
     name = name or path.name
     source = f"file {name}"
     done = accepted = 0
     for lines in _batches(read_results(path)):
         results = [_of_project(_checked(line), project) for line in lines]
-        accepted += _store(member, results, source)
+        new = _store(member, results, source)
+        if limits.storage_bytes is not None:
+            note_stored(member, results, new)
+        accepted += new
         done += len(results)
-        progress(done, total, "stored")
+        progress(done, checked.results, "stored")
     record_audit(member=member, action="results.imported", subject=f"{name}: {accepted} new")
     return Imported(results=done, accepted=accepted)
 

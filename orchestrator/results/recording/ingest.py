@@ -15,9 +15,10 @@ from django.db import DatabaseError, IntegrityError, transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
+from orchestrator.accounts.quotas import check_storage, limits_of, note_import
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.results.recording.incoming import ResultIn, provenance_of
+from orchestrator.results.recording.incoming import ResultIn, provenance_of, stored_bytes
 from orchestrator.results.recording.names import Names, forget_names
 from orchestrator.results.recording.record import Ids, Measured, record
 from orchestrator.results.retention.retentions import faults_of_age
@@ -39,12 +40,19 @@ def take_results(*, member: Member, results: Sequence[ResultIn], token: str = ""
     InvalidRequestError, with every fault, where a name is not known: then nothing is stored.
     """
     member.require(Role.MEMBER, to="send results")
+    limits = limits_of(member.team)
+    limited = limits.storage_bytes is not None
+    if limited:
+        added = sum(map(stored_bytes, results))
+        check_storage(team=member.team, limits=limits, added=added)
     try:
         accepted = _taken(member, results, token)
     except IntegrityError:
         # Something that was remembered has been deleted meanwhile.
         forget()
         accepted = _taken(member, results, token)
+    if limited:
+        note_stored(member, results, accepted)
     return Taken(accepted=accepted, repeated=len(results) - accepted)
 
 
@@ -62,6 +70,13 @@ def _taken(member: Member, results: Sequence[ResultIn], token: str) -> int:
     except DatabaseError:
         _ids.forget()
         raise
+
+
+def note_stored(member: Member, results: Sequence[ResultIn], accepted: int) -> None:
+    """Adds to what the team has used: of these results so many were new."""
+    if accepted:
+        each = sum(map(stored_bytes, results)) / len(results)
+        note_import(team=member.team, added=round(accepted * each))
 
 
 def rows_of(

@@ -1,4 +1,4 @@
-"""How many bytes the raw output of a team takes: files and distributions of its trials."""
+"""How many bytes a team takes: files and distributions of its trials, and what it imported."""
 
 from datetime import datetime, timedelta
 
@@ -21,6 +21,16 @@ SELECT coalesce((
     JOIN runs_trial trial ON trial.id = histogram.trial_id
     JOIN runs_job job ON job.id = trial.job_id
     JOIN runs_run run ON run.id = job.run_id WHERE run.team_id = %s
+), 0) + coalesce((
+    SELECT sum(pg_column_size(reading.*)) FROM results_reading reading
+    JOIN benchmarks_case chosen ON chosen.id = reading.case_id
+    JOIN benchmarks_benchmark benchmark ON benchmark.id = chosen.benchmark_id
+    JOIN benchmarks_project project ON project.id = benchmark.project_id
+    WHERE project.team_id = %s AND reading.provenance IS NOT NULL
+), 0) + coalesce((
+    SELECT sum(pg_column_size(figure.*)) FROM results_referenceresult figure
+    JOIN results_referencesource source ON source.id = figure.source_id
+    WHERE source.team_id = %s
 ), 0)
 """
 
@@ -28,7 +38,7 @@ SELECT coalesce((
 def measure_storage(team: Team) -> int:
     """Counts anew and notes it, as `check_storage` of the quotas reads it."""
     with connection.cursor() as cursor:
-        cursor.execute(_BYTES, [team.pk, team.pk])
+        cursor.execute(_BYTES, [team.pk] * 4)
         used = int(cursor.fetchone()[0])
     note_storage(team=team, used=used)
     return used

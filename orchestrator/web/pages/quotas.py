@@ -43,11 +43,12 @@ def quotas(request: HttpRequest, member: Member) -> HttpResponse:
             "Cancel runs, or wait for them.",
         ),
         _use(
-            "Raw output of trials",
+            "Raw output and imports",
             stored,
             limits.storage_bytes,
             format_bytes,
-            "Shorten how long projects keep raw files and distributions.",
+            "Shorten how long projects keep raw files, distributions and single trials, or remove "
+            "imported figures.",
         ),
     ]
     return render(request, "sharing/quotas.html", {"uses": uses, "limits": limits})

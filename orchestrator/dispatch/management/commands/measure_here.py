@@ -20,6 +20,7 @@ from orchestrator.dispatch.here.measuring import Here
 from orchestrator.dispatch.here.report import report_of
 from orchestrator.dispatch.here.rows import Wanted, rows_of
 from orchestrator.dispatch.here.source import commit_at
+from orchestrator.runs.models import Until
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
 
@@ -35,6 +36,7 @@ class Command(BaseCommand):
         parser.add_argument("--baseline", metavar="REF")
         parser.add_argument("--cases", default="", metavar="EXPRESSION")
         parser.add_argument("--rounds", type=int)
+        parser.add_argument("--until", default=Until.ROUNDS)
         parser.add_argument("--keep", type=Path, help="a work directory that stays")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -60,6 +62,7 @@ class Command(BaseCommand):
                 shas=tuple(shas),
                 cases=options["cases"],
                 rounds=options["rounds"],
+                until=options["until"],
                 seed=secrets.randbits(32),
             )
         )
@@ -67,7 +70,7 @@ class Command(BaseCommand):
         with nullcontext(str(kept)) if kept else tempfile.TemporaryDirectory() as folder:
             here = Here(rows, Path(folder).resolve(), self._tell)
             here.measure()
-        return report_of(rows, here.found, here.notes)
+        return report_of(here.rows, here.found, here.notes)
 
     def _tell(self, done: int, total: int, text: str) -> None:
         self._write(done=done, total=total, text=text)

@@ -34,8 +34,8 @@ class Command(BaseCommand):
             member = first_owner(options["team"])
             if options["check"]:
                 with progress_of(options, f"Checking {path.name}") as show:
-                    results = check_file(member, path, project, progress=show)
-                self.stdout.write(f"{results} results, none is wrong")
+                    checked = check_file(member, path, project, progress=show)
+                self.stdout.write(f"{checked.results} results, none is wrong")
                 return
             with progress_of(options, f"Importing {path.name}") as show:
                 done = import_file(member=member, path=path, project=project, progress=show)

@@ -1,0 +1,38 @@
+"""Makes a team, for whoever runs this Pitwall; no page does.
+
+`create_team red --name "Team Red" --owner alice`; without `--owner` it prints a link by which the
+first owner joins, with a new account or the one that they have.
+"""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from orchestrator.accounts.invitation_mail import link_of
+from orchestrator.accounts.new_teams import start_team
+from orchestrator.core.errors import PitwallError
+
+
+class Command(BaseCommand):
+    help = __doc__
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", help="its short name: letters, digits, - and _")
+        parser.add_argument("--name", default="", help="as people read it; the slug if left out")
+        parser.add_argument("--owner", default="", help="a user that there is")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            started = start_team(slug=options["slug"], name=options["name"], owner=options["owner"])
+        except PitwallError as error:
+            raise CommandError(str(error)) from error
+        if started.invitation is None:
+            self.stdout.write(f"{options['owner']} owns the team {started.team.name} now.")
+            return
+        until = started.invitation.invitation.expires_at
+        self.stdout.write(
+            f"The team {started.team.name} is there. Its first owner joins by this link, once, "
+            f"until {until:%Y-%m-%d %H:%M} UTC:\n{link_of(started.invitation)}"
+        )

@@ -1,0 +1,48 @@
+"""How a team comes to be: by whoever runs this Pitwall, with an owner or an invitation for one."""
+
+from dataclasses import dataclass
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from orchestrator.accounts.invitations import NewInvitation, new_invitation
+from orchestrator.accounts.models import Membership, Role, Team, User
+from orchestrator.accounts.services import record_system_audit
+from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedTeam:
+    """`invitation` is for its first owner, where nobody was named."""
+
+    team: Team
+    invitation: NewInvitation | None
+
+
+@transaction.atomic
+def start_team(*, slug: str, name: str, owner: str = "") -> StartedTeam:
+    """`owner`: the name of a user; without one the first owner comes by invitation."""
+    team = Team(slug=slug, name=name.strip() or slug)
+    if Team.objects.filter(slug=slug).exists():
+        raise ConflictError(f"there is a team {slug} already")
+    try:
+        team.full_clean()
+    except ValidationError as error:
+        field, messages = next(iter(error.message_dict.items()))
+        raise InvalidRequestError(f"{field}: {' '.join(messages)}", field=field) from error
+    team.save()
+    record_system_audit(team=team, action="team.created", subject=team.name)
+    if not owner:
+        new = new_invitation(team=team, role=Role.OWNER)
+        told = f"{new.invitation}: {Role.OWNER}"
+        record_system_audit(team=team, action="invitation.created", subject=told)
+        return StartedTeam(team=team, invitation=new)
+    user = User.objects.filter(username=owner).first()
+    if user is None:
+        raise NotFoundError(
+            f"there is no user {owner}; leave the owner out, and whoever gets the invitation "
+            "makes an account"
+        )
+    Membership.objects.create(team=team, user=user, role=Role.OWNER)
+    record_system_audit(team=team, action="member.joined", subject=f"{owner}: {Role.OWNER}")
+    return StartedTeam(team=team, invitation=None)

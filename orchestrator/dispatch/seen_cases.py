@@ -1,0 +1,111 @@
+"""What one look finds of a case by the blocks that were measured of it. No database."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from orchestrator.core.units import format_change
+from orchestrator.loadtools.metrics import Metric
+from orchestrator.stats.comparison import Comparison, Verdict, compare_blocks
+from orchestrator.stats.looks import ALPHA, EQUIVALENCE_ALPHA
+from orchestrator.stats.stopping import Seen, Standing
+
+#: The verdicts of a case as its line tells them.
+WORDS = {
+    Verdict.REGRESSED: "regressed",
+    Verdict.IMPROVED: "improved",
+    Verdict.TRIVIAL: "a change smaller than matters",
+    Verdict.EQUIVALENT: "no change",
+    Verdict.INCONCLUSIVE: "not decided",
+}
+
+#: Of one block: position of the variant → its trial, in the order of time.
+Block = dict[int, UUID]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contest:
+    """What cells a case of the run has: its primary metrics, and its contenders by position."""
+
+    metrics: tuple[Metric, ...]
+    contenders: Mapping[int, str]
+
+    @property
+    def cells(self) -> list[tuple[int, Metric]]:
+        return [(at, metric) for at in self.contenders for metric in self.metrics]
+
+
+@dataclass(slots=True, kw_only=True)
+class CaseBlocks:
+    """The blocks of a case that are through. `goes_on`: more of them are planned."""
+
+    clean: list[Block]
+    void: int = 0
+    goes_on: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenCase:
+    """A case's comparisons with the cell that each is of."""
+
+    as_seen: Seen
+    cells: tuple[tuple[int, Metric], ...]
+
+
+def seen_case(
+    blocks: CaseBlocks, contest: Contest, values: Mapping[UUID, Mapping[str, float]]
+) -> SeenCase:
+    """`values`: trial → metric → value in its SI unit; None of what is no number of a load."""
+    found: list[tuple[tuple[int, Metric], Comparison]] = []
+    for at, metric in contest.cells:
+        before = _column(blocks.clean, 0, metric, values)
+        after = _column(blocks.clean, at, metric, values)
+        if any(a is not None and b is not None for a, b in zip(before, after, strict=True)):
+            compared = compare_blocks(
+                before,
+                after,
+                better=metric.better,
+                margin=metric.margin,
+                alpha=ALPHA,
+                equivalence_alpha=EQUIVALENCE_ALPHA,
+            )
+            found.append(((at, metric), compared))
+    return SeenCase(
+        as_seen=Seen(
+            blocks=len(blocks.clean),
+            void=blocks.void,
+            comparisons=tuple(each for _, each in found),
+        ),
+        cells=tuple(cell for cell, _ in found),
+    )
+
+
+def _column(
+    blocks: Sequence[Block],
+    position: int,
+    metric: Metric,
+    values: Mapping[UUID, Mapping[str, float]],
+) -> list[float | None]:
+    found = [values.get(block[position], {}).get(metric.key) for block in blocks]
+    return [
+        value if value is not None and math.isfinite(value) and value >= 0 else None
+        for value in found
+    ]
+
+
+def message_of(seen: SeenCase, standing: Standing, contest: Contest) -> str:
+    """The line of a case: what is decided, or why nothing is."""
+    if standing.dropped:
+        return "nothing hints at a change"
+    if standing.cell is None:
+        return standing.obstacle
+    at, metric = seen.cells[standing.cell]
+    compared = seen.as_seen.comparisons[standing.cell]
+    said = WORDS[compared.verdict]
+    if compared.verdict is not Verdict.EQUIVALENT:
+        title = f"{metric.title[0].lower()}{metric.title[1:]}"
+        said += f": {title} {format_change(compared.change)}"
+    if len(contest.contenders) > 1 and compared.verdict is not Verdict.EQUIVALENT:
+        said += f" at {contest.contenders[at]}"
+    return said if standing.decided else f"{said}; {standing.obstacle}"

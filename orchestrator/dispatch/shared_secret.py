@@ -1,0 +1,21 @@
+"""The secret by which the hosts of one job know each other, kept until it ends."""
+
+from orchestrator.core.ids import new_hex
+from orchestrator.dispatch.crew import Crew
+from orchestrator.fleet.vault import seal, unseal
+from orchestrator.runs import turns
+from orchestrator.runs.models import Job
+
+
+def secret_of(job: Job, crew: Crew) -> str | None:
+    """The job's own, made the first time that it is asked for; None where one host plays alone.
+
+    The caller holds the job's turn.
+    """
+    if len(crew.hosts) == 1:
+        return None
+    if job.sealed_secret is not None:
+        return unseal(job.sealed_secret)
+    secret = new_hex()
+    turns.change(job, sealed_secret=seal(secret))
+    return secret

@@ -1,0 +1,126 @@
+"""Removing a team with all that it has measured, in small transactions.
+
+What was interrupted is simply begun again: nobody is in the team any more, so nothing is added.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from django.db import transaction
+from django.db.models import Model, QuerySet
+
+from orchestrator.accounts.memberships import remove_team
+from orchestrator.accounts.models import ApiToken, Membership, Team
+from orchestrator.benchmarks.models import Benchmark, Case, Project, ShareLink
+from orchestrator.benchmarks.services import mirror_of
+from orchestrator.core.errors import ConflictError
+from orchestrator.fleet.connect import local_work_dir
+from orchestrator.fleet.models import Host
+from orchestrator.results.models import PointHistogram, Reading, ReferenceSource, Series
+from orchestrator.runs.models import GoldenCheck, Run, Schedule, Trial
+from orchestrator.runs.states import RUN_ENDED
+
+#: `(done, total, what)`.
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """So many things of one kind that a team has."""
+
+    title: str
+    count: int
+
+
+def holdings_of(team: Team) -> list[Holding]:
+    """What goes with a team, kinds of which it has none included."""
+    rows: dict[str, QuerySet[Model]] = {
+        "members": Membership.objects.filter(team=team),
+        "API tokens": ApiToken.objects.filter(team=team, revoked_at=None),
+        "projects": Project.objects.filter(team=team),
+        "benchmarks": Benchmark.objects.filter(project__team=team),
+        "runs": Run.objects.filter(team=team),
+        "trials": Trial.objects.filter(job__run__team=team),
+        "imported results": Reading.objects.filter(
+            case__benchmark__project__team=team, provenance__isnull=False
+        ),
+        "sources of imported figures": ReferenceSource.objects.filter(team=team),
+        "hosts": Host.objects.filter(team=team),
+    }
+    return [Holding(title=title, count=found.count()) for title, found in rows.items()]
+
+
+def check_is_idle(team: Team) -> None:
+    """ConflictError while a run of the team goes on or waits."""
+    going_on = Run.objects.filter(team=team).exclude(state__in=RUN_ENDED).count()
+    if going_on:
+        raise ConflictError(
+            f"{going_on} run{'' if going_on == 1 else 's'} of {team.name} ha"
+            f"{'s' if going_on == 1 else 've'} not ended: cancel what is still running, or wait"
+        )
+
+
+def remove_whole_team(*, team: Team, progress: Progress = lambda done, total, what: None) -> None:
+    """Removes a team with all its rows, mirrors of repositories and folders on this machine.
+
+    Users stay, and so do the work folders on machines that are reached over SSH.
+    """
+    _close(team)
+    steps = list(_steps(team))
+    for done, (what, act) in enumerate(steps):
+        progress(done, len(steps), what)
+        act()
+    progress(len(steps), len(steps), "")
+    remove_team(team=team)
+
+
+@transaction.atomic
+def _close(team: Team) -> None:
+    """From now on nobody and nothing starts, sends or reads anything of the team."""
+    Membership.objects.filter(team=team).delete()
+    ApiToken.objects.filter(team=team).delete()
+    ShareLink.objects.filter(project__team=team).delete()
+    Schedule.objects.filter(team=team).delete()
+    GoldenCheck.objects.filter(host__team=team).delete()
+    check_is_idle(team)
+
+
+def _steps(team: Team) -> Iterator[tuple[str, Callable[[], object]]]:
+    """In the order in which one thing holds on to another."""
+    for run in Run.objects.filter(team=team).only("created_at").order_by("pk"):
+        yield f"run of {run.created_at:%Y-%m-%d}", partial(_remove_run, run)
+    for case in Case.objects.filter(benchmark__project__team=team).order_by("pk"):
+        yield f"case {case.label}", partial(_remove_case, case)
+    for project in Project.objects.filter(team=team).order_by("pk"):
+        yield f"project {project.slug}", partial(_remove_project, project)
+    yield "imported figures", ReferenceSource.objects.filter(team=team).delete
+    for host in Host.objects.filter(team=team).order_by("pk"):
+        yield f"host {host.name}", partial(_remove_host, host)
+
+
+@transaction.atomic
+def _remove_run(run: Run) -> None:
+    run.delete()
+
+
+@transaction.atomic
+def _remove_case(case: Case) -> None:
+    """All that was measured of it; the case itself goes with its project."""
+    Reading.objects.filter(case=case).delete()
+    PointHistogram.objects.filter(case=case).delete()
+    Series.objects.filter(case=case).delete()
+
+
+def _remove_project(project: Project) -> None:
+    mirror = mirror_of(project)
+    project.delete()
+    shutil.rmtree(mirror, ignore_errors=True)
+    mirror.with_name(f"{mirror.name}.lock").unlink(missing_ok=True)
+
+
+def _remove_host(host: Host) -> None:
+    work_dir = local_work_dir(host)
+    host.delete()
+    shutil.rmtree(work_dir, ignore_errors=True)

@@ -1,0 +1,107 @@
+"""What is measured without a server is looked at as on one: decided cases take no more rounds."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.dispatch.here.deciding import Looks
+from orchestrator.dispatch.here.reading import Measured
+from orchestrator.dispatch.here.rows import Rows, Wanted, rows_of
+from orchestrator.runs.models import Trial
+from tests.support.factories import DEFINITION
+
+SOURCE = DEFINITION.replace("connections: [4]", "connections: [1, 2]")
+#: By the round; from trial to trial it never repeats, so that nothing is known exactly.
+WOBBLE = (0.0, 2.0, -1.0, 3.0, -2.0, 1.0, -3.0)
+
+
+def wanted_rows(until: str = "decided", rounds: int | None = None, shas: str = "ab") -> Rows:
+    return rows_of(
+        Wanted(
+            source=SOURCE,
+            repository=Path("/nowhere"),
+            shas=tuple(each * 40 for each in shas),
+            until=until,
+            rounds=rounds,
+        )
+    )
+
+
+def carried_out(rows: Rows, looks: Looks, *, change: float = 0.0, invalid: int = 0) -> list[int]:
+    """How many rounds each case took: the first changes so, the second one is full of noise.
+
+    `invalid`: a round that does not count.
+    """
+    found: dict[str, Measured] = {}
+    taken = {1: 0, 2: 0}
+    for number in range(1, rows.rounds + 1):
+        going_on = looks.open_cases()
+        for trial in (each for each in rows.trials if each.round == number):
+            if trial.case_id in going_on:
+                found[str(trial.pk)] = measured(trial, change, invalid=number == invalid)
+                taken[trial.case_id] = number
+        looks.take(found, number)
+    return list(taken.values())
+
+
+def measured(trial: Trial, change: float, *, invalid: bool) -> Measured:
+    noise = 0.001 if trial.case_id == 1 else 0.04
+    position = trial.variant.position
+    wobble = 1 + noise * WOBBLE[(trial.round * (1 + position) + trial.case_id) % len(WOBBLE)]
+    rate = 1000 * wobble * (1 + change * position * (trial.case_id == 1))
+    readings = {
+        "requests.rate": rate, "latency.p50": 4 / rate, "cpu.seconds_per_1k": 900 / rate
+    }  # fmt: skip
+    return Measured(readings=readings, invalid=invalid)
+
+
+def looks_of(rows: Rows) -> Looks:
+    return Looks(rows, rows.cases)
+
+
+def test_what_is_decided_ends_and_the_rest_goes_on() -> None:
+    wanted = wanted_rows()
+    looks = looks_of(wanted)
+    assert carried_out(wanted, looks, change=-0.2) == [5, 20]
+    first, second = looks.lines()
+    assert first.startswith("connections 1, after 5 blocks: regressed: ")
+    assert second.startswith("connections 2, after 20 blocks: not decided")
+
+
+def test_no_change_is_decided_as_well_and_a_round_that_does_not_count_is_made_up_for() -> None:
+    wanted = wanted_rows()
+    looks = looks_of(wanted)
+    assert carried_out(wanted, looks, invalid=2)[0] == 6
+    assert looks.lines()[0] == "connections 1, after 5 blocks: no change"
+
+
+def test_what_hints_at_nothing_is_screened_out() -> None:
+    wanted = wanted_rows("screened")
+    looks = looks_of(wanted)
+    assert carried_out(wanted, looks) == [5, 7]
+    assert looks.lines()[1] == (
+        "connections 2, after 7 blocks: screened out: nothing hints at a change"
+    )
+
+
+def test_a_fixed_number_of_rounds_is_not_looked_at() -> None:
+    wanted = wanted_rows("rounds", 6)
+    looks = looks_of(wanted)
+    assert carried_out(wanted, looks, change=-0.2) == [6, 6]
+    assert looks.lines() == []
+
+
+@pytest.mark.parametrize(
+    ("until", "rounds", "shas", "said"),
+    [
+        ("decided", 21, "ab", "20 at most"),
+        ("decided", None, "a", "nothing to decide"),
+        ("rounds", 0, "ab", "1 to 100 rounds"),
+    ],
+)
+def test_it_says_what_cannot_be_decided(
+    until: str, rounds: int | None, shas: str, said: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=said):
+        wanted_rows(until, rounds, shas)
