@@ -11,6 +11,7 @@ from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.gate import Rules
+from orchestrator.api.schemas.common import TOLD_ONCE
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.runs.idempotency import answer_once
 
@@ -21,7 +22,8 @@ _KEY = TypeAdapter(Key)
 
 
 def once(view: Callable[..., Any]) -> Callable[..., Any]:
-    """Around the function of an operation; a repeat gets the answer of the first request."""
+    """Around the function of an operation; a repeat gets the answer of the first request, without
+    what is told once."""
 
     @wraps(view)
     def answered(request: CallerRequest, **values: Any) -> Any:
@@ -30,25 +32,35 @@ def once(view: Callable[..., Any]) -> Callable[..., Any]:
         if key is None or not rules.once:
             return view(request, **values)
         caller = request.auth
+        said: list[Status[Any]] = []
+
+        def make() -> dict[str, Any]:
+            said.append(view(request, **values))
+            return _kept(said[0])
+
         answer, is_new = answer_once(
             member=caller.member,
             token=caller.token,
             key=_checked(key),
             request=[request.method, request.path, request.body.decode(errors="replace")],
-            make=lambda: _kept(view(request, **values)),
+            make=make,
         )
+        if is_new:
+            return said[0]
         response = HttpResponse(
             json.dumps(answer["body"]), status=answer["status"], content_type="application/json"
         )
-        if not is_new:
-            response.headers["Idempotency-Replayed"] = "true"
+        response.headers["Idempotency-Replayed"] = "true"
         return response
 
     return answered
 
 
 def _kept(result: Status[Any]) -> dict[str, Any]:
-    return {"status": result.status_code, "body": result.value.model_dump(mode="json")}
+    fields = type(result.value).model_fields.items()
+    secret = [name for name, field in fields if TOLD_ONCE in field.metadata]
+    body = result.value.model_dump(mode="json") | dict.fromkeys(secret)
+    return {"status": result.status_code, "body": body}
 
 
 def _checked(key: str) -> str:
