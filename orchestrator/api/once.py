@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Annotated, Any
 
 from django.http import HttpResponse
+from ninja import Schema
 from ninja.responses import Status
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
@@ -32,11 +33,13 @@ def once(view: Callable[..., Any]) -> Callable[..., Any]:
         if key is None or not rules.once:
             return view(request, **values)
         caller = request.auth
-        said: list[Status[Any]] = []
+        told: dict[str, Any] = {}
 
         def make() -> dict[str, Any]:
-            said.append(view(request, **values))
-            return _kept(said[0])
+            result: Status[Any] = view(request, **values)
+            told.update(result.value.model_dump(mode="json"))
+            secret = dict.fromkeys(_told_once(type(result.value)))
+            return {"status": result.status_code, "body": told | secret}
 
         answer, is_new = answer_once(
             member=caller.member,
@@ -45,22 +48,22 @@ def once(view: Callable[..., Any]) -> Callable[..., Any]:
             request=[request.method, request.path, request.body.decode(errors="replace")],
             make=make,
         )
-        if is_new:
-            return said[0]
         response = HttpResponse(
-            json.dumps(answer["body"]), status=answer["status"], content_type="application/json"
+            json.dumps(told if is_new else answer["body"]),
+            status=answer["status"],
+            content_type="application/json",
         )
-        response.headers["Idempotency-Replayed"] = "true"
+        if not is_new:
+            response.headers["Idempotency-Replayed"] = "true"
         return response
 
     return answered
 
 
-def _kept(result: Status[Any]) -> dict[str, Any]:
-    fields = type(result.value).model_fields.items()
-    secret = [name for name, field in fields if TOLD_ONCE in field.metadata]
-    body = result.value.model_dump(mode="json") | dict.fromkeys(secret)
-    return {"status": result.status_code, "body": body}
+def _told_once(shape: type[Schema]) -> list[str]:
+    """The fields of an answer that are not kept."""
+    fields = shape.model_fields.items()
+    return [name for name, field in fields if TOLD_ONCE in field.metadata]
 
 
 def _checked(key: str) -> str:
