@@ -72,7 +72,7 @@ def ask(url: str, secret: str) -> None:
     data = {
         "action": "created",
         "repository": {"full_name": "ada/server"},
-        "issue": {"number": 5, "pull_request": {}},
+        "issue": {"number": 5, "pull_request": {"url": "of its API"}},
         "comment": {"id": 7, "body": "/benchmark hello", "user": {"login": "grace"}},
     }
     assert send(url, secret, data, "issue_comment", "d-9") == 200
