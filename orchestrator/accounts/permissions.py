@@ -138,6 +138,10 @@ OPERATIONS: Mapping[str, OperationRow] = {
         GET /load-tools
         GET /projects/{project}/changes
         GET /projects/{project}/definition-files
+        GET /projects/{project}/forge
+        GET /projects/{project}/forge/incoming
+        GET /projects/{project}/forge/requests
+        GET /benchmark-requests/{request_id}
         GET /projects/{project}/pins
         GET /projects/{project}/removals
         GET /projects/{project}/retention
@@ -219,6 +223,8 @@ OPERATIONS: Mapping[str, OperationRow] = {
         PUT /annotations/{annotation_id}
         POST /baselines
         DELETE /baselines/{baseline_id}
+        POST /benchmark-requests/{request_id}/approve
+        POST /benchmark-requests/{request_id}/decline
         POST /benchmarks/{project}/{benchmark}/definitions
         POST /benchmarks/{project}/{benchmark}/keep
         POST /change-points/{change_id}/dismiss
@@ -238,6 +244,8 @@ OPERATIONS: Mapping[str, OperationRow] = {
     ),
     **_operations(
         """
+        POST /channels/{channel_id}/test
+        POST /deliveries/{delivery_id}/again
         POST /projects
         PUT /profiles/{profile}
         POST /references
@@ -258,6 +266,9 @@ OPERATIONS: Mapping[str, OperationRow] = {
     **_operations(
         """
         PUT /projects/{project}/changes
+        PUT /projects/{project}/forge
+        DELETE /projects/{project}/forge
+        POST /projects/{project}/forge/secret
         PUT /projects/{project}/retention
         """,
         MAINTAINER,
@@ -265,6 +276,9 @@ OPERATIONS: Mapping[str, OperationRow] = {
     ),
     **_operations(
         """
+        POST /channels
+        DELETE /channels/{channel_id}
+        PATCH /channels/{channel_id}
         GET /credentials
         POST /credentials
         POST /hosts
@@ -289,6 +303,10 @@ OPERATIONS: Mapping[str, OperationRow] = {
     ),
     **_operations(
         """
+        GET /channels
+        GET /channels/{channel_id}
+        GET /channels/{channel_id}/deliveries
+        GET /deliveries/{delivery_id}
         GET /members
         GET /tokens
         """,

@@ -54,7 +54,7 @@ class MadeChannel:
 
 
 def channels_of(member: Member) -> QuerySet[Channel]:
-    return Channel.objects.filter(team=member.team)
+    return Channel.objects.filter(team=member.team).select_related("created_by")
 
 
 def channel_for(member: Member, channel_id: UUID) -> Channel:

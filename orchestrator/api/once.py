@@ -6,11 +6,13 @@ from functools import wraps
 from typing import Annotated, Any
 
 from django.http import HttpResponse
+from ninja import Schema
 from ninja.responses import Status
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.gate import Rules
+from orchestrator.api.schemas.common import TOLD_ONCE
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.runs.idempotency import answer_once
 
@@ -21,7 +23,8 @@ _KEY = TypeAdapter(Key)
 
 
 def once(view: Callable[..., Any]) -> Callable[..., Any]:
-    """Around the function of an operation; a repeat gets the answer of the first request."""
+    """Around the function of an operation; a repeat gets the answer of the first request, without
+    what is told once."""
 
     @wraps(view)
     def answered(request: CallerRequest, **values: Any) -> Any:
@@ -30,15 +33,25 @@ def once(view: Callable[..., Any]) -> Callable[..., Any]:
         if key is None or not rules.once:
             return view(request, **values)
         caller = request.auth
+        told: dict[str, Any] = {}
+
+        def make() -> dict[str, Any]:
+            result: Status[Any] = view(request, **values)
+            told.update(result.value.model_dump(mode="json"))
+            secret = dict.fromkeys(_told_once(type(result.value)))
+            return {"status": result.status_code, "body": told | secret}
+
         answer, is_new = answer_once(
             member=caller.member,
             token=caller.token,
             key=_checked(key),
             request=[request.method, request.path, request.body.decode(errors="replace")],
-            make=lambda: _kept(view(request, **values)),
+            make=make,
         )
         response = HttpResponse(
-            json.dumps(answer["body"]), status=answer["status"], content_type="application/json"
+            json.dumps(told if is_new else answer["body"]),
+            status=answer["status"],
+            content_type="application/json",
         )
         if not is_new:
             response.headers["Idempotency-Replayed"] = "true"
@@ -47,8 +60,10 @@ def once(view: Callable[..., Any]) -> Callable[..., Any]:
     return answered
 
 
-def _kept(result: Status[Any]) -> dict[str, Any]:
-    return {"status": result.status_code, "body": result.value.model_dump(mode="json")}
+def _told_once(shape: type[Schema]) -> list[str]:
+    """The fields of an answer that are not kept."""
+    fields = shape.model_fields.items()
+    return [name for name, field in fields if TOLD_ONCE in field.metadata]
 
 
 def _checked(key: str) -> str:

@@ -11,8 +11,10 @@ from orchestrator.api.routers import (
     calibrations,
     catalogue,
     changes,
+    channels,
     comparisons,
     fleet,
+    forges,
     histories,
     hosts,
     latencies,
@@ -51,7 +53,7 @@ api.add_decorator(gate, mode="view")
 PARTS = (
     runs, schedules, builds, comparisons, histories, latencies, reports, results, catalogue,
     projects, references, load_tools, hosts, fleet, calibrations, trials, retention, changes,
-    annotations, team, pull_requests, unknown,
+    annotations, team, pull_requests, channels, forges, unknown,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

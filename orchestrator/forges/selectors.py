@@ -12,25 +12,34 @@ from orchestrator.forges.models import BenchmarkRequest, Connection, Incoming
 
 def connection_of(member: Member, project: Project) -> Connection | None:
     """The project is one of `project_for` this member."""
-    return Connection.objects.filter(project=project, project__team=member.team).first()
+    rows = Connection.objects.filter(project=project, project__team=member.team)
+    return rows.select_related("project", "created_by").first()
 
 
-def requests_of(connection: Connection, *, limit: int = 50) -> QuerySet[BenchmarkRequest]:
+def connection_for(member: Member, project: Project) -> Connection:
+    """The same, of a project that has to be connected."""
+    connection = connection_of(member, project)
+    if connection is None:
+        raise NotFoundError(f"the project {project.name} is not connected with a forge")
+    return connection
+
+
+def requests_of(connection: Connection) -> QuerySet[BenchmarkRequest]:
     """Newest first."""
-    rows = BenchmarkRequest.objects.filter(pull__connection=connection)
-    return rows.select_related("pull__connection", "run", "approved_by").order_by("-pk")[:limit]
+    return _requests().filter(pull__connection=connection)
 
 
 def request_for(member: Member, request_id: UUID) -> BenchmarkRequest:
-    rows = BenchmarkRequest.objects.filter(pull__connection__project__team=member.team)
-    found = rows.select_related("pull__connection__project").filter(pk=request_id).first()
+    rows = _requests().filter(member.sees("pull__connection__project"))
+    found = rows.filter(pk=request_id).first()
     if found is None:
         raise NotFoundError("nobody asked for such a benchmark in this team")
     return found
 
 
-def incoming_of(connection: Connection, *, limit: int = 20) -> QuerySet[Incoming]:
-    return connection.incoming.order_by("-pk")[:limit]
+def incoming_of(connection: Connection) -> QuerySet[Incoming]:
+    """Newest first."""
+    return connection.incoming.order_by("-pk")
 
 
 def connection_at(connection_id: UUID) -> Connection:
@@ -40,3 +49,8 @@ def connection_at(connection_id: UUID) -> Connection:
     if found is None:
         raise NotFoundError("there is no such webhook")
     return found
+
+
+def _requests() -> QuerySet[BenchmarkRequest]:
+    rows = BenchmarkRequest.objects.order_by("-pk")
+    return rows.select_related("pull__connection__project", "run", "approved_by")

@@ -12,7 +12,7 @@ from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
-from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
+from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.core.handed_out import Kind, new_secret
 from orchestrator.fleet.vault import seal
 from orchestrator.forges.models import (
@@ -22,7 +22,7 @@ from orchestrator.forges.models import (
     PullRequest,
     RequestState,
 )
-from orchestrator.forges.selectors import connection_of, request_for
+from orchestrator.forges.selectors import connection_for, connection_of, request_for
 from orchestrator.runs.selectors import run_for
 from orchestrator.transport.http import ForbiddenAddressError, check_web_address, refuse_internal
 
@@ -30,9 +30,11 @@ API_URLS = {
     ForgeKind.GITHUB: "https://api.github.com",
     ForgeKind.GITLAB: "https://gitlab.com/api/v4",
 }
-_REPOSITORY = re.compile(r"^[\w.-]+(/[\w.-]+)+$", re.ASCII)
-_USER = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+_REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)+", re.ASCII)
+_USER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MOST_BUDGET = 24 * 60
+#: As many characters as the column holds.
+_LONGEST_HOST = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +86,7 @@ def save_connection(*, member: Member, project: Project, new: NewConnection) -> 
 def renew_secret(*, member: Member, project: Project) -> str:
     """A new secret for the webhook; what is signed with the old one is refused from now on."""
     member.require(Role.MAINTAINER, to="make a new webhook secret")
-    connection = _connected(member, project)
+    connection = connection_for(member, project)
     secret = new_secret(Kind.FORGE_WEBHOOK).text
     Connection.objects.filter(pk=connection.pk).update(sealed_secret=seal(secret))
     record_audit(member=member, action="forge.secret_renewed", subject=connection)
@@ -94,7 +96,7 @@ def renew_secret(*, member: Member, project: Project) -> str:
 @transaction.atomic
 def disconnect(*, member: Member, project: Project) -> None:
     member.require(Role.MAINTAINER, to="disconnect a project from its forge")
-    connection = _connected(member, project)
+    connection = connection_for(member, project)
     record_audit(member=member, action="forge.disconnected", subject=connection)
     connection.delete()
 
@@ -135,7 +137,7 @@ def report_run(*, member: Member, run_id: UUID, number: int) -> BenchmarkRequest
     member.require(Role.MEMBER, to="report a run on a pull request")
     run = run_for(member, run_id)
     contender = run.variants.filter(position=1).select_related("commit").first()
-    connection = _connected(member, run.definition.benchmark.project)
+    connection = connection_for(member, run.definition.benchmark.project)
     if contender is None:
         raise InvalidRequestError("this run has one commit only: there is nothing to report")
     if connection.sealed_token is None:
@@ -169,21 +171,16 @@ def _subject(request: BenchmarkRequest) -> str:
     return f"{request} {request.head_sha[:10]}, asked for by {request.asked_by}"
 
 
-def _connected(member: Member, project: Project) -> Connection:
-    connection = connection_of(member, project)
-    if connection is None:
-        raise NotFoundError(f"the project {project.name} is not connected with a forge")
-    return connection
-
-
 def _checked(new: NewConnection) -> dict[str, object]:
     if new.kind not in ForgeKind.values:
         raise InvalidRequestError(f"expected one of {', '.join(ForgeKind.values)}", field="kind")
-    if not _REPOSITORY.match(new.repository) or len(new.repository) > 200:
+    if not _REPOSITORY.fullmatch(new.repository) or len(new.repository) > 200:
         raise InvalidRequestError("expected a name such as owner/name", field="repository")
     for user in new.allowed_users:
-        if not _USER.match(user):
+        if not _USER.fullmatch(user):
             raise InvalidRequestError(f"{user!r} is no user name", field="allowed_users")
+    if any(len(host) > _LONGEST_HOST for host in new.hosts):
+        raise InvalidRequestError(f"a name has at most {_LONGEST_HOST} characters", field="hosts")
     if not 1 <= new.budget_minutes <= MOST_BUDGET:
         raise InvalidRequestError(f"expected 1 to {MOST_BUDGET} minutes", field="budget_minutes")
     return {

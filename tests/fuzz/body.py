@@ -23,9 +23,10 @@ from django.db import connections
 
 from devstack.places import CHECKOUT
 from orchestrator.accounts.services import create_token
-from orchestrator.alerts.models import Alert
+from orchestrator.alerts.models import Alert, Channel, Delivery
 from orchestrator.benchmarks.models import Case
 from orchestrator.fleet.models import Host
+from orchestrator.forges.models import BenchmarkRequest
 from orchestrator.results.models import ChangePoint, ReferenceSource
 from orchestrator.runs.models import Build, Job, Run, Schedule, Trial
 from perf.harness.venv import venv_of
@@ -95,6 +96,13 @@ def names_of(filled: Filled) -> dict[str, object]:
         "trial_id": ids(Trial),
         "host_id": ids(Host),
         "alert_id": ids(Alert),
+        "channel_id": ids(Channel),
+        "delivery_id": ids(Delivery),
+        "request_id": ids(BenchmarkRequest),
+        # Nothing is sent there: the server that is asked delivers nothing by itself.
+        "target": ["https://hooks.example.org/x"],
+        "api_url": ["https://git.example.org/api/v1"],
+        "repository": ["ada/server"],
         "change_id": ids(ChangePoint),
         "build_id": ids(Build),
         "schedule_id": ids(Schedule),

@@ -160,6 +160,7 @@ def _known(everything: Everything, name: str) -> dict[str, Any]:
         "suite": "http-clients", "cron": "0 3 * * *", "profile": everything.ids["profile"],
         "credential": str(everything.ids["credential"]), "repository_url": REPOSITORY,
         "metric": "requests.rate", "scopes": ["read"], "hosts": ["here"], "contenders": [second],
+        "repository": "ada/server", "target": "https://hooks.example.org/x",
         "source": REPORT if "/reports" in name else DEFINITION,
         **({"name": "another"} if "/reports" in name else {}),
     }  # fmt: skip

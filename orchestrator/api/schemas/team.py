@@ -9,7 +9,7 @@ from ninja import Field, Schema
 from orchestrator.accounts.invitations import DAYS, MOST_DAYS
 from orchestrator.accounts.models import ApiToken, AuditEntry, Invitation, Membership
 from orchestrator.accounts.services import MOST_TOKEN_DAYS
-from orchestrator.api.schemas.common import Text
+from orchestrator.api.schemas.common import Text, ToldOnce
 
 RoleName = Literal["viewer", "member", "maintainer", "owner"]
 ScopeName = Literal["read", "run", "results", "manage"]
@@ -44,7 +44,7 @@ class InvitationOut(Schema):
 class NewInvitationOut(InvitationOut):
     """`url` is told once and never again; `sent`: whether it went out by e-mail."""
 
-    url: str
+    url: ToldOnce
     sent: bool
 
 
@@ -72,7 +72,7 @@ class TokenOut(Schema):
 class NewTokenOut(TokenOut):
     """`secret` is told once and never again."""
 
-    secret: str
+    secret: ToldOnce
 
 
 class AuditEntryOut(Schema):

@@ -30,6 +30,9 @@ from orchestrator.web.forge_forms import ForgeForm, initial_of
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.middleware import status_of
 
+#: The page shows the newest; the API has all.
+MOST_REQUESTS, MOST_INCOMING = 50, 20
+
 
 @never_cache
 @for_member
@@ -110,8 +113,8 @@ def _page(
         "form": form,
         "secret": secret,
         "address": address,
-        "requests": requests_of(connection) if connection else (),
-        "incoming": incoming_of(connection) if connection else (),
+        "requests": requests_of(connection)[:MOST_REQUESTS] if connection else (),
+        "incoming": incoming_of(connection)[:MOST_INCOMING] if connection else (),
     }
     return render(request, "benchmarks/forge.html", context, status=form.status)
 

@@ -1,0 +1,134 @@
+"""Connections of projects with their forges, and the benchmarks that are asked for there."""
+
+from http import HTTPStatus
+from uuid import UUID
+
+from ninja import Router
+from ninja.responses import Status
+
+from orchestrator.accounts.members import Member
+from orchestrator.api.auth import CallerRequest
+from orchestrator.api.pages import Cursor, Limit, NumberCursor, page_of
+from orchestrator.api.schemas.common import Text
+from orchestrator.api.schemas.forges import (
+    ApprovalIn,
+    BenchmarkRequestOut,
+    BenchmarkRequestPage,
+    ForgeIn,
+    ForgeOut,
+    IncomingPage,
+    SavedForgeOut,
+    WebhookSecretOut,
+    benchmark_request_out,
+    forge_out,
+    incoming_out,
+    saved_forge_out,
+)
+from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.selectors import project_for
+from orchestrator.dispatch.waking import wake_forges
+from orchestrator.forges import services
+from orchestrator.forges.models import RequestState
+from orchestrator.forges.selectors import connection_for, incoming_of, request_for, requests_of
+
+router = Router(tags=["forges"])
+
+FORGE = "/projects/{project}/forge"
+REQUEST = "/benchmark-requests/{uuid:request_id}"
+
+
+@router.get(FORGE, response=ForgeOut, summary="Show a project's forge")
+def show_forge(request: CallerRequest, project: Text) -> ForgeOut:
+    """404 where the project is not connected with one."""
+    return forge_out(connection_for(*_at(request, project)))
+
+
+@router.put(FORGE, response=SavedForgeOut, summary="Connect a project with its forge")
+def save_forge(request: CallerRequest, project: Text, payload: ForgeIn) -> SavedForgeOut:
+    """For maintainers. The whole of it is replaced, but for the secret of the webhook, and the
+    token where none is given. From now on what is asked for is run by the token's owner."""
+    member, found = _at(request, project)
+    new = payload.new_connection()
+    return saved_forge_out(services.save_connection(member=member, project=found, new=new))
+
+
+@router.delete(FORGE, response={204: None}, summary="Disconnect a project from its forge")
+def disconnect_forge(request: CallerRequest, project: Text) -> Status[None]:
+    """For maintainers. What it sent and what was asked for goes with it; runs stay."""
+    member, found = _at(request, project)
+    services.disconnect(member=member, project=found)
+    return Status(HTTPStatus.NO_CONTENT, None)
+
+
+@router.post(
+    FORGE + "/secret", response=WebhookSecretOut, summary="Make a new secret for the webhook"
+)
+def renew_webhook_secret(request: CallerRequest, project: Text) -> WebhookSecretOut:
+    """For maintainers. What is signed with the old one is refused from now on."""
+    member, found = _at(request, project)
+    return WebhookSecretOut(secret=services.renew_secret(member=member, project=found))
+
+
+@router.get(FORGE + "/incoming", response=IncomingPage, summary="List what a forge sent")
+def list_incoming(
+    request: CallerRequest, project: Text, cursor: NumberCursor = None, limit: Limit = 50
+) -> IncomingPage:
+    """Newest first, of 30 days; what was not signed with the secret is refused and not listed."""
+    rows = incoming_of(connection_for(*_at(request, project)))
+    found, following = page_of(rows, after=cursor, limit=limit)
+    return IncomingPage(incoming=[incoming_out(each) for each in found], next=following)
+
+
+@router.get(
+    FORGE + "/requests",
+    response=BenchmarkRequestPage,
+    summary="List benchmarks asked for on pull requests, newest first",
+)
+def list_benchmark_requests(
+    request: CallerRequest,
+    project: Text,
+    state: RequestState | None = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> BenchmarkRequestPage:
+    """`?state=waiting` are those of forks that wait for an approval."""
+    rows = requests_of(connection_for(*_at(request, project)))
+    if state:
+        rows = rows.filter(state=state)
+    found, following = page_of(rows, after=cursor, limit=limit)
+    out = [benchmark_request_out(each) for each in found]
+    return BenchmarkRequestPage(requests=out, next=following)
+
+
+@router.get(REQUEST, response=BenchmarkRequestOut, summary="Show a benchmark that was asked for")
+def show_benchmark_request(request: CallerRequest, request_id: UUID) -> BenchmarkRequestOut:
+    return benchmark_request_out(request_for(request.auth.member, request_id))
+
+
+@router.post(
+    REQUEST + "/approve", response=BenchmarkRequestOut, summary="Approve a benchmark of a fork"
+)
+def approve_benchmark_request(
+    request: CallerRequest, request_id: UUID, payload: ApprovalIn
+) -> BenchmarkRequestOut:
+    """Its code runs on your hosts then. 409 where another commit is asked for by now, or none
+    waits."""
+    member = request.auth.member
+    services.approve(member=member, request_id=request_id, sha=payload.commit)
+    wake_forges()
+    return benchmark_request_out(request_for(member, request_id))
+
+
+@router.post(
+    REQUEST + "/decline", response=BenchmarkRequestOut, summary="Decline a benchmark of a fork"
+)
+def decline_benchmark_request(request: CallerRequest, request_id: UUID) -> BenchmarkRequestOut:
+    member = request.auth.member
+    services.decline(member=member, request_id=request_id)
+    wake_forges()
+    return benchmark_request_out(request_for(member, request_id))
+
+
+def _at(request: CallerRequest, project: str) -> tuple[Member, Project]:
+    member = request.auth.member
+    return member, project_for(member, project)

@@ -1,0 +1,183 @@
+"""Channels, and what was delivered through them. Where a channel leads to is a secret with most
+chats: `place` is what is told of it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any
+from uuid import UUID
+
+from ninja import Schema
+from pydantic import Field
+
+from orchestrator.alerts.delivering import channel_problem
+from orchestrator.alerts.models import (
+    Channel,
+    ChannelKind,
+    Delivery,
+    DeliveryState,
+    Digest,
+    Event,
+    EventKind,
+)
+from orchestrator.alerts.notifying import EVENTS, MadeChannel, NewChannel
+from orchestrator.api.schemas.common import Text, ToldOnce, api_url, web_url
+
+ChosenEvent = StrEnum("ChosenEvent", {kind.name: str(kind) for kind in EVENTS})  # type: ignore[misc]
+
+
+class ChannelIn(Schema, extra="forbid"):
+    """`target`: the address of a webhook, or for `email` up to 20 addresses with commas between.
+    A webhook of `kind` webhook tells each event at once: it has no other `digest`."""
+
+    name: Annotated[Text, Field(max_length=100)]
+    kind: ChannelKind
+    target: Annotated[str, Field(min_length=1, max_length=2000, pattern=r"^[^\x00]*$")]
+    events: list[ChosenEvent] = Field(min_length=1, max_length=20)
+    digest: Digest = Digest.IMMEDIATE
+
+    def new_channel(self) -> NewChannel:
+        given = self.model_dump(mode="json", exclude={"events", "target"})
+        events = tuple(str(each) for each in self.events)
+        return NewChannel(**given, target=self.target.strip(), events=events)
+
+
+class ChannelOut(Schema):
+    """`problem`: why the newest delivery that was tried did not arrive; null where it did."""
+
+    id: UUID
+    name: str
+    kind: ChannelKind
+    place: str
+    events: list[ChosenEvent]
+    digest: Digest
+    enabled: bool
+    problem: str | None
+    created_by: str | None
+    created_at: datetime
+    url: str
+    web_url: str
+
+
+class NewChannelOut(ChannelOut):
+    """`secret` signs what a webhook is sent; other kinds have none."""
+
+    secret: ToldOnce
+
+
+class ChannelPage(Schema):
+    channels: list[ChannelOut]
+    next: str | None
+
+
+class EventOut(Schema):
+    """What was told; `web_url` is the page of the run or the alert."""
+
+    id: UUID
+    event: EventKind
+    at: datetime
+    title: str
+    web_url: str
+
+
+class TryOut(Schema):
+    """`status` and the beginning of the `answer`, where there was one; `error` is null where the
+    message was taken."""
+
+    at: datetime
+    status: int | None
+    ms: int
+    error: str | None
+    answer: str
+
+
+class DeliveryOut(Schema):
+    """One message: of one event, or the digest of several. `next_at`: while it waits, when it is
+    tried next. `tried`: how often it was; `last_try` is null before the first."""
+
+    id: UUID
+    channel: UUID
+    state: DeliveryState
+    events: list[EventOut]
+    tried: int
+    last_try: TryOut | None
+    next_at: datetime | None
+    created_at: datetime
+    url: str
+    web_url: str
+
+
+class DeliveryDetailOut(DeliveryOut):
+    """`headers` and `body` are what was sent last; empty before the first try."""
+
+    tries: list[TryOut]
+    headers: dict[str, str]
+    body: str
+
+
+class DeliveryPage(Schema):
+    deliveries: list[DeliveryOut]
+    next: str | None
+
+
+def channel_out(channel: Channel) -> ChannelOut:
+    return ChannelOut(**_channel(channel))
+
+
+def new_channel_out(made: MadeChannel) -> NewChannelOut:
+    return NewChannelOut(**_channel(made.channel), secret=made.secret or None)
+
+
+def delivery_out(delivery: Delivery) -> DeliveryOut:
+    return DeliveryOut(**_delivery(delivery))
+
+
+def delivery_detail_out(delivery: Delivery) -> DeliveryDetailOut:
+    return DeliveryDetailOut(
+        **_delivery(delivery),
+        tries=[_try_out(each) for each in delivery.log],
+        headers=delivery.headers,
+        body=delivery.body,
+    )
+
+
+def _channel(channel: Channel) -> dict[str, Any]:
+    named = ("id", "name", "kind", "place", "events", "digest", "enabled", "created_at")
+    by = channel.created_by
+    return {
+        **{name: getattr(channel, name) for name in named},
+        "problem": channel_problem(channel) or None,
+        "created_by": by.get_username() if by else None,
+        "url": api_url(f"channels/{channel.pk}"),
+        "web_url": web_url("channel", channel.pk),
+    }
+
+
+def _delivery(delivery: Delivery) -> dict[str, Any]:
+    waits = delivery.state == DeliveryState.WAITING
+    return {
+        "id": delivery.pk,
+        "channel": delivery.channel_id,
+        "state": delivery.state,
+        "events": [_event_out(each) for each in delivery.events.all()],
+        "tried": len(delivery.log),
+        "last_try": _try_out(delivery.log[-1]) if delivery.log else None,
+        "next_at": delivery.next_at if waits else None,
+        "created_at": delivery.created_at,
+        "url": api_url(f"deliveries/{delivery.pk}"),
+        "web_url": web_url("delivery", delivery.pk),
+    }
+
+
+def _event_out(event: Event) -> EventOut:
+    return EventOut(
+        id=event.pk,
+        event=EventKind(event.kind),
+        at=event.at,
+        title=event.data["title"],
+        web_url=event.data["url"],
+    )
+
+
+def _try_out(noted: Mapping[str, Any]) -> TryOut:
+    return TryOut(**{**noted, "error": noted["error"] or None})

@@ -1,0 +1,188 @@
+"""A project's connection with its forge, what that sent, and what was asked for there."""
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from ninja import Schema
+from pydantic import Field, StringConstraints
+
+from orchestrator.api.schemas.common import Text, Whole, api_url, web_url
+from orchestrator.forges.models import (
+    BenchmarkRequest,
+    Connection,
+    ForgeKind,
+    Incoming,
+    RequestState,
+)
+from orchestrator.forges.services import MOST_BUDGET, NewConnection, SavedConnection
+
+Sha = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
+#: It travels in a header.
+ForgeToken = Annotated[str, StringConstraints(min_length=1, max_length=500, pattern=r"^[!-~]+$")]
+
+
+class ForgeIn(Schema, extra="forbid"):
+    """`repository` is its name there, such as `owner/name`. `hosts`: names, `profile:NAME` or
+    `tag:NAME`, on which `budget_minutes` of machine time may be used for each request."""
+
+    kind: ForgeKind
+    repository: Text
+    api_url: Annotated[Text, Field(max_length=300)] | None = Field(
+        None, description="Left out: the usual one of GitHub or GitLab. Gitea has none."
+    )
+    token: ForgeToken | None = Field(
+        None,
+        description="To read pull requests, write comments and set commit statuses. Left out: "
+        "what is stored stays; without one Pitwall only listens for pushes.",
+    )
+    allowed_users: Annotated[list[Text], Field(max_length=200)] = Field(
+        [], description="User names on the forge; nobody else may ask for benchmarks."
+    )
+    hosts: Annotated[list[Annotated[Text, Field(max_length=100)]], Field(max_length=100)] = []
+    budget_minutes: Annotated[Whole, Field(ge=1, le=MOST_BUDGET)] = 60
+
+    def new_connection(self) -> NewConnection:
+        given = self.model_dump(mode="json", exclude_none=True)
+        lists = {name: tuple(given.pop(name)) for name in ("allowed_users", "hosts")}
+        return NewConnection(**given, **lists)
+
+
+class ForgeOut(Schema):
+    """`has_token`: whether one is stored; it is never told. `webhook_url` is what the forge sends
+    to. What is asked for is run by `created_by`. `problem`: why the repository could not be
+    fetched after the last push; null where it could."""
+
+    project: str
+    kind: ForgeKind
+    repository: str
+    api_url: str
+    has_token: bool
+    allowed_users: list[str]
+    hosts: list[str]
+    budget_minutes: int
+    webhook_url: str
+    problem: str | None
+    created_by: str | None
+    created_at: datetime
+    url: str
+    web_url: str
+
+
+class SavedForgeOut(ForgeOut):
+    """`secret` is for the webhook on the forge. It is told when the project is connected, and
+    never again; then it is null."""
+
+    secret: str | None
+
+
+class WebhookSecretOut(Schema):
+    """Told in this answer only."""
+
+    secret: str
+
+
+class IncomingOut(Schema):
+    """A verified delivery of the forge; `outcome` is what came of it, in words."""
+
+    id: int
+    delivery: str
+    event: str
+    outcome: str
+    at: datetime
+
+
+class IncomingPage(Schema):
+    incoming: list[IncomingOut]
+    next: str | None
+
+
+class BenchmarkRequestOut(Schema):
+    """`/benchmark NAME` in a comment. `commit` was the head then; null before it was looked at.
+    From a fork it waits until a member of the team has approved exactly that commit. `problem`: why
+    the forge could not be told last."""
+
+    id: UUID
+    project: str
+    number: int
+    benchmark: str
+    commit: str | None
+    base_branch: str | None
+    from_fork: bool
+    asked_by: str
+    approved_by: str | None
+    state: RequestState
+    message: str
+    problem: str | None
+    run: UUID | None
+    at: datetime
+    url: str
+    web_url: str
+
+
+class BenchmarkRequestPage(Schema):
+    requests: list[BenchmarkRequestOut]
+    next: str | None
+
+
+class ApprovalIn(Schema, extra="forbid"):
+    """`commit`: the whole hash of the one that was looked at."""
+
+    commit: Sha
+
+
+def forge_out(connection: Connection) -> ForgeOut:
+    return ForgeOut(**_forge(connection))
+
+
+def saved_forge_out(saved: SavedConnection) -> SavedForgeOut:
+    return SavedForgeOut(**_forge(saved.connection), secret=saved.secret or None)
+
+
+def incoming_out(incoming: Incoming) -> IncomingOut:
+    return IncomingOut(
+        id=incoming.pk,
+        delivery=incoming.delivery_id,
+        event=incoming.event,
+        outcome=incoming.outcome,
+        at=incoming.at,
+    )
+
+
+def benchmark_request_out(request: BenchmarkRequest) -> BenchmarkRequestOut:
+    pull, by = request.pull, request.approved_by
+    slug = pull.connection.project.slug
+    return BenchmarkRequestOut(
+        id=request.pk,
+        project=slug,
+        number=pull.number,
+        benchmark=request.benchmark,
+        commit=request.head_sha or None,
+        base_branch=request.base_branch or None,
+        from_fork=request.from_fork,
+        asked_by=request.asked_by,
+        approved_by=by.get_username() if by else None,
+        state=RequestState(request.state),
+        message=request.message,
+        problem=pull.problem or None,
+        run=request.run_id,
+        at=request.at,
+        url=api_url(f"benchmark-requests/{request.pk}"),
+        web_url=web_url("project-forge", slug),
+    )
+
+
+def _forge(connection: Connection) -> dict[str, Any]:
+    named = ("kind", "repository", "api_url", "allowed_users", "hosts", "budget_minutes")
+    slug, by = connection.project.slug, connection.created_by
+    return {
+        **{name: getattr(connection, name) for name in named},
+        "project": slug,
+        "has_token": connection.sealed_token is not None,
+        "webhook_url": web_url("forge-hook", connection.pk),
+        "problem": connection.problem or None,
+        "created_by": by.get_username() if by else None,
+        "created_at": connection.created_at,
+        "url": api_url(f"projects/{slug}/forge"),
+        "web_url": web_url("project-forge", slug),
+    }
