@@ -166,6 +166,9 @@ OPERATIONS: Mapping[str, OperationRow] = {
         GET /schedules
         GET /schedules/{schedule_id}
         GET /suites
+        GET /benchmarks/{project}/{benchmark}/badges
+        GET /projects/{project}/public
+        GET /share-links
         GET /trials/{trial_id}
         GET /trials/{trial_id}/artifacts/{name}
         GET /trials/{trial_id}/histogram
@@ -232,6 +235,8 @@ OPERATIONS: Mapping[str, OperationRow] = {
         POST /reports
         DELETE /reports/{name}
         PUT /reports/{name}
+        POST /share-links
+        DELETE /share-links/{link_id}
         """,
         MEMBER,
         MANAGE,
@@ -258,6 +263,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
     **_operations(
         """
         PUT /projects/{project}/changes
+        PUT /projects/{project}/public
         PUT /projects/{project}/retention
         """,
         MAINTAINER,
@@ -289,6 +295,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
     ),
     **_operations(
         """
+        GET /limits
         GET /members
         GET /tokens
         """,

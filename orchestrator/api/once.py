@@ -11,6 +11,7 @@ from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.gate import Rules
+from orchestrator.api.schemas.common import Once
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.runs.idempotency import answer_once
 
@@ -30,25 +31,37 @@ def once(view: Callable[..., Any]) -> Callable[..., Any]:
         if key is None or not rules.once:
             return view(request, **values)
         caller = request.auth
+        made: list[Status[Any]] = []
+
+        def make() -> dict[str, Any]:
+            made.append(view(request, **values))
+            return _kept(made[0])
+
         answer, is_new = answer_once(
             member=caller.member,
             token=caller.token,
             key=_checked(key),
             request=[request.method, request.path, request.body.decode(errors="replace")],
-            make=lambda: _kept(view(request, **values)),
+            make=make,
         )
+        if is_new:
+            return made[0]
         response = HttpResponse(
             json.dumps(answer["body"]), status=answer["status"], content_type="application/json"
         )
-        if not is_new:
-            response.headers["Idempotency-Replayed"] = "true"
+        response.headers["Idempotency-Replayed"] = "true"
         return response
 
     return answered
 
 
 def _kept(result: Status[Any]) -> dict[str, Any]:
-    return {"status": result.status_code, "body": result.value.model_dump(mode="json")}
+    """Without secrets: they are told once, and nothing that opens a door lies in the database."""
+    body = result.value.model_dump(mode="json")
+    for name, field in type(result.value).model_fields.items():
+        if any(isinstance(each, Once) for each in field.metadata):
+            body[name] = None
+    return {"status": result.status_code, "body": body}
 
 
 def _checked(key: str) -> str:

@@ -25,6 +25,7 @@ from orchestrator.api.routers import (
     retention,
     runs,
     schedules,
+    sharing,
     team,
     trials,
     unknown,
@@ -51,7 +52,7 @@ api.add_decorator(gate, mode="view")
 PARTS = (
     runs, schedules, builds, comparisons, histories, latencies, reports, results, catalogue,
     projects, references, load_tools, hosts, fleet, calibrations, trials, retention, changes,
-    annotations, team, pull_requests, unknown,
+    annotations, team, sharing, pull_requests, unknown,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

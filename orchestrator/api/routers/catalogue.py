@@ -6,7 +6,14 @@ from ninja import Router
 from ninja.responses import Status
 
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Cursor, Limit, NumberCursor, page_of
+from orchestrator.api.pages import (
+    Cursor,
+    Limit,
+    NameCursor,
+    NumberCursor,
+    page_of,
+    page_of_named,
+)
 from orchestrator.api.schemas.catalogue import (
     BenchmarkOut,
     BenchmarkPage,
@@ -16,7 +23,7 @@ from orchestrator.api.schemas.catalogue import (
     DefinitionPage,
     ImportIn,
     ReviewOut,
-    SuiteOut,
+    SuitePage,
     benchmark_out,
     definition_out,
     definition_summary_out,
@@ -155,6 +162,7 @@ def import_benchmark(
     return Status(HTTPStatus.CREATED, definition_out(definition))
 
 
-@router.get("/suites", response=list[SuiteOut], summary="List the catalogue")
-def list_suites(request: CallerRequest) -> list[SuiteOut]:
-    return [suite_out(suite) for suite in suites()]
+@router.get("/suites", response=SuitePage, summary="List the catalogue, by title")
+def list_suites(request: CallerRequest, cursor: NameCursor = None, limit: Limit = 50) -> SuitePage:
+    found, following = page_of_named(suites(), lambda suite: suite.slug, after=cursor, limit=limit)
+    return SuitePage(suites=[suite_out(each) for each in found], next=following)

@@ -91,6 +91,11 @@ class SuiteOut(Schema):
     review: ReviewOut
 
 
+class SuitePage(Schema):
+    suites: list[SuiteOut]
+    next: str | None
+
+
 class DefinitionFilesOut(Schema):
     """The files of a commit that hold definitions."""
 
