@@ -122,6 +122,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         GET /benchmarks
         GET /benchmarks/{project}/{benchmark}/definitions
         GET /benchmarks/{project}/{benchmark}/definitions/{version}
+        GET /benchmarks/{project}/{benchmark}/definitions/{version}/changes
         GET /builds/{build_id}/log
         GET /change-points
         GET /change-points/{change_id}
@@ -169,6 +170,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         GET /benchmarks/{project}/{benchmark}/badges
         GET /projects/{project}/public
         GET /share-links
+        GET /validity-rules
         GET /trials/{trial_id}
         GET /trials/{trial_id}/artifacts/{name}
         GET /trials/{trial_id}/histogram

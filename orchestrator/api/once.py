@@ -11,7 +11,7 @@ from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.gate import Rules
-from orchestrator.api.schemas.common import Once
+from orchestrator.api.schemas.common import TOLD_ONCE
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.runs.idempotency import answer_once
 
@@ -22,7 +22,8 @@ _KEY = TypeAdapter(Key)
 
 
 def once(view: Callable[..., Any]) -> Callable[..., Any]:
-    """Around the function of an operation; a repeat gets the answer of the first request."""
+    """Around the function of an operation; a repeat gets the answer of the first request, without
+    what is told once."""
 
     @wraps(view)
     def answered(request: CallerRequest, **values: Any) -> Any:
@@ -31,11 +32,11 @@ def once(view: Callable[..., Any]) -> Callable[..., Any]:
         if key is None or not rules.once:
             return view(request, **values)
         caller = request.auth
-        made: list[Status[Any]] = []
+        said: list[Status[Any]] = []
 
         def make() -> dict[str, Any]:
-            made.append(view(request, **values))
-            return _kept(made[0])
+            said.append(view(request, **values))
+            return _kept(said[0])
 
         answer, is_new = answer_once(
             member=caller.member,
@@ -45,7 +46,7 @@ def once(view: Callable[..., Any]) -> Callable[..., Any]:
             make=make,
         )
         if is_new:
-            return made[0]
+            return said[0]
         response = HttpResponse(
             json.dumps(answer["body"]), status=answer["status"], content_type="application/json"
         )
@@ -56,11 +57,9 @@ def once(view: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _kept(result: Status[Any]) -> dict[str, Any]:
-    """Without secrets: they are told once, and nothing that opens a door lies in the database."""
-    body = result.value.model_dump(mode="json")
-    for name, field in type(result.value).model_fields.items():
-        if any(isinstance(each, Once) for each in field.metadata):
-            body[name] = None
+    fields = type(result.value).model_fields.items()
+    secret = [name for name, field in fields if TOLD_ONCE in field.metadata]
+    body = result.value.model_dump(mode="json") | dict.fromkeys(secret)
     return {"status": result.status_code, "body": body}
 
 

@@ -29,6 +29,7 @@ from orchestrator.api.routers import (
     team,
     trials,
     unknown,
+    validity,
 )
 from orchestrator.api.schema import DescribedAPI
 
@@ -52,7 +53,7 @@ api.add_decorator(gate, mode="view")
 PARTS = (
     runs, schedules, builds, comparisons, histories, latencies, reports, results, catalogue,
     projects, references, load_tools, hosts, fleet, calibrations, trials, retention, changes,
-    annotations, team, sharing, pull_requests, unknown,
+    annotations, team, pull_requests, sharing, validity, unknown,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

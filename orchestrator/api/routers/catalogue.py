@@ -1,8 +1,9 @@
 """What can be measured: benchmarks, their definitions, and the catalogue."""
 
 from http import HTTPStatus
+from typing import Annotated
 
-from ninja import Router
+from ninja import Query, Router
 from ninja.responses import Status
 
 from orchestrator.api.auth import CallerRequest
@@ -17,6 +18,7 @@ from orchestrator.api.pages import (
 from orchestrator.api.schemas.catalogue import (
     BenchmarkOut,
     BenchmarkPage,
+    DefinitionChangesOut,
     DefinitionFilesOut,
     DefinitionIn,
     DefinitionOut,
@@ -25,13 +27,14 @@ from orchestrator.api.schemas.catalogue import (
     ReviewOut,
     SuitePage,
     benchmark_out,
+    definition_changes_out,
     definition_out,
     definition_summary_out,
     files_out,
     review_out,
     suite_out,
 )
-from orchestrator.api.schemas.common import Text
+from orchestrator.api.schemas.common import MOST_WHOLE, Text
 from orchestrator.benchmarks.catalogue import suites
 from orchestrator.benchmarks.from_repository import (
     definition_files,
@@ -106,6 +109,26 @@ def show_definition(
 ) -> DefinitionOut:
     found = benchmark_for(request.auth.member, benchmark, project)
     return definition_out(version_of(found, version))
+
+
+@router.get(
+    VERSIONS + "/{int:version}/changes",
+    response=DefinitionChangesOut,
+    summary="Show what changed in a version",
+)
+def show_definition_changes(
+    request: CallerRequest,
+    project: Text,
+    benchmark: Text,
+    version: int,
+    since: Annotated[
+        int | None,
+        Query(ge=1, le=MOST_WHOLE, description="An earlier version; left out: the one before."),
+    ] = None,
+) -> DefinitionChangesOut:
+    found = benchmark_for(request.auth.member, benchmark, project)
+    after = version_of(found, version)
+    return definition_changes_out(version_of(found, since or max(1, after.version - 1)), after)
 
 
 @router.post(VERSIONS, response={201: DefinitionOut}, summary="Save a definition")

@@ -5,8 +5,8 @@ from typing import Annotated
 from django.conf import settings
 from django.urls import reverse
 from ninja import Schema
+from pydantic import Field, StringConstraints
 from pydantic import Strict as Exactly
-from pydantic import StringConstraints
 
 from orchestrator.benchmarks.models import Case, Commit
 
@@ -20,14 +20,17 @@ Whole = Annotated[int, Exactly()]
 Number = Annotated[float, Exactly()]
 
 
-class Once:
-    """Marks a field whose value `api/once.py` does not keep for a repeat."""
-
-
-#: A secret: told to the request that made it; null where the same request is sent again.
-ShownOnce = Annotated[str | None, Once()]
 #: As much as a column of the database holds.
 MOST_WHOLE = 2**31 - 1
+
+
+#: Marks a field of an answer that nothing keeps, such as the secret of what was just made.
+TOLD_ONCE = object()
+ToldOnce = Annotated[
+    str | None,
+    TOLD_ONCE,
+    Field(description="Told in this answer only: null where an idempotency key repeats it."),
+]
 
 
 class Fault(Schema):

@@ -7,7 +7,7 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import Field, StringConstraints
 
-from orchestrator.api.schemas.common import Flag, ShownOnce, Whole, web_url
+from orchestrator.api.schemas.common import Flag, ToldOnce, Whole, web_url
 from orchestrator.benchmarks.models import Project, ShareLink
 from orchestrator.benchmarks.sharing import MOST_DAYS, NewLink, public_address, shared_address
 from orchestrator.results.history.badges import BadgeText, ChartText
@@ -60,9 +60,9 @@ class ShareLinkPage(Schema):
 
 
 class NewShareLinkOut(ShareLinkOut):
-    """`url` is told once: null where the same request was answered before."""
+    """`url` is told once and never again."""
 
-    url: ShownOnce
+    url: ToldOnce
 
 
 class BadgeOut(Schema):

@@ -9,7 +9,7 @@ from ninja import Field, Schema
 from orchestrator.accounts.invitations import DAYS, MOST_DAYS
 from orchestrator.accounts.models import ApiToken, AuditEntry, Invitation, Membership
 from orchestrator.accounts.services import MOST_TOKEN_DAYS
-from orchestrator.api.schemas.common import ShownOnce, Text
+from orchestrator.api.schemas.common import Text, ToldOnce
 from orchestrator.results.retention.use import TeamUse
 
 RoleName = Literal["viewer", "member", "maintainer", "owner"]
@@ -53,10 +53,9 @@ class InvitationPage(Schema):
 
 
 class NewInvitationOut(InvitationOut):
-    """`url` is told once: null where the same request was answered before. `sent`: whether it went
-    out by e-mail."""
+    """`url` is told once and never again; `sent`: whether it went out by e-mail."""
 
-    url: ShownOnce
+    url: ToldOnce
     sent: bool
 
 
@@ -87,9 +86,9 @@ class TokenPage(Schema):
 
 
 class NewTokenOut(TokenOut):
-    """`secret` is told once: null where the same request was answered before."""
+    """`secret` is told once and never again."""
 
-    secret: ShownOnce
+    secret: ToldOnce
 
 
 class HostsUseOut(Schema):
