@@ -52,7 +52,7 @@ class Worker(ThreadWorker):
 
 def _too_long() -> bytes:
     said = (
-        f"this request's first line has more than the {limit_request_line} bytes that are read: "
+        f"the first line of this request has more than {limit_request_line} bytes: "
         "ask for less at once, or send what is long in a body"
     )
     problem = {"type": "about:blank", "title": "URI Too Long", "status": 414, "detail": said}

@@ -186,6 +186,20 @@ def test_the_api_lets_in_whom_the_table_says(everything: Everything) -> None:
     assert not faults, "\n".join(faults)
 
 
+def test_a_head_is_answered_as_a_get_by_every_operation(everything: Everything) -> None:
+    headers, faults = bearer(everything.personas.alice), []
+    for name in all_operations():
+        if not name.startswith("GET"):
+            continue
+        query, _ = question(everything, name)
+        address = f"{everything.operation(name.split()[1])}?{query}"
+        whole, head = (Client().generic(each, address, headers=headers) for each in ("GET", "HEAD"))
+        same = head.headers.get("Content-Type") == whole.headers["Content-Type"]
+        if head.status_code != whole.status_code or not same or read(head):
+            faults.append(f"{name}: {whole.status_code} to GET, {head.status_code} to HEAD")
+    assert not faults, "\n".join(faults)
+
+
 def test_the_api_gives_nothing_to_another_team_or_project(everything: Everything) -> None:
     faults = []
     mallory = bearer(everything.personas.mallory)

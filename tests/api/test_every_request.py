@@ -58,6 +58,24 @@ def test_what_did_not_change_is_not_sent_again(lab, alice):
     assert (changed.status_code, changed.json()["message"]) == (200, "late")
 
 
+def test_a_head_is_its_get_without_a_body(lab, alice, mallory, settings):
+    path = f"/api/v1/runs/{lab.measured_run(1000, 900).pk}"
+    headers = {"Authorization": f"Bearer {alice.secret}"}
+    settings.API_REQUESTS_A_MINUTE = 100
+    whole, head = (Client().generic(each, path, headers=headers) for each in ("GET", "HEAD"))
+    assert (head.status_code, head.content) == (200, b"")
+    for name in ("ETag", "Content-Type", "Content-Length", "RateLimit-Limit"):
+        assert head[name] == whole[name]
+    assert int(head["RateLimit-Remaining"]) == int(whole["RateLimit-Remaining"]) - 1
+    known = Client().head(path, headers={**headers, "If-None-Match": whole["ETag"]})
+    assert known.status_code == 304
+    assert Client().head(path).status_code == 401
+    of_blue = {"Authorization": f"Bearer {mallory.secret}"}
+    assert Client().head(path, headers=of_blue).status_code == 404
+    assert Client().head("/api/v1/audit/csv", headers=headers).status_code == 200
+    assert Client().head("/api/v1/runs", {"stat": "x"}, headers=headers).status_code == 422
+
+
 def test_a_kept_answer_is_only_for_the_team(lab, alice, mallory):
     path = f"runs/{lab.measured_run(1000, 900).pk}"
     assert alice.get(path).status_code == 200

@@ -34,7 +34,7 @@ def test_it_tells_hosts_of_the_team_only(lab, alice, mallory):
          "why": ""}
     ]  # fmt: skip
     assert shown["wrk"] == []
-    assert all(each["hosts"] == [] for each in mallory.get("load-tools").json())
+    assert all(each["hosts"] == [] for each in mallory.get("load-tools").json()["load_tools"])
 
 
 def test_it_tells_how_wrong_a_tool_was(lab, alice):
