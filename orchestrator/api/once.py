@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Annotated, Any
 
 from django.http import HttpResponse
-from ninja.responses import Status
+from ninja.responses import NinjaJSONEncoder, Status
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from orchestrator.api.auth import CallerRequest
@@ -59,8 +59,9 @@ def once(view: Callable[..., Any]) -> Callable[..., Any]:
 def _kept(result: Status[Any]) -> dict[str, Any]:
     fields = type(result.value).model_fields.items()
     secret = [name for name, field in fields if TOLD_ONCE in field.metadata]
-    body = result.value.model_dump(mode="json") | dict.fromkeys(secret)
-    return {"status": result.status_code, "body": body}
+    # As the first answer is written, to the digit.
+    body = json.loads(json.dumps(result.value.model_dump(), cls=NinjaJSONEncoder))
+    return {"status": result.status_code, "body": body | dict.fromkeys(secret)}
 
 
 def _checked(key: str) -> str:
