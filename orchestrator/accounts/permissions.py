@@ -122,6 +122,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         GET /benchmarks
         GET /benchmarks/{project}/{benchmark}/definitions
         GET /benchmarks/{project}/{benchmark}/definitions/{version}
+        GET /benchmarks/{project}/{benchmark}/definitions/{version}/changes
         GET /builds/{build_id}/log
         GET /change-points
         GET /change-points/{change_id}
@@ -170,6 +171,10 @@ OPERATIONS: Mapping[str, OperationRow] = {
         GET /schedules
         GET /schedules/{schedule_id}
         GET /suites
+        GET /benchmarks/{project}/{benchmark}/badges
+        GET /projects/{project}/public
+        GET /share-links
+        GET /validity-rules
         GET /trials/{trial_id}
         GET /trials/{trial_id}/artifacts/{name}
         GET /trials/{trial_id}/histogram
@@ -238,6 +243,8 @@ OPERATIONS: Mapping[str, OperationRow] = {
         POST /reports
         DELETE /reports/{name}
         PUT /reports/{name}
+        POST /share-links
+        DELETE /share-links/{link_id}
         """,
         MEMBER,
         MANAGE,
@@ -269,6 +276,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         PUT /projects/{project}/forge
         DELETE /projects/{project}/forge
         POST /projects/{project}/forge/secret
+        PUT /projects/{project}/public
         PUT /projects/{project}/retention
         """,
         MAINTAINER,
@@ -307,6 +315,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         GET /channels/{channel_id}
         GET /channels/{channel_id}/deliveries
         GET /deliveries/{delivery_id}
+        GET /limits
         GET /members
         GET /tokens
         """,

@@ -1,4 +1,5 @@
-"""What is refused before an operation is reached is a problem document as well."""
+"""What holds below /api/ before an operation is reached: refusals are problem documents, and a HEAD
+is answered like its GET."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -30,9 +31,27 @@ def problems(get_response: GetResponse) -> GetResponse:
     return middleware
 
 
+def heads(get_response: GetResponse) -> GetResponse:
+    """Below /api/: a HEAD is a GET whose body is not sent (RFC 9110, 9.3.2), so that it has the
+    permissions, the entity tag and the rate of one. The web server leaves the body out."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        if request.method != "HEAD" or not request.path.startswith("/api/"):
+            return get_response(request)
+        request.method = "GET"
+        response = get_response(request)
+        request.method = "HEAD"
+        if response.streaming:
+            response.streaming_content = ()  # type: ignore[attr-defined]
+        return response
+
+    return middleware
+
+
 def _told(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     status = HTTPStatus(response.status_code)
-    allow = ", ".join(sorted(response.headers.get("Allow", "").replace(" ", "").split(",")))
+    methods = set(response.headers.get("Allow", "").replace(" ", "").split(","))
+    allow = ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
     said = _SAID.get(status, "{method} {path} was refused")
     answer = problem(status, said.format(method=request.method, path=request.path, allow=allow))
     if allow:

@@ -6,8 +6,7 @@ from functools import wraps
 from typing import Annotated, Any
 
 from django.http import HttpResponse
-from ninja import Schema
-from ninja.responses import Status
+from ninja.responses import NinjaJSONEncoder, Status
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from orchestrator.api.auth import CallerRequest
@@ -33,13 +32,11 @@ def once(view: Callable[..., Any]) -> Callable[..., Any]:
         if key is None or not rules.once:
             return view(request, **values)
         caller = request.auth
-        told: dict[str, Any] = {}
+        said: list[Status[Any]] = []
 
         def make() -> dict[str, Any]:
-            result: Status[Any] = view(request, **values)
-            told.update(result.value.model_dump(mode="json"))
-            secret = dict.fromkeys(_told_once(type(result.value)))
-            return {"status": result.status_code, "body": told | secret}
+            said.append(view(request, **values))
+            return _kept(said[0])
 
         answer, is_new = answer_once(
             member=caller.member,
@@ -48,22 +45,23 @@ def once(view: Callable[..., Any]) -> Callable[..., Any]:
             request=[request.method, request.path, request.body.decode(errors="replace")],
             make=make,
         )
+        if is_new:
+            return said[0]
         response = HttpResponse(
-            json.dumps(told if is_new else answer["body"]),
-            status=answer["status"],
-            content_type="application/json",
+            json.dumps(answer["body"]), status=answer["status"], content_type="application/json"
         )
-        if not is_new:
-            response.headers["Idempotency-Replayed"] = "true"
+        response.headers["Idempotency-Replayed"] = "true"
         return response
 
     return answered
 
 
-def _told_once(shape: type[Schema]) -> list[str]:
-    """The fields of an answer that are not kept."""
-    fields = shape.model_fields.items()
-    return [name for name, field in fields if TOLD_ONCE in field.metadata]
+def _kept(result: Status[Any]) -> dict[str, Any]:
+    fields = type(result.value).model_fields.items()
+    secret = [name for name, field in fields if TOLD_ONCE in field.metadata]
+    # As the first answer is written, to the digit.
+    body = json.loads(json.dumps(result.value.model_dump(), cls=NinjaJSONEncoder))
+    return {"status": result.status_code, "body": body | dict.fromkeys(secret)}
 
 
 def _checked(key: str) -> str:

@@ -1,12 +1,17 @@
 """Lists by cursor: stable while rows are added, and as fast on page 1000 as on page 1."""
 
+from collections.abc import Callable, Sequence
 from typing import Annotated, TypeVar
 from uuid import UUID
 
 from django.db.models import Model, QuerySet
 from ninja import Query
 
+from orchestrator.api.schemas.common import Text
+from orchestrator.core.errors import InvalidRequestError
+
 Row = TypeVar("Row", bound=Model)
+Thing = TypeVar("Thing")
 
 Cursor = Annotated[
     UUID | None, Query(description="`next` of the page before; leave it out for the first page.")
@@ -22,6 +27,9 @@ NumberCursor = Annotated[
         description="`next` of the page before; leave it out for the first page.",
     ),
 ]
+NameCursor = Annotated[
+    Text | None, Query(description="`next` of the page before; leave it out for the first page.")
+]
 
 
 def page_of(
@@ -36,3 +44,19 @@ def page_of(
     found = list(rows.order_by("-pk")[: limit + 1])
     more = len(found) > limit
     return found[:limit], str(found[limit - 1].pk) if more else None
+
+
+def page_of_named(
+    things: Sequence[Thing], name_of: Callable[[Thing], str], *, after: str | None, limit: int
+) -> tuple[Sequence[Thing], str | None]:
+    """The same for what comes with Pitwall and is in no table: in its own order, from name to
+    name."""
+    names = [name_of(each) for each in things]
+    if after is not None and after not in names:
+        raise InvalidRequestError(
+            "there is no such entry; leave the cursor out to begin anew", field="cursor"
+        )
+    first = names.index(after) + 1 if after is not None else 0
+    found = things[first : first + limit]
+    more = first + limit < len(things)
+    return found, names[first + limit - 1] if more else None

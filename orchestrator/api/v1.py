@@ -27,9 +27,11 @@ from orchestrator.api.routers import (
     retention,
     runs,
     schedules,
+    sharing,
     team,
     trials,
     unknown,
+    validity,
 )
 from orchestrator.api.schema import DescribedAPI
 
@@ -53,7 +55,7 @@ api.add_decorator(gate, mode="view")
 PARTS = (
     runs, schedules, builds, comparisons, histories, latencies, reports, results, catalogue,
     projects, references, load_tools, hosts, fleet, calibrations, trials, retention, changes,
-    annotations, team, pull_requests, channels, forges, unknown,
+    annotations, team, pull_requests, channels, forges, sharing, validity, unknown,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

@@ -58,6 +58,12 @@ def benchmark_for(member: Member, slug: str, project: str | None = None) -> Benc
     return benchmarks[0]
 
 
+def benchmark_of_key(member: Member, key: str) -> Benchmark:
+    """The benchmark that `project/slug`, or `slug` alone, names."""
+    project, _, slug = key.rpartition("/")
+    return benchmark_for(member, slug, project or None)
+
+
 def latest_definition(benchmark: Benchmark) -> Definition:
     definition = benchmark.definitions.order_by("-version").first()
     if definition is None:

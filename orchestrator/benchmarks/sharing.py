@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.urls import reverse
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
@@ -17,6 +19,14 @@ from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.core.handed_out import Kind, digest_of_secret, new_secret
 
 MOST_DAYS = 366
+#: Page that may be shared → the pages that belong to it.
+SHAREABLE: Mapping[str, frozenset[str]] = {
+    "run": frozenset({"run", "run-trials"}),
+    "compare": frozenset({"compare", "compare-case"}),
+    "report": frozenset({"report", "report-export"}),
+    "badge-value": frozenset({"badge-value"}),
+    "badge-verdict": frozenset({"badge-verdict"}),
+}
 _USE_RESOLUTION = timedelta(minutes=1)
 
 
@@ -49,6 +59,11 @@ def public_project(team: str, slug: str) -> Project:
     if found is None:
         raise NotFoundError("there is no public project at this address")
     return found
+
+
+def public_address(project: Project) -> str:
+    """Where visitors find a project while it is public."""
+    return f"{settings.BASE_URL}/public/{project.team.slug}/{project.slug}/"
 
 
 def set_public(*, member: Member, project: Project, public: bool) -> None:
@@ -97,6 +112,12 @@ def revoke_share_link(*, member: Member, link_id: UUID) -> None:
         raise NotFoundError("there is no such shared link in this team")
     ShareLink.objects.filter(pk=link.pk).update(revoked_at=utc_now())
     record_audit(member=member, action="share_link.revoked", subject=link)
+
+
+def shared_address(new: NewLink) -> str:
+    """What is passed on: it opens the page that was shared."""
+    path = reverse(new.link.page, kwargs=new.link.given)
+    return f"{settings.BASE_URL}/shared/{new.secret}{path}"
 
 
 def share_links_of(member: Member) -> QuerySet[ShareLink]:

@@ -4,18 +4,22 @@ Options of its command line count before these.
 """
 
 import gc
+import json
 import os
 from typing import Any
 
+from gunicorn.http.errors import LimitRequestLine
+from gunicorn.util import write_nonblock
+from gunicorn.workers.gthread import ThreadWorker
+
 wsgi_app = "orchestrator.config.wsgi"
-worker_class = "gthread"
 workers = os.cpu_count() or 1
 # A waiting request of the API (`?wait=`) holds a thread.
 threads = 8
 preload_app = True
 keepalive = 60
 graceful_timeout = 5
-# Long filters of long lists; what is longer is refused before Pitwall sees it.
+# Long filters of long lists; what is longer is refused before Pitwall sees it, see `Worker`.
 limit_request_line = 8190
 
 #: Objects that are made before it is looked for garbage; Python's own 700 are fewer than one page.
@@ -30,3 +34,35 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 def post_fork(server: Any, worker: Any) -> None:
     gc.set_threshold(_YOUNG, 20, 20)
+
+
+class Worker(ThreadWorker):
+    """Answers an address that is too long with a problem document, as the API does everything."""
+
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
+        if not isinstance(exc, LimitRequestLine):
+            super().handle_error(req, client, addr, exc)
+            return
+        self.log.warning("An address is too long: %s", exc)
+        try:
+            write_nonblock(client, _TOO_LONG)
+        except OSError:
+            self.log.debug("Failed to send the error message.")
+
+
+def _too_long() -> bytes:
+    said = (
+        f"the first line of this request has more than {limit_request_line} bytes: "
+        "ask for less at once, or send what is long in a body"
+    )
+    problem = {"type": "about:blank", "title": "URI Too Long", "status": 414, "detail": said}
+    body = json.dumps(problem).encode()
+    head = (
+        "HTTP/1.1 414 URI Too Long\r\nConnection: close\r\n"
+        f"Content-Type: application/problem+json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+_TOO_LONG = _too_long()
+worker_class = Worker

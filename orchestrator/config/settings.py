@@ -95,6 +95,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "orchestrator.web.middleware.translate_errors",
     "orchestrator.api.middleware.problems",
+    "orchestrator.api.middleware.heads",
 ]
 
 ROOT_URLCONF = "orchestrator.config.urls"

@@ -1,20 +1,14 @@
 """What badges and embedded charts say, and in which shape they are drawn."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Commit
-from orchestrator.core.errors import NotFoundError
 from orchestrator.core.units import format_value
 from orchestrator.results.comparing.run_verdicts import VerdictCard, cards_of
 from orchestrator.results.history.branches import BranchLine, branch_line
-from orchestrator.results.history.histories import (
-    Part,
-    history_at,
-    history_choices,
-    series_of,
-)
+from orchestrator.results.history.histories import Part, history_at
 from orchestrator.results.history.reports import History, HistoryPoint
 from orchestrator.results.models import Series
 from orchestrator.runs.selectors import RUNS_PROJECT, runs_of
@@ -106,20 +100,6 @@ def verdict_badge(member: Member, benchmark: Benchmark, branch: str = "", label:
         title=f"{name}: {card.verdict}, commit {card.contender.short_sha} against "
         f"{card.baseline.short_sha}",
     )
-
-
-def asked_series(member: Member, benchmark: Benchmark, query: Mapping[str, str]) -> Series:
-    """The series that `case`, `host` and `metric` name, each the first where it is left out."""
-    choices = history_choices(member, benchmark)
-    cases = [each for each in choices.cases if query.get("case", "") in ("", each.key)]
-    hosts = [each for each in choices.hosts if query.get("host", "") in ("", each.name)]
-    metrics = [each for each in choices.metrics if query.get("metric", "") in ("", each.key)]
-    found = list(series_of(member, benchmark, cases=cases, hosts=hosts, metrics=metrics))
-    order = {each.key: place for place, each in enumerate(metrics)}
-    found.sort(key=lambda each: (order[each.metric.key], each.case.label, each.host.name))
-    if not found:
-        raise NotFoundError(f"nothing of {benchmark.slug} was measured that this address names")
-    return found[0]
 
 
 def drawing_of(history: History, width: int = 640, height: int = 220) -> Drawing | None:

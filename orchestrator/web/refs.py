@@ -6,7 +6,7 @@ from uuid import UUID
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.benchmarks.selectors import benchmark_for, benchmarks_of, found_commits
+from orchestrator.benchmarks.selectors import benchmark_of_key, benchmarks_of, found_commits
 from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.runs.models import Run
@@ -20,12 +20,6 @@ MOST_NAMES = 30
 class RefChoice:
     value: str
     label: str
-
-
-def benchmark_of_key(member: Member, key: str) -> Benchmark:
-    """The benchmark that `project/slug`, or `slug` alone, names."""
-    project, _, slug = key.rpartition("/")
-    return benchmark_for(member, slug, project or None)
 
 
 def chosen_benchmark(member: Member, key: str) -> Benchmark | None:

@@ -11,13 +11,12 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.urls import Resolver404, get_script_prefix, resolve, reverse, set_script_prefix
+from django.urls import Resolver404, get_script_prefix, resolve, set_script_prefix
 
 from orchestrator.accounts.visitors import Visitor
-from orchestrator.benchmarks.models import Project, ShareLink
-from orchestrator.benchmarks.sharing import public_project, shared_by
+from orchestrator.benchmarks.models import ShareLink
+from orchestrator.benchmarks.sharing import SHAREABLE, public_project, shared_by
 from orchestrator.core.errors import NotFoundError
 from orchestrator.web.access import visitor_of
 from orchestrator.web.comparison_looks import Look
@@ -25,14 +24,6 @@ from orchestrator.web.middleware import GetResponse, error_page
 
 _PUBLIC = re.compile(r"/public/(?P<team>[-\w]+)/(?P<project>[-\w]+)(?=/)")
 _SHARED = re.compile(r"/shared/(?P<secret>pws_[-\w]+)(?=/)")
-#: Page that may be shared → the pages that belong to it.
-SHAREABLE: Mapping[str, frozenset[str]] = {
-    "run": frozenset({"run", "run-trials"}),
-    "compare": frozenset({"compare", "compare-case"}),
-    "report": frozenset({"report", "report-export"}),
-    "badge-value": frozenset({"badge-value"}),
-    "badge-verdict": frozenset({"badge-verdict"}),
-}
 #: Page → what in its query only says how it looks; all else is as it was when it was shared.
 _LOOKS: Mapping[str, frozenset[str]] = {
     "run": frozenset({"cases", "page", "invalid"}),
@@ -107,17 +98,6 @@ def _pinned(asked: QueryDict, link: ShareLink) -> QueryDict:
         if name in looks:
             query.setlist(name, values)
     return query
-
-
-def public_address(project: Project) -> str:
-    """Where visitors find a project while it is public."""
-    return f"{settings.BASE_URL}/public/{project.team.slug}/{project.slug}/"
-
-
-def address_of(link: ShareLink, secret: str) -> str:
-    """The address that opens a shared page, beginning with a slash."""
-    path = reverse(link.page, kwargs=link.given)
-    return f"/shared/{secret}{path}"
 
 
 def _opens(visitor: Visitor, view: object, name: str, given: Mapping[str, Any]) -> bool:

@@ -152,13 +152,15 @@ def bearer(member: Member, **options: object) -> dict[str, str]:
     return {"Authorization": f"Bearer {made.secret}"}
 
 
-def ask(everything: Everything, name: str, headers: dict[str, str]) -> HttpResponse:
-    method, path = name.split()
+def ask(
+    everything: Everything, name: str, headers: dict[str, str], method: str = ""
+) -> HttpResponse:
+    usual, path = name.split()
     query, body = question(everything, name)
     address = f"{everything.operation(path)}?{query}"
     client = Client(raise_request_exception=False)
     with undone():
-        return client.generic(method, address, body, "application/json", headers=headers)
+        return client.generic(method or usual, address, body, "application/json", headers=headers)
 
 
 def test_the_api_lets_in_whom_the_table_says(everything: Everything) -> None:
@@ -179,6 +181,9 @@ def test_the_api_lets_in_whom_the_table_says(everything: Everything) -> None:
             if (status != 403) is not may(member, row.role) or status >= 500 or status == 404:
                 faults.append(f"{name}: a {member.role} gets {status} {read(answer)[:200]}")
             if status == 200 and name.startswith("GET"):
+                head = ask(everything, name, headers, "HEAD")
+                if head.status_code != 200 or read(head):
+                    faults.append(f"{name}: HEAD gets {head.status_code} {read(head)[:200]}")
                 break  # Whoever may more reads the same.
         answer = ask(everything, name, lacking[row.scope])
         if answer.status_code != 403 or f"the scope {row.scope}" not in read(answer):

@@ -84,7 +84,7 @@ def test_a_token_does_what_its_scopes_say_and_makes_none_that_does_more(lab):
     made = reader.post("tokens", {**child, "scopes": ["read"], "days": 3})
     assert made.status_code == 201
     assert ApiClient(secret=made.json()["secret"]).get("runs").status_code == 200
-    listed = reader.get("tokens").json()
+    listed = reader.get("tokens").json()["tokens"]
     assert [each["scopes"] for each in listed] == [["read"], ["read", "manage"]]
     assert "secret" not in listed[0]
 

@@ -90,7 +90,7 @@ def test_it_refuses_an_expression_at_its_field(lab, alice):
 
 
 def test_it_lists_the_catalogue(lab, alice):
-    suites = {each["suite"]: each for each in alice.get("suites").json()}
+    suites = {each["suite"]: each for each in alice.get("suites").json()["suites"]}
 
     assert suites["hello"]["review"]["valid"]
     assert "version: 1" in suites["hello"]["source"]

@@ -59,6 +59,24 @@ def test_what_did_not_change_is_not_sent_again(lab, alice):
     assert (changed.status_code, changed.json()["message"]) == (200, "late")
 
 
+def test_a_head_is_its_get_without_a_body(lab, alice, mallory, settings):
+    path = f"/api/v1/runs/{lab.measured_run(1000, 900).pk}"
+    headers = {"Authorization": f"Bearer {alice.secret}"}
+    settings.API_REQUESTS_A_MINUTE = 100
+    whole, head = (Client().generic(each, path, headers=headers) for each in ("GET", "HEAD"))
+    assert (head.status_code, head.content) == (200, b"")
+    for name in ("ETag", "Content-Type", "Content-Length", "RateLimit-Limit"):
+        assert head[name] == whole[name]
+    assert int(head["RateLimit-Remaining"]) == int(whole["RateLimit-Remaining"]) - 1
+    known = Client().head(path, headers={**headers, "If-None-Match": whole["ETag"]})
+    assert known.status_code == 304
+    assert Client().head(path).status_code == 401
+    of_blue = {"Authorization": f"Bearer {mallory.secret}"}
+    assert Client().head(path, headers=of_blue).status_code == 404
+    assert Client().head("/api/v1/audit/csv", headers=headers).status_code == 200
+    assert Client().head("/api/v1/runs", {"stat": "x"}, headers=headers).status_code == 422
+
+
 def test_a_kept_answer_is_only_for_the_team(lab, alice, mallory):
     path = f"runs/{lab.measured_run(1000, 900).pk}"
     assert alice.get(path).status_code == 200
@@ -94,7 +112,7 @@ def test_a_run_that_waits_is_told_as_it_is_now(lab, alice):
     [
         ("get", "runs", {"data": {"stat": "queued"}}, 422),
         ("delete", "runs", {}, 405),
-        ("head", "runs", {}, 405),
+        ("head", "runs/plan", {}, 405),
         ("post", "runs", {"data": "a=b", "content_type": "text/plain"}, 415),
         ("post", "results/files", {"data": "{}", "content_type": "application/json"}, 415),
         ("post", "runs", {"data": b"x" * 3_000_000, "content_type": "application/json"}, 413),
@@ -108,7 +126,7 @@ def test_every_refusal_is_a_problem_document(alice, method, path, options, statu
     if method != "head":
         assert answer.json()["status"] == status
     if status == 405:
-        assert answer["Allow"] == "GET, POST"
+        assert answer["Allow"] == ("POST" if method == "head" else "GET, HEAD, POST")
 
 
 def test_a_key_makes_one_thing_only(alice, mallory):

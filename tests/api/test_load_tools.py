@@ -15,7 +15,7 @@ FACTS = {"tools": {"oha": {"path": "/opt/oha", "version": "1.2.0"}, "wrk": None}
 
 
 def test_it_lists_every_tool_with_its_sheet(alice):
-    shown = {each["name"]: each for each in alice.get("load-tools").json()}
+    shown = {each["name"]: each for each in alice.get("load-tools").json()["load_tools"]}
     assert list(shown) == list(TOOLS)
     for name, tool in TOOLS.items():
         told, sheet = shown[name], tool.sheet
@@ -28,19 +28,19 @@ def test_it_lists_every_tool_with_its_sheet(alice):
 
 def test_it_tells_hosts_of_the_team_only(lab, alice, mallory):
     HostSnapshot.objects.create(host=Host.objects.get(), facts=FACTS, fingerprint="f" * 64)
-    shown = {each["name"]: each["hosts"] for each in alice.get("load-tools").json()}
+    shown = {each["name"]: each["hosts"] for each in alice.get("load-tools").json()["load_tools"]}
     assert shown["oha"] == [
         {"host": "here", "path": "/opt/oha", "version": "1.2.0", "features": [], "fit": False,
          "why": ""}
     ]  # fmt: skip
     assert shown["wrk"] == []
-    assert all(each["hosts"] == [] for each in mallory.get("load-tools").json())
+    assert all(each["hosts"] == [] for each in mallory.get("load-tools").json()["load_tools"])
 
 
 def test_it_tells_how_wrong_a_tool_was(lab, alice):
     make_known(lab.measured_run(1000, 800), {"latency.p50": 0.01})
     Trial.objects.update(provenance={"tool": {"name": "oha", "version": "1.16.0"}})
-    shown = {each["name"]: each["errors"] for each in alice.get("load-tools").json()}
+    shown = {each["name"]: each["errors"] for each in alice.get("load-tools").json()["load_tools"]}
     ((version, (error,)),) = [(each["version"], each["errors"]) for each in shown["oha"]]
     assert (version, error["metric"], error["trials"]) == ("1.16.0", "latency.p50", 10)
     trials = Reading.objects.values_list("pk", flat=True)

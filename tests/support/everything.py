@@ -159,6 +159,7 @@ def _known(everything: Everything, name: str) -> dict[str, Any]:
         "contender": second, "case": everything.ids["case"], "host": "here", "percentiles": "50",
         "suite": "http-clients", "cron": "0 3 * * *", "profile": everything.ids["profile"],
         "credential": str(everything.ids["credential"]), "repository_url": REPOSITORY,
+        "page": f"/runs/{everything.ids['run_id']}/",
         "metric": "requests.rate", "scopes": ["read"], "hosts": ["here"], "contenders": [second],
         "repository": "ada/server", "target": "https://hooks.example.org/x",
         "source": REPORT if "/reports" in name else DEFINITION,

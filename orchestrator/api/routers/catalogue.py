@@ -1,30 +1,40 @@
 """What can be measured: benchmarks, their definitions, and the catalogue."""
 
 from http import HTTPStatus
+from typing import Annotated
 
-from ninja import Router
+from ninja import Query, Router
 from ninja.responses import Status
 
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Cursor, Limit, NumberCursor, page_of
+from orchestrator.api.pages import (
+    Cursor,
+    Limit,
+    NameCursor,
+    NumberCursor,
+    page_of,
+    page_of_named,
+)
 from orchestrator.api.schemas.catalogue import (
     BenchmarkOut,
     BenchmarkPage,
+    DefinitionChangesOut,
     DefinitionFilesOut,
     DefinitionIn,
     DefinitionOut,
     DefinitionPage,
     ImportIn,
     ReviewOut,
-    SuiteOut,
+    SuitePage,
     benchmark_out,
+    definition_changes_out,
     definition_out,
     definition_summary_out,
     files_out,
     review_out,
     suite_out,
 )
-from orchestrator.api.schemas.common import Text
+from orchestrator.api.schemas.common import MOST_WHOLE, Text
 from orchestrator.benchmarks.catalogue import suites
 from orchestrator.benchmarks.from_repository import (
     definition_files,
@@ -101,6 +111,26 @@ def show_definition(
     return definition_out(version_of(found, version))
 
 
+@router.get(
+    VERSIONS + "/{int:version}/changes",
+    response=DefinitionChangesOut,
+    summary="Show what changed in a version",
+)
+def show_definition_changes(
+    request: CallerRequest,
+    project: Text,
+    benchmark: Text,
+    version: int,
+    since: Annotated[
+        int | None,
+        Query(ge=1, le=MOST_WHOLE, description="An earlier version; left out: the one before."),
+    ] = None,
+) -> DefinitionChangesOut:
+    found = benchmark_for(request.auth.member, benchmark, project)
+    after = version_of(found, version)
+    return definition_changes_out(version_of(found, since or max(1, after.version - 1)), after)
+
+
 @router.post(VERSIONS, response={201: DefinitionOut}, summary="Save a definition")
 def create_definition(
     request: CallerRequest, project: Text, benchmark: Text, payload: DefinitionIn
@@ -155,6 +185,7 @@ def import_benchmark(
     return Status(HTTPStatus.CREATED, definition_out(definition))
 
 
-@router.get("/suites", response=list[SuiteOut], summary="List the catalogue")
-def list_suites(request: CallerRequest) -> list[SuiteOut]:
-    return [suite_out(suite) for suite in suites()]
+@router.get("/suites", response=SuitePage, summary="List the catalogue, by title")
+def list_suites(request: CallerRequest, cursor: NameCursor = None, limit: Limit = 50) -> SuitePage:
+    found, following = page_of_named(suites(), lambda suite: suite.slug, after=cursor, limit=limit)
+    return SuitePage(suites=[suite_out(each) for each in found], next=following)

@@ -3,7 +3,8 @@
 from ninja import Router
 
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.schemas.load_tools import LoadToolOut, load_tool_out
+from orchestrator.api.pages import Limit, NameCursor, page_of_named
+from orchestrator.api.schemas.load_tools import LoadToolPage, load_tool_out
 from orchestrator.fleet.tools import installed_tools
 from orchestrator.loadtools.registry import TOOLS
 from orchestrator.results.trials.tool_errors import tool_errors
@@ -11,13 +12,19 @@ from orchestrator.results.trials.tool_errors import tool_errors
 router = Router(tags=["benchmarks"])
 
 
-@router.get("/load-tools", response=list[LoadToolOut], summary="List the load tools")
-def list_load_tools(request: CallerRequest) -> list[LoadToolOut]:
+@router.get("/load-tools", response=LoadToolPage, summary="List the load tools")
+def list_load_tools(
+    request: CallerRequest, cursor: NameCursor = None, limit: Limit = 50
+) -> LoadToolPage:
     """What each can do and tell, which hosts have it, and how wrong it was where that was
     measured."""
     member = request.auth.member
     installed, errors = installed_tools(member), tool_errors(member)
-    return [
-        load_tool_out(tool, installed[name], [each for each in errors if each.tool == name])
-        for name, tool in TOOLS.items()
+    found, following = page_of_named(
+        list(TOOLS.values()), lambda tool: tool.name, after=cursor, limit=limit
+    )
+    told = [
+        load_tool_out(tool, installed[tool.name], [e for e in errors if e.tool == tool.name])
+        for tool in found
     ]
+    return LoadToolPage(load_tools=told, next=following)

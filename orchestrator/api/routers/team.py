@@ -13,15 +13,13 @@ from orchestrator.accounts import audit, invitations, memberships, services
 from orchestrator.accounts.invitation_mail import link_of, send_invitation
 from orchestrator.accounts.selectors import members_of, tokens_of
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Limit
+from orchestrator.api.pages import Cursor, Limit, NumberCursor, page_of
 from orchestrator.api.schemas import team as shapes
 from orchestrator.benchmarks.selectors import project_for
+from orchestrator.results.retention.use import use_of
 
 router = Router(tags=["team"])
 
-Cursor = Annotated[
-    int | None, Query(ge=1, le=2**62, description="`next` of the page before, if there is one.")
-]
 Part = Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$")]
 
 
@@ -39,9 +37,12 @@ class AuditQuery(Schema):
         return audit.AuditFilter(**self.model_dump())
 
 
-@router.get("/members", response=list[shapes.MemberOut], summary="List the team's members")
-def list_members(request: CallerRequest) -> list[shapes.MemberOut]:
-    return [shapes.member_out(each) for each in members_of(request.auth.member)]
+@router.get("/members", response=shapes.MemberPage, summary="List the team's members, newest first")
+def list_members(
+    request: CallerRequest, cursor: NumberCursor = None, limit: Limit = 50
+) -> shapes.MemberPage:
+    found, following = page_of(members_of(request.auth.member), after=cursor, limit=limit)
+    return shapes.MemberPage(members=[shapes.member_out(each) for each in found], next=following)
 
 
 @router.put("/members/{str:username}", response=shapes.MemberOut, summary="Change a member's role")
@@ -64,10 +65,16 @@ def remove_member(request: CallerRequest, username: str) -> Status[None]:
     return Status(HTTPStatus.NO_CONTENT, None)
 
 
-@router.get("/invitations", response=list[shapes.InvitationOut], summary="List open invitations")
-def list_invitations(request: CallerRequest) -> list[shapes.InvitationOut]:
+@router.get(
+    "/invitations", response=shapes.InvitationPage, summary="List open invitations, newest first"
+)
+def list_invitations(
+    request: CallerRequest, cursor: Cursor = None, limit: Limit = 50
+) -> shapes.InvitationPage:
     rows = invitations.invitations_of(request.auth.member)
-    return [shapes.invitation_out(each) for each in rows]
+    found, following = page_of(rows, after=cursor, limit=limit)
+    told = [shapes.invitation_out(each) for each in found]
+    return shapes.InvitationPage(invitations=told, next=following)
 
 
 @router.post("/invitations", response={201: shapes.NewInvitationOut}, summary="Invite somebody")
@@ -90,10 +97,13 @@ def withdraw_invitation(request: CallerRequest, invitation_id: UUID) -> Status[N
     return Status(HTTPStatus.NO_CONTENT, None)
 
 
-@router.get("/tokens", response=list[shapes.TokenOut], summary="List the team's API tokens")
-def list_tokens(request: CallerRequest) -> list[shapes.TokenOut]:
+@router.get("/tokens", response=shapes.TokenPage, summary="List API tokens, newest first")
+def list_tokens(
+    request: CallerRequest, cursor: Cursor = None, limit: Limit = 50
+) -> shapes.TokenPage:
     """Without those that were revoked."""
-    return [shapes.token_out(each) for each in tokens_of(request.auth.member)]
+    found, following = page_of(tokens_of(request.auth.member), after=cursor, limit=limit)
+    return shapes.TokenPage(tokens=[shapes.token_out(each) for each in found], next=following)
 
 
 @router.post("/tokens", response={201: shapes.NewTokenOut}, summary="Make an API token")
@@ -118,9 +128,15 @@ def revoke_token(request: CallerRequest, token_id: UUID) -> Status[None]:
     return Status(HTTPStatus.NO_CONTENT, None)
 
 
+@router.get("/limits", response=shapes.LimitsOut, summary="Show what the team uses and may use")
+def show_limits(request: CallerRequest) -> shapes.LimitsOut:
+    """Beyond a limit, hosts and runs are refused with 409."""
+    return shapes.limits_out(use_of(request.auth.member.team))
+
+
 @router.get("/audit", response=shapes.AuditPage, summary="Read the audit log, newest first")
 def list_audit(
-    request: CallerRequest, asked: Query[AuditQuery], cursor: Cursor = None, limit: Limit = 50
+    request: CallerRequest, asked: Query[AuditQuery], cursor: NumberCursor = None, limit: Limit = 50
 ) -> shapes.AuditPage:
     rows = audit.audit_of(request.auth.member, asked.asked()).order_by("-pk")
     if cursor is not None:

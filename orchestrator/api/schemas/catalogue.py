@@ -1,7 +1,7 @@
 """What can be measured: benchmarks, their cases and their definitions, and the catalogue."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from ninja import Schema
 from pydantic import Field
@@ -10,6 +10,8 @@ from orchestrator.api.schemas.common import CaseOut, Text, case_out
 from orchestrator.benchmarks.catalogue import Suite
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.review import Fault, Review
+from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.versions import DiffLine, case_changes, diff_lines
 
 Source = Annotated[str, Field(max_length=262_144, pattern=r"^[^\x00]*$", description="YAML.")]
 
@@ -59,6 +61,27 @@ class DefinitionOut(DefinitionSummaryOut):
     source: str
 
 
+class LineOut(Schema):
+    """`sign`: `+`, `-`, a space, or `@` where unchanged lines were left out."""
+
+    sign: Literal["+", "-", " ", "@"]
+    old: int | None
+    new: int | None
+    text: str
+
+
+class DefinitionChangesOut(Schema):
+    """What is new in a version since an earlier one: lines of the text, and labels of cases that
+    came and went. `cases_kept` go on with their history."""
+
+    version: int
+    since: int
+    lines: list[LineOut]
+    cases_added: list[str]
+    cases_removed: list[str]
+    cases_kept: int
+
+
 class UnsupportedOut(Schema):
     case: str
     reason: str
@@ -82,13 +105,19 @@ class ReviewOut(Schema):
 
 
 class SuiteOut(Schema):
-    """A suite of the catalogue."""
+    """A suite of the catalogue; `readme` is Markdown."""
 
     suite: str
     title: str
     description: str
+    readme: str
     source: str
     review: ReviewOut
+
+
+class SuitePage(Schema):
+    suites: list[SuiteOut]
+    next: str | None
 
 
 class DefinitionFilesOut(Schema):
@@ -138,6 +167,22 @@ def definition_out(definition: Definition) -> DefinitionOut:
     return DefinitionOut(**summary, source=definition.source)
 
 
+def definition_changes_out(before: Definition, after: Definition) -> DefinitionChangesOut:
+    cases = case_changes(spec_of(before), spec_of(after))
+    return DefinitionChangesOut(
+        version=after.version,
+        since=before.version,
+        lines=[_line_out(each) for each in diff_lines(before.source, after.source)],
+        cases_added=list(cases.added),
+        cases_removed=list(cases.removed),
+        cases_kept=cases.kept,
+    )
+
+
+def _line_out(line: DiffLine) -> LineOut:
+    return LineOut(sign=line.sign, old=line.old, new=line.new, text=line.text)  # type: ignore[arg-type]
+
+
 def review_out(found: Review | Fault) -> ReviewOut:
     if isinstance(found, Fault):
         return ReviewOut(
@@ -159,6 +204,7 @@ def suite_out(suite: Suite) -> SuiteOut:
         suite=suite.slug,
         title=suite.title,
         description=suite.review.spec.description if suite.review else "",
+        readme=suite.readme,
         source=suite.source,
         review=review_out(suite.found),
     )

@@ -18,6 +18,8 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"
 Flag = Annotated[bool, Exactly()]
 Whole = Annotated[int, Exactly()]
 Number = Annotated[float, Exactly()]
+
+
 #: As much as a column of the database holds.
 MOST_WHOLE = 2**31 - 1
 
@@ -76,6 +78,6 @@ def api_url(path: str) -> str:
     return f"/api/v1/{path}"
 
 
-def web_url(page: str, *args: object) -> str:
+def web_url(page: str, *args: object, **named: object) -> str:
     """The address of a page of the web UI, by the name that it has there."""
-    return settings.BASE_URL + reverse(page, args=args)
+    return settings.BASE_URL + reverse(page, args=args, kwargs=named)

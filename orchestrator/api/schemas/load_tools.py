@@ -84,6 +84,11 @@ class LoadToolOut(Schema):
     errors: list[VersionErrorsOut]
 
 
+class LoadToolPage(Schema):
+    load_tools: list[LoadToolOut]
+    next: str | None
+
+
 _ALIKE = (
     "streams", "open_loop", "by_duration", "by_count", "random_path", "methods", "headers", "body",
     "keepalive_off", "compression", "request_timeout", "connect_timeout", "warmup", "distribution",

@@ -10,6 +10,7 @@ from orchestrator.accounts.invitations import DAYS, MOST_DAYS
 from orchestrator.accounts.models import ApiToken, AuditEntry, Invitation, Membership
 from orchestrator.accounts.services import MOST_TOKEN_DAYS
 from orchestrator.api.schemas.common import Text, ToldOnce
+from orchestrator.results.retention.use import TeamUse
 
 RoleName = Literal["viewer", "member", "maintainer", "owner"]
 ScopeName = Literal["read", "run", "results", "manage"]
@@ -20,6 +21,11 @@ class MemberOut(Schema):
     user: str
     role: RoleName
     last_login: datetime | None
+
+
+class MemberPage(Schema):
+    members: list[MemberOut]
+    next: str | None
 
 
 class RoleIn(Schema):
@@ -39,6 +45,11 @@ class InvitationOut(Schema):
     created_by: str | None
     created_at: datetime
     expires_at: datetime
+
+
+class InvitationPage(Schema):
+    invitations: list[InvitationOut]
+    next: str | None
 
 
 class NewInvitationOut(InvitationOut):
@@ -69,10 +80,44 @@ class TokenOut(Schema):
     last_used_at: datetime | None
 
 
+class TokenPage(Schema):
+    tokens: list[TokenOut]
+    next: str | None
+
+
 class NewTokenOut(TokenOut):
     """`secret` is told once and never again."""
 
     secret: ToldOnce
+
+
+class HostsUseOut(Schema):
+    used: int
+    limit: int | None
+
+
+class QueueUseOut(Schema):
+    """Machine time that the jobs in the queue are expected to take."""
+
+    used_s: float
+    limit_s: int | None
+
+
+class StorageUseOut(Schema):
+    """Raw output of trials, and what was imported, as they were counted within the last minute."""
+
+    used_bytes: int
+    limit_bytes: int | None
+
+
+class LimitsOut(Schema):
+    """What the team uses, and what it may use; a limit is null where there is none. `own`: the
+    limits were set for this team. Whoever runs this Pitwall changes them."""
+
+    own: bool
+    hosts: HostsUseOut
+    queue: QueueUseOut
+    storage: StorageUseOut
 
 
 class AuditEntryOut(Schema):
@@ -112,6 +157,16 @@ def token_out(token: ApiToken) -> TokenOut:
 
 def new_token_out(token: ApiToken, *, secret: str) -> NewTokenOut:
     return NewTokenOut(**_token(token), secret=secret)
+
+
+def limits_out(use: TeamUse) -> LimitsOut:
+    limits = use.limits
+    return LimitsOut(
+        own=limits.own,
+        hosts=HostsUseOut(used=use.hosts, limit=limits.hosts),
+        queue=QueueUseOut(used_s=use.queued_s, limit_s=limits.queued_s),
+        storage=StorageUseOut(used_bytes=use.storage_bytes, limit_bytes=limits.storage_bytes),
+    )
 
 
 def audit_entry_out(entry: AuditEntry) -> AuditEntryOut:

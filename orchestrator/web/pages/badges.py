@@ -1,12 +1,9 @@
 """Badges as SVG, a chart that other pages embed, and the page that gives both to copy."""
 
-from urllib.parse import urlencode
-
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils.http import parse_etags
 from django.views.decorators.clickjacking import xframe_options_exempt
 
@@ -15,11 +12,11 @@ from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.selectors import benchmark_for, project_for
 from orchestrator.core.errors import NotFoundError
 from orchestrator.core.ids import digest_of
+from orchestrator.results.history.badges import asked_series, badge_texts, chart_text
 from orchestrator.results.history.histories import Part, history_at, history_choices, series_for
 from orchestrator.web.access import for_member, open_to_visitors
-from orchestrator.web.badges import Badge, asked_series, drawing_of, value_badge, verdict_badge
+from orchestrator.web.badges import Badge, drawing_of, value_badge, verdict_badge
 from orchestrator.web.middleware import POLICY
-from orchestrator.web.visiting import public_address
 
 POINTS_EMBEDDED = 60
 _NARROWS = ("case", "host", "metric", "branch")
@@ -80,39 +77,11 @@ def badges(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
         except NotFoundError as error:
             context["nothing"] = str(error)
         else:
-            context |= _snippets(project, benchmark.slug, asked, series.pk)
-    return render(request, "sharing/badges.html", context)
-
-
-def _snippets(project: Project, slug: str, asked: dict[str, str], series: int) -> dict[str, object]:
-    """(title, address here, address for everybody, Markdown, HTML) of each, and the frame."""
-    root = public_address(project).rstrip("/")
-    branch = {key: text for key, text in asked.items() if key == "branch"}
-    parts = (
-        ("badge-value", f"{slug}: newest value", asked, "history"),
-        ("badge-verdict", f"{slug}: newest verdict", branch, "runs"),
-    )
-    shown = []
-    for name, title, query, leads in parts:
-        path = reverse(name, args=[project.slug, slug])
-        path += f"?{urlencode(query)}" if query else ""
-        about = urlencode({"benchmark": f"{project.slug}/{slug}", **query})
-        link = f"{root}{reverse(leads)}" + (f"?{about}" if leads == "history" else "")
-        shown.append(
-            {
-                "name": name,
-                "title": title,
-                "path": path,
-                "markdown": f"[![{title}]({root}{path})]({link})",
-                "html": f'<a href="{link}"><img src="{root}{path}" alt="{title}"></a>',
+            context |= {
+                "badges": badge_texts(benchmark, asked),
+                "chart": chart_text(series, asked),
             }
-        )
-    frame = reverse("embed", args=[series]) + (f"?{urlencode(branch)}" if branch else "")
-    html = (
-        f'<iframe src="{root}{frame}" title="{slug} along the commits" width="680" height="320" '
-        'loading="lazy" style="border: 0; max-width: 100%"></iframe>'
-    )
-    return {"badges": shown, "frame": frame, "frame_html": html}
+    return render(request, "sharing/badges.html", context)
 
 
 def _branches(project: Project) -> list[str]:

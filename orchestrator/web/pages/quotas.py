@@ -8,12 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from orchestrator.accounts.members import Member
-from orchestrator.accounts.quotas import limits_of
-from orchestrator.core.clock import utc_now
 from orchestrator.core.units import format_bytes, format_duration
-from orchestrator.fleet.room import hosts_counted
-from orchestrator.results.retention.storage import storage_of
-from orchestrator.runs.backlog import queued_s_of
+from orchestrator.results.retention.use import use_of
 from orchestrator.web.access import for_member
 
 
@@ -30,21 +26,20 @@ class Use:
 
 @for_member
 def quotas(request: HttpRequest, member: Member) -> HttpResponse:
-    limits = limits_of(member.team)
-    hosts, queued = hosts_counted(member.team), queued_s_of(member.team)
-    stored = storage_of(member.team, utc_now())
+    used = use_of(member.team)
+    limits = used.limits
     uses = [
-        _use("Hosts", hosts, limits.hosts, str, "Retire hosts that are no longer needed."),
+        _use("Hosts", used.hosts, limits.hosts, str, "Retire hosts that are no longer needed."),
         _use(
             "Machine time in the queue",
-            queued,
+            used.queued_s,
             limits.queued_s,
             format_duration,
             "Cancel runs, or wait for them.",
         ),
         _use(
             "Raw output and imports",
-            stored,
+            used.storage_bytes,
             limits.storage_bytes,
             format_bytes,
             "Shorten how long projects keep raw files, distributions and single trials, or remove "

@@ -3,7 +3,6 @@
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -15,14 +14,16 @@ from orchestrator.accounts.models import Role
 from orchestrator.benchmarks.selectors import project_for, projects_of
 from orchestrator.benchmarks.sharing import (
     create_share_link,
+    public_address,
     revoke_share_link,
     set_public,
     share_links_of,
+    shared_address,
 )
+from orchestrator.results.reporting.shared_pages import shared_page
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
-from orchestrator.web.sharing_forms import PublicForm, ShareForm, shared_page
-from orchestrator.web.visiting import address_of, public_address
+from orchestrator.web.sharing_forms import PublicForm, ShareForm
 
 
 @for_member
@@ -69,7 +70,7 @@ def new_link(request: HttpRequest, member: Member) -> HttpResponse:
             form.show_error(error, default="days")
         else:
             context["made"] = made.link
-            context["secret"] = settings.BASE_URL + address_of(made.link, made.secret)
+            context["secret"] = shared_address(made)
     return render(request, "sharing/new.html", context, status=form.status)
 
 

@@ -1,0 +1,26 @@
+"""When a trial is not to be believed."""
+
+from ninja import Router
+
+from orchestrator.api.auth import CallerRequest
+from orchestrator.api.pages import Limit, NameCursor, page_of_named
+from orchestrator.api.schemas.validity import ValidityRulePage, validity_rule_out
+from orchestrator.loadtools.thresholds import THRESHOLDS
+
+router = Router(tags=["trials"])
+
+
+@router.get(
+    "/validity-rules", response=ValidityRulePage, summary="List reasons not to believe a trial"
+)
+def list_validity_rules(
+    request: CallerRequest, cursor: NameCursor = None, limit: Limit = 50
+) -> ValidityRulePage:
+    """With their thresholds, those of the load first; `reasons` of trials begin with such a
+    `code`."""
+    found, following = page_of_named(
+        list(THRESHOLDS.values()), lambda rule: rule.code, after=cursor, limit=limit
+    )
+    return ValidityRulePage(
+        validity_rules=[validity_rule_out(each) for each in found], next=following
+    )

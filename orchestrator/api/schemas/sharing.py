@@ -1,0 +1,142 @@
+"""What people without an account see: public projects, shared links, badges and charts."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from ninja import Schema
+from pydantic import Field, StringConstraints
+
+from orchestrator.api.schemas.common import Flag, ToldOnce, Whole, web_url
+from orchestrator.benchmarks.models import Project, ShareLink
+from orchestrator.benchmarks.sharing import MOST_DAYS, NewLink, public_address, shared_address
+from orchestrator.results.history.badges import BadgeText, ChartText
+
+PageAddress = Annotated[
+    str, StringConstraints(min_length=1, max_length=2500, pattern=r"^[^\x00]*$")
+]
+
+
+class PublicIn(Schema, extra="forbid"):
+    public: Flag
+
+
+class PublicOut(Schema):
+    """`address` is where everybody finds it while it is public."""
+
+    project: str
+    public: bool
+    public_since: datetime | None
+    address: str
+
+
+class ShareLinkIn(Schema, extra="forbid"):
+    page: PageAddress = Field(
+        description="The address of a run, a comparison, a report or a badge, as `web_url` and "
+        "`page` of other answers have it."
+    )
+    days: Annotated[Whole, Field(ge=1, le=MOST_DAYS)] = Field(
+        30, description="How long it leads there."
+    )
+
+
+class ShareLinkOut(Schema):
+    """`page` is what it shows, as members see it; `prefix` is how its secret begins."""
+
+    id: UUID
+    project: str
+    title: str
+    page: str
+    prefix: str
+    created_by: str | None
+    created_at: datetime
+    expires_at: datetime
+    last_used_at: datetime | None
+
+
+class ShareLinkPage(Schema):
+    share_links: list[ShareLinkOut]
+    next: str | None
+
+
+class NewShareLinkOut(ShareLinkOut):
+    """`url` is told once and never again."""
+
+    url: ToldOnce
+
+
+class BadgeOut(Schema):
+    """`address` shows it to everybody while the project is public; `page` to members, and it can be
+    shared by a link."""
+
+    title: str
+    page: str
+    address: str
+    markdown: str
+    html: str
+
+
+class ChartOut(Schema):
+    """A frame for other pages, which shows the newest points while the project is public."""
+
+    page: str
+    address: str
+    html: str
+
+
+class BadgesOut(Schema):
+    """What to copy into a README or a page."""
+
+    public: bool
+    value: BadgeOut
+    verdict: BadgeOut
+    chart: ChartOut
+
+
+def public_out(project: Project) -> PublicOut:
+    return PublicOut(
+        project=project.slug,
+        public=project.public_since is not None,
+        public_since=project.public_since,
+        address=public_address(project),
+    )
+
+
+def share_link_out(link: ShareLink) -> ShareLinkOut:
+    page = web_url(link.page, **link.given)
+    return ShareLinkOut(
+        id=link.pk,
+        project=link.project.slug,
+        title=link.title,
+        page=f"{page}?{link.query}" if link.query else page,
+        prefix=link.prefix,
+        created_by=link.created_by.get_username() if link.created_by else None,
+        created_at=link.created_at,
+        expires_at=link.expires_at,
+        last_used_at=link.last_used_at,
+    )
+
+
+def new_share_link_out(new: NewLink) -> NewShareLinkOut:
+    return NewShareLinkOut(**share_link_out(new.link).model_dump(), url=shared_address(new))
+
+
+def badges_out(
+    project: Project, value: BadgeText, verdict: BadgeText, chart: ChartText
+) -> BadgesOut:
+    return BadgesOut(
+        public=project.public_since is not None,
+        value=_badge_out(value),
+        verdict=_badge_out(verdict),
+        chart=ChartOut(page=chart.path, address=chart.address, html=chart.html),
+    )
+
+
+def _badge_out(badge: BadgeText) -> BadgeOut:
+    return BadgeOut(
+        title=badge.title,
+        page=badge.path,
+        address=badge.address,
+        markdown=badge.markdown,
+        html=badge.html,
+    )

@@ -1,0 +1,33 @@
+"""The reasons not to believe a trial."""
+
+from typing import Literal
+
+from ninja import Schema
+
+from orchestrator.loadtools.thresholds import Threshold
+
+
+class ValidityRuleOut(Schema):
+    """`value` is the last one that is still good, on the side that `bound` names; null where the
+    fact alone decides. `invalid` is a hard reason, `suspect` a soft one; soft ones of one `cause`
+    are one piece of evidence."""
+
+    code: str
+    level: Literal["suspect", "invalid"]
+    title: str
+    value: float | None
+    unit: str
+    bound: Literal["most", "least"]
+    cause: str
+    why: str
+    advice: str
+
+
+class ValidityRulePage(Schema):
+    validity_rules: list[ValidityRuleOut]
+    next: str | None
+
+
+def validity_rule_out(rule: Threshold) -> ValidityRuleOut:
+    names = ("code", "level", "title", "value", "unit", "bound", "cause", "why", "advice")
+    return ValidityRuleOut(**{name: getattr(rule, name) for name in names})

@@ -1,0 +1,30 @@
+"""What a team uses and may use, and the refusal beyond it."""
+
+from io import StringIO
+
+from django.core.management import call_command
+
+from tests.api.conftest import ApiClient, Lab
+
+
+def test_a_limit_that_is_set_is_told_and_refuses_the_next_host(
+    lab: Lab, alice: ApiClient, bob: ApiClient
+):
+    lab.queued_run()
+    call_command("quota", "red", "--hosts", "1", "--queued-minutes", "1", stdout=StringIO())
+    told = bob.get("limits").json()
+    assert (told["own"], told["hosts"]) == (True, {"used": 1, "limit": 1})
+    assert told["queue"]["limit_s"] == 60
+    assert told["queue"]["used_s"] > 0
+    assert told["storage"] == {"used_bytes": 0, "limit_bytes": None}
+    key = alice.post("credentials", {"name": "lab key"}).json()["id"]
+    new = {
+        "name": "next", "profile": "any", "address": "192.0.2.9", "login": "pitwall",
+        "credential": key,
+    }  # fmt: skip
+    refused = alice.post("hosts", new)
+    assert refused.status_code == 409
+    assert "may have 1 host and has 1; retire one" in refused.json()["detail"]
+    call_command("quota", "red", "--hosts", "2", stdout=StringIO())
+    assert alice.post("hosts", new).status_code == 201
+    assert bob.get("limits").json()["hosts"] == {"used": 2, "limit": 2}
