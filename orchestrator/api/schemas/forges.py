@@ -44,8 +44,8 @@ class ForgeIn(Schema, extra="forbid"):
 
     def new_connection(self) -> NewConnection:
         given = self.model_dump(mode="json", exclude_none=True)
-        lists = {name: tuple(given.pop(name)) for name in ("allowed_users", "hosts")}
-        return NewConnection(**given, **lists)
+        lists = {name: tuple(given[name]) for name in ("allowed_users", "hosts")}
+        return NewConnection(**{**given, **lists})
 
 
 class ForgeOut(Schema):
