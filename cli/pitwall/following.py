@@ -28,7 +28,7 @@ def wait_for_end(
     until = None if timeout_s is None else clock() + timeout_s
     run = client.get(f"runs/{run_id}")
     while True:
-        progress.show(run["trials_done"], run["trials_total"], told_of(run))
+        progress.show(settled(run), run["trials_total"], told_of(run))
         if run["ended_at"] is not None:
             break
         if until is not None and clock() >= until:
@@ -46,9 +46,14 @@ def wait_for_end(
     return run
 
 
+def settled(run: Any) -> int:
+    """Its trials that came to something: not those that a failed or cancelled job skipped."""
+    return int(run["trials_done"]) - int(run["trials_skipped"])
+
+
 def told_of(run: Any) -> str:
     """One line: its state, how much is done, and what is left."""
-    parts = [f"{run['state']}: {run['trials_done']} of {run['trials_total']} trials"]
+    parts = [f"{run['state']}: {settled(run)} of {run['trials_total']} trials"]
     if run["ended_at"] is None:
         if run["seconds_left"]:
             parts.append(f"about {shown_time(run['seconds_left'])} left")

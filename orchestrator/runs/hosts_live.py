@@ -50,8 +50,8 @@ class HostProgress:
         return sum(each.trials_total for each in self.parts)
 
     @property
-    def trials_done(self) -> int:
-        return sum(each.trials_done for each in self.parts)
+    def trials_settled(self) -> int:
+        return sum(each.trials_settled for each in self.parts)
 
     @property
     def trials_failed(self) -> int:

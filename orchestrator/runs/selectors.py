@@ -40,6 +40,7 @@ class JobProgress:
     trials_failed: int
     trials_unsupported: int
     trials_not_needed: int
+    trials_skipped: int
     left: SecondsLeft | None
     current: Trial | None
     standings: tuple[CaseStanding, ...]
@@ -48,12 +49,18 @@ class JobProgress:
     def is_active(self) -> bool:
         return self.job.state in JOB_ACTIVE
 
+    @property
+    def trials_settled(self) -> int:
+        """Those that came to something: all that were done but not skipped."""
+        return self.trials_done - self.trials_skipped
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunProgress:
     """How far a run is. Its hosts work side by side, so the one with most to do counts.
 
-    `trials_done` counts all that are not still to come, those that were not needed among them.
+    `trials_done` counts all that are not still to come: those that were not needed and those that
+    were skipped, because the job failed or was cancelled, among them.
     """
 
     run: Run
@@ -61,8 +68,14 @@ class RunProgress:
     trials_total: int
     trials_done: int
     trials_not_needed: int
+    trials_skipped: int
     left: SecondsLeft | None
     phase: str
+
+    @property
+    def trials_settled(self) -> int:
+        """Those that came to something: all that were done but not skipped."""
+        return self.trials_done - self.trials_skipped
 
     @property
     def seconds_left(self) -> float | None:
@@ -166,6 +179,7 @@ def progress_of(run: Run) -> RunProgress:
         trials_total=sum(part.trials_total for part in parts),
         trials_done=sum(part.trials_done for part in parts),
         trials_not_needed=sum(part.trials_not_needed for part in parts),
+        trials_skipped=sum(part.trials_skipped for part in parts),
         left=None if run.state in RUN_ENDED else _longest(run, parts),
         phase=next((phase for phase in active if phase), run.state),
     )
@@ -236,6 +250,7 @@ def _job_progress(
         trials_failed=count[TrialState.FAILED],
         trials_unsupported=count[TrialState.UNSUPPORTED],
         trials_not_needed=count[TrialState.NOT_NEEDED],
+        trials_skipped=count[TrialState.SKIPPED],
         left=None if job.state in JOB_ENDED else _left(trials.left_s, current, standings),
         current=current,
         standings=tuple(standings),

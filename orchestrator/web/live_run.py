@@ -84,8 +84,8 @@ def live_context(
         "run": found,
         "progress": now,
         "hosts": _hosts(now, details),
-        "share": round(100 * now.trials_done / now.trials_total) if now.trials_total else 0,
-        "measured": now.trials_done - now.trials_not_needed,
+        "share": round(100 * now.trials_settled / now.trials_total) if now.trials_total else 0,
+        "measured": now.trials_settled - now.trials_not_needed,
         "ended": found.state in RUN_ENDED,
         "poll_headers": json.dumps({"If-None-Match": entity_tag(now, details)}),
         "took_s": _took_s(found),
@@ -178,7 +178,7 @@ def _last_failed(host: HostProgress) -> Trial | None:
 
 def _last_measured(host: HostProgress) -> UUID | None:
     """The newest of its jobs that has begun, or the one before until its first trial is done."""
-    begun = [part for part in host.parts if part.trials_done > part.trials_not_needed]
+    begun = [part for part in host.parts if part.trials_settled > part.trials_not_needed]
     newest = max(begun, key=lambda part: str(part.job.started_at or ""), default=None)
     return newest.job.pk if newest else None
 
@@ -212,9 +212,10 @@ def _cases(
 
 
 def _is_settled(found: Run, row: Row) -> bool:
-    """Nothing of it is to come; where the run goes on until its cases are decided, it is."""
+    """It was measured and nothing is to come; where the run goes on until its cases are decided, it
+    is."""
     if found.until == Until.ROUNDS:
-        return not row.goes_on
+        return not row.goes_on and any(cell.done for cell in row.cells if cell)
     stands = {each.state for each in row.standings}
     return bool(stands) and stands <= {"decided", "screened out"}
 

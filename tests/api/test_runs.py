@@ -53,6 +53,7 @@ def test_it_starts_a_run(lab, alice, settings):
             "trials_failed": 0,
             "trials_unsupported": 0,
             "trials_not_needed": 0,
+            "trials_skipped": 0,
             "cases": [],
             "current_trial": None,
         }

@@ -64,7 +64,7 @@ def test_the_band_holds_the_whole_curve_as_often_as_it_says(blocks: int, neighbo
         seen = generator.standard_normal((blocks, columns)) @ root.T
         reach = critical_value(seen, draws=500) * seen.std(axis=0, ddof=1) / math.sqrt(blocks)
         held += bool((np.abs(seen.mean(axis=0)) <= reach).all())
-    # In the long run 94 of 100 with so few draws; rounding differs between CPUs and moves single ones.
+    # In the long run 94 of 100 with so few draws; rounding, which differs between CPUs, moves some.
     assert held / times >= 0.92
 
 

@@ -110,6 +110,9 @@ def test_it_cancels(world: World, alice: Client) -> None:
 
     assert answer.headers["Location"] == reverse("run", args=[run.pk])
     assert run.state == "cancelled"
+    page = " ".join(alice.get(reverse("run", args=[run.pk])).content.decode().split())
+    assert "0 of 10 trials, 10 skipped" in page
+    assert "0 of 1 done" in page
 
 
 def test_it_says_that_an_ended_run_cannot_be_cancelled(world: World, alice: Client) -> None:

@@ -228,6 +228,7 @@ class JobOut(Schema):
     trials_failed: int
     trials_unsupported: int
     trials_not_needed: int
+    trials_skipped: int
     cases: list[CaseStandingOut]
     current_trial: CurrentTrialOut | None
 
@@ -259,13 +260,15 @@ class RunOut(RunSummaryOut):
     """A run and how far it is.
 
     `seconds_left` is an estimate, between at least and at most; null once it has ended.
-    `trials_done` counts those that were not needed as well.
+    `trials_done` counts those that were not needed as well, and those that were skipped because a
+    job failed or was cancelled.
     """
 
     phase: str
     trials_total: int
     trials_done: int
     trials_not_needed: int
+    trials_skipped: int
     seconds_left: float | None
     seconds_left_at_least: float | None
     seconds_left_at_most: float | None
@@ -312,6 +315,7 @@ def run_out(progress: RunProgress) -> RunOut:
         trials_total=progress.trials_total,
         trials_done=progress.trials_done,
         trials_not_needed=progress.trials_not_needed,
+        trials_skipped=progress.trials_skipped,
         seconds_left=progress.seconds_left,
         seconds_left_at_least=progress.left.least if progress.left else None,
         seconds_left_at_most=progress.left.most if progress.left else None,
@@ -338,6 +342,7 @@ def _job_out(progress: JobProgress, details: JobDetails) -> JobOut:
         trials_failed=progress.trials_failed,
         trials_unsupported=progress.trials_unsupported,
         trials_not_needed=progress.trials_not_needed,
+        trials_skipped=progress.trials_skipped,
         cases=[_standing_out(each) for each in progress.standings],
         current_trial=_current_trial_out(progress.current),
     )
