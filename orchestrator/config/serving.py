@@ -7,6 +7,9 @@ import gc
 import os
 from typing import Any
 
+from orchestrator.core.logs import FORMATS
+from orchestrator.operations.process_life import begin_process, end_process
+
 wsgi_app = "orchestrator.config.wsgi"
 worker_class = "gthread"
 workers = os.cpu_count() or 1
@@ -17,6 +20,20 @@ keepalive = 60
 graceful_timeout = 5
 # Long filters of long lists; what is longer is refused before Pitwall sees it.
 limit_request_line = 8190
+
+if os.environ.get("PITWALL_LOG_FORMAT") == "json":
+    # Lines of requests too: gunicorn writes them wherever it is given such a table.
+    logconfig_dict = {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"generic": FORMATS["json"]},
+        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "generic"}},
+        "root": {"handlers": ["console"], "level": "INFO"},
+        "loggers": {
+            name: {"handlers": ["console"], "level": "INFO", "propagate": False}
+            for name in ("gunicorn.error", "gunicorn.access")
+        },
+    }
 
 #: Objects that are made before it is looked for garbage; Python's own 700 are fewer than one page.
 _YOUNG = 20_000
@@ -30,3 +47,8 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 def post_fork(server: Any, worker: Any) -> None:
     gc.set_threshold(_YOUNG, 20, 20)
+    begin_process("web")
+
+
+def worker_exit(server: Any, worker: Any) -> None:
+    end_process()

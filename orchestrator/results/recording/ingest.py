@@ -16,6 +16,7 @@ from django.db import DatabaseError, IntegrityError, transaction
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.core.clock import utc_now
+from orchestrator.core.counting import count
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.results.recording.incoming import ResultIn, provenance_of
 from orchestrator.results.recording.names import Names, forget_names
@@ -45,6 +46,7 @@ def take_results(*, member: Member, results: Sequence[ResultIn], token: str = ""
         # Something that was remembered has been deleted meanwhile.
         forget()
         accepted = _taken(member, results, token)
+    count("pitwall_results_total", accepted, way="post")
     return Taken(accepted=accepted, repeated=len(results) - accepted)
 
 
