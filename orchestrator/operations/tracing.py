@@ -1,6 +1,6 @@
 """Traces by OpenTelemetry, where PITWALL_TRACES asks for them; else a span costs a comparison.
 
-The packages of `requirements-traces.in` are needed only then. Where traces go is told by
+The packages of `requirements-traces.txt` are needed only then. Where traces go is told by
 OpenTelemetry's own variables, such as OTEL_EXPORTER_OTLP_ENDPOINT.
 """
 
@@ -35,7 +35,7 @@ def start_tracing(process: str) -> None:
         otlp = importlib.import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
     except ImportError as error:
         raise ImproperlyConfigured(
-            f"PITWALL_TRACES=1 needs OpenTelemetry: pip install -r requirements-traces.in ({error})"
+            f"PITWALL_TRACES=1 needs requirements-traces.txt to be installed: {error}"
         ) from error
     resource = resources.Resource.create({"service.name": f"pitwall-{process}"})
     provider = sdk.TracerProvider(resource=resource)

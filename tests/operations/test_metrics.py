@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.urls import reverse
 
 from orchestrator.core import counting
 from orchestrator.core.clock import utc_now
@@ -151,7 +152,7 @@ def test_the_board_asks_for_metrics_and_labels_that_there_are():
 
 
 def test_a_request_has_an_id_that_a_proxy_may_choose(client, db):
-    given = client.get("/login/", headers={"X-Request-ID": "proxy-12345678"})
+    given = client.get(reverse("login"), headers={"X-Request-ID": "proxy-12345678"})
     assert given.headers["X-Request-ID"] == "proxy-12345678"
-    forged = client.get("/login/", headers={"X-Request-ID": 'a"b\\nc'})
+    forged = client.get(reverse("login"), headers={"X-Request-ID": 'a"b\\nc'})
     assert re.fullmatch(r"[0-9a-f]{16}", forged.headers["X-Request-ID"])
