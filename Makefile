@@ -9,7 +9,7 @@ VENV_PYTHON := .venv/bin/python
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo seeds run test chaos tools bench-dispatch bench-fidelity bench-detection bench-scale bench-api bench-pages fuzz-api screenshots permissions check lock openapi schemas clean clean-all
+.PHONY: help demo seeds run test chaos tools bench-dispatch bench-fidelity bench-detection bench-scale bench-api bench-pages fuzz-api screenshots permissions check lock openapi schemas check-docker clean clean-all
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -81,6 +81,10 @@ check: ## style, import rules, missing migrations, types
 	.venv/bin/lint-imports
 	$(VENV_PYTHON) -m devstack exec --name check --without-oha -- $(VENV_PYTHON) manage.py makemigrations --check --dry-run
 	$(VENV_PYTHON) -m mypy orchestrator agents cli devstack perf
+
+check-docker: ## what hadolint and Compose's own reader say of docker/; needs Go
+	@$(PYTHON) -m devstack.bootstrap --dev
+	@$(VENV_PYTHON) -m tests.deployment.linted
 
 lock: ## resolve requirements*.in into requirements*.txt (ARGS=--upgrade)
 	@$(PYTHON) -m devstack.bootstrap

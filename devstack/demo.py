@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,13 @@ class DemoError(DevstackError):
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m devstack.demo", description=__doc__)
     parser.add_argument("folder", type=Path, help="the instance's folder")
+    parser.add_argument("--api", metavar="URL", help="where to ask, if not at PITWALL_BASE_URL")
+    parser.add_argument("--ssh", metavar="LOGIN@ADDRESS:PORT", help="the host to measure on")
+    parser.add_argument("--authorized-keys", type=Path, help="the file that lets us in there")
     options = parser.parse_args()
+    ssh = ("--ssh", options.ssh, "--authorized-keys", str(options.authorized_keys))
     try:
-        demo(options.folder)
+        demo(options.folder, options.api, ssh if options.ssh else ())
     except DevstackError as error:
         print(f"\nThe demo failed: {error}", flush=True)
         return 1
@@ -43,12 +48,13 @@ def main() -> int:
     return 0
 
 
-def demo(folder: Path) -> None:
+def demo(folder: Path, api: str | None, ssh: Sequence[str]) -> None:
+    """Raises DevstackError where it cannot be shown; `ssh` are words for `seed_demo`."""
     repository = folder / "hello-server"
     commits = demo_repository(repository)
-    seed = seed_demo(repository)
+    seed = seed_demo(repository, ssh)
     url = os.environ["PITWALL_BASE_URL"]
-    client = Client(url, seed["token"])
+    client = Client(api or url, seed["token"])
     sign_in(url, seed)
     run = measure(client, seed, commits)
     harmless = compare(client, run, commits.first, commits.harmless)
@@ -58,11 +64,11 @@ def demo(folder: Path) -> None:
     judge(harmless["verdict"], slower["verdict"])
 
 
-def seed_demo(repository: Path) -> dict[str, Any]:
-    """What the demo needs to be there: a team, a user, a token, this machine, the benchmark."""
+def seed_demo(repository: Path, ssh: Sequence[str]) -> dict[str, Any]:
+    """What the demo needs to be there: a team, a user, a token, a host, the benchmark."""
     argv = [sys.executable, str(CHECKOUT / "manage.py"), "seed_demo", "--json"]
     done = subprocess.run(
-        [*argv, "--server-repository", str(repository)], capture_output=True, text=True
+        [*argv, "--server-repository", str(repository), *ssh], capture_output=True, text=True
     )
     if done.returncode != 0:
         raise DemoError(f"manage.py seed_demo failed.\n{done.stderr.strip()}")

@@ -19,6 +19,8 @@ FILES = (
     "requirements-bench",
     "requirements-bench-detection",
     "requirements-fuzz",
+    "requirements-docker",
+    "requirements-traces",
 )
 
 

@@ -3,20 +3,17 @@
 import logging
 import time
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
 from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpResponse
-from redis import Redis, RedisError
+from redis import RedisError
+
+from orchestrator.operations.redis_server import redis_of
 
 logger = logging.getLogger(__name__)
 
 WINDOW_S = 60
-#: A Redis that hangs must not hold up what it only counts.
-PATIENCE_S = 0.25
 #: So long after a failure nothing is counted.
 REST_S = 5.0
 
@@ -84,18 +81,3 @@ def count_request(token: UUID) -> Rate | None:
     """Counts one; None where nothing is limited, and while there is no Redis."""
     limit = settings.API_REQUESTS_A_MINUTE
     return _counter.count(token, limit) if limit else None
-
-
-@lru_cache(maxsize=4)
-def redis_of(url: str) -> Redis:
-    """The server of a broker's address; kombu writes that of a socket in a way of its own."""
-    patience: dict[str, Any] = {
-        "socket_timeout": PATIENCE_S,
-        "socket_connect_timeout": PATIENCE_S,
-    }
-    if not url.startswith("redis+socket://"):
-        return Redis.from_url(url, **patience)
-    parts = urlsplit(url)
-    database = parse_qs(parts.query).get("virtual_host", ["0"])[0]
-    path = unquote(parts.netloc + parts.path)
-    return Redis(unix_socket_path=path, db=int(database.strip("/") or 0), **patience)

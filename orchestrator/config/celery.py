@@ -9,9 +9,18 @@ import sys
 from typing import Any
 
 from celery import Celery
-from celery.signals import task_prerun
+from celery.signals import (
+    beat_embedded_init,
+    beat_init,
+    task_prerun,
+    worker_process_init,
+    worker_ready,
+    worker_shutdown,
+)
 from django.db import close_old_connections
 from kombu.transport.redis import QoS
+
+from orchestrator.operations.process_life import begin_process, end_process
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "orchestrator.config.settings")
 
@@ -19,7 +28,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "orchestrator.config.settings")
 # cannot, and the worker exits. Nobody needs it back: the pump wakes what is due.
 QoS.restore_at_shutdown = False
 
-app = Celery("pitwall")
+app = Celery("pitwall", task_cls="orchestrator.operations.watched_tasks:WatchedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["orchestrator.dispatch"])
 # Celery would close the database's connections after each task. Django's own way keeps them for
@@ -30,6 +39,23 @@ app.conf["CELERY_DB_REUSE_MAX"] = sys.maxsize
 @task_prerun.connect
 def _look_at_connections(**_: Any) -> None:
     close_old_connections()
+
+
+@worker_ready.connect
+@worker_process_init.connect
+def _begin_worker(**_: Any) -> None:
+    begin_process("worker")
+
+
+@beat_init.connect
+@beat_embedded_init.connect
+def _begin_beat(**_: Any) -> None:
+    begin_process("beat")
+
+
+@worker_shutdown.connect
+def _end_worker(**_: Any) -> None:
+    end_process()
 
 
 def _every(seconds: float, task: str) -> dict[str, object]:

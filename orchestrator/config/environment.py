@@ -20,6 +20,14 @@ def number(name: str, default: int = 0) -> int:
     return default if value is None else value
 
 
+def choice(name: str, choices: tuple[str, ...]) -> str:
+    """The first of `choices` where nothing is said; ValueError where it is none of them."""
+    value = text(name, choices[0])
+    if value not in choices:
+        raise ValueError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")
+    return value
+
+
 def words(name: str, default: str = "") -> list[str]:
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
 

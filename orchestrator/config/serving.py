@@ -12,6 +12,9 @@ from gunicorn.http.errors import LimitRequestLine
 from gunicorn.util import write_nonblock
 from gunicorn.workers.gthread import ThreadWorker
 
+from orchestrator.core.logs import FORMATS
+from orchestrator.operations.process_life import begin_process, end_process
+
 wsgi_app = "orchestrator.config.wsgi"
 workers = os.cpu_count() or 1
 # A waiting request of the API (`?wait=`) holds a thread.
@@ -21,6 +24,20 @@ keepalive = 60
 graceful_timeout = 5
 # Long filters of long lists; what is longer is refused before Pitwall sees it, see `Worker`.
 limit_request_line = 8190
+
+if os.environ.get("PITWALL_LOG_FORMAT") == "json":
+    # Lines of requests too: gunicorn writes them wherever it is given such a table.
+    logconfig_dict = {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"generic": FORMATS["json"]},
+        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "generic"}},
+        "root": {"handlers": ["console"], "level": "INFO"},
+        "loggers": {
+            name: {"handlers": ["console"], "level": "INFO", "propagate": False}
+            for name in ("gunicorn.error", "gunicorn.access")
+        },
+    }
 
 #: Objects that are made before it is looked for garbage; Python's own 700 are fewer than one page.
 _YOUNG = 20_000
@@ -34,6 +51,11 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 def post_fork(server: Any, worker: Any) -> None:
     gc.set_threshold(_YOUNG, 20, 20)
+    begin_process("web")
+
+
+def worker_exit(server: Any, worker: Any) -> None:
+    end_process()
 
 
 class Worker(ThreadWorker):

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from orchestrator.config import environment
+from orchestrator.core.logs import FORMATS
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
@@ -75,11 +76,14 @@ INSTALLED_APPS = [
     "orchestrator.alerts",
     "orchestrator.forges",
     "orchestrator.dispatch",
+    "orchestrator.operations",
     "orchestrator.api",
     "orchestrator.web",
 ]
 
 MIDDLEWARE = [
+    "orchestrator.operations.probes.probes",
+    "orchestrator.operations.requests.watched",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # Pages travel compressed; docs/decisions/0027-compressed-pages.md says why that is safe here.
@@ -217,12 +221,19 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "unacked_restore_throttle": 1,
 }
 CELERY_TIMEZONE = "UTC"
+# Any number of beats may run, and none needs a file of its own.
+CELERY_BEAT_SCHEDULER = "orchestrator.operations.beats.OneOfMany"
+
+# Whoever may read /metrics; without one, this machine only.
+METRICS_TOKEN = environment.text("PITWALL_METRICS_TOKEN")
+TRACES = environment.flag("PITWALL_TRACES")
+LOG_FORMAT = environment.choice("PITWALL_LOG_FORMAT", tuple(FORMATS))
 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {"chosen": FORMATS[LOG_FORMAT]},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "chosen"}},
     "root": {"handlers": ["stderr"], "level": environment.text("PITWALL_LOG_LEVEL", "INFO")},
     # Two lines a message of each tick would bury all else.
     "loggers": {

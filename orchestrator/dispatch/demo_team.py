@@ -2,6 +2,8 @@
 
 import secrets
 import sys
+from pathlib import Path
+from typing import Any
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, Team, User
@@ -12,11 +14,20 @@ from orchestrator.benchmarks.services import create_project
 from orchestrator.dispatch.agent import Agent
 from orchestrator.fleet.catalogue import PROFILES
 from orchestrator.fleet.connect import connect
-from orchestrator.fleet.models import Host
-from orchestrator.fleet.services import add_local_host, record_snapshot, save_profile
+from orchestrator.fleet.models import Credential, Host
+from orchestrator.fleet.services import (
+    NewHost,
+    add_credential,
+    add_host,
+    add_local_host,
+    confirm_host_key,
+    record_snapshot,
+    save_profile,
+)
 
 USER = "demo"
 HOST = "this-machine"
+SSH_HOST = "sample-host"
 
 
 def demo_owner() -> tuple[Member, str | None]:
@@ -32,13 +43,47 @@ def this_machine(member: Member) -> Host:
     """This machine as a host, with a profile of its own, filled by what it says of itself."""
     profile = save_profile(member=member, slug=HOST, name="This machine")
     host = add_local_host(member=member, name=HOST, profile=profile, python=sys.executable)
-    with connect(host) as transport:
-        agent = Agent(transport, python=host.python)
-        facts = agent.facts()
+    facts = _asked(host)
     name = str(facts.get("hostname") or "This machine")
     save_profile(member=member, slug=HOST, name=name[:100])
     record_snapshot(host=host, facts=facts)
     return host
+
+
+def ssh_machine(member: Member, where: str, authorized_keys: Path) -> Host:
+    """The host at `login@address:port`, which lets in whose key is in the file `authorized_keys`.
+
+    Both are of the same installation: the key that the host shows is the one to be pinned.
+    """
+    credential = _sample_key(member)
+    authorized_keys.write_text(f"{credential.public_key}\n")
+    host = member.team.hosts.filter(name=SSH_HOST).first()
+    if host is None:
+        save_profile(member=member, slug=SSH_HOST, name="Sample host")
+        login, _, address = where.partition("@")
+        name, _, port = address.rpartition(":")
+        new = NewHost(
+            name=SSH_HOST,
+            profile_slug=SSH_HOST,
+            address=name,
+            port=int(port),
+            login=login,
+            credential_id=credential.pk,
+        )
+        host, shown = add_host(member=member, new=new)
+        host = confirm_host_key(member=member, host_id=host.pk, host_key=shown.line)
+    record_snapshot(host=host, facts=_asked(host))
+    return host
+
+
+def _sample_key(member: Member) -> Credential:
+    known = Credential.objects.filter(team=member.team, name=SSH_HOST).first()
+    return known or add_credential(member=member, name=SSH_HOST)
+
+
+def _asked(host: Host) -> dict[str, Any]:
+    with connect(host) as transport:
+        return Agent(transport, python=host.python).facts()
 
 
 def project_at(member: Member, *, slug: str, name: str, path: str) -> Project:

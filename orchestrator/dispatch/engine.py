@@ -22,6 +22,7 @@ from uuid import UUID
 from django.db import DatabaseError
 
 from orchestrator.core.errors import HostError, PitwallError
+from orchestrator.core.logs import logging_about
 from orchestrator.dispatch import builds, intake, looks, outcomes, support
 from orchestrator.dispatch.crew import Crew, Site
 from orchestrator.dispatch.plan import (
@@ -64,14 +65,15 @@ def advance(job_id: UUID) -> float | None:
     job = turns.take_turn(job_id)
     if job is None:
         return None
-    try:
-        wait_s: float | None = AT_ONCE
-        while wait_s == AT_ONCE:
-            wait_s = _step(job)
-        return wait_s
-    except turns.TurnLost:
-        logger.info("job %s: another worker took over", job_id)
-        return None
+    with logging_about(run=job.run_id, job=job.pk):
+        try:
+            wait_s: float | None = AT_ONCE
+            while wait_s == AT_ONCE:
+                wait_s = _step(job)
+            return wait_s
+        except turns.TurnLost:
+            logger.info("job %s: another worker took over", job_id)
+            return None
 
 
 def _step(job: Job) -> float | None:

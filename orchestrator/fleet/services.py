@@ -11,6 +11,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, Team
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.clock import utc_now
+from orchestrator.core.counting import count
 from orchestrator.core.errors import (
     ConflictError,
     HostError,
@@ -192,6 +193,7 @@ def note_host_error(*, host: Host, error: HostError) -> None:
     A host that only a person can make usable again (another key, a refused login) is quarantined,
     so that it does not fail the jobs of the whole queue.
     """
+    count("pitwall_host_failures_total", kind=type(error).__name__.removesuffix("Error"))
     if isinstance(error, HostKeyMismatchError | LoginRefusedError):
         quarantine(host=host, reason=str(error))
         return

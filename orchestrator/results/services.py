@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from orchestrator.core.clock import utc_now
+from orchestrator.core.counting import count
 from orchestrator.core.ids import sha256_hex
 from orchestrator.fleet.selectors import changes_of
 from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialReading, Validity
@@ -71,6 +72,7 @@ def store_trial(
         if late:
             # The run has ended already, and its verdict was without this trial.
             RunVerdict.objects.filter(run=job.run_id).delete()
+    count("pitwall_trials_total", outcome="measured")
     return True
 
 
@@ -84,6 +86,8 @@ def fail_trial(
         )
         if claimed:
             _store_files(trial, files)
+    if claimed:
+        count("pitwall_trials_total", outcome="failed")
     return claimed
 
 

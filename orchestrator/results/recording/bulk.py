@@ -20,6 +20,7 @@ from orchestrator.accounts.quotas import check_storage, limits_of
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.told import Told, commits_told
 from orchestrator.core.clock import utc_now
+from orchestrator.core.counting import count
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.results.models.series import MOST_VALUES
 from orchestrator.results.recording.incoming import CommitTold, ResultIn, stored_bytes
@@ -264,6 +265,7 @@ def _stored(member: Member, results: Sequence[ResultIn], source: str) -> int:
             for statement in (_SERIES, _POINTS, _CHANGED):
                 cursor.execute(statement)
         cursor.execute("DROP TABLE incoming")
+    count("pitwall_results_total", new, way="file")
     return int(new)
 
 

@@ -17,6 +17,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.quotas import check_storage, limits_of, note_import
 from orchestrator.core.clock import utc_now
+from orchestrator.core.counting import count
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.results.recording.incoming import ResultIn, provenance_of, stored_bytes
 from orchestrator.results.recording.names import Names, forget_names
@@ -53,6 +54,7 @@ def take_results(*, member: Member, results: Sequence[ResultIn], token: str = ""
         accepted = _taken(member, results, token)
     if limited:
         note_stored(member, results, accepted)
+    count("pitwall_results_total", accepted, way="post")
     return Taken(accepted=accepted, repeated=len(results) - accepted)
 
 

@@ -1,4 +1,4 @@
-"""Makes what the demo needs: a team, a user, hardware profiles, this machine, the benchmark.
+"""Makes what the demo needs: a team, a user, hardware profiles, a host, the benchmark.
 
 May be run again: what is there stays, and only a new API token is made each time.
 """
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.accounts.services import create_token
 from orchestrator.benchmarks.services import save_definition
-from orchestrator.dispatch.demo_team import USER, demo_owner, project_at, this_machine
+from orchestrator.dispatch.demo_team import USER, demo_owner, project_at, ssh_machine, this_machine
 
 
 class Command(BaseCommand):
@@ -21,11 +21,20 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--server-repository", required=True, help="path of the demo server")
+        parser.add_argument(
+            "--ssh", metavar="LOGIN@ADDRESS:PORT", help="measure there, and not on this machine"
+        )
+        parser.add_argument(
+            "--authorized-keys", type=Path, help="the file of that host which lets us in"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         member, password = demo_owner()
-        host = this_machine(member)
+        where, keys = options["ssh"], options["authorized_keys"]
+        if bool(where) != bool(keys):
+            raise CommandError("--ssh and --authorized-keys belong together")
+        host = ssh_machine(member, where, keys) if where else this_machine(member)
         path = options["server_repository"]
         project = project_at(member, slug="hello-server", name="Hello server", path=path)
         source = Path(settings.BASE_DIR) / "agents" / "suites" / "hello" / "benchmark.yaml"

@@ -1,0 +1,8 @@
+#!/bin/sh
+# The host key is made once and kept with the home folder: Pitwall pins it.
+set -eu
+keys="$HOME/.ssh-host"
+mkdir -p "$keys"
+chmod 700 "$keys"
+[ -f "$keys/host_key" ] || ssh-keygen -q -t ed25519 -N '' -f "$keys/host_key"
+exec /usr/sbin/sshd -D -e -f /opt/agent/sshd_config

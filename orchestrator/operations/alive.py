@@ -1,0 +1,58 @@
+"""`python -m orchestrator.operations.alive web|worker|beat [URL]`: the health check of a container.
+
+Exit status 0 if the process of this machine is alive. It loads no Django: it runs often. `URL` is
+where the web process answers, if not at port 8000.
+"""
+
+import os
+import socket
+import sys
+import urllib.request
+
+from redis import RedisError
+
+from orchestrator.operations.heard import LATE_S, heard
+from orchestrator.operations.redis_server import redis_of
+
+_PATIENCE_S = 4
+
+
+def main() -> int:
+    kind = sys.argv[1] if len(sys.argv) > 1 else ""
+    if kind not in ("web", "worker", "beat"):
+        print(__doc__)
+        return 2
+    problem = _web() if kind == "web" else _process(kind)
+    if problem:
+        print(problem)
+    return 1 if problem else 0
+
+
+def _web() -> str:
+    url = sys.argv[2] if len(sys.argv) > 2 else "http://127.0.0.1:8000/healthz"
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with direct.open(url, timeout=_PATIENCE_S):
+            return ""
+    except OSError as error:
+        return f"{url}: {error}"
+
+
+def _process(kind: str) -> str:
+    url = os.environ.get("REDIS_URL") or "redis://127.0.0.1:6379/0"
+    queue = os.environ.get("PITWALL_QUEUE") or "pitwall"
+    machine = socket.gethostname()
+    try:
+        known = heard(redis_of(url), queue)
+    except RedisError as error:
+        # It is Redis that is ill: a restart of this process would mend nothing.
+        print(f"Redis cannot be asked: {error}")
+        return ""
+    here = [each for each in known if each.kind == kind and each.machine == machine]
+    if any(each.is_alive for each in here):
+        return ""
+    return f"no {kind} of {machine} was heard within {LATE_S:.0f} s"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""The scheduler of beat: of any number of them one sends the ticks, and another follows if it dies.
+
+It keeps no file: all ticks are seconds apart, and one too many costs nothing.
+"""
+
+import logging
+import time
+from typing import Any
+
+from celery.beat import Scheduler
+from django.conf import settings
+from redis import Redis, RedisError
+
+from orchestrator.operations.heard import own_name
+from orchestrator.operations.redis_server import name_of, redis_of
+
+logger = logging.getLogger(__name__)
+
+#: Whoever holds the ticks and is not heard for so long has lost them.
+HOLD_S = 10
+#: So often the hold is renewed, and the others ask whether it is free.
+ASK_S = 2.0
+
+_RENEW = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('EXPIRE', KEYS[1], ARGV[2]) end
+return 0
+"""
+_RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"
+
+
+class OneOfMany(Scheduler):
+    """Sends ticks only while it holds them; one that is sent twice is harmless."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._holds = False
+        self._asked_at = -ASK_S
+        super().__init__(*args, **kwargs)
+
+    def tick(self, *args: Any, **kwargs: Any) -> float:
+        if time.monotonic() - self._asked_at >= ASK_S:
+            self._asked_at = time.monotonic()
+            self._note(self._take_or_keep())
+        if not self._holds:
+            return ASK_S
+        return min(float(super().tick(*args, **kwargs)), ASK_S)
+
+    def close(self) -> None:
+        """The next one need not wait until the hold runs out."""
+        if self._holds:
+            try:
+                _redis().eval(_RELEASE, 1, _key(), own_name())
+            except RedisError as error:
+                logger.info("the ticks are given up when their time is over: %s", error)
+        super().close()
+
+    def _take_or_keep(self) -> bool:
+        redis = _redis()
+        try:
+            if self._holds and redis.eval(_RENEW, 1, _key(), own_name(), HOLD_S):
+                return True
+            return bool(redis.set(_key(), own_name(), nx=True, ex=HOLD_S))
+        except RedisError:
+            # Without Redis no tick arrives anyway.
+            return self._holds
+
+    def _note(self, holds: bool) -> None:
+        if holds != self._holds:
+            logger.info(
+                "this beat sends the ticks now" if holds else "another beat sends the ticks"
+            )
+        self._holds = holds
+
+
+def _redis() -> Redis:
+    return redis_of(settings.CELERY_BROKER_URL)
+
+
+def _key() -> str:
+    return name_of(settings.CELERY_TASK_DEFAULT_QUEUE, "beat")

@@ -1,0 +1,186 @@
+"""Checks that ask the database, Redis, the other processes and the mail server."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+from django.core.mail import get_connection
+from django.db import DatabaseError, connection
+from redis import Redis, RedisError
+
+from orchestrator.accounts.sealed_columns import SealedColumn, reseal, sealed_columns
+from orchestrator.accounts.vault import keyring
+from orchestrator.core.errors import PitwallError
+from orchestrator.fleet.models import Host, HostState, HostTransport
+from orchestrator.operations import heard
+from orchestrator.operations.doctor import Finding, failed, ok, warned
+from orchestrator.operations.readiness import pending_migrations
+from orchestrator.operations.redis_server import redis_of
+
+OLDEST_POSTGRES = 14
+MOST_CLOCK_S = 2.0
+_KEPT = ("noeviction", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl")
+
+
+def database() -> Iterator[Finding]:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW server_version_num")
+            major = int(cursor.fetchone()[0]) // 10_000
+    except DatabaseError as error:
+        said = f"does not answer: {str(error).strip().splitlines()[0]}"
+        yield failed("database", said, "Start PostgreSQL, or mend DATABASE_URL.")
+        return
+    if major < OLDEST_POSTGRES:
+        mend = f"Move to PostgreSQL {OLDEST_POSTGRES} or newer."
+        yield failed("database", f"PostgreSQL {major} is too old", mend)
+    else:
+        yield ok("database", f"PostgreSQL {major}")
+
+
+def migrations() -> Iterator[Finding]:
+    waiting = pending_migrations()
+    if waiting:
+        first = ", ".join(waiting[:3])
+        yield failed("migrations", f"{len(waiting)} not applied: {first}", "manage.py migrate")
+    else:
+        yield ok("migrations", "all applied")
+
+
+def database_settings() -> Iterator[Finding]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_setting('synchronous_commit'), current_setting('fsync'),"
+            " current_setting('max_connections')::int, pg_encoding_to_char(encoding)"
+            " FROM pg_database WHERE datname = current_database()"
+        )
+        commits, syncs, connections, encoding = cursor.fetchone()
+    if syncs == "off":
+        yield failed(
+            "database keeps", "fsync is off: a crash can lose all", "ALTER SYSTEM SET fsync = on"
+        )
+    elif commits == "off":
+        mend = "ALTER SYSTEM SET synchronous_commit = on"
+        yield warned("database keeps", "synchronous_commit is off: a crash loses seconds", mend)
+    else:
+        yield ok("database keeps", f"what it has confirmed; {connections} connections at most")
+    if encoding != "UTF8":
+        yield failed("database text", f"its encoding is {encoding}", "Make it anew with UTF8.")
+
+
+def clock() -> Iterator[Finding]:
+    began = time.time()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT extract(epoch FROM clock_timestamp())")
+        theirs = float(cursor.fetchone()[0])
+    off_s = theirs - (began + time.time()) / 2
+    if abs(off_s) > MOST_CLOCK_S:
+        mend = "Run an NTP client on both machines."
+        yield failed("clock", f"differs from the database's by {off_s:+.1f} s", mend)
+    else:
+        yield ok("clock", "that of the database")
+
+
+def sealed_secrets() -> Iterator[Finding]:
+    try:
+        newest = keyring().newest
+        broken = sum(map(_unopened, sealed_columns()))
+    except PitwallError as error:
+        yield failed("sealed secrets", str(error), "See the secret key above.")
+        return
+    if broken:
+        mend = "Add the former key to PITWALL_SEALING_KEYS or PITWALL_SECRET_KEY_FALLBACKS."
+        yield failed("sealed secrets", f"{broken} cannot be opened with the keys given", mend)
+    else:
+        yield ok("sealed secrets", f"all can be opened; new ones get the key {newest}")
+
+
+def _unopened(column: SealedColumn) -> int:
+    """How many rows no key of ours opens; the batches all tell of the same counts."""
+    found = [batch.broken for batch in reseal(column, write=False)]
+    return len(found[-1]) if found else 0
+
+
+def redis_server() -> Iterator[Finding]:
+    redis = _redis()
+    try:
+        redis.ping()
+    except RedisError as error:
+        mend = "Start Redis, or mend REDIS_URL. Until then no job goes on."
+        yield failed("Redis", f"does not answer: {error}", mend)
+        return
+    policy = _setting(redis, "maxmemory-policy")
+    if policy and policy not in _KEPT:
+        yield failed(
+            "Redis",
+            f"drops what it likes when it is full ({policy}), ticks and jobs' messages too",
+            "maxmemory-policy noeviction, or a Redis of Pitwall's own",
+        )
+    else:
+        yield ok("Redis", f"answers; when full: {policy or 'unknown, it does not tell'}")
+    if _setting(redis, "appendonly") == "no" and not _setting(redis, "save"):
+        yield ok("Redis keeps", "nothing, and need not: all state is in PostgreSQL")
+    else:
+        yield ok("Redis keeps", "what it has, though it need not")
+
+
+def _setting(redis: Redis, name: str) -> str:
+    """Empty where a hosted Redis does not tell."""
+    try:
+        # This answer alone the client decodes by itself.
+        told: Any = redis.config_get(name)
+    except RedisError:
+        return ""
+    return str(told.get(name, ""))
+
+
+def processes() -> Iterator[Finding]:
+    try:
+        known = heard.heard(_redis(), settings.CELERY_TASK_DEFAULT_QUEUE)
+    except RedisError:
+        yield failed("processes", "unknown: Redis does not answer", "See Redis above.")
+        return
+    for kind in heard.KINDS:
+        alive = [each.name for each in known if each.kind == kind and each.is_alive]
+        if alive:
+            yield ok(f"{kind}s", f"{len(alive)}: {', '.join(sorted(alive))}")
+        else:
+            yield failed(
+                f"{kind}s",
+                f"none was heard within {heard.LATE_S:.0f} s: no job goes on",
+                f"celery -A orchestrator.config {kind}, with the same REDIS_URL and PITWALL_QUEUE",
+            )
+
+
+def mail_server() -> Iterator[Finding]:
+    if not settings.EMAIL_HOST:
+        return
+    server = get_connection()
+    try:
+        server.open()
+        server.close()
+    except OSError as error:
+        mend = "Mend PITWALL_SMTP_HOST, _PORT, _USER, _PASSWORD, _TLS; invitations wait for it."
+        yield failed("mail server", f"cannot be used: {error}", mend)
+    else:
+        yield ok("mail server", "takes our log-in")
+
+
+def hosts() -> Iterator[Finding]:
+    used = Host.objects.exclude(state__in=(HostState.DISABLED, HostState.EXTERNAL))
+    lost = used.filter(state=HostState.UNREACHABLE).count()
+    if used.filter(transport=HostTransport.LOCAL).exists():
+        yield warned(
+            "hosts",
+            "some are the machine of whatever worker takes the job",
+            "With workers on several machines, add these as SSH hosts instead.",
+        )
+    if lost:
+        yield warned("hosts", f"{lost} cannot be reached", "Their pages say why and what to do.")
+    else:
+        yield ok("hosts", f"{used.count()}, none out of reach")
+
+
+def _redis() -> Redis:
+    return redis_of(settings.CELERY_BROKER_URL)

@@ -1,0 +1,161 @@
+"""Checks of the settings: nothing is asked of another machine."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from orchestrator.operations.doctor import Finding, failed, ok, warned
+
+SHORTEST_KEY = 50
+_GIB = 2**30
+_LITTLE_ROOM_BYTES = 2 * _GIB
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def debug() -> Iterator[Finding]:
+    if settings.DEBUG:
+        yield failed("debug", "is on: errors show settings to whoever meets one", "PITWALL_DEBUG=0")
+    else:
+        yield ok("debug", "is off")
+
+
+def secret_key() -> Iterator[Finding]:
+    if not settings.SECRET_KEY_IS_GIVEN:
+        make = "python3 -c 'import secrets; print(secrets.token_urlsafe(50))'"
+        yield failed(
+            "secret key", "is not set", f"Set PITWALL_SECRET_KEY for all processes, made by: {make}"
+        )
+    elif len(settings.SECRET_KEY) < SHORTEST_KEY or len(set(settings.SECRET_KEY)) < 10:
+        yield failed(
+            "secret key",
+            f"can be guessed: it has {len(settings.SECRET_KEY)} characters",
+            f"Set one of {SHORTEST_KEY} random characters or more, and the old one as "
+            "PITWALL_SECRET_KEY_FALLBACKS.",
+        )
+    else:
+        yield ok("secret key", "is set")
+
+
+def base_url() -> Iterator[Finding]:
+    parts = urlsplit(settings.BASE_URL)
+    if parts.hostname in _LOOPBACK:
+        yield warned(
+            "address",
+            f"{settings.BASE_URL}: links and the cookies' rules are those of this machine",
+            "Set PITWALL_BASE_URL to the https address that users type.",
+        )
+    elif not settings.HTTPS:
+        yield failed(
+            "address",
+            f"{settings.BASE_URL}: passwords and tokens travel in the clear",
+            "Put a reverse proxy with TLS in front; set PITWALL_BASE_URL to its https address.",
+        )
+    else:
+        yield ok("address", settings.BASE_URL)
+
+
+def allowed_hosts() -> Iterator[Finding]:
+    name = urlsplit(settings.BASE_URL).hostname or ""
+    allowed = [host.strip("[]") for host in settings.ALLOWED_HOSTS]
+    if "*" in allowed:
+        yield failed(
+            "allowed hosts",
+            "any name is taken: links in mail can be made to lead elsewhere",
+            f"PITWALL_ALLOWED_HOSTS={name}",
+        )
+    elif name not in allowed and not any(
+        host.startswith(".") and name.endswith(host) for host in allowed
+    ):
+        yield failed(
+            "allowed hosts",
+            f"{name} of PITWALL_BASE_URL is not among them: every page is refused",
+            f"Add {name} to PITWALL_ALLOWED_HOSTS.",
+        )
+    else:
+        yield ok("allowed hosts", ", ".join(allowed))
+
+
+def trusted_proxies() -> Iterator[Finding]:
+    if settings.HTTPS and not settings.ALLAUTH_TRUSTED_PROXY_COUNT:
+        yield warned(
+            "proxies",
+            "none is trusted: failed log-ins of all users count as those of one address",
+            "Set PITWALL_TRUSTED_PROXIES to how many of yours a request passes.",
+        )
+    else:
+        yield ok("proxies", f"{settings.ALLAUTH_TRUSTED_PROXY_COUNT} trusted")
+
+
+def metrics_token() -> Iterator[Finding]:
+    if settings.METRICS_TOKEN and len(settings.METRICS_TOKEN) < 20:
+        yield failed("metrics", "the token can be guessed", "Set a longer PITWALL_METRICS_TOKEN.")
+    else:
+        who = "whoever has the token" if settings.METRICS_TOKEN else "this machine only"
+        yield ok("metrics", f"told to {who}")
+
+
+def local_repositories() -> Iterator[Finding]:
+    if settings.ALLOW_LOCAL_REPOSITORIES:
+        yield warned(
+            "repositories",
+            "paths of this machine are allowed: members can read its other repositories",
+            "PITWALL_ALLOW_LOCAL_REPOSITORIES=0, unless this is a demo.",
+        )
+    else:
+        yield ok("repositories", "only those of other machines")
+
+
+def static_files() -> Iterator[Finding]:
+    manifest = Path(settings.STATIC_ROOT) / "staticfiles.json"
+    if manifest.is_file():
+        yield ok("static files", str(settings.STATIC_ROOT))
+    else:
+        yield failed(
+            "static files",
+            f"none in {settings.STATIC_ROOT}: web processes cannot show a page",
+            "manage.py collectstatic --noinput, with the PITWALL_STATIC_ROOT of web processes",
+        )
+
+
+def data_folder() -> Iterator[Finding]:
+    folder = Path(settings.DATA_DIR)
+    there = next(each for each in (folder, *folder.parents) if each.exists())
+    if not _takes_files(there):
+        yield failed(
+            "data folder",
+            f"{folder} cannot be written to: no repository can be fetched",
+            f"Give it to this user (id {os.getuid()}), or set PITWALL_DATA_DIR.",
+        )
+        return
+    free = shutil.disk_usage(there).free
+    if free < _LITTLE_ROOM_BYTES:
+        yield warned(
+            "data folder",
+            f"{folder} has {free / _GIB:.1f} GiB left for mirrors of repositories",
+            "Make room, or set PITWALL_DATA_DIR to a larger disk; what is there may be deleted.",
+        )
+    else:
+        yield ok("data folder", f"{folder}: {free / _GIB:.0f} GiB free")
+
+
+def _takes_files(folder: Path) -> bool:
+    """Tried, since root is refused nothing by its rights alone."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def mail() -> Iterator[Finding]:
+    if not settings.EMAIL_HOST:
+        yield ok("mail", "none: invitations are links, and no channel is by e-mail")
+    elif not settings.EMAIL_USE_TLS and settings.EMAIL_HOST not in _LOOPBACK:
+        yield warned("mail", "travels in the clear", "PITWALL_SMTP_TLS=1")
+    else:
+        yield ok("mail", f"by {settings.EMAIL_HOST}:{settings.EMAIL_PORT}")

@@ -1,0 +1,79 @@
+"""Where the installation stands now, as the database says: no names, of all teams together."""
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import timedelta
+
+from django.db.models import Count, Min, Q, QuerySet
+
+from orchestrator.alerts.models import Delivery, DeliveryState
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.models import Host, HostState
+from orchestrator.runs.models import HostLease, Job
+from orchestrator.runs.states import JOB_ACTIVE, JobState
+from orchestrator.runs.turns import due_jobs
+
+Samples = Mapping[tuple[tuple[str, str], ...], float]
+
+#: A job that nobody took up for so long lacks workers.
+OVERDUE_S = 10.0
+#: The first words of phases. What a host tells is text of its own: any other word is `other`.
+PHASES = (
+    "connecting", "sending", "building", "starting", "searching", "warming", "checking",
+    "measuring", "stopping", "cooling",
+)  # fmt: skip
+
+
+def database_figures() -> dict[str, Samples]:
+    """Name of a metric → its samples. Each is a query by an index, or of a small table."""
+    return {**_queue(), **_jobs(), **_leases(), **_hosts(), **_deliveries()}
+
+
+def _queue() -> dict[str, Samples]:
+    now = utc_now()
+    waiting = Job.objects.filter(state=JobState.QUEUED).filter(
+        Q(not_before=None) | Q(not_before__lte=now)
+    )
+    return _count_and_age(waiting, "created_at", "pitwall_queue_jobs", "pitwall_queue_oldest")
+
+
+def _leases() -> dict[str, Samples]:
+    held = HostLease.objects.all()
+    return _count_and_age(held, "taken_at", "pitwall_leases", "pitwall_lease_oldest")
+
+
+def _count_and_age(rows: QuerySet, since: str, number: str, age: str) -> dict[str, Samples]:
+    found = rows.aggregate(number=Count("pk"), oldest=Min(since))
+    oldest = found["oldest"]
+    waited = timedelta(0) if oldest is None else utc_now() - oldest
+    return {
+        number: {(): found["number"]},
+        f"{age}_seconds": {(): max(0.0, waited.total_seconds())},
+    }
+
+
+def _jobs() -> dict[str, Samples]:
+    phases: Counter[str] = Counter(dict.fromkeys((*PHASES, "other"), 0))
+    for phase in Job.objects.filter(state__in=JOB_ACTIVE).values_list("phase", flat=True):
+        word = phase.partition(" ")[0]
+        phases[word if word in PHASES else "other"] += 1
+    return {
+        "pitwall_jobs": _labelled("phase", phases),
+        "pitwall_jobs_overdue": {(): len(due_jobs(late_by_s=OVERDUE_S))},
+    }
+
+
+def _hosts() -> dict[str, Samples]:
+    states = Counter(dict.fromkeys(HostState.values, 0))
+    rows = Host.objects.order_by().values_list("state").annotate(Count("pk"))
+    states.update(dict(rows))
+    return {"pitwall_hosts": _labelled("state", states)}
+
+
+def _deliveries() -> dict[str, Samples]:
+    waiting = Delivery.objects.filter(state=DeliveryState.WAITING).count()
+    return {"pitwall_deliveries_waiting": {(): waiting}}
+
+
+def _labelled(label: str, numbers: Mapping[str, int]) -> Samples:
+    return {((label, value),): number for value, number in numbers.items()}

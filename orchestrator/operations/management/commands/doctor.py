@@ -1,0 +1,62 @@
+"""`manage.py doctor`: checks this deployment and says what to mend."""
+
+import json
+from argparse import ArgumentParser
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from orchestrator.operations import doctor_servers, doctor_settings
+from orchestrator.operations.doctor import Check, Finding, Outcome, examined
+
+CHECKS: tuple[Check, ...] = (
+    doctor_settings.debug,
+    doctor_settings.secret_key,
+    doctor_settings.base_url,
+    doctor_settings.allowed_hosts,
+    doctor_settings.trusted_proxies,
+    doctor_settings.metrics_token,
+    doctor_settings.local_repositories,
+    doctor_settings.static_files,
+    doctor_settings.data_folder,
+    doctor_settings.mail,
+    doctor_servers.database,
+    doctor_servers.migrations,
+    doctor_servers.database_settings,
+    doctor_servers.clock,
+    doctor_servers.sealed_secrets,
+    doctor_servers.redis_server,
+    doctor_servers.processes,
+    doctor_servers.mail_server,
+    doctor_servers.hosts,
+)
+
+
+class Command(BaseCommand):
+    help = "Check this deployment and say what to mend; exit status 1 where something must be."
+    # It tells of what Django's own checks would stop it for.
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        findings = []
+        for finding in examined(CHECKS):
+            findings.append(finding)
+            if not options["json"]:
+                self._tell(finding)
+        bad = sum(finding.outcome == Outcome.FAILED for finding in findings)
+        if options["json"]:
+            told = {"ok": not bad, "findings": [asdict(finding) for finding in findings]}
+            self.stdout.write(json.dumps(told, indent=2))
+        if bad:
+            raise CommandError(f"{bad} to mend", returncode=1)
+        if not options["json"]:
+            self.stdout.write("Nothing must be mended.")
+
+    def _tell(self, finding: Finding) -> None:
+        self.stdout.write(f"{finding.outcome:<5} {finding.part}: {finding.said}")
+        if finding.remedy:
+            self.stdout.write(f"      -> {finding.remedy}")

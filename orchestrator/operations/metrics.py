@@ -1,0 +1,60 @@
+"""All that `/metrics` tells: what the database, Redis and the processes say at this moment.
+
+Whatever process is asked answers for all of them: it is scraped at one address.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from django.conf import settings
+from django.db import DatabaseError
+from redis import RedisError
+
+from orchestrator.operations import heard
+from orchestrator.operations.counts import all_counts, hand_on
+from orchestrator.operations.exposition import Labels, exposition, grouped
+from orchestrator.operations.families import FAMILIES, Family
+from orchestrator.operations.figures import Samples, database_figures
+from orchestrator.operations.redis_server import redis_of
+
+
+def metrics_text() -> str:
+    """In Prometheus's format; what cannot be asked is left out, and `pitwall_up` says so."""
+    found: dict[str, Samples] = {}
+    up: dict[Labels, float] = {}
+    for part, ask in (("database", database_figures), ("redis", _redis_figures)):
+        try:
+            found.update(ask())
+            up[(("part", part),)] = 1.0
+        except (DatabaseError, RedisError):
+            up[(("part", part),)] = 0.0
+    found["pitwall_up"] = up
+    return exposition(_filled(found))
+
+
+def _filled(found: Mapping[str, Samples]) -> list[Family]:
+    return [replace(family, samples=found.get(name, {})) for name, family in FAMILIES.items()]
+
+
+def _redis_figures() -> dict[str, Samples]:
+    hand_on()
+    return {**grouped(all_counts()), **_processes()}
+
+
+def _processes() -> dict[str, Samples]:
+    redis = redis_of(settings.CELERY_BROKER_URL)
+    queue = settings.CELERY_TASK_DEFAULT_QUEUE
+    known = heard.heard(redis, queue)
+    alive: dict[Labels, float] = {}
+    last: dict[Labels, float] = {}
+    for kind in heard.KINDS:
+        label = (("process", kind),)
+        ours = [each for each in known if each.kind == kind]
+        alive[label] = float(sum(each.is_alive for each in ours))
+        if ours:
+            last[label] = min(each.seconds_ago for each in ours)
+    return {
+        "pitwall_processes": alive,
+        "pitwall_heard_seconds": last,
+        "pitwall_broker_messages": {(): float(redis.llen(queue))},
+    }

@@ -1,0 +1,18 @@
+"""What each process does when it begins and when it ends."""
+
+from django.conf import settings
+
+from orchestrator.operations.pulse import start_pulse, stop_pulse
+from orchestrator.operations.tracing import start_tracing
+
+
+def begin_process(process: str) -> None:
+    """`web`, `worker` or `beat`; called in the process itself, after its fork."""
+    if settings.TRACES:
+        start_tracing(process)
+    # Web processes tell by answering that they are alive.
+    start_pulse(None if process == "web" else process)
+
+
+def end_process() -> None:
+    stop_pulse()

@@ -1,0 +1,74 @@
+"""A thread of each process that says it is alive and hands on what was counted."""
+
+import contextlib
+import logging
+import os
+import threading
+
+from django.conf import settings
+from redis import RedisError
+
+from orchestrator.operations.counts import hand_on
+from orchestrator.operations.heard import EVERY_S, forget, note_heard, own_name
+from orchestrator.operations.redis_server import redis_of
+
+logger = logging.getLogger(__name__)
+
+
+class Pulse:
+    """`kind` is said to be alive; None: only counts are handed on, as by web processes."""
+
+    def __init__(self, kind: str | None) -> None:
+        self.kind = kind
+        self._process = os.getpid()
+        self._end = threading.Event()
+        self._silent = False
+        self._thread = threading.Thread(target=self._run, name="pulse", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """What was counted until now still counts; the process is not missed."""
+        self._end.set()
+        self._thread.join(timeout=2)
+        with contextlib.suppress(RedisError):
+            hand_on()
+            if self.kind is not None:
+                redis = redis_of(settings.CELERY_BROKER_URL)
+                forget(redis, settings.CELERY_TASK_DEFAULT_QUEUE, self.kind, own_name())
+
+    def beat_once(self) -> None:
+        try:
+            if self.kind is not None:
+                redis = redis_of(settings.CELERY_BROKER_URL)
+                note_heard(redis, settings.CELERY_TASK_DEFAULT_QUEUE, self.kind, own_name())
+            hand_on()
+            self._silent = False
+        except RedisError as error:
+            # Once, and not each time: Redis may be away for long.
+            if not self._silent:
+                logger.warning("nothing is counted or said to be alive: %s", error)
+            self._silent = True
+
+    def _run(self) -> None:
+        while True:
+            self.beat_once()
+            if self._end.wait(EVERY_S):
+                return
+
+
+_pulse: Pulse | None = None
+
+
+def start_pulse(kind: str | None) -> None:
+    """One thread a process; a fork begins another."""
+    global _pulse
+    if _pulse is None or _pulse._process != os.getpid():
+        _pulse = Pulse(kind)
+        _pulse.start()
+
+
+def stop_pulse() -> None:
+    if _pulse is not None and _pulse._process == os.getpid():
+        _pulse.stop()

@@ -1,0 +1,93 @@
+"""Whether this web process can do its work, and whether the engine behind it does its own."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from redis import RedisError
+
+from orchestrator.operations import heard
+from orchestrator.operations.redis_server import redis_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """`needed`: without it no page can be served. `problem` is empty where all is well."""
+
+    name: str
+    needed: bool
+    problem: str = ""
+
+
+_migrated = False
+
+
+def parts() -> list[Part]:
+    """In the order in which they rest on each other."""
+    return [
+        Part(name=name, needed=name not in heard.KINDS, problem=ask())
+        for name, ask in _PARTS.items()
+    ]
+
+
+def _database() -> str:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return "does not answer"
+    return ""
+
+
+def _migrations() -> str:
+    """Asked until all are there: none is taken back under a running process."""
+    global _migrated
+    if not _migrated:
+        try:
+            waiting = pending_migrations()
+        except DatabaseError:
+            return "unknown: the database does not answer"
+        if waiting:
+            return f"{len(waiting)} not applied: manage.py migrate"
+        _migrated = True
+    return ""
+
+
+def pending_migrations() -> list[str]:
+    """`app.name` of those that the database lacks."""
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
+
+
+def _redis() -> str:
+    try:
+        redis_of(settings.CELERY_BROKER_URL).ping()
+    except RedisError:
+        return "does not answer"
+    return ""
+
+
+def _heard(kind: str) -> str:
+    redis = redis_of(settings.CELERY_BROKER_URL)
+    try:
+        known = heard.heard(redis, settings.CELERY_TASK_DEFAULT_QUEUE)
+    except RedisError:
+        return "unknown: Redis does not answer"
+    if any(each.kind == kind and each.is_alive for each in known):
+        return ""
+    return f"none was heard within {heard.LATE_S:.0f} s"
+
+
+_PARTS: Mapping[str, Callable[[], str]] = MappingProxyType(
+    {
+        "database": _database,
+        "migrations": _migrations,
+        "redis": _redis,
+        "worker": lambda: _heard("worker"),
+        "beat": lambda: _heard("beat"),
+    }
+)

@@ -1,0 +1,41 @@
+"""What holds for every request: its id in the log, its time in the metrics, its span."""
+
+import re
+import time
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+
+from orchestrator.core.counting import count, observe
+from orchestrator.core.ids import new_hex
+from orchestrator.core.logs import logging_about
+from orchestrator.operations.tracing import span
+
+GetResponse = Callable[[HttpRequest], HttpResponse]
+
+#: An id that a proxy gave; anything else is not repeated in the log.
+_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+def watched(get_response: GetResponse) -> GetResponse:
+    def middleware(request: HttpRequest) -> HttpResponse:
+        given = request.headers.get("X-Request-ID", "")
+        request_id = given if _ID.fullmatch(given) else new_hex()[:16]
+        method = request.method if request.method in _METHODS else "other"
+        began = time.perf_counter()
+        with logging_about(request=request_id), span(f"request {method}"):
+            response = get_response(request)
+        seconds = time.perf_counter() - began
+        observe("pitwall_http_request_seconds", seconds, route=_route(request), method=str(method))
+        count("pitwall_http_responses_total", method=str(method), status=str(response.status_code))
+        response.headers["X-Request-ID"] = request_id
+        return response
+
+    return middleware
+
+
+def _route(request: HttpRequest) -> str:
+    """The pattern of the address, without what stands in it: ids and names of teams."""
+    match = request.resolver_match
+    return f"/{match.route}" if match else "unknown or static"

@@ -1,0 +1,23 @@
+"""What holds for every task: its lines in the log carry its name, and its time is counted."""
+
+import time
+from typing import Any
+
+from celery import Task
+
+from orchestrator.core.counting import observe
+from orchestrator.core.logs import logging_about
+from orchestrator.operations.tracing import span
+
+
+class WatchedTask(Task):
+    abstract = True
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = self.name.rpartition(".")[2]
+        began = time.perf_counter()
+        with logging_about(task=name, task_id=self.request.id or ""), span(f"task {name}"):
+            try:
+                return super().__call__(*args, **kwargs)
+            finally:
+                observe("pitwall_task_seconds", time.perf_counter() - began, task=name)

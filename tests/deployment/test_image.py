@@ -1,0 +1,219 @@
+"""The image's own commands, run on its own files as its own user, do what a deployment needs.
+
+Where no engine is, this is as near as one gets: see docker/README.md for what it leaves out.
+"""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from django.conf import settings
+from django.urls import reverse
+
+from orchestrator.core.ids import new_id
+from orchestrator.fleet.models import Host
+from tests.deployment.forwards import forwarded
+from tests.deployment.image import Image, compose, laid_out, stages, words
+from tests.support.engine import own_database_url
+
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(os.geteuid() != 0, reason="lays out a root file system: needs root"),
+]
+
+PATIENCE_S = 60
+KEY = "of-the-image's-own-test-" + "0123456789abcdefghijklmnop"
+
+
+@pytest.fixture
+def image() -> Iterator[Image]:
+    """With PostgreSQL and Redis by TCP as in compose, since sockets are for their owners only."""
+    with laid_out("pitwall", ["/data", "/opt/pitwall/static"]) as image, ExitStack() as stack:
+        database = stack.enter_context(forwarded(own_database_url()))
+        redis = stack.enter_context(forwarded(settings.CELERY_BROKER_URL))
+        image.environment |= {
+            "DATABASE_URL": database,
+            "REDIS_URL": redis,
+            "PITWALL_SECRET_KEY": KEY,
+            "PITWALL_QUEUE": f"test-{new_id()}",
+        }
+        yield image
+
+
+@pytest.fixture
+def collected(image: Image) -> Image:
+    """After the build's own RUN line, for which alone the static files' folder can be written."""
+    (line,) = [run for run in image.stage.all("RUN") if "collectstatic" in run]
+    command = line.partition("&&")[0].split()
+    assert command == ["python", "manage.py", "collectstatic", "--noinput"]
+    secretless = {"PITWALL_SECRET_KEY": "", "DATABASE_URL": "", "REDIS_URL": ""}
+    done = image.run(*command, env=secretless)
+    assert done.returncode == 0, done.stderr
+    at = next(i for i, mount in enumerate(image.mounts) if mount[2] == "/opt/pitwall/static")
+    image.mounts[at] = ("ro", *image.mounts[at][1:])
+    return image
+
+
+def test_it_serves_and_works_from_a_tree_that_it_cannot_write_to(collected: Image) -> None:
+    migrate = collected.run(*compose()["services"]["migrate"]["command"])
+    assert migrate.returncode == 0, migrate.stderr
+    _assert_hardened(collected)
+    port = _free_port()
+    web = [word.replace("0.0.0.0:8000", f"127.0.0.1:{port}") for word in _command("web")]
+    with ExitStack() as stack:
+        stack.enter_context(_running(collected, [*web, "--workers", "1"]))
+        for name in ("worker", "beat"):
+            stack.enter_context(_running(collected, _command(name)))
+        checks = {
+            "web": [*words(collected.stage.all("HEALTHCHECK")[0]), f"http://127.0.0.1:{port}/healthz"],
+            **{name: compose()["services"][name]["healthcheck"]["test"][1:]
+               for name in ("worker", "beat")},
+        }  # fmt: skip
+        for name, check in checks.items():
+            _wait_for(lambda check=check: collected.run(*check).returncode == 0, name)
+        _wait_for(lambda: _get(port, "/readyz?engine")[0] == 200, "the engine")
+        _assert_pages(port)
+        _assert_ticks(port)
+    ill = collected.run(*checks["web"])
+    assert ill.returncode == 1, "a web process that ended is ill"
+    gone = collected.run(*checks["worker"])
+    assert gone.returncode == 1, "a worker that ended is ill"
+
+
+def test_the_demo_adds_the_sample_host(image: Image) -> None:
+    """By the words of compose.yaml, up to the host; what it measures then, `make demo` shows."""
+    ssh = _free_port()
+    with laid_out("agent", ["/home/bench", "/keys"]) as agent:
+        config = agent.root / "opt/agent/sshd_config"
+        config.write_text(config.read_text().replace("Port 2222", f"Port {ssh}"))
+        keys = agent.folder_of("/keys")
+        image.bind("rw", str(keys), "/keys")
+        with _running(agent, words(agent.stage.all("CMD")[0])):
+            check = words(agent.stage.all("HEALTHCHECK")[0])
+            check[-1] = check[-1].replace("2222", str(ssh))
+            _wait_for(lambda: agent.run(*check).returncode == 0, "the sshd")
+            for _ in range(2):
+                seeded = _seed(image, ssh)
+                assert seeded["host"] == "sample-host"
+        mode = (keys / "authorized_keys").stat().st_mode
+    assert mode & 0o022 == 0, "nobody else adds a key"
+    host = Host.objects.get(name="sample-host")
+    assert (host.state, host.login, host.transport) == ("ready", "bench", "ssh")
+    assert host.host_key.startswith("ssh-ed25519 ")
+    assert host.snapshots.count() == 2
+
+
+def _seed(image: Image, ssh: int) -> dict[str, str]:
+    """What the demo's first step does, with a repository in its volume."""
+    given = compose()["services"]["demo"]["command"]
+    assert given[:4] == ["python", "-m", "devstack.demo", "/demo"]
+    words_of_host = [word.replace("agent:2222", f"127.0.0.1:{ssh}") for word in given[6:]]
+    program = (
+        "import json, sys; from pathlib import Path; from devstack import demo, demo_repository\n"
+        "folder = Path('/tmp/demo'); demo_repository.demo_repository(folder)\n"
+        "print(json.dumps(demo.seed_demo(folder, sys.argv[1:])))"
+    )
+    local = {"PITWALL_ALLOW_LOCAL_REPOSITORIES": "1"}
+    done = image.run("python", "-c", program, *words_of_host, env=local)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, str] = json.loads(done.stdout)
+    return told
+
+
+def _assert_hardened(image: Image) -> None:
+    said = image.run(
+        "python", "-c",
+        "import os; print(os.getuid(), os.getgid(), os.getgroups(), os.listdir('/'))\n"
+        "for path in ('/opt/pitwall/app/x', '/opt/pitwall/static/x', '/x', '/data/x', '/tmp/x'):\n"
+        "    try: open(path, 'w'); print(path, 'written')\n"
+        "    except OSError as error: print(path, error.strerror)\n"
+        "print(open('/proc/self/status').read())",
+    ).stdout  # fmt: skip
+    assert said.startswith("10001 10001 []"), said
+    for path in ("/opt/pitwall/app/x", "/opt/pitwall/static/x", "/x"):
+        assert f"{path} Read-only file system" in said
+    assert "/data/x written" in said
+    assert "/tmp/x written" in said
+    assert re.search(r"CapBnd:\s+0{16}\n", said), "it may gain no right"
+    assert re.search(r"NoNewPrivs:\s+1\n", said)
+
+
+def _assert_pages(port: int) -> None:
+    status, body, _ = _get(port, reverse("login"))
+    assert status == 200
+    sheets = re.findall(r'(?:href|src)="(/static/[^"]+\.(?:css|js))"', body)
+    assert len(sheets) > 2
+    for path in sheets:
+        status, content, headers = _get(port, path)
+        assert status == 200, path
+        assert len(content) > 100
+        assert "immutable" in headers["Cache-Control"], "its name tells its content"
+
+
+def _assert_ticks(port: int) -> None:
+    """Beat sends, the worker takes up: by what both have counted."""
+
+    def pumped() -> bool:
+        found = re.search(r'task_seconds_count\{task="pump"\} (\d+)', _get(port, "/metrics")[1])
+        return bool(found and int(found[1]) >= 2)
+
+    _wait_for(pumped, "ticks that are taken up")
+
+
+def _command(name: str) -> list[str]:
+    given: list[str] | None = compose()["services"][name].get("command")
+    return given or words(stages()["pitwall"].all("CMD")[0])
+
+
+@contextmanager
+def _running(image: Image, argv: list[str]) -> Iterator[None]:
+    child = subprocess.Popen(
+        image.argv(*argv), env=image.environment, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+    try:
+        yield
+        assert child.poll() is None, child.communicate()[0].decode()[-3000:]
+    finally:
+        child.terminate()
+        try:
+            child.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+
+
+def _wait_for(what: Callable[[], bool], name: str) -> None:
+    give_up = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < give_up, f"not there: {name}"
+        time.sleep(0.5)
+
+
+def _get(port: int, path: str) -> tuple[int, str, http.client.HTTPMessage]:
+    url = f"http://127.0.0.1:{port}{path}"
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return answer.status, answer.read().decode(), answer.headers
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode(), error.headers
+    except OSError:
+        return 0, "", http.client.HTTPMessage()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,128 @@
+"""The doctor finds what is wrong, says how to mend it, and fails where something must be."""
+
+import json
+from pathlib import Path
+
+import pytest
+from django.conf import settings as django_settings
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import connection
+
+from orchestrator.fleet.services import add_credential
+from orchestrator.operations.doctor_servers import database_settings
+from orchestrator.operations.heard import note_heard
+from orchestrator.operations.management.commands import doctor as command
+from orchestrator.operations.management.commands.doctor import CHECKS
+from orchestrator.operations.redis_server import redis_of
+
+pytestmark = pytest.mark.django_db
+
+SMTP = "django.core.mail.backends.smtp.EmailBackend"
+
+
+@pytest.fixture
+def deployed(settings, tmp_path, own_queue):
+    """Settings of a server as it should be; PostgreSQL and Redis are real."""
+    settings.DEBUG = False
+    settings.SECRET_KEY_IS_GIVEN = True
+    settings.SECRET_KEY = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP"
+    settings.BASE_URL, settings.HTTPS = "https://bench.example.org", True
+    settings.ALLOWED_HOSTS = ["bench.example.org"]
+    settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
+    settings.ALLOW_LOCAL_REPOSITORIES = False
+    settings.METRICS_TOKEN = "a-token-of-some-length"
+    settings.DATA_DIR = tmp_path / "data"
+    settings.STATIC_ROOT = str(tmp_path)
+    (tmp_path / "staticfiles.json").write_text("{}")
+    redis = redis_of(django_settings.CELERY_BROKER_URL)
+    for kind in ("worker", "beat"):
+        note_heard(redis, own_queue, kind, "machine:1")
+    return settings
+
+
+@pytest.fixture
+def waits_for_its_disk(monkeypatch):
+    """The tests' own PostgreSQL does not, and the doctor would say so each time."""
+    others = tuple(check for check in CHECKS if check is not database_settings)
+    monkeypatch.setattr(command, "CHECKS", others)
+
+
+def findings(capsys, *, healthy):
+    if healthy:
+        call_command("doctor", "--json")
+    else:
+        with pytest.raises(CommandError, match=r"\d+ to mend") as stopped:
+            call_command("doctor", "--json")
+        assert stopped.value.returncode == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["ok"] == healthy
+    return {each["part"]: each for each in told["findings"]}
+
+
+def test_it_finds_a_database_that_a_crash_would_empty(deployed, capsys):
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW fsync")
+        waits = cursor.fetchone()[0] == "on"
+    found = findings(capsys, healthy=waits)
+    assert found["database keeps"]["outcome"] == ("ok" if waits else "MEND")
+
+
+def test_a_good_deployment_has_nothing_to_mend(deployed, capsys, waits_for_its_disk):
+    found = findings(capsys, healthy=True)
+    assert {each["outcome"] for each in found.values()} == {"ok"}
+    assert len(found) >= len(CHECKS) - 2
+    assert "1: machine:1" in found["workers"]["said"]
+
+
+MISTAKES = {
+    "debug": ("debug", {"DEBUG": True}),
+    "no key": ("secret key", {"SECRET_KEY_IS_GIVEN": False}),
+    "short key": ("secret key", {"SECRET_KEY": "secret"}),
+    "plain http": ("address", {"BASE_URL": "http://bench.example.org", "HTTPS": False}),
+    "any host": ("allowed hosts", {"ALLOWED_HOSTS": ["*"]}),
+    "another host": ("allowed hosts", {"ALLOWED_HOSTS": ["localhost"]}),
+    "guessed token": ("metrics", {"METRICS_TOKEN": "secret"}),
+    "no static files": ("static files", {"STATIC_ROOT": "/nowhere"}),
+    "no data folder": ("data folder", {"DATA_DIR": "/proc/pitwall"}),
+    "no Redis": ("Redis", {"CELERY_BROKER_URL": "redis://127.0.0.1:1/0"}),
+    "another queue": ("workers", {"CELERY_TASK_DEFAULT_QUEUE": "nobody-listens"}),
+    "no mail server": (
+        "mail server",
+        {"EMAIL_BACKEND": SMTP, "EMAIL_HOST": "127.0.0.1", "EMAIL_PORT": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize(("part", "changes"), MISTAKES.values(), ids=MISTAKES)
+def test_it_finds_a_mistake_and_says_what_to_do(deployed, capsys, part, changes):
+    for name, value in changes.items():
+        setattr(deployed, name, value)
+    found = findings(capsys, healthy=False)
+    assert found[part]["outcome"] == "MEND"
+    assert found[part]["remedy"]
+
+
+def test_it_finds_secrets_that_no_key_opens_and_migrations_to_come(deployed, personas, capsys):
+    add_credential(member=personas.alice, name="key")
+    deployed.SECRET_KEY = deployed.SECRET_KEY[::-1]
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM django_migrations WHERE app = 'runs'")
+    found = findings(capsys, healthy=False)
+    assert found["sealed secrets"]["said"].startswith("1 cannot be opened")
+    assert "runs.0001_initial" in found["migrations"]["said"]
+
+
+def test_people_read_a_line_for_each_with_what_to_do_below(deployed, capsys):
+    deployed.DEBUG = True
+    with pytest.raises(CommandError):
+        call_command("doctor")
+    lines = capsys.readouterr().out.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("MEND  debug:"))
+    assert lines[at + 1] == "      -> PITWALL_DEBUG=0"
+
+
+def test_the_document_lists_every_check():
+    text = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    for check in CHECKS:
+        assert f"`{check.__name__}`" in text

@@ -1,0 +1,65 @@
+"""What watches Pitwall is answered: whether it lives, whether it is ready."""
+
+import pytest
+from django.conf import settings as django_settings
+from django.db import connection
+
+from orchestrator.operations import alive, readiness
+from orchestrator.operations.heard import forget, note_heard, own_name
+from orchestrator.operations.redis_server import redis_of
+
+#: As a probe by address does, which is no name of PITWALL_ALLOWED_HOSTS.
+STRANGE = {"headers": {"host": "10.9.8.7:8000"}}
+NOBODY = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture
+def redis():
+    return redis_of(django_settings.CELERY_BROKER_URL)
+
+
+def test_it_lives_without_a_database_and_under_any_name(client):
+    # No fixture of the database: a query here would fail the test.
+    answer = client.get("/healthz", **STRANGE)
+    assert (answer.status_code, answer.content) == (200, b"alive\n")
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert client.get("/", **STRANGE).status_code == 400
+    assert client.post("/healthz").status_code == 405
+
+
+@pytest.mark.django_db
+def test_it_is_ready_and_says_what_is_missing_behind_it(client, redis, own_queue):
+    answer = client.get("/readyz", **STRANGE)
+    silent = "none was heard within 30 s"
+    told = {"database": "ok", "migrations": "ok", "redis": "ok", "worker": silent, "beat": silent}
+    assert (answer.status_code, answer.json()) == (200, {"ready": True, "parts": told})
+    assert client.get("/readyz?engine").status_code == 503
+    for kind in ("worker", "beat"):
+        note_heard(redis, own_queue, kind, own_name())
+    answer = client.get("/readyz?engine")
+    assert (answer.status_code, set(answer.json()["parts"].values())) == (200, {"ok"})
+
+
+@pytest.mark.django_db
+def test_it_is_not_ready_without_redis_or_with_a_migration_to_come(client, settings, monkeypatch):
+    settings.CELERY_BROKER_URL = NOBODY
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["parts"]["redis"]) == (503, "does not answer")
+    monkeypatch.setattr(readiness, "_migrated", False)
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM django_migrations WHERE app = 'runs'")
+    assert "not applied: manage.py migrate" in client.get("/readyz").json()["parts"]["migrations"]
+
+
+def test_a_container_is_ill_once_its_worker_is_silent(redis, own_queue, monkeypatch, capsys):
+    monkeypatch.setenv("PITWALL_QUEUE", own_queue)
+    monkeypatch.setattr("sys.argv", ["alive", "worker"])
+    note_heard(redis, own_queue, "worker", "another-machine:1")
+    assert alive.main() == 1
+    assert "no worker of" in capsys.readouterr().out
+    note_heard(redis, own_queue, "worker", own_name())
+    assert alive.main() == 0
+    forget(redis, own_queue, "worker", own_name())
+    assert alive.main() == 1
+    monkeypatch.setenv("REDIS_URL", NOBODY)
+    assert alive.main() == 0, "a restart of the worker does not mend Redis"
