@@ -75,6 +75,7 @@ INSTALLED_APPS = [
     "orchestrator.alerts",
     "orchestrator.forges",
     "orchestrator.dispatch",
+    "orchestrator.archives",
     "orchestrator.api",
     "orchestrator.web",
 ]
