@@ -134,7 +134,8 @@ def soak(
                     note = f"{len(use.asked)} runs, {faults.done.total()} faults"
                     show(int(done), int(60 * extent.minutes), note)
 
-                with Watch(parts.steady, extent.sample_every_s, tell) as watch, use, faults:
+                watch = Watch(pids=parts.steady, every_s=extent.sample_every_s, tick=tell)
+                with watch, use, faults:
                     time.sleep(60 * extent.minutes)
             wait_for_the_end(use.asked, limit_s=END_S)
             counts = trials(use.asked, fleet)

@@ -43,7 +43,8 @@ def growth(samples: Sequence[tuple[float, int]]) -> Growth:
     sizes = [float(part[:, 1].mean()) for part in parts]
     slope, _, low, high = theilslopes(sizes, hours, CONFIDENCE)
     mean = fmean(sizes)
-    return Growth(mean_bytes=mean, share_an_hour=slope / mean, low=low / mean, high=high / mean)
+    shares = [float(each) / mean for each in (slope, low, high)]
+    return Growth(mean_bytes=mean, share_an_hour=shares[0], low=shares[1], high=shares[2])
 
 
 @dataclass(slots=True, kw_only=True)
