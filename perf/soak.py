@@ -17,7 +17,7 @@ from perf.scale import with_servers
 
 def main() -> int:
     try:
-        return with_servers(hold_free_instance("soak"), "perf.soaking")
+        return with_servers(hold_free_instance("soak"), "perf.soaking", tools=True)
     except DevstackError as error:
         say(str(error))
         return 1

@@ -39,6 +39,7 @@ END_S = 300.0
 NONE = Wanted(relation="<=", limit=0)
 WANTED = {
     "runs_not_finished": NONE,
+    "trials_not_measured": NONE,
     "trials_without_an_end": NONE,
     "trials_lost": NONE,
     "trials_made_up": NONE,

@@ -21,8 +21,8 @@ from tests.support.journals import read_journals
 PATIENCE_S = 30.0
 #: What an agent keeps below its work directory from one job to the next.
 KEPT = frozenset(
-    {"agents", "builds", "bundles", "host.lock", "installs", "jobs", "pruned", "repositories",
-     "sources", "tools"}
+    {"agents", "builds", "bundles", "host.lock", "installs", "jobs", "programs.json", "pruned",
+     "repositories", "sources", "tools"}
 )  # fmt: skip
 
 
@@ -47,6 +47,7 @@ def trials(asked: Iterable[UUID], fleet: Fleet) -> dict[str, int]:
         "trials": ours.count(),
         "trials_measured": len(measured),
         "trials_failed": ours.filter(state="failed").count(),
+        "trials_not_measured": ours.count() - len(measured),
         "trials_without_an_end": ours.filter(state="planned").count(),
         "trials_lost": len(set(done) - measured),
         "trials_made_up": len(measured - set(done)),

@@ -74,6 +74,10 @@ def contents(url: str | None = None) -> dict[str, list[str]]:
         for name, query in {**asked, "rules": RULES}.items():
             cursor.execute(query)
             found[name] = [str(row) for (row,) in cursor.fetchall()]
+    # PostgreSQL writes the casts within a condition in another way once it has read them again.
+    found["rules"] = sorted(
+        re.sub(r"::(text|character varying)|[()\[\]]", "", each) for each in found["rules"]
+    )
     return found
 
 
@@ -102,9 +106,7 @@ def test_it_comes_back_row_by_row_and_answers_the_same(
     assert "All of it is in the database." in told
     after = contents(empty)
     assert after.keys() == before.keys()
-    assert {
-        name: set(rows) ^ set(after[name]) for name, rows in before.items() if rows != after[name]
-    } == {}
+    assert [name for name in before if before[name] != after[name]] == []
     assert len(before["results_reading"]) > 100
     with as_our_database(empty):
         assert questions(client, secret, filled.shas) == asked

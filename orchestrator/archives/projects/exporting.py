@@ -108,7 +108,7 @@ class _Writer:
                 value = self._metrics[value]
             elif isinstance(each, ForeignKey) and each.related_model is Run:
                 value = None if value in self.scope.unended else value
-            elif kind.name in {"readings"} and each.name == "metrics":
+            elif (kind.name, each.name) == ("readings", "metrics"):
                 value = [self._metrics[number] for number in value]
             told[each.name] = value.isoformat() if hasattr(value, "isoformat") else value
         if kind.name == "change_points" and told["run"] is None and told["state"] == "confirming":

@@ -1,23 +1,24 @@
 """A file of `export_project` into a team, whole or not at all."""
 
-import hashlib
 import re
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import psycopg
+from django.core.exceptions import ValidationError
 from django.db import DatabaseError, connection, transaction
 from psycopg import sql
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import AuditEntry, Role
 from orchestrator.accounts.services import record_audit
-from orchestrator.archives.projects.form import MANIFEST, MOST_LINE, MOST_MANIFEST, Manifest
+from orchestrator.archives.projects.form import MANIFEST, MOST_MANIFEST, Manifest
 from orchestrator.archives.projects.form import read_manifest as read_form
 from orchestrator.archives.projects.kinds import BY_NAME, KINDS, Kind
+from orchestrator.archives.projects.members import MemberBytes
 from orchestrator.archives.projects.new_ids import NewIds
 from orchestrator.archives.projects.rows import Converter, parsed
 from orchestrator.benchmarks.models import Definition, Project
@@ -117,7 +118,7 @@ class _Import:
         project = Project(team=self._member.team, **told)
         try:
             project.full_clean(exclude=["branches", "team"], validate_unique=False)
-        except Exception as error:
+        except (ValidationError, TypeError, ValueError) as error:
             raise InvalidRequestError(f"its project cannot be made: {error}") from error
         project.save()
         return project
@@ -125,14 +126,14 @@ class _Import:
     def _take(self, kind: Kind) -> None:
         convert = Converter(kind, self._ids, self._own(kind))
         name = f"{kind.name}.bin"
-        with _Bytes.of(self._archive, self._manifest, name) as binary:
+        with MemberBytes.of(self._archive, self._manifest, name) as binary:
             batch: list[dict[str, Any]] = []
             for number, told in enumerate(self._lines(kind), start=1):
                 self._read(self._done, self._manifest.rows)
                 self._done += 1
                 try:
                     row = self._row(kind, convert, told, binary)
-                except (InvalidRequestError, KeyError, ValueError) as error:
+                except (InvalidRequestError, KeyError, ValueError, ValidationError) as error:
                     raise InvalidRequestError(
                         f"{kind.name}.jsonl, line {number}: {error}"
                     ) from error
@@ -146,7 +147,7 @@ class _Import:
     def _lines(self, kind: Kind) -> Iterator[dict[str, Any]]:
         """The parsed lines of a member, which in the end is the one that the manifest names."""
         name = f"{kind.name}.jsonl"
-        with _Bytes.of(self._archive, self._manifest, name) as source:
+        with MemberBytes.of(self._archive, self._manifest, name) as source:
             for number in range(self._manifest.members[name].rows):
                 line = source.line()
                 try:
@@ -155,7 +156,7 @@ class _Import:
                     raise InvalidRequestError(f"{name}, line {number + 1}: {error}") from error
 
     def _row(
-        self, kind: Kind, convert: Converter, told: dict[str, Any], binary: "_Bytes"
+        self, kind: Kind, convert: Converter, told: dict[str, Any], binary: MemberBytes
     ) -> dict[str, Any] | None:
         """None where there is such a row already."""
         if self._is_there(kind, told):
@@ -234,47 +235,3 @@ class _Import:
                 spec_of(definition)
             except (PitwallError, ValueError) as error:
                 raise InvalidRequestError(f"{definition} cannot be read: {error}") from error
-
-
-class _Bytes:
-    """A member of the archive, read no further than its manifest says, and checked at its end."""
-
-    def __init__(self, name: str, source: IO[bytes] | None, size: int, sha256: str) -> None:
-        self._name, self._source, self._left, self._sha256 = name, source, size, sha256
-        self._digest = hashlib.sha256()
-
-    @classmethod
-    def of(cls, archive: zipfile.ZipFile, manifest: Manifest, name: str) -> "_Bytes":
-        told = manifest.members.get(name)
-        if told is None:
-            return cls(name, None, 0, hashlib.sha256().hexdigest())
-        return cls(name, archive.open(name), told.bytes, told.sha256)
-
-    def __enter__(self) -> "_Bytes":
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        try:
-            if kind is None:
-                self._check()
-        finally:
-            if self._source is not None:
-                self._source.close()
-
-    def take(self, size: Any) -> bytes:
-        if type(size) is not int or not 0 <= size <= min(self._left, MOST_LINE):
-            raise InvalidRequestError(f"{self._name} has not the bytes of this row")
-        return self._counted(self._source.read(size) if self._source is not None else b"")
-
-    def line(self) -> bytes:
-        assert self._source is not None, "every kind has its lines"
-        return self._counted(self._source.readline(min(self._left, MOST_LINE)))
-
-    def _counted(self, content: bytes) -> bytes:
-        self._left -= len(content)
-        self._digest.update(content)
-        return content
-
-    def _check(self) -> None:
-        if self._left or self._digest.hexdigest() != self._sha256:
-            raise InvalidRequestError(f"{self._name} is not what was exported: it is damaged")

@@ -80,7 +80,9 @@ class Scope:
         of_jobs = Q(job__run__definition__benchmark__project=self.project)
         wanted = Placement.objects.filter(of_jobs).values_list("wanted_profile", flat=True)
         of_hosts = Host.objects.filter(pk__in=self.hosts).values_list("profile", flat=True)
-        return frozenset({*wanted, *of_hosts} - {None})
+        figures = ReferenceResult.objects.filter(source__team=self.project.team)
+        of_figures = figures.order_by().values_list("profile", flat=True).distinct()
+        return frozenset({*wanted, *of_hosts, *of_figures} - {None})
 
 
 @dataclass(frozen=True, kw_only=True)

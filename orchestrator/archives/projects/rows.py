@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 from uuid import UUID
 
+from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.db import connection
 from django.db.models import BinaryField, Field, ForeignKey
@@ -65,7 +66,8 @@ class Converter:
                 return binary(told)
             value = self._special(each, told)
             value = each.to_python(value)
-            each.run_validators(value)
+            if not isinstance(each, ArrayField):
+                each.run_validators(value)
         except KeyError as error:
             raise InvalidRequestError(f"{each.name}: there is no {told!r}") from error
         except (ValidationError, TypeError, ValueError) as error:
