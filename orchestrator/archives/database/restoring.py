@@ -5,6 +5,7 @@ import hashlib
 import subprocess
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,11 +55,36 @@ class Restored:
     broken: tuple[str, ...] | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Backup:
+    """A file, what it says of itself, and who is told how far it is read."""
+
+    path: Path
+    manifest: Manifest
+    read: Read
+
+    def copy_dump(self, out: IO[bytes] | None) -> None:
+        """InvalidRequestError, after the last byte, where the dump is not what was written."""
+        done, digest = 0, hashlib.sha256()
+        try:
+            with zipfile.ZipFile(self.path) as archive, archive.open(DUMP) as dump:
+                while part := dump.read(PART):
+                    digest.update(part)
+                    if out is not None:
+                        out.write(part)
+                    self.read(done := done + len(part), self.manifest.dump_bytes)
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise InvalidRequestError(f"{self.path} is damaged: {error}") from error
+        if digest.hexdigest() != self.manifest.dump_sha256:
+            raise InvalidRequestError(
+                f"{self.path} is damaged: the SHA-256 of {DUMP} is not the one noted"
+            )
+
+
 def check(path: Path, *, read: Read = lambda _done, _all: None) -> Manifest:
     """The manifest of a backup that is whole; InvalidRequestError says what is wrong with it."""
     manifest = read_manifest(path)
-    with zipfile.ZipFile(path) as archive, archive.open(DUMP) as dump:
-        _copy(path, manifest, dump, None, read)
+    _Backup(path=path, manifest=manifest, read=read).copy_dump(None)
     return manifest
 
 
@@ -77,8 +103,8 @@ def restore(
     _refuse_occupied(replace=replace)
     # What the transaction needs is locked by nobody, ourselves included.
     connection.close()
-    with zipfile.ZipFile(path) as archive, archive.open(DUMP) as dump:
-        _pour(path, manifest, dump, programs, server, replace=replace, read=read)
+    backup = _Backup(path=path, manifest=manifest, read=read)
+    _pour(backup, programs, server, before=_EMPTY_IT if replace else "")
     missing = state.missing_migrations(manifest.migrations)
     return Restored(
         manifest=manifest,
@@ -115,16 +141,7 @@ def _refuse_occupied(*, replace: bool) -> None:
         )
 
 
-def _pour(
-    path: Path,
-    manifest: Manifest,
-    dump: IO[bytes],
-    programs: Path,
-    server: Server,
-    *,
-    replace: bool,
-    read: Read,
-) -> None:
+def _pour(backup: _Backup, programs: Path, server: Server, *, before: str) -> None:
     """pg_restore writes the script, psql carries it out; only a complete one is committed."""
     psql = [str(programs / "psql"), "--no-psqlrc", "--quiet", "--no-password"]
     psql += ["--set=ON_ERROR_STOP=1", f"--dbname={server.address}"]
@@ -141,49 +158,25 @@ def _pour(
             assert script is not None, "it is a pipe"
             # A psql that has ended says itself why.
             with contextlib.suppress(BrokenPipeError), contextlib.closing(script):
-                script.write(f"BEGIN;\n{_EMPTY_IT if replace else ''}".encode())
+                script.write(f"BEGIN;\n{before}".encode())
                 script.flush()
-                status = _write_script(path, manifest, dump, programs, script, restore_said, read)
+                status = _write_script(backup, programs / "pg_restore", script, restore_said)
                 if status == 0:
-                    script.write(f"{_checks(manifest)}COMMIT;\n".encode())
+                    script.write(f"{_checks(backup.manifest)}COMMIT;\n".encode())
         if carrying_out.returncode != 0:
             raise ProgramFailedError("psql", carrying_out.returncode, psql_said)
         if status != 0:
             raise ProgramFailedError("pg_restore", status, restore_said)
 
 
-def _write_script(
-    path: Path,
-    manifest: Manifest,
-    dump: IO[bytes],
-    programs: Path,
-    script: IO[bytes],
-    said: IO[bytes],
-    read: Read,
-) -> int:
-    """The status of pg_restore. InvalidRequestError where the dump is not what was written."""
-    argv = [str(programs / "pg_restore"), "--no-owner", "--no-privileges", "--file=-"]
+def _write_script(backup: _Backup, program: Path, script: IO[bytes], said: IO[bytes]) -> int:
+    """The status of pg_restore."""
+    argv = [str(program), "--no-owner", "--no-privileges", "--file=-"]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=script, stderr=said) as writing:
         assert writing.stdin is not None, "it is a pipe"
         with contextlib.suppress(BrokenPipeError), contextlib.closing(writing.stdin):
-            _copy(path, manifest, dump, writing.stdin, read)
+            backup.copy_dump(writing.stdin)
     return writing.returncode
-
-
-def _copy(
-    path: Path, manifest: Manifest, dump: IO[bytes], out: IO[bytes] | None, read: Read
-) -> None:
-    done, digest = 0, hashlib.sha256()
-    try:
-        while part := dump.read(PART):
-            digest.update(part)
-            if out is not None:
-                out.write(part)
-            read(done := done + len(part), manifest.dump_bytes)
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise InvalidRequestError(f"{path} is damaged: {error}") from error
-    if digest.hexdigest() != manifest.dump_sha256:
-        raise InvalidRequestError(f"{path} is damaged: the SHA-256 of {DUMP} is not the one noted")
 
 
 def _checks(manifest: Manifest) -> str:

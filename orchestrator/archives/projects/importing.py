@@ -2,6 +2,7 @@
 
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ from orchestrator.runs.models import Job
 Read = Callable[[int, int], None]
 AT_ONCE = 1000
 ACTION = "project.imported"
+#: What zipfile says of a file that is none, was cut short, altered, encrypted or packed otherwise.
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +60,7 @@ def import_project(
             return _Import(member, archive, manifest, slug, read).run()
     except OSError as error:
         raise InvalidRequestError(f"{path} cannot be read: {error.strerror}") from error
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    except _DAMAGED as error:
         raise InvalidRequestError(f"{path} is damaged, or no exported project: {error}") from error
     except InvalidRequestError as error:
         raise InvalidRequestError(f"{path}: {error}") from error
