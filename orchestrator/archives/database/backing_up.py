@@ -6,7 +6,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from django.db import connection, transaction
 
@@ -37,7 +37,7 @@ def back_up(path: Path, *, overwrite: bool = False, written: Written = lambda _:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             cursor.execute("SELECT pg_export_snapshot()")
             (snapshot,) = cursor.fetchone()
-            state = {
+            state: dict[str, Any] = {
                 "tables": rows_by_table(),
                 "migrations": applied_migrations(),
                 "sealing_keys": keys_in_use(),

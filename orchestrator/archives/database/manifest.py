@@ -65,7 +65,9 @@ def _checked(path: Path, told: Any) -> Manifest:
             "restore it with the Pitwall that made it, or a newer one"
         )
     try:
-        lists = {name: tuple(told.pop(name)) for name in ("migrations", "sealing_keys")}
+        lists: dict[str, Any] = {
+            name: tuple(told.pop(name)) for name in ("migrations", "sealing_keys")
+        }
         tables = {str(name): int(rows) for name, rows in told.pop("tables").items()}
         return Manifest(**told, **lists, tables=tables)
     except (AttributeError, KeyError, TypeError, ValueError) as error:

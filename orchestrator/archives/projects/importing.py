@@ -176,8 +176,8 @@ class _Import:
         """Machines, and what others published, are of the team and not of the project."""
         team = self._member.team
         if kind.name == "profiles":
-            found = HardwareProfile.objects.filter(team=team, slug=told["slug"]).first()
-            return self._ids.is_known(kind, told["id"], found)
+            profile = HardwareProfile.objects.filter(team=team, slug=told["slug"]).first()
+            return self._ids.is_known(kind, told["id"], profile)
         if kind.name == "hosts":
             return self._ids.is_known(kind, told["id"], self._ids.host(told["id"]))
         if kind.name == "snapshots":
@@ -185,8 +185,8 @@ class _Import:
         if kind.name == "host_changes":
             return self._ids.knows_change(told)
         if kind.name == "sources":
-            found = ReferenceSource.objects.filter(team=team, name=told["name"]).first()
-            return self._ids.is_known(kind, told["id"], found)
+            source = ReferenceSource.objects.filter(team=team, name=told["name"]).first()
+            return self._ids.is_known(kind, told["id"], source)
         return kind.name == "figures" and self._ids.was_known("sources", told["source"])
 
     def _free_name(self, model: Any, field: str, name: str) -> str:

@@ -1,5 +1,7 @@
 """What belongs to a project, kind by kind, in the order in which one may refer to another."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,5 +1,7 @@
 """Lines of an archive as rows of this database: checked, with the ids that hold here."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
