@@ -20,6 +20,8 @@ class MemberBytes:
         told = manifest.members.get(name)
         if told is None:
             return cls(name, None, 0, hashlib.sha256().hexdigest())
+        if archive.getinfo(name).file_size != told.bytes:
+            raise InvalidRequestError(f"{name} is not what was exported: it has another size")
         return cls(name, archive.open(name), told.bytes, told.sha256)
 
     def __enter__(self) -> "MemberBytes":
