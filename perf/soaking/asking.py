@@ -102,6 +102,8 @@ class Use:
 
 def wait_for_the_end(asked: list[UUID], *, limit_s: float) -> None:
     """Until all runs have ended; TimeoutError where they do not."""
+    # Faults ended the sessions of the database, that of this thread too.
+    connection.close()
     give_up = time.monotonic() + limit_s
     while left := Run.objects.filter(pk__in=asked).exclude(state__in=RUN_ENDED).count():
         if time.monotonic() > give_up:
