@@ -25,8 +25,8 @@ from orchestrator.results.models import Histogram, Series
 from orchestrator.results.recording.ingest import forget
 from tests.support.filled import Filled, fill
 
-#: What answers of two teams differ in; accounts are not exported. Intervals of single quantiles are drawn by chance, with a
-#: fixed seed, from blocks in the order of their ids.
+#: What answers of two teams differ in; accounts are not exported. Intervals of single quantiles
+#: are drawn by chance, with a fixed seed, from blocks in the order of their ids.
 OWN = {"author", "id", "run", "runs", "job", "url", "web_url", "history_url", "series", "series_id"}
 DRAWN = {"interval", "band"}
 
