@@ -136,8 +136,8 @@ def soak(
                     show(int(done), int(60 * extent.minutes), note)
 
                 watch = Watch(pids=parts.steady, every_s=extent.sample_every_s, tick=tell)
-                with watch, use, faults:
-                    time.sleep(60 * extent.minutes)
+                with watch, use:
+                    faults.break_things(60 * extent.minutes)
             wait_for_the_end(use.asked, limit_s=END_S)
             counts = trials(use.asked, fleet)
         counts |= left_over(fleet)

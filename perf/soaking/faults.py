@@ -6,7 +6,6 @@ import contextlib
 import os
 import random
 import signal
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -27,30 +26,17 @@ ENDED = ("round_done", "aborted")
 
 
 class Faults:
-    """Breaks one thing after the other in a thread of its own, until it is left.
-
-    `done` counts them by kind; what found nothing to break is not counted.
-    """
+    """Breaks one thing after the other; `done` counts them by kind, less those that found nothing
+    to break."""
 
     def __init__(self, parts: Parts, fleet: Fleet, *, seed: int, every_s: float) -> None:
         self.done: Counter[str] = Counter()
-        self.trouble: Exception | None = None
         self._parts, self._fleet, self._every_s = parts, fleet, every_s
         self._random = random.Random(seed)
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._break_things, daemon=True)
 
-    def __enter__(self) -> Faults:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-        if self.trouble is not None:
-            raise self.trouble
-
-    def _break_things(self) -> None:
+    def break_things(self, seconds: float) -> None:
+        """For so long. Not in a thread of its own: what is started again dies with the thread that
+        started it."""
         kinds: dict[str, Callable[[], bool]] = {
             "worker killed": self._kill_worker,
             "agent killed": self._kill_agent,
@@ -59,12 +45,13 @@ class Faults:
             "Redis killed": self._kill_redis,
             "database sessions ended": self._end_sessions,
         }
-        try:
-            while not self._over.wait(self._random.expovariate(1 / self._every_s)):
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            pause_s = self._random.expovariate(1 / self._every_s)
+            time.sleep(min(left, pause_s))
+            if pause_s < left:
                 name = self._random.choice(list(kinds))
                 self.done[name] += kinds[name]()
-        except Exception as error:
-            self.trouble = error
 
     def _pause(self) -> None:
         time.sleep(self._random.uniform(0, DOWN_S))
