@@ -9,7 +9,7 @@ VENV_PYTHON := .venv/bin/python
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo seeds run test chaos tools bench-dispatch bench-fidelity bench-detection bench-scale bench-api bench-pages fuzz-api screenshots permissions check lock openapi schemas check-docker clean clean-all
+.PHONY: help demo seeds run test chaos soak tools bench-dispatch bench-fidelity bench-detection bench-scale bench-api bench-pages fuzz-api screenshots permissions check lock openapi schemas check-docker clean clean-all
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -35,6 +35,10 @@ chaos: export PITWALL_CHAOS ?= full
 chaos: ## break workers, servers, links and hosts under running jobs (PITWALL_CHAOS=short: as in test)
 	@$(PYTHON) -m devstack.bootstrap --dev
 	@$(VENV_PYTHON) -m devstack exec --name chaos -- $(VENV_PYTHON) -m pytest tests/chaos $(ARGS)
+
+soak: ## an hour of small runs on four hosts under random faults; memory, losses, leftovers (ARGS="--minutes 5")
+	@$(PYTHON) -m devstack.bootstrap --dev
+	@$(VENV_PYTHON) -m perf.soak $(ARGS)
 
 tools: ## get oha, ghz and k6 for all checkouts of this user (some minutes; needs cargo and Go)
 	@$(PYTHON) -m devstack.bootstrap

@@ -38,14 +38,14 @@ class Client:
                     raise ApiError(f"GET {self.url}{target}: {error}") from error
                 time.sleep(1)
 
-    def post(self, path: str, body: dict[str, Any]) -> Any:
-        """The decoded answer. Raises ApiError."""
+    def post(self, path: str, body: dict[str, Any], *, key: str = "") -> Any:
+        """The decoded answer. Raises ApiError. With a key it may be asked again."""
         try:
-            return self._ask("POST", path, json.dumps(body).encode())
+            return self._ask("POST", path, json.dumps(body).encode(), key)
         except OSError as error:
             raise ApiError(f"POST {self.url}{path}: {error}") from error
 
-    def _ask(self, method: str, path: str, body: bytes | None) -> Any:
+    def _ask(self, method: str, path: str, body: bytes | None, key: str = "") -> Any:
         request = urllib.request.Request(
             f"{self.url}{path}",
             data=body,
@@ -54,6 +54,7 @@ class Client:
                 "Authorization": f"Bearer {self.token}",
                 "Accept": "application/json",
                 "Content-Type": "application/json",
+                **({"Idempotency-Key": key} if key else {}),
             },
         )
         try:

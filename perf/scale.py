@@ -26,12 +26,16 @@ def main() -> int:
         return 1
 
 
-def with_servers(instance: Instance, body: str) -> int:
-    """Run this module while PostgreSQL and Redis run, as durable as anybody's; the exit status."""
+def with_servers(instance: Instance, body: str, *, tools: bool = False) -> int:
+    """Run this module while PostgreSQL and Redis run, as durable as anybody's; the exit status.
+
+    `tools`: it puts load."""
     forget(instance)
     try:
         with stack_of(instance, careless=False) as stack:
             try:
+                if tools:
+                    stack.provide_tools()
                 stack.start_servers()
                 return run(stack, sys.executable, "-m", body, *sys.argv[1:])
             except StopRequested as request:

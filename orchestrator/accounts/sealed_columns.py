@@ -10,6 +10,7 @@ from django.db import models, transaction
 
 from orchestrator.accounts.vault import keyring
 from orchestrator.core.errors import BrokenSealError
+from orchestrator.core.sealing import key_of
 
 _BATCH = 200
 
@@ -71,6 +72,19 @@ def reseal(column: SealedColumn, *, write: bool = True) -> Iterator[Resealed]:
         yield found
 
 
+def keys_in_use() -> tuple[str, ...]:
+    """The ids of the keys that seal something now; nothing is opened for it."""
+    return tuple(sorted({key_of(each) or "unnamed" for each in _all_sealed()}))
+
+
+def _all_sealed() -> Iterator[bytes]:
+    for column in sealed_columns():
+        rows = apps.get_model(column.model)._base_manager.exclude(**{column.column: None})
+        for value in rows.values_list(column.column, flat=True).iterator():
+            parts = [value[key] for key in column.keys if key in value] if column.keys else [value]
+            yield from map(_bytes, parts)
+
+
 def _batch(column: SealedColumn, last: Any) -> list[models.Model]:
     model = apps.get_model(column.model)
     rows = model._base_manager.exclude(**{column.column: None}).order_by("pk")
@@ -101,11 +115,14 @@ def _within_json(value: dict[str, Any], keys: tuple[str, ...], anew: Callable[[A
     return {key: anew(part) if key in keys else part for key, part in value.items()}
 
 
+def _bytes(sealed: bytes | memoryview | str) -> bytes:
+    return sealed.encode() if isinstance(sealed, str) else bytes(sealed)
+
+
 def _anew(sealed: bytes | memoryview | str, found: Resealed) -> bytes | str:
     """The value under the newest key, of the same type; itself where it is already."""
-    ring, text = keyring(), isinstance(sealed, str)
-    old = sealed.encode() if isinstance(sealed, str) else bytes(sealed)
-    found.keys[ring.key_of(old) or "unnamed"] += 1
+    ring, text, old = keyring(), isinstance(sealed, str), _bytes(sealed)
+    found.keys[key_of(old) or "unnamed"] += 1
     opened = ring.unseal(old)
     if ring.is_current(old):
         return sealed if isinstance(sealed, str) else old

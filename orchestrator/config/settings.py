@@ -77,6 +77,7 @@ INSTALLED_APPS = [
     "orchestrator.forges",
     "orchestrator.dispatch",
     "orchestrator.operations",
+    "orchestrator.archives",
     "orchestrator.api",
     "orchestrator.web",
 ]

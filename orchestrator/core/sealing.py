@@ -52,13 +52,14 @@ class Keyring:
             "those it was sealed with; restore them, or enter the secret again"
         )
 
-    def key_of(self, sealed: bytes) -> str | None:
-        """The id of the key that it says it is sealed with; None of old."""
-        return _parts(sealed)[0]
-
     def is_current(self, sealed: bytes) -> bool:
         """Whether it is sealed with the newest key; what it holds is not looked at."""
         return _parts(sealed)[0] == self.newest
+
+
+def key_of(sealed: bytes) -> str | None:
+    """The id of the key that it says it is sealed with; None of old."""
+    return _parts(sealed)[0]
 
 
 def id_of(secret: str) -> str:

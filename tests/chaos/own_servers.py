@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.core.management import call_command
-from django.db import connections
-from django.db.backends.postgresql.base import DatabaseWrapper
 
 from devstack.postgres import Postgres
 from devstack.processes import Child, Service, spawn
 from devstack.redis import Redis
-from orchestrator.config import environment
+from tests.support.databases import as_our_database
 
 _START_S = 30
 
@@ -58,7 +56,7 @@ def own_postgres(folder: Path) -> Iterator[OwnServer]:
     postgres.prepare()
     with _running(postgres.url, postgres.service(), postgres.sockets) as server:
         postgres.create_database()
-        with _as_our_database(server.url):
+        with as_our_database(server.url):
             call_command("migrate", verbosity=0)
             yield server
 
@@ -72,15 +70,3 @@ def _running(url: str, service: Service, sockets: Path) -> Iterator[OwnServer]:
     finally:
         server.kill()
         shutil.rmtree(sockets, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _as_our_database(url: str) -> Iterator[None]:
-    usual = connections["default"]
-    settings = {**usual.settings_dict, **environment.database(url)}
-    connections["default"] = DatabaseWrapper(settings, "default")
-    try:
-        yield
-    finally:
-        connections["default"].close()
-        connections["default"] = usual

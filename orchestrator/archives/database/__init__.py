@@ -1,0 +1,1 @@
+"""Backups of the whole database over the programs of PostgreSQL."""

@@ -1,0 +1,83 @@
+"""The whole database into one file: a dump of one instant, and what it says of itself."""
+
+import hashlib
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from django.db import connection, transaction
+
+from orchestrator.accounts.sealed_columns import keys_in_use
+from orchestrator.archives.database.clients import Server, clients_of, our_server
+from orchestrator.archives.database.manifest import DUMP, MANIFEST, Manifest
+from orchestrator.archives.database.state import applied_migrations, rows_by_table
+from orchestrator.archives.errors import ProgramFailedError
+from orchestrator.archives.files import whole_file
+from orchestrator.archives.version import pitwall_version
+from orchestrator.core.clock import utc_now
+
+PART = 1 << 20
+#: Called with the bytes that are written.
+Written = Callable[[int], None]
+
+
+def back_up(path: Path, *, overwrite: bool = False, written: Written = lambda _: None) -> Manifest:
+    """Writes a backup beside the running Pitwall; the file is there whole or not at all.
+
+    ConflictError where there is such a file, or no pg_dump that fits the server.
+    """
+    server = our_server()
+    program = clients_of(server) / "pg_dump"
+    with whole_file(path, overwrite=overwrite) as file, zipfile.ZipFile(file, "w") as archive:
+        # What is counted and what pg_dump reads are of the same instant.
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute("SELECT pg_export_snapshot()")
+            (snapshot,) = cursor.fetchone()
+            state: dict[str, Any] = {
+                "tables": rows_by_table(),
+                "migrations": applied_migrations(),
+                "sealing_keys": keys_in_use(),
+            }
+            with archive.open(zipfile.ZipInfo(DUMP), "w", force_zip64=True) as member:
+                size, digest = _dump(program, server, snapshot, member, written)
+        manifest = Manifest(
+            pitwall=pitwall_version(),
+            postgresql=server.version,
+            made_at=utc_now().isoformat(timespec="seconds"),
+            dump_bytes=size,
+            dump_sha256=digest,
+            **state,
+        )
+        archive.writestr(MANIFEST, manifest.text())
+    return manifest
+
+
+def _dump(
+    program: Path, server: Server, snapshot: str, out: IO[bytes], written: Written
+) -> tuple[int, str]:
+    """Copies what pg_dump writes; its size and SHA-256."""
+    argv = [
+        str(program), "--format=custom", "--no-owner", "--no-privileges", "--no-password",
+        f"--snapshot={snapshot}", f"--dbname={server.address}",
+    ]  # fmt: skip
+    size, digest = 0, hashlib.sha256()
+    with tempfile.TemporaryFile() as said:
+        with subprocess.Popen(
+            argv,
+            env=server.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=said,
+        ) as running:
+            assert running.stdout is not None, "it is a pipe"
+            while part := running.stdout.read(PART):
+                out.write(part)
+                digest.update(part)
+                written(size := size + len(part))
+        if running.returncode != 0:
+            raise ProgramFailedError("pg_dump", running.returncode, said)
+    return size, digest.hexdigest()

@@ -1,0 +1,74 @@
+"""What a backup says of itself: `manifest.json` beside `database.dump`, in one zip."""
+
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.core.errors import InvalidRequestError
+
+FORMAT = "pitwall backup"
+VERSION = 1
+MANIFEST = "manifest.json"
+DUMP = "database.dump"
+_MOST_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """`tables`: schema.table → rows. `migrations`: those that were applied, as `app.name`.
+
+    `sealing_keys`: ids of the keys that seal its secrets; the keys themselves are not in it.
+    """
+
+    pitwall: str
+    postgresql: str
+    made_at: str
+    migrations: tuple[str, ...]
+    tables: Mapping[str, int]
+    sealing_keys: tuple[str, ...]
+    dump_bytes: int
+    dump_sha256: str
+
+    @property
+    def rows(self) -> int:
+        return sum(self.tables.values())
+
+    def text(self) -> str:
+        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=2)
+
+
+def read_manifest(path: Path) -> Manifest:
+    """InvalidRequestError where this is no backup, or one that this Pitwall does not know."""
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(MANIFEST) as member:
+            told = json.loads(member.read(_MOST_BYTES))
+            archive.getinfo(DUMP)
+    except OSError as error:
+        raise InvalidRequestError(f"{path} cannot be read: {error.strerror}") from error
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise InvalidRequestError(
+            f"{path} is no backup of Pitwall, or was cut short: it has no {MANIFEST} and {DUMP}"
+        ) from error
+    return _checked(path, told)
+
+
+def _checked(path: Path, told: Any) -> Manifest:
+    if not isinstance(told, dict) or told.pop("format", None) != FORMAT:
+        raise InvalidRequestError(f"{path} is no backup of Pitwall")
+    version = told.pop("version", None)
+    if version != VERSION:
+        raise InvalidRequestError(
+            f"{path} is a backup of version {version}, and this Pitwall reads version {VERSION}; "
+            "restore it with the Pitwall that made it, or a newer one"
+        )
+    try:
+        lists: dict[str, Any] = {
+            name: tuple(told.pop(name)) for name in ("migrations", "sealing_keys")
+        }
+        tables = {str(name): int(rows) for name, rows in told.pop("tables").items()}
+        return Manifest(**told, **lists, tables=tables)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidRequestError(f"{path}: {MANIFEST} is damaged: {error}") from error

@@ -1,0 +1,200 @@
+"""A backup into the database, whole or not at all: one transaction, checked before its end."""
+
+import contextlib
+import hashlib
+import subprocess
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from django.db import connection
+from psycopg import sql
+
+from orchestrator.accounts.sealed_columns import reseal, sealed_columns
+from orchestrator.archives.database import state
+from orchestrator.archives.database.backing_up import PART
+from orchestrator.archives.database.clients import Server, clients_of, our_server
+from orchestrator.archives.database.manifest import DUMP, Manifest, read_manifest
+from orchestrator.archives.errors import ProgramFailedError
+from orchestrator.core.errors import ConflictError, InvalidRequestError
+
+Read = Callable[[int, int], None]
+
+#: All of a schema but what belongs to extensions, whoever made it: a newer Pitwall may have had
+#: tables that this one does not know.
+_EMPTY_IT = """
+DO $$ DECLARE each record; BEGIN
+  FOR each IN SELECT schemaname, tablename FROM pg_tables WHERE schemaname = current_schema() LOOP
+    EXECUTE format('DROP TABLE IF EXISTS %I.%I CASCADE', each.schemaname, each.tablename);
+  END LOOP;
+  FOR each IN SELECT p.oid::regprocedure AS named FROM pg_proc p
+      WHERE pronamespace = current_schema()::regnamespace AND NOT EXISTS (
+        SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e') LOOP
+    EXECUTE format('DROP ROUTINE %s CASCADE', each.named);
+  END LOOP;
+END $$;
+"""
+
+_CHECK = sql.SQL(
+    "DO $check$ BEGIN IF (SELECT count(*) FROM {table}) <> {rows} THEN "
+    "RAISE '% has not the % rows of the backup', {name}, {rows}; END IF; END $check$;\n"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """`missing`: migrations that are still to be applied. `broken`: what no key of ours opens, a
+    line a column; None where that can be told only after `migrate`."""
+
+    manifest: Manifest
+    missing: tuple[str, ...]
+    broken: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Backup:
+    """A file, what it says of itself, and who is told how far it is read."""
+
+    path: Path
+    manifest: Manifest
+    read: Read
+
+    def copy_dump(self, out: IO[bytes] | None) -> None:
+        """InvalidRequestError, after the last byte, where the dump is not what was written."""
+        done, digest = 0, hashlib.sha256()
+        try:
+            with zipfile.ZipFile(self.path) as archive, archive.open(DUMP) as dump:
+                while part := dump.read(PART):
+                    digest.update(part)
+                    if out is not None:
+                        out.write(part)
+                    self.read(done := done + len(part), self.manifest.dump_bytes)
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise InvalidRequestError(f"{self.path} is damaged: {error}") from error
+        if digest.hexdigest() != self.manifest.dump_sha256:
+            raise InvalidRequestError(
+                f"{self.path} is damaged: the SHA-256 of {DUMP} is not the one noted"
+            )
+
+
+def check(path: Path, *, read: Read = lambda _done, _all: None) -> Manifest:
+    """The manifest of a backup that is whole; InvalidRequestError says what is wrong with it."""
+    manifest = read_manifest(path)
+    _Backup(path=path, manifest=manifest, read=read).copy_dump(None)
+    return manifest
+
+
+def restore(
+    path: Path, *, replace: bool = False, read: Read = lambda _done, _all: None
+) -> Restored:
+    """Fills the database that our settings name; `replace`: instead of what is in it.
+
+    InvalidRequestError where the file cannot be restored here, ConflictError where the database is
+    in use or not empty; nothing has changed then.
+    """
+    manifest = read_manifest(path)
+    server = our_server()
+    _refuse_unfit(path, manifest, server)
+    programs = clients_of(server)
+    _refuse_occupied(replace=replace)
+    # What the transaction needs is locked by nobody, ourselves included.
+    connection.close()
+    backup = _Backup(path=path, manifest=manifest, read=read)
+    _pour(backup, programs, server, before=_EMPTY_IT if replace else "")
+    missing = state.missing_migrations(manifest.migrations)
+    return Restored(
+        manifest=manifest,
+        missing=tuple(missing),
+        broken=None if missing else tuple(_broken_seals()),
+    )
+
+
+def _refuse_unfit(path: Path, manifest: Manifest, server: Server) -> None:
+    if unknown := state.unknown_migrations(manifest.migrations):
+        raise InvalidRequestError(
+            f"{path} was made by a newer Pitwall ({manifest.pitwall}): this one does not know "
+            f"{', '.join(unknown[:3])}{' and others' if len(unknown) > 3 else ''}; restore it with "
+            "that Pitwall, or a newer one"
+        )
+    if int(manifest.postgresql.partition(".")[0]) > server.major:
+        raise InvalidRequestError(
+            f"{path} is of PostgreSQL {manifest.postgresql}, and the server here is "
+            f"{server.version}: a dump does not go back to an older one; use PostgreSQL "
+            f"{manifest.postgresql.partition('.')[0]} or newer"
+        )
+
+
+def _refuse_occupied(*, replace: bool) -> None:
+    name = connection.settings_dict["NAME"]
+    if state.tables() and not replace:
+        raise ConflictError(
+            f"the database {name} is not empty; name an empty one in DATABASE_URL, or say "
+            "--replace: then all that is in it is dropped"
+        )
+    if others := state.other_sessions():
+        raise ConflictError(
+            f"{others} other sessions use the database {name}; stop web, workers and beat first"
+        )
+
+
+def _pour(backup: _Backup, programs: Path, server: Server, *, before: str) -> None:
+    """pg_restore writes the script, psql carries it out; only a complete one is committed."""
+    psql = [str(programs / "psql"), "--no-psqlrc", "--quiet", "--no-password"]
+    psql += ["--set=ON_ERROR_STOP=1", f"--dbname={server.address}"]
+    status = -1
+    with tempfile.TemporaryFile() as psql_said, tempfile.TemporaryFile() as restore_said:
+        with subprocess.Popen(
+            psql,
+            env=server.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=psql_said,
+        ) as carrying_out:
+            script = carrying_out.stdin
+            assert script is not None, "it is a pipe"
+            # A psql that has ended says itself why.
+            with contextlib.suppress(BrokenPipeError), contextlib.closing(script):
+                script.write(f"BEGIN;\n{before}".encode())
+                script.flush()
+                status = _write_script(backup, programs / "pg_restore", script, restore_said)
+                if status == 0:
+                    script.write(f"{_checks(backup.manifest)}COMMIT;\n".encode())
+        if carrying_out.returncode != 0:
+            raise ProgramFailedError("psql", carrying_out.returncode, psql_said)
+        if status != 0:
+            raise ProgramFailedError("pg_restore", status, restore_said)
+
+
+def _write_script(backup: _Backup, program: Path, script: IO[bytes], said: IO[bytes]) -> int:
+    """The status of pg_restore."""
+    argv = [str(program), "--no-owner", "--no-privileges", "--file=-"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=script, stderr=said) as writing:
+        assert writing.stdin is not None, "it is a pipe"
+        with contextlib.suppress(BrokenPipeError), contextlib.closing(writing.stdin):
+            backup.copy_dump(writing.stdin)
+    return writing.returncode
+
+
+def _checks(manifest: Manifest) -> str:
+    """SQL that fails where a table has not as many rows as were dumped of it."""
+    return "".join(
+        _CHECK.format(table=sql.Identifier(*table.split(".", 1)), rows=rows, name=table).as_string(
+            None
+        )
+        for table, rows in manifest.tables.items()
+    )
+
+
+def _broken_seals() -> list[str]:
+    """A line for each column of which not all can be opened."""
+    # Each batch gives the same object, which has all that was found until then.
+    found = [each for column in sealed_columns() for each in [*reseal(column, write=False)][-1:]]
+    return [
+        f"{each.column}: {len(each.broken)} of {each.rows} rows, such as {each.broken[0]}"
+        for each in found
+        if each.broken
+    ]

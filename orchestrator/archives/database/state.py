@@ -1,0 +1,61 @@
+"""What a database holds: its tables with their rows, its migrations, its sessions."""
+
+from collections.abc import Iterable
+
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+from psycopg import sql
+
+_TABLES = """
+SELECT schemaname, tablename FROM pg_tables
+WHERE schemaname NOT LIKE 'pg\\_%' AND schemaname <> 'information_schema' ORDER BY 1, 2
+"""
+_OTHERS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+"""
+
+
+def tables() -> list[tuple[str, str]]:
+    """Schema and name of each table that is not PostgreSQL's own."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TABLES)
+        return [(schema, name) for schema, name in cursor.fetchall()]
+
+
+def rows_by_table() -> dict[str, int]:
+    with connection.cursor() as cursor:
+        return {f"{schema}.{name}": _rows(cursor, schema, name) for schema, name in tables()}
+
+
+def _rows(cursor: object, schema: str, name: str) -> int:
+    counting = sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(schema, name))
+    cursor.execute(counting)  # type: ignore[attr-defined]
+    return int(cursor.fetchone()[0])  # type: ignore[attr-defined]
+
+
+def other_sessions() -> int:
+    """Of the same database."""
+    with connection.cursor() as cursor:
+        cursor.execute(_OTHERS)
+        return int(cursor.fetchone()[0])
+
+
+def applied_migrations() -> tuple[str, ...]:
+    applied = MigrationRecorder(connection).applied_migrations()
+    return tuple(sorted(f"{app}.{name}" for app, name in applied))
+
+
+def unknown_migrations(applied: Iterable[str]) -> list[str]:
+    """Those that this code does not have: the database is of a newer one."""
+    return sorted(set(applied) - _of_this_code())
+
+
+def missing_migrations(applied: Iterable[str]) -> list[str]:
+    """Those that `migrate` has yet to apply."""
+    return sorted(_of_this_code() - set(applied))
+
+
+def _of_this_code() -> set[str]:
+    return {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}

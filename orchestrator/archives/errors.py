@@ -1,0 +1,16 @@
+"""What goes wrong with archives beyond the tree of core/errors.py."""
+
+from typing import IO
+
+from orchestrator.core.errors import PitwallError
+
+_WORDS = 2000
+
+
+class ProgramFailedError(PitwallError):
+    """A program of PostgreSQL ended badly; the message has the end of what it said."""
+
+    def __init__(self, program: str, status: int, said: IO[bytes]) -> None:
+        said.seek(0)
+        words = said.read().decode(errors="replace").strip()[-_WORDS:]
+        super().__init__(f"{program} failed with status {status}: {words or 'it said nothing'}")

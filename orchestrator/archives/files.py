@@ -1,0 +1,42 @@
+"""Files that are there whole or not at all, and can be read by their owner alone."""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from orchestrator.core.errors import ConflictError, InvalidRequestError
+
+
+@contextlib.contextmanager
+def whole_file(path: Path, *, overwrite: bool = False) -> Iterator[IO[bytes]]:
+    """A file that appears under its name only if the block ends well, safely on the disk."""
+    if path.exists() and not overwrite:
+        raise ConflictError(f"{path} is there already; name another file, or say --overwrite")
+    try:
+        # It is made with mode 0600: what is written holds hashes of passwords and addresses.
+        descriptor, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise InvalidRequestError(f"{path} cannot be written: {error.strerror}") from error
+    try:
+        with os.fdopen(descriptor, "w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+        _settle(path.parent)
+    except OSError as error:
+        raise InvalidRequestError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(beside)
+
+
+def _settle(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,38 @@
+"""Writes the whole database into one file, beside the running Pitwall; see docs/backup.md."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from orchestrator.archives.database.backing_up import back_up
+from orchestrator.core.errors import PitwallError
+from orchestrator.core.progress import add_quiet, progress_of
+
+
+class Command(BaseCommand):
+    help = __doc__
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--overwrite", action="store_true", help="where it is there already")
+        add_quiet(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path = options["file"]
+        try:
+            with progress_of(options, f"Writing {path.name}, bytes") as show:
+                done = back_up(path, overwrite=options["overwrite"], written=show)
+        except PitwallError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(
+            f"{path}: {done.rows:,} rows of {len(done.tables)} tables, {done.dump_bytes:,} bytes, "
+            f"of PostgreSQL {done.postgresql}"
+        )
+        if done.sealing_keys:
+            self.stdout.write(
+                "Its secrets are sealed, and the keys are not in it. Keep these elsewhere: "
+                + ", ".join(done.sealing_keys)
+            )

@@ -1,0 +1,37 @@
+"""Writes a project with all that was measured of it into one file; see docs/backup.md."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from orchestrator.accounts.selectors import first_owner
+from orchestrator.archives.projects.exporting import export_project
+from orchestrator.benchmarks.selectors import project_for
+from orchestrator.core.errors import PitwallError
+from orchestrator.core.progress import add_quiet, progress_of
+
+
+class Command(BaseCommand):
+    help = __doc__
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("team", help="slug")
+        parser.add_argument("project", help="slug")
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--overwrite", action="store_true", help="where it is there already")
+        add_quiet(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path = options["file"]
+        try:
+            project = project_for(first_owner(options["team"]), options["project"])
+            with progress_of(options, f"Writing {path.name}") as show:
+                done = export_project(project, path, overwrite=options["overwrite"], written=show)
+        except PitwallError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"{path}: {done.rows:,} rows of {project.team.slug}/{project.slug}")
+        if done.left_out:
+            self.stdout.write(f"{done.left_out} runs that have not ended are not in it")

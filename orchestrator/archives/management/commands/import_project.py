@@ -1,0 +1,37 @@
+"""Makes a project of a file of `export_project`, whole or not at all; see docs/backup.md."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from orchestrator.accounts.selectors import first_owner
+from orchestrator.archives.projects.importing import import_project
+from orchestrator.core.errors import PitwallError
+from orchestrator.core.progress import add_quiet, progress_of
+
+
+class Command(BaseCommand):
+    help = __doc__
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--team", help="slug; needed where there are several teams")
+        parser.add_argument("--as", dest="slug", default="", help="its slug here")
+        add_quiet(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path = options["file"]
+        try:
+            member = first_owner(options["team"])
+            with progress_of(options, f"Reading {path.name}") as show:
+                done = import_project(member=member, path=path, slug=options["slug"], read=show)
+        except PitwallError as error:
+            raise CommandError(str(error)) from error
+        name = f"{done.project.team.slug}/{done.project.slug}"
+        if done.rows:
+            self.stdout.write(f"{name}: {done.rows:,} rows, of {done.manifest.made_at}")
+        else:
+            self.stdout.write(f"{name} is made of this file already; nothing was changed")

@@ -1,0 +1,68 @@
+"""Fills the database from a file of `backup`, whole or not at all; see docs/backup.md.
+
+Stop web, workers and beat before. `restore --check FILE` only looks whether the file is whole.
+"""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from orchestrator.archives.database.manifest import Manifest
+from orchestrator.archives.database.restoring import Restored, check, restore
+from orchestrator.core.errors import PitwallError
+from orchestrator.core.progress import add_quiet, progress_of
+
+
+class Command(BaseCommand):
+    help = __doc__
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument(
+            "--replace", action="store_true", help="drop all that is in the database"
+        )
+        parser.add_argument("--check", action="store_true", help="change nothing")
+        add_quiet(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path = options["file"]
+        try:
+            with progress_of(options, f"Reading {path.name}") as show:
+                if options["check"]:
+                    manifest = check(path, read=show)
+                else:
+                    done = restore(path, replace=options["replace"], read=show)
+                    manifest = done.manifest
+        except PitwallError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(_told(path, manifest))
+        if not options["check"]:
+            self._tell(done)
+
+    def _tell(self, done: Restored) -> None:
+        self.stdout.write("All of it is in the database.")
+        if done.missing:
+            self.stdout.write(
+                f"It is of an older Pitwall: {len(done.missing)} migrations are missing. Run "
+                "`manage.py migrate`, then `manage.py rotate_secrets --dry-run`, which says "
+                "whether its secrets can be opened."
+            )
+        for line in done.broken or ():
+            self.stderr.write(f"cannot be opened with the present keys: {line}")
+        if done.broken:
+            raise CommandError(
+                "all is restored, but not all secrets can be opened: set the keys that sealed them "
+                f"({', '.join(done.manifest.sealing_keys)}) in PITWALL_SECRET_KEY or "
+                "PITWALL_SEALING_KEYS, or enter these secrets again (docs/secrets.md)"
+            )
+
+
+def _told(path: Path, manifest: Manifest) -> str:
+    return (
+        f"{path}: of {manifest.made_at}, Pitwall {manifest.pitwall}, PostgreSQL "
+        f"{manifest.postgresql}, {manifest.rows:,} rows of {len(manifest.tables)} tables; "
+        "it is whole"
+    )

@@ -1,0 +1,100 @@
+"""The form of an exported project: a zip of JSON Lines and, beside some, the bytes of their rows.
+
+`manifest.json` names every member with its rows, bytes and SHA-256; docs/backup.md describes it.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from orchestrator.archives.projects.kinds import BY_NAME, OF_PROJECT
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.core.ids import digest_of
+
+FORMAT = "pitwall project"
+VERSION = 1
+MANIFEST = "manifest.json"
+#: What an import reads at most.
+MOST_BYTES = 64 * 2**30
+MOST_ROWS = 100_000_000
+MOST_LINE = 64 * 2**20
+MOST_MANIFEST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One file of the zip; of bytes `rows` is how many values there are."""
+
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """`left_out`: runs that had not ended."""
+
+    pitwall: str
+    made_at: str
+    project: Mapping[str, Any]
+    members: Mapping[str, Member]
+    left_out: int
+
+    @property
+    def digest(self) -> str:
+        """Of what is in it, whenever it was exported."""
+        told = {name: member.sha256 for name, member in self.members.items()}
+        return digest_of([dict(self.project), told])
+
+    @property
+    def rows(self) -> int:
+        return sum(self.members[f"{kind}.jsonl"].rows for kind in BY_NAME)
+
+    def text(self) -> str:
+        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=2)
+
+
+def read_manifest(text: bytes, names: list[str]) -> Manifest:
+    """InvalidRequestError where it is of another form, too large, or the zip has other members."""
+    try:
+        told = json.loads(text)
+        form, version = told.pop("format"), told.pop("version")
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise InvalidRequestError(f"{MANIFEST} is damaged: this is no exported project") from error
+    if form != FORMAT:
+        raise InvalidRequestError("this is no exported project")
+    if version != VERSION:
+        raise InvalidRequestError(
+            f"it is of version {version}, and this Pitwall reads version {VERSION}: import it with "
+            "a newer Pitwall"
+        )
+    try:
+        members = {name: Member(**each) for name, each in told.pop("members").items()}
+        manifest = Manifest(**told, members=members)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise InvalidRequestError(f"{MANIFEST} is damaged: {error}") from error
+    _check(manifest, names)
+    return manifest
+
+
+def _check(manifest: Manifest, names: list[str]) -> None:
+    """No name is ever a path: a member is one of those that are known, and is there once."""
+    allowed = {f"{kind}.{end}" for kind in BY_NAME for end in ("jsonl", "bin")}
+    if odd := {*manifest.members} - allowed:
+        raise InvalidRequestError(f"{MANIFEST} names what no project has: {sorted(odd)[0]!r}")
+    if sorted(names) != sorted([MANIFEST, *manifest.members]):
+        raise InvalidRequestError(f"the archive has other files than {MANIFEST} names")
+    if missing := {f"{kind}.jsonl" for kind in BY_NAME} - {*manifest.members}:
+        raise InvalidRequestError(f"the archive has no {sorted(missing)[0]}")
+    if {*manifest.project} != {*OF_PROJECT}:
+        raise InvalidRequestError(f"{MANIFEST} does not tell of its project what it should")
+    numbers = [n for each in manifest.members.values() for n in (each.rows, each.bytes)]
+    if not all(type(number) is int and number >= 0 for number in numbers):
+        raise InvalidRequestError(f"{MANIFEST} has a number of rows or bytes that is none")
+    size = sum(each.bytes for each in manifest.members.values())
+    if size > MOST_BYTES or manifest.rows > MOST_ROWS:
+        raise InvalidRequestError(
+            f"it is too large: {size:,} bytes and {manifest.rows:,} rows, of at most "
+            f"{MOST_BYTES:,} and {MOST_ROWS:,}"
+        )

@@ -1,0 +1,240 @@
+"""A file of `export_project` into a team, whole or not at all."""
+
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from django.core.exceptions import ValidationError
+from django.db import DatabaseError, connection, transaction
+from psycopg import sql
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import AuditEntry, Role
+from orchestrator.accounts.services import record_audit
+from orchestrator.archives.projects.form import MANIFEST, MOST_MANIFEST, Manifest
+from orchestrator.archives.projects.form import read_manifest as read_form
+from orchestrator.archives.projects.kinds import BY_NAME, KINDS, Kind
+from orchestrator.archives.projects.members import MemberBytes
+from orchestrator.archives.projects.new_ids import NewIds
+from orchestrator.archives.projects.rows import Converter, parsed
+from orchestrator.benchmarks.models import Definition, Project
+from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.core.errors import ConflictError, InvalidRequestError, PitwallError
+from orchestrator.fleet.models import HardwareProfile, Host
+from orchestrator.results.models import ReferenceSource, SavedReport
+from orchestrator.runs.models import Job
+
+Read = Callable[[int, int], None]
+AT_ONCE = 1000
+ACTION = "project.imported"
+#: What zipfile says of a file that is none, was cut short, altered, encrypted or packed otherwise.
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """`rows` were added; none where the same file was imported before."""
+
+    project: Project
+    manifest: Manifest
+    rows: int
+
+
+def import_project(
+    *, member: Member, path: Path, slug: str = "", read: Read = lambda _done, _all: None
+) -> Imported:
+    """Makes the project anew in the member's team, as `slug` where that is given.
+
+    ConflictError where the team has another project of that name; InvalidRequestError, and nothing
+    is changed, where the file is damaged or of another form.
+    """
+    member.require(Role.MAINTAINER, to="import a project")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            manifest = _manifest(archive)
+            return _Import(member, archive, manifest, slug, read).run()
+    except OSError as error:
+        raise InvalidRequestError(f"{path} cannot be read: {error.strerror}") from error
+    except _DAMAGED as error:
+        raise InvalidRequestError(f"{path} is damaged, or no exported project: {error}") from error
+    except InvalidRequestError as error:
+        raise InvalidRequestError(f"{path}: {error}") from error
+
+
+def _manifest(archive: zipfile.ZipFile) -> Manifest:
+    try:
+        with archive.open(MANIFEST) as member:
+            return read_form(member.read(MOST_MANIFEST), archive.namelist())
+    except KeyError as error:
+        raise InvalidRequestError(f"there is no {MANIFEST}: this is no exported project") from error
+
+
+class _Import:
+    """One import; what it learns on the way is here."""
+
+    def __init__(
+        self, member: Member, archive: zipfile.ZipFile, manifest: Manifest, slug: str, read: Read
+    ) -> None:
+        self._member, self._archive, self._manifest, self._read = member, archive, manifest, read
+        self._slug = slug or str(manifest.project["slug"])
+        self._done = self._added = 0
+
+    def run(self) -> Imported:
+        team = self._member.team
+        with transaction.atomic():
+            # Two imports at once into a team: the second waits, and finds what the first made.
+            type(team).objects.select_for_update().get(pk=team.pk)
+            known = Project.objects.filter(team=team, slug=self._slug).first()
+            if known is not None:
+                return self._known(known)
+            self._project = self._new_project()
+            ids = [told["id"] for told in self._lines(BY_NAME["definitions"])]
+            self._ids = NewIds(team=team, slug=self._slug, definitions=ids)
+            for kind in KINDS:
+                self._take(kind)
+            self._settle()
+            record_audit(member=self._member, action=ACTION, subject=self._subject)
+        return Imported(project=self._project, manifest=self._manifest, rows=self._added)
+
+    @property
+    def _subject(self) -> str:
+        return f"{self._slug} {self._manifest.digest}"
+
+    def _known(self, project: Project) -> Imported:
+        before = AuditEntry.objects.filter(
+            team=self._member.team, action=ACTION, subject=self._subject
+        )
+        if not before.exists():
+            raise ConflictError(
+                f"the team has a project {self._slug} already, which is not made of this file; "
+                "choose another name by --as"
+            )
+        return Imported(project=project, manifest=self._manifest, rows=0)
+
+    def _new_project(self) -> Project:
+        told = {**self._manifest.project, "slug": self._slug}
+        project = Project(team=self._member.team, **told)
+        try:
+            project.full_clean(exclude=["branches", "team"], validate_unique=False)
+        except (ValidationError, TypeError, ValueError) as error:
+            raise InvalidRequestError(f"its project cannot be made: {error}") from error
+        project.save()
+        return project
+
+    def _take(self, kind: Kind) -> None:
+        convert = Converter(kind, self._ids, self._own(kind))
+        name = f"{kind.name}.bin"
+        with MemberBytes.of(self._archive, self._manifest, name) as binary:
+            batch: list[dict[str, Any]] = []
+            for number, told in enumerate(self._lines(kind), start=1):
+                self._read(self._done, self._manifest.rows)
+                self._done += 1
+                try:
+                    row = self._row(kind, convert, told, binary)
+                except (InvalidRequestError, KeyError, ValueError, ValidationError) as error:
+                    raise InvalidRequestError(
+                        f"{kind.name}.jsonl, line {number}: {error}"
+                    ) from error
+                if row is not None:
+                    batch.append(row)
+                if len(batch) >= AT_ONCE:
+                    self._write(kind, convert, batch)
+                    batch = []
+            self._write(kind, convert, batch)
+
+    def _lines(self, kind: Kind) -> Iterator[dict[str, Any]]:
+        """The parsed lines of a member, which in the end is the one that the manifest names."""
+        name = f"{kind.name}.jsonl"
+        with MemberBytes.of(self._archive, self._manifest, name) as source:
+            for number in range(self._manifest.members[name].rows):
+                line = source.line()
+                try:
+                    yield parsed(kind, line)
+                except InvalidRequestError as error:
+                    raise InvalidRequestError(f"{name}, line {number + 1}: {error}") from error
+
+    def _row(
+        self, kind: Kind, convert: Converter, told: dict[str, Any], binary: MemberBytes
+    ) -> dict[str, Any] | None:
+        """None where there is such a row already."""
+        if self._is_there(kind, told):
+            return None
+        if kind.model is Host:
+            told = {**told, "name": self._free_name(Host, "name", told["name"])}
+        if kind.model is SavedReport:
+            told = self._report(told)
+        if kind.model is Job:
+            self._ids.note_job(told["id"])
+        return convert.row(told, binary.take)
+
+    def _is_there(self, kind: Kind, told: dict[str, Any]) -> bool:
+        """Machines, and what others published, are of the team and not of the project."""
+        team = self._member.team
+        if kind.name == "profiles":
+            profile = HardwareProfile.objects.filter(team=team, slug=told["slug"]).first()
+            return self._ids.is_known(kind, told["id"], profile)
+        if kind.name == "hosts":
+            return self._ids.is_known(kind, told["id"], self._ids.host(told["id"]))
+        if kind.name == "snapshots":
+            return self._ids.is_known(kind, told["id"], self._ids.snapshot(told))
+        if kind.name == "host_changes":
+            return self._ids.knows_change(told)
+        if kind.name == "sources":
+            source = ReferenceSource.objects.filter(team=team, name=told["name"]).first()
+            return self._ids.is_known(kind, told["id"], source)
+        return kind.name == "figures" and self._ids.was_known("sources", told["source"])
+
+    def _free_name(self, model: Any, field: str, name: str) -> str:
+        """The name, or with a number behind it where the team has another of this name."""
+        taken = set(
+            model.objects.filter(team=self._member.team, **{f"{field}__startswith": name})
+            .values_list(field, flat=True)
+        )  # fmt: skip
+        choices = [name, *(f"{name[:50]}-{number}" for number in range(2, len(taken) + 3))]
+        return next(each for each in choices if each not in taken)
+
+    def _report(self, told: dict[str, Any]) -> dict[str, Any]:
+        """It names its benchmark with the project, which may have another name here."""
+        old = re.escape(str(self._manifest.project["slug"]))
+        source = re.sub(
+            rf"^(benchmark:\s*[\"']?){old}/", rf"\g<1>{self._slug}/", told["source"], flags=re.M
+        )
+        slug = self._free_name(SavedReport, "slug", told["slug"])
+        return {**told, "source": source, "slug": slug}
+
+    def _own(self, kind: Kind) -> dict[str, Any]:
+        names = {each.name for each in kind.model._meta.concrete_fields}
+        own = {"team": self._member.team.pk, "project": self._project.pk}
+        return {name: value for name, value in own.items() if name in names}
+
+    def _write(self, kind: Kind, convert: Converter, rows: list[dict[str, Any]]) -> None:
+        if not rows:
+            return
+        table = sql.Identifier(kind.model._meta.db_table)
+        columns = sql.SQL(", ").join(map(sql.Identifier, convert.columns))
+        copying = sql.SQL("COPY {} ({}) FROM STDIN").format(table, columns)
+        try:
+            with connection.cursor() as cursor, cursor.cursor.copy(copying) as copy:
+                for row in rows:
+                    copy.write_row(convert.packed(row))
+        except (DatabaseError, psycopg.Error, TypeError, ValueError) as error:
+            raise InvalidRequestError(f"{kind.name}.jsonl: {error}") from error
+        self._added += len(rows)
+
+    def _settle(self) -> None:
+        """What only the whole shows: every link leads somewhere, and definitions can be read."""
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        except DatabaseError as error:
+            raise InvalidRequestError(f"a link leads nowhere: {error}") from error
+        for definition in Definition.objects.filter(benchmark__project=self._project).iterator():
+            try:
+                spec_of(definition)
+            except (PitwallError, ValueError) as error:
+                raise InvalidRequestError(f"{definition} cannot be read: {error}") from error

@@ -1,0 +1,54 @@
+"""Reading the files of an archive: no further than they are said to go, and checked."""
+
+import hashlib
+import zipfile
+from typing import IO, Any
+
+from orchestrator.archives.projects.form import MOST_LINE, Manifest
+from orchestrator.core.errors import InvalidRequestError
+
+
+class MemberBytes:
+    """A member of the archive, read no further than its manifest says, and checked at its end."""
+
+    def __init__(self, name: str, source: IO[bytes] | None, size: int, sha256: str) -> None:
+        self._name, self._source, self._left, self._sha256 = name, source, size, sha256
+        self._digest = hashlib.sha256()
+
+    @classmethod
+    def of(cls, archive: zipfile.ZipFile, manifest: Manifest, name: str) -> "MemberBytes":
+        told = manifest.members.get(name)
+        if told is None:
+            return cls(name, None, 0, hashlib.sha256().hexdigest())
+        if archive.getinfo(name).file_size != told.bytes:
+            raise InvalidRequestError(f"{name} is not what was exported: it has another size")
+        return cls(name, archive.open(name), told.bytes, told.sha256)
+
+    def __enter__(self) -> "MemberBytes":
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if kind is None:
+                self._check()
+        finally:
+            if self._source is not None:
+                self._source.close()
+
+    def take(self, size: Any) -> bytes:
+        if type(size) is not int or not 0 <= size <= min(self._left, MOST_LINE):
+            raise InvalidRequestError(f"{self._name} has not the bytes of this row")
+        return self._counted(self._source.read(size) if self._source is not None else b"")
+
+    def line(self) -> bytes:
+        assert self._source is not None, "every kind has its lines"
+        return self._counted(self._source.readline(min(self._left, MOST_LINE)))
+
+    def _counted(self, content: bytes) -> bytes:
+        self._left -= len(content)
+        self._digest.update(content)
+        return content
+
+    def _check(self) -> None:
+        if self._left or self._digest.hexdigest() != self._sha256:
+            raise InvalidRequestError(f"{self._name} is not what was exported: it is damaged")

@@ -1,0 +1,139 @@
+"""Ids of an imported project: its own where they are free, others where they are taken."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from orchestrator.accounts.models import Team
+from orchestrator.archives.projects.kinds import Kind
+from orchestrator.archives.projects.rows import uuid_of
+from orchestrator.benchmarks.models import Definition
+from orchestrator.fleet.models import Host, HostChange, HostSnapshot
+from orchestrator.results.models import Metric
+from orchestrator.results.recording.likeness import block_of
+
+#: More than a run can have.
+_ROUNDS = 200
+_KEY = 60
+_AT_ONCE = 500
+#: Rows that others refer to by a number.
+_COUNTED = frozenset(
+    {"profiles", "snapshots", "commits", "benchmarks", "cases", "series", "variants"}
+)
+
+
+class NewIds:
+    """What each id of the archive is here.
+
+    UUIDs stay, unless the definitions are here already: then the project is a copy, and all of its
+    UUIDs are made of the team and its name. Hosts are the team's, and go by themselves.
+    """
+
+    def __init__(self, *, team: Team, slug: str, definitions: Iterable[Any]) -> None:
+        self._team, self._place = team, f"{team.pk}/{slug}"
+        here = Definition.objects.filter(pk__in=[uuid_of(each) for each in definitions])
+        self._copies = here.exists()
+        self._here: dict[str, dict[Any, Any]] = {}
+        self._known: set[tuple[str, Any]] = set()
+        self._fresh: dict[str, Iterator[int]] = {}
+        self._blocks: dict[int, int] = {}
+        self._metrics = dict(Metric.objects.values_list("key", "pk"))
+
+    def of(self, kind: str, told: Any) -> Any:
+        """KeyError of a row that was not there before; ValueError of what is no id."""
+        if kind in _COUNTED or kind == "hosts":
+            return self._here[kind][told]
+        return self._uuid(told)
+
+    def own(self, kind: Kind, told: Any) -> Any:
+        """The id of a row that is about to be written."""
+        if kind.own_key:
+            return self.of(kind.name, told)
+        mine = self._here.setdefault(kind.name, {})
+        if type(told) is not int or told in mine:
+            raise ValueError(f"{told!r} is no number, or stands there twice")
+        number = next(self._fresh.setdefault(kind.name, _numbers(kind)))
+        if kind.name in _COUNTED:
+            mine[told] = number
+        return number
+
+    def metric(self, key: Any) -> int:
+        if not isinstance(key, str) or not 0 < len(key) <= _KEY:
+            raise ValueError(f"{key!r} is no metric")
+        if key not in self._metrics:
+            self._metrics[key] = Metric.objects.get_or_create(key=key)[0].pk
+        return self._metrics[key]
+
+    def within(self, told: Any) -> Any:
+        """A document of which the texts that are UUIDs are ids of runs."""
+        if isinstance(told, dict):
+            return {key: self.within(value) for key, value in told.items()}
+        if isinstance(told, list):
+            return [self.within(value) for value in told]
+        try:
+            return str(self._uuid(told)) if isinstance(told, str) else told
+        except ValueError:
+            return told
+
+    def note_job(self, told: Any) -> None:
+        """The blocks of a job are made of its id."""
+        old, new = uuid_of(told), self._uuid(told)
+        if old != new:
+            self._blocks |= {block_of(old, n): block_of(new, n) for n in range(_ROUNDS)}
+
+    def block(self, told: int) -> int:
+        return self._blocks.get(told, told)
+
+    def is_known(self, kind: Kind, told: Any, row: Any) -> bool:
+        """Notes that the team has this row, if it has."""
+        if row is None:
+            return False
+        self._here.setdefault(kind.name, {})[told] = row.pk
+        self._known.add((kind.name, told))
+        return True
+
+    def was_known(self, kind: str, told: Any) -> bool:
+        return (kind, told) in self._known
+
+    def host(self, told: Any) -> Host | None:
+        """The team's own one, or one that it got by an import before; a new one has its id then."""
+        for key in (uuid_of(told), _derived(f"{self._team.pk}", told)):
+            found = Host.objects.filter(pk=key).first()
+            if found is not None and found.team_id == self._team.pk:
+                return found
+            if found is None:
+                self._here.setdefault("hosts", {})[told] = key
+                return None
+        raise ValueError(f"the host {told} is another team's")
+
+    def snapshot(self, told: Mapping[str, Any]) -> HostSnapshot | None:
+        facts = {name: told[name] for name in ("taken_at", "fingerprint")}
+        return HostSnapshot.objects.filter(host=self.of("hosts", told["host"]), **facts).first()
+
+    def knows_change(self, told: Mapping[str, Any]) -> bool:
+        snapshot = self.of("snapshots", told["snapshot"])
+        return HostChange.objects.filter(snapshot=snapshot).exists()
+
+    def _uuid(self, told: Any) -> UUID:
+        key = uuid_of(told)
+        return _derived(self._place, told) if self._copies else key
+
+
+def _derived(place: str, told: Any) -> UUID:
+    """Always the same of the same, so that importing twice finds what is there."""
+    return UUID(bytes=hashlib.sha256(f"{place}/{told}".encode()).digest()[:16])
+
+
+def _numbers(kind: Kind) -> Iterator[int]:
+    """Fresh numbers of a table, fetched some at once."""
+    while True:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)",
+                [kind.model._meta.db_table, _AT_ONCE],
+            )
+            found = [number for (number,) in cursor.fetchall()]
+        yield from found

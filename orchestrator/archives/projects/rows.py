@@ -1,0 +1,115 @@
+"""Lines of an archive as rows of this database: checked, with the ids that hold here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+from uuid import UUID
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
+from django.db import connection
+from django.db.models import BinaryField, Field, ForeignKey
+
+from orchestrator.archives.projects.kinds import BY_MODEL, Kind
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.results.models import Metric
+
+
+class Ids(Protocol):
+    """What an id of the archive is here; KeyError of a row that was not read before."""
+
+    def of(self, kind: str, told: Any) -> Any: ...
+    def own(self, kind: Kind, told: Any) -> Any: ...
+    def metric(self, key: Any) -> int: ...
+    def within(self, told: Any) -> Any: ...
+    def block(self, told: int) -> int: ...
+
+
+class Converter:
+    """Makes rows of one kind."""
+
+    def __init__(self, kind: Kind, ids: Ids, own: Mapping[str, Any]) -> None:
+        """`own`: values for fields that are not in the archive, beside those of the kind."""
+        self.kind, self._ids = kind, ids
+        self._read = {each.name: each for each in kind.fields}
+        self._given = {**kind.fixed, **own}
+        self.columns = [str(each.column) for each in kind.model._meta.concrete_fields]
+
+    def row(self, told: dict[str, Any], binary: Callable[[int], bytes]) -> dict[str, Any]:
+        """Values of all fields of the model, still as Python has them."""
+        found = {}
+        for each in self.kind.model._meta.concrete_fields:
+            if each.name in self._read:
+                found[each.name] = self._value(each, told[each.name], binary)
+            elif each.name in self._given:
+                found[each.name] = self._given[each.name]
+            else:
+                found[each.name] = None if isinstance(each, ForeignKey) else each.get_default()
+        return found
+
+    def packed(self, row: Mapping[str, Any]) -> list[Any]:
+        """In the order of `columns`, as the database takes them."""
+        return [
+            each.get_db_prep_save(row[each.name], connection)
+            for each in self.kind.model._meta.concrete_fields
+        ]
+
+    def _value(self, each: Field[Any, Any], told: Any, binary: Callable[[int], bytes]) -> Any:
+        try:
+            if each.primary_key and not isinstance(each, ForeignKey):
+                return self._ids.own(self.kind, told)
+            if told is None:
+                return None
+            if isinstance(each, ForeignKey):
+                return self._linked(each, told)
+            if isinstance(each, BinaryField):
+                return binary(told)
+            value = self._special(each, told)
+            value = each.to_python(value)
+            if not isinstance(each, ArrayField):
+                each.run_validators(value)
+        except KeyError as error:
+            raise InvalidRequestError(f"{each.name}: there is no {told!r}") from error
+        except (ValidationError, TypeError, ValueError) as error:
+            words = "; ".join(getattr(error, "messages", [str(error)]))
+            raise InvalidRequestError(f"{each.name}: {words}") from error
+        return value
+
+    def _linked(self, each: ForeignKey[Any, Any], told: Any) -> Any:
+        if each.related_model is Metric:
+            return self._ids.metric(told)
+        return self._ids.of(BY_MODEL[each.related_model].name, told)
+
+    def _special(self, each: Field[Any, Any], told: Any) -> Any:
+        """Ids within lists and documents."""
+        place = (self.kind.name, each.name)
+        if place == ("readings", "metrics"):
+            return [self._ids.metric(key) for key in told]
+        if place == ("points", "blocks"):
+            return [self._ids.block(number) for number in told]
+        if place == ("series_looks", "outliers"):
+            return [self._ids.of("commits", number) for number in told]
+        if place in {("bisections", "answers"), ("bisections", "failures")}:
+            return self._ids.within(told)
+        return told
+
+
+def parsed(kind: Kind, line: bytes) -> dict[str, Any]:
+    """A line by field; InvalidRequestError where it has others than the kind."""
+    try:
+        told = json.loads(line)
+    except ValueError as error:
+        raise InvalidRequestError(f"it is no JSON: {error}") from error
+    wanted = [each.name for each in kind.fields]
+    if not isinstance(told, dict) or {*told} != {*wanted}:
+        raise InvalidRequestError(f"expected exactly the fields {', '.join(wanted)}")
+    return told
+
+
+def uuid_of(told: Any) -> UUID:
+    """ValueError where it is none."""
+    if not isinstance(told, str):
+        raise ValueError(f"expected a UUID, got {told!r}")
+    return UUID(told)

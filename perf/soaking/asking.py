@@ -1,0 +1,111 @@
+"""Who uses Pitwall meanwhile: a CI that asks for runs, and people who look at pages."""
+
+from __future__ import annotations
+
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from itertools import count
+from uuid import UUID
+
+from django.db import OperationalError, connection
+
+from devstack.demo_client import ApiError, Client
+from orchestrator.runs.models import Run
+from orchestrator.runs.states import RUN_ENDED
+from perf.dispatching.hosts import Fleet
+
+#: Runs that wait or are at work at a time, for each host.
+AHEAD = 2
+LOOK_EVERY_S = 0.2
+
+
+class Use:
+    """Keeps all hosts busy and looks at pages, each in a thread of its own, until it is left.
+
+    `asked` are the runs; `answers` counts pages by their status, 0 where nobody answered.
+    """
+
+    def __init__(self, client: Client, fleet: Fleet, shas: tuple[str, str], pages: str) -> None:
+        self.asked: list[UUID] = []
+        self.answers: Counter[int] = Counter()
+        self._client, self._fleet, self._shas, self._pages = client, fleet, shas, pages
+        self._over = threading.Event()
+        self._threads = [
+            threading.Thread(target=work, daemon=True) for work in (self._ask, self._look)
+        ]
+
+    def __enter__(self) -> Use:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _ask(self) -> None:
+        """A key makes each request safe to repeat: one that broke off is sent again."""
+        for number in count():
+            host = self._fleet.hosts[number % len(self._fleet.hosts)].name
+            wanted = {
+                "benchmark": "soak",
+                "baseline": self._shas[0],
+                "contenders": [self._shas[1]],
+                "hosts": [host],
+                "rounds": 1,
+            }
+            while not self._over.wait(0.1):
+                if self._waiting() >= AHEAD * len(self._fleet.hosts):
+                    continue
+                try:
+                    made = self._client.post("/api/v1/runs", wanted, key=f"soak-{number}")
+                    self.asked.append(UUID(made["id"]))
+                    break
+                except ApiError:
+                    continue
+            if self._over.is_set():
+                connection.close()
+                return
+
+    def _waiting(self) -> int:
+        """Faults end sessions of the database, ours too."""
+        try:
+            return Run.objects.filter(pk__in=self.asked[-100:]).exclude(state__in=RUN_ENDED).count()
+        except OperationalError:
+            connection.close()
+            return AHEAD * len(self._fleet.hosts)
+
+    def _look(self) -> None:
+        first, second = self._shas
+        pages = [
+            f"{self._pages}runs/",
+            f"{self._pages}compare/?benchmark=bench/soak&baseline={first}&contender={second}",
+            f"{self._pages}history/?benchmark=bench/soak",
+        ]
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        for number in count():
+            if self._over.wait(LOOK_EVERY_S):
+                return
+            try:
+                with opener.open(pages[number % len(pages)], timeout=30) as answer:
+                    answer.read()
+                    self.answers[answer.status] += 1
+            except urllib.error.HTTPError as error:
+                self.answers[error.code] += 1
+            except OSError:
+                self.answers[0] += 1
+
+
+def wait_for_the_end(asked: list[UUID], *, limit_s: float) -> None:
+    """Until all runs have ended; TimeoutError where they do not."""
+    # Faults ended the sessions of the database, that of this thread too.
+    connection.close()
+    give_up = time.monotonic() + limit_s
+    while left := Run.objects.filter(pk__in=asked).exclude(state__in=RUN_ENDED).count():
+        if time.monotonic() > give_up:
+            raise TimeoutError(f"{left} runs do not end")
+        time.sleep(0.5)

@@ -1,0 +1,92 @@
+"""Memory of processes over time, and whether it grows."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+from scipy.stats import theilslopes
+
+from devstack.processes import descendants
+
+#: Neighbouring samples resemble each other: their means are what a line is laid through.
+PARTS = 20
+CONFIDENCE = 0.95
+
+Samples = list[tuple[float, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """Share of the mean by which it grows in an hour, with an interval of 95 %."""
+
+    mean_bytes: float
+    share_an_hour: float
+    low: float
+    high: float
+
+
+def growth(samples: Sequence[tuple[float, int]]) -> Growth:
+    """Of the second half of (seconds, bytes): a median of slopes (Theil and Sen), which a few
+    odd moments do not tilt. ValueError where there are fewer than eight samples in it."""
+    middle = (samples[0][0] + samples[-1][0]) / 2
+    late = [each for each in samples if each[0] >= middle]
+    if len(late) < 8:
+        raise ValueError(f"{len(late)} samples are too few to see a slope")
+    parts = [part for part in np.array_split(np.array(late, dtype=float), PARTS) if len(part)]
+    hours = [float(part[:, 0].mean()) / 3600 for part in parts]
+    sizes = [float(part[:, 1].mean()) for part in parts]
+    slope, _, low, high = theilslopes(sizes, hours, CONFIDENCE)
+    mean = fmean(sizes)
+    shares = [float(each) / mean for each in (slope, low, high)]
+    return Growth(mean_bytes=mean, share_an_hour=shares[0], low=shares[1], high=shares[2])
+
+
+@dataclass(slots=True, kw_only=True)
+class Watch:
+    """Samples the memory of whole process trees in a thread of its own, until it is left.
+
+    `pss` counts of what is shared a part, `rss` all of it.
+    """
+
+    pids: Mapping[str, int]
+    every_s: float
+    tick: Callable[[], None]
+    pss: dict[str, Samples] = field(default_factory=dict)
+    rss: dict[str, Samples] = field(default_factory=dict)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> Watch:
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(self.every_s):
+            now = time.monotonic()
+            for name, pid in self.pids.items():
+                found = [memory(each) for each in (pid, *descendants(pid))]
+                self.pss.setdefault(name, []).append((now, sum(pss for pss, _ in found)))
+                self.rss.setdefault(name, []).append((now, sum(rss for _, rss in found)))
+            self.tick()
+
+
+def memory(pid: int) -> tuple[int, int]:
+    """Bytes of PSS and RSS; 0 of a process that has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0, 0
+    told = {line.split(":")[0]: line.split()[1] for line in lines[1:]}
+    return int(told["Pss"]) * 1024, int(told["Rss"]) * 1024

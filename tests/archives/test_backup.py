@@ -1,0 +1,213 @@
+"""A backup holds all, comes back as it was or not at all, and has no key in it."""
+
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import Client
+
+from orchestrator.accounts.models import User
+from orchestrator.accounts.services import create_token
+from orchestrator.archives.database import clients
+from orchestrator.core.kept import forget_parts
+from orchestrator.fleet.services import add_credential
+from orchestrator.results.recording.ingest import forget
+from tests.support.databases import as_our_database, empty_database
+from tests.support.factories import make_personas
+from tests.support.filled import fill
+
+#: Of each table its rows; of sequences their places; of rules what PostgreSQL says of them.
+RULES = """
+SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
+UNION ALL SELECT conrelid::regclass || pg_get_constraintdef(oid) FROM pg_constraint
+  WHERE connamespace = 'public'::regnamespace
+UNION ALL SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+UNION ALL SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+UNION ALL SELECT format('%s %s', sequencename, last_value) FROM pg_sequences ORDER BY 1
+"""
+
+
+@pytest.fixture
+def empty() -> Iterator[str]:
+    with empty_database() as url:
+        yield url
+
+
+@pytest.fixture
+def small(transactional_db: None, tmp_path: Path) -> Path:
+    """A backup of little: a team with a sealed key."""
+    add_credential(member=make_personas().alice, name="lab key")
+    return back_up(tmp_path)
+
+
+def back_up(folder: Path) -> Path:
+    path = folder / "pitwall.backup"
+    call_command("backup", path, quiet=True, stdout=StringIO())
+    return path
+
+
+def restore(path: Path, url: str, **options: Any) -> str:
+    told = StringIO()
+    with as_our_database(url):
+        call_command("restore", path, quiet=True, stdout=told, stderr=told, **options)
+    return told.getvalue()
+
+
+def contents(url: str | None = None) -> dict[str, list[str]]:
+    """All that a database holds, as text."""
+    if url is not None:
+        with as_our_database(url):
+            return contents()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        names = [name for (name,) in cursor.fetchall()]
+        asked = {name: f'SELECT t::text FROM "{name}" t ORDER BY 1' for name in names}
+        found = {}
+        for name, query in {**asked, "rules": RULES}.items():
+            cursor.execute(query)
+            found[name] = [str(row) for (row,) in cursor.fetchall()]
+    # PostgreSQL writes the casts within a condition in another way once it has read them again.
+    found["rules"] = sorted(
+        re.sub(r"::(text|character varying)|[()\[\]]", "", each) for each in found["rules"]
+    )
+    return found
+
+
+def changed(path: Path, **changes: Any) -> Path:
+    """The same backup, of which the manifest tells something else."""
+    other = path.with_name("changed.backup")
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(other, "w") as new:
+        told = json.loads(old.read("manifest.json"))
+        new.writestr("database.dump", old.read("database.dump"))
+        new.writestr("manifest.json", json.dumps({**told, **changes}))
+    return other
+
+
+def test_it_comes_back_row_by_row_and_answers_the_same(
+    transactional_db: None, empty: str, tmp_path: Path, settings: Any
+) -> None:
+    settings.DATA_DIR, settings.ALLOW_LOCAL_REPOSITORIES = tmp_path / "data", True
+    filled = fill(tmp_path)
+    secret = create_token(member=filled.personas.alice, name="asks").secret
+    client = Client()
+    client.force_login(User.objects.get(username="alice"))
+    asked = questions(client, secret, filled.shas)
+    before = contents()
+    path = back_up(tmp_path)
+    told = restore(path, empty)
+    assert "All of it is in the database." in told
+    after = contents(empty)
+    assert after.keys() == before.keys()
+    assert [name for name in before if before[name] != after[name]] == []
+    assert len(before["results_reading"]) > 100
+    with as_our_database(empty):
+        assert questions(client, secret, filled.shas) == asked
+    manifest = json.loads(zipfile.ZipFile(path).read("manifest.json"))
+    counted = {f"public.{name}": len(rows) for name, rows in before.items() if name != "rules"}
+    assert manifest["tables"] == counted
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def questions(client: Client, secret: str, shas: list[str]) -> list[Any]:
+    """A comparison, as a page and by the API; nothing is remembered from before."""
+    forget()
+    forget_parts()
+    sides = f"baseline={shas[0]}&contender={shas[1]}"
+    page = client.get(f"/compare/?benchmark=server/many&{sides}")
+    bearer = {"Authorization": f"Bearer {secret}"}
+    answer = client.get(f"/api/v1/comparisons?benchmark=many&{sides}", headers=bearer)
+    assert (page.status_code, answer.status_code) == (200, 200)
+    assert len(answer.json()["cases"]) == 12
+    return [
+        answer.json(),
+        re.sub(r'"csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": "\w+"', "", page.text),
+    ]
+
+
+def test_it_tells_which_secrets_the_present_keys_do_not_open(
+    small: Path, empty: str, settings: Any
+) -> None:
+    used = json.loads(zipfile.ZipFile(small).read("manifest.json"))["sealing_keys"]
+    assert settings.SECRET_KEY.encode() not in small.read_bytes()
+    settings.SECRET_KEY = "another-secret-key-of-another-place-0123456789"
+    with pytest.raises(CommandError, match=rf"not all secrets can be opened.*{used[0]}"):
+        restore(small, empty)
+    assert len(contents(empty)["fleet_credential"]) == 1, "all the same it is restored"
+
+
+def test_it_replaces_what_is_there_only_if_told(small: Path, empty: str) -> None:
+    restore(small, empty)
+    before = contents(empty)
+    with as_our_database(empty), connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE of_a_later_pitwall (id int REFERENCES accounts_team)")
+        cursor.execute("DELETE FROM fleet_credential")
+    with pytest.raises(CommandError, match=r"is not empty.*--replace"):
+        restore(small, empty)
+    assert contents(empty)["fleet_credential"] == []
+    with psycopg.connect(empty), pytest.raises(CommandError, match="1 other sessions use"):
+        restore(small, empty, replace=True)
+    restore(small, empty, replace=True)
+    assert contents(empty) == before
+
+
+def test_it_leaves_nothing_of_a_file_that_is_damaged(small: Path, empty: str) -> None:
+    whole = small.read_bytes()
+    place = whole.index(b"PGDMP") + len(whole) // 2
+    small.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    with pytest.raises(CommandError, match="damaged"):
+        restore(small, empty)
+    with pytest.raises(CommandError, match="damaged"):
+        restore(small, empty, check=True)
+    small.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(CommandError, match="was cut short"):
+        restore(small, empty)
+    small.write_bytes(whole)
+    tables = json.loads(zipfile.ZipFile(small).read("manifest.json"))["tables"]
+    fewer = changed(small, tables={**tables, "public.accounts_team": 7})
+    with pytest.raises(CommandError, match="accounts_team has not the 7 rows of the backup"):
+        restore(fewer, empty)
+    assert contents(empty) == {"rules": []}
+
+
+def test_it_refuses_what_is_newer_and_says_what_an_older_one_needs(small: Path, empty: str) -> None:
+    applied = json.loads(zipfile.ZipFile(small).read("manifest.json"))["migrations"]
+    newer = changed(small, migrations=[*applied, "runs.0999_of_next_year"])
+    with pytest.raises(CommandError, match=r"made by a newer Pitwall.*runs.0999_of_next_year"):
+        restore(newer, empty)
+    with pytest.raises(CommandError, match=r"of PostgreSQL 99.1.*does not go back"):
+        restore(changed(small, postgresql="99.1"), empty)
+    with pytest.raises(CommandError, match="a backup of version 2"):
+        restore(changed(small, version=2), empty)
+    assert contents(empty) == {"rules": []}
+    older = changed(small, migrations=applied[1:])
+    assert "1 migrations are missing. Run `manage.py migrate`" in restore(older, empty)
+
+
+def test_it_leaves_no_file_where_it_cannot_be_made(
+    transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = back_up(tmp_path)
+    with pytest.raises(CommandError, match="is there already"):
+        back_up(tmp_path)
+    path.unlink()
+    # Our own session is there already; that of pg_dump is refused.
+    monkeypatch.setenv("PGOPTIONS", "-c there_is_no_such_setting=1")
+    with pytest.raises(CommandError, match=r"pg_dump failed.*there_is_no_such_setting"):
+        back_up(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_needs_programs_of_the_servers_version(
+    transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "_folders", lambda: iter([tmp_path]))
+    with pytest.raises(CommandError, match=r"found here: none\. Install postgresql-client-"):
+        back_up(tmp_path)

@@ -1,0 +1,179 @@
+"""A project goes to another team whole, once, without secrets; a damaged file leaves nothing."""
+
+import hashlib
+import json
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import Client
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.services import create_token
+from orchestrator.archives.projects.kinds import KINDS
+from orchestrator.benchmarks.models import Project
+from orchestrator.core.kept import forget_parts
+from orchestrator.fleet.models import Host
+from orchestrator.results.history.annotations import annotate
+from orchestrator.results.models import Histogram, Series
+from orchestrator.results.recording.ingest import forget
+from tests.support.filled import Filled, fill
+
+#: What answers of two teams differ in; accounts are not exported. Intervals of single quantiles
+#: are drawn by chance, with a fixed seed, from blocks in the order of their ids.
+OWN = {"author", "id", "run", "runs", "job", "url", "web_url", "history_url", "series", "series_id"}
+DRAWN = {"interval", "band"}
+
+
+@pytest.fixture
+def filled(transactional_db: None, tmp_path: Path, settings: Any) -> Filled:
+    settings.DATA_DIR, settings.ALLOW_LOCAL_REPOSITORIES = tmp_path / "data", True
+    return fill(tmp_path)
+
+
+@pytest.fixture
+def archive(filled: Filled, tmp_path: Path) -> Path:
+    alice = filled.personas.alice
+    project = Project.objects.get(slug="server")
+    annotate(member=alice, commit=project.commits.all()[0], text="a note that goes along")
+    path = tmp_path / "server.pitwall"
+    call_command("export_project", "red", "server", path, quiet=True, stdout=StringIO())
+    return path
+
+
+def take(path: Path, **options: Any) -> str:
+    told = StringIO()
+    call_command("import_project", path, team="blue", quiet=True, stdout=told, **options)
+    return told.getvalue()
+
+
+def test_it_answers_the_same_in_another_team_and_is_there_once(
+    filled: Filled, archive: Path
+) -> None:
+    red, blue = filled.personas.alice, filled.personas.mallory
+    assert re.match(r"blue/server: [\d,]+ rows", take(archive))
+    assert answers(blue, filled.shas) == answers(red, filled.shas)
+    before = rows()
+    assert "nothing was changed" in take(archive)
+    assert rows() == before
+    host = Host.objects.get(team=blue.team, name="here")
+    assert (host.state, host.address, host.credential) == ("external", "", None)
+    theirs = Histogram.objects.filter(trial__job__run__team=blue.team).order_by("trial__position")
+    ours = Histogram.objects.filter(trial__job__run__team=red.team).order_by("trial__position")
+    assert sorted(bytes(each.encoded) for each in theirs) == sorted(
+        bytes(each.encoded) for each in ours
+    )
+    assert "red/other" not in take(archive, slug="another")
+    assert Project.objects.filter(team=blue.team).count() == 2
+    with pytest.raises(CommandError, match="which is not made of this file"):
+        call_command("import_project", archive, team="red", quiet=True)
+
+
+def answers(member: Member, shas: list[str]) -> list[Any]:
+    """A comparison and all histories by the API, less what tells the teams apart."""
+    forget()
+    forget_parts()
+    secret = create_token(member=member, name=f"asks {create_token}").secret
+    client = Client(headers={"Authorization": f"Bearer {secret}"})
+    sides = f"project=server&benchmark=many&baseline={shas[0]}&contender={shas[1]}"
+    asked = [f"/api/v1/comparisons?{sides}"]
+    series = Series.objects.filter(benchmark__project__team=member.team, benchmark__slug="long")
+    named = series.order_by("case__key", "metric__key")
+    asked += [
+        f"/api/v1/history?benchmark=long&case={each.case.key}&host=here&metric={each.metric.key}"
+        for each in named.select_related("case", "metric")
+    ]
+    found = [client.get(path) for path in asked]
+    assert len(asked) > 2
+    assert [each.status_code for each in found] == [200] * len(asked)
+    return [plain(each.json()) for each in found]
+
+
+def plain(told: Any, *, without: frozenset[str] = frozenset(OWN)) -> Any:
+    """Without what is each team's own, and numbers as far as the order of a sum does not matter."""
+    if isinstance(told, dict):
+        more = {"quantiles": without | DRAWN}
+        return {
+            key: plain(value, without=more.get(key, without))
+            for key, value in told.items()
+            if key not in without
+        }
+    if isinstance(told, list):
+        return [plain(value, without=without) for value in told]
+    return float(f"{told:.9g}") if isinstance(told, float) else told
+
+
+def rows() -> dict[str, int]:
+    return {kind.name: kind.model._base_manager.count() for kind in KINDS}
+
+
+def test_it_has_no_secret_and_all_kinds(filled: Filled, archive: Path) -> None:
+    with zipfile.ZipFile(archive) as opened:
+        manifest = json.loads(opened.read("manifest.json"))
+        text = b"".join(opened.read(name) for name in opened.namelist())
+        jobs = [json.loads(line) for line in opened.read("jobs.jsonl").splitlines()]
+    empty = {name for name, each in manifest["members"].items() if not each["rows"]}
+    assert empty <= {"snapshots.jsonl", "builds.jsonl", "host_changes.jsonl", "looks.jsonl",
+                     "baselines.jsonl",
+                     "point_histograms.jsonl", "point_histograms.bin", "removals.jsonl",
+                     "retention.jsonl", "golden_outcomes.jsonl"}  # fmt: skip
+    assert all({"secret", "tls", "turn"}.isdisjoint(job) for job in jobs)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT secret FROM runs_job UNION SELECT digest FROM accounts_apitoken")
+        secrets = [str(secret).encode() for (secret,) in cursor.fetchall()]
+    assert len(secrets) > 5
+    assert not [secret for secret in secrets if secret in text]
+    assert manifest["left_out"] == 2, "one runs and one waits"
+
+
+def damaged(path: Path, name: str, change: Callable[[bytes], bytes], *, told: bool) -> Path:
+    """The archive with another content of a member; `told`: the manifest says so."""
+    other = path.with_name("damaged.pitwall")
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(other, "w") as new:
+        manifest = json.loads(old.read("manifest.json"))
+        for each in old.namelist():
+            content = change(old.read(each)) if each == name else old.read(each)
+            if each != "manifest.json":
+                new.writestr(each, content)
+            elif name == each:
+                manifest = json.loads(content)
+            if each == name and told and each != "manifest.json":
+                digest = hashlib.sha256(content).hexdigest()
+                manifest["members"][each] |= {"bytes": len(content), "sha256": digest}
+        new.writestr("manifest.json", json.dumps(manifest))
+    return other
+
+
+@pytest.fixture
+def nothing_changes_after(archive: Path) -> Iterator[None]:
+    before = rows()
+    yield
+    assert rows() == before
+    assert Project.objects.filter(team__slug="blue").count() == 0
+
+
+@pytest.mark.usefixtures("nothing_changes_after")
+def test_it_leaves_nothing_of_a_damaged_or_strange_file(archive: Path) -> None:
+    wrong = [
+        ("histograms.bin", lambda text: text[:-1] + b"x", False, "histograms.bin is not what was"),
+        ("trials.jsonl", lambda text: text + b"{}\n", False, "trials.jsonl is not what was"),
+        ("cases.jsonl", lambda text: text.replace(b'"id"', b'"of"', 1), True, "exactly the fields"),
+        ("trials.jsonl", lambda text: text.replace(b'"case": ', b'"case": 9', 1), True, "case: th"),
+        ("runs.jsonl", lambda text: text.replace(b"finished", b"vanished", 1), True, "run_state_"),
+        ("hosts.jsonl", lambda text: text.replace(b'"here"', b'"../h"', 1), True, "name: Enter"),
+        ("manifest.json", lambda text: text.replace(b'version": 1', b'version": 2'), True, "newer"),
+        ("manifest.json", lambda text: text.replace(b"commits.jsonl", b"../x.jsonl"), True, "../x"),
+    ]  # fmt: skip
+    for name, change, told, message in wrong:
+        with pytest.raises(CommandError, match=re.escape(message)):
+            take(damaged(archive, name, change, told=told))
+    whole = archive.read_bytes()
+    archive.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(CommandError, match="damaged, or no exported project"):
+        take(archive)

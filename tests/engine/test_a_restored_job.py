@@ -1,0 +1,62 @@
+"""A job that was at work when the backup was made goes on after a restore; nothing is doubled."""
+
+from collections import Counter
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.connect import local_work_dir
+from orchestrator.results.models import Point
+from orchestrator.results.recording.readings import values_of
+from orchestrator.runs.models import HostLease, Job, Run, Trial
+from tests.support.engine import Engine, server
+from tests.support.factories import (
+    Personas,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+from tests.support.journals import read_journals
+
+pytestmark = pytest.mark.engine
+
+
+def test_it_goes_on_where_the_host_is(engine: Engine, team: Personas, tmp_path: Path) -> None:
+    """The host went on alone meanwhile, and a run that came after the backup is forgotten."""
+    alice = team.alice
+    project, shas = make_project(alice, tmp_path / "origin", [server(), server(start="#")])
+    make_definition(alice, project)
+    host = make_local_host(alice)
+    run = make_run(alice, shas, rounds=2)
+    engine.wait_for(lambda: Trial.objects.filter(state="measured").exists())
+    backup = tmp_path / "pitwall.zip"
+    call_command("backup", backup, quiet=True, stdout=StringIO())
+    at_work = Job.objects.get()
+    assert at_work.state == "measuring"
+    later = make_run(alice, shas, rounds=1)
+    engine.kill_worker()
+    call_command("restore", backup, replace=True, quiet=True, stdout=StringIO())
+    assert not Run.objects.filter(pk=later.pk).exists()
+    assert HostLease.objects.get().job_id == at_work.pk
+    # A restore comes later than this one: whoever had the turn when the backup was made is gone.
+    Job.objects.filter(turn__isnull=False).update(turn_until=utc_now() - timedelta(hours=1))
+    engine.start()
+    run = engine.finish(run)
+    assert (run.state, run.message) == ("finished", "")
+    trials = list(run.jobs.get().trials.all())
+    assert [trial.state for trial in trials] == ["measured"] * 4
+    assert values_of([trial.pk for trial in trials]).keys() == {trial.pk for trial in trials}
+    points = Point.objects.filter(series__metric__key="requests.rate")
+    assert sum(point.n + point.invalid for point in points) == len(trials)
+    told = Counter(
+        trial
+        for step in read_journals(local_work_dir(host))
+        for trial in set(step.trials("trial_done"))
+    )
+    assert told == {str(trial.pk): 1 for trial in trials}, "the host measured each of them once"
+    assert not HostLease.objects.exists()

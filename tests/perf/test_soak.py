@@ -1,0 +1,55 @@
+"""The soak still works, in its shortest form, and its eye for growing memory is right."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+
+from devstack.places import CHECKOUT
+from perf.soaking.memory import growth
+
+#: It starts servers of its own, and must not find those of the tests.
+OF_THE_TESTS = ("DATABASE_URL", "REDIS_URL")
+MIB = 2**20
+
+
+def samples(share_an_hour: float, *, seed: int = 1) -> list[tuple[float, int]]:
+    """An hour of 100 MiB that first grow by half, as caches do, and then by this share; each
+    garbage collection is a step down."""
+    chance = random.Random(seed)
+    found = []
+    for second in range(0, 3600, 2):
+        warm = 50 + 50 * min(1.0, second / 900)
+        saw = chance.gauss(0, 0.4) + (second % 300) / 300
+        found.append((float(second), int(MIB * (warm * (1 + share_an_hour * second / 3600) + saw))))
+    return found
+
+
+def test_it_tells_memory_that_grows_from_memory_that_does_not():
+    flat, leaking = growth(samples(0.0)), growth(samples(0.05))
+    assert flat.low < 0 < flat.high < 0.1
+    assert 0.01 < leaking.low < leaking.share_an_hour < leaking.high
+    assert abs(leaking.share_an_hour - 0.05) < 0.02
+    with pytest.raises(ValueError, match="too few"):
+        growth(samples(0.0)[:10])
+
+
+@pytest.mark.engine
+def test_it_ends_with_nothing_lost_doubled_or_left():
+    environment = {name: text for name, text in os.environ.items() if name not in OF_THE_TESTS}
+    done = subprocess.run(
+        [sys.executable, "-m", "perf.soak", "--short", "--seed", "1"],
+        cwd=CHECKOUT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    answer = json.loads(done.stdout.splitlines()[-1])
+    assert answer["name"] == "soak"
+    assert answer["met"], done.stdout[-4000:]
+    assert answer["measured"]["trials_measured"] > 0

@@ -1,0 +1,41 @@
+"""Databases beside the one that the tests were given."""
+
+import contextlib
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import psycopg
+from django.db import connection, connections
+from django.db.backends.postgresql.base import DatabaseWrapper
+from psycopg import sql
+
+from orchestrator.config import environment
+from orchestrator.core.ids import new_hex
+from tests.support.engine import own_database_url
+
+
+@contextlib.contextmanager
+def empty_database() -> Iterator[str]:
+    """The URL of a database without a table, on our server; dropped after the block."""
+    name = f"test_{new_hex()[:12]}"
+    ours = own_database_url()
+    quoted = sql.Identifier(name)
+    with psycopg.connect(ours, autocommit=True) as server:
+        server.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(quoted))
+        try:
+            yield ours.replace(f"/{quote(connection.settings_dict['NAME'])}?", f"/{name}?")
+        finally:
+            server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(quoted))
+
+
+@contextlib.contextmanager
+def as_our_database(url: str) -> Iterator[None]:
+    """For the block, what this process reads and writes is there."""
+    usual = connections["default"]
+    settings = {**usual.settings_dict, **environment.database(url)}
+    connections["default"] = DatabaseWrapper(settings, "default")
+    try:
+        yield
+    finally:
+        connections["default"].close()
+        connections["default"] = usual
