@@ -24,6 +24,7 @@ def repository_of(project: Project) -> Repository:
         project.repository_url,
         Path(settings.DATA_DIR) / "repositories" / f"{project.pk}.git",
         allow_local=settings.ALLOW_LOCAL_REPOSITORIES,
+        allowed=settings.ALLOWED_INTERNAL_NETWORKS,
     )
 
 
