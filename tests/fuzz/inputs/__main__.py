@@ -22,9 +22,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "orchestrator.config.settings")
-import django
-
-django.setup()
+import perf.harness.with_django  # noqa: F401
 
 # isort: split
 from devstack.places import CHECKOUT

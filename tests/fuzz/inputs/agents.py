@@ -23,8 +23,8 @@ from agents.hostagent.plan import Check, Expected
 from agents.hostagent.planfile import load_plan
 from orchestrator.core.errors import HostError
 from orchestrator.dispatch.agent import Agent
-from orchestrator.fleet.facts import changed_facts, contradictions, profile_fields
 from orchestrator.dispatch.tools import tool_path
+from orchestrator.fleet.facts import changed_facts, contradictions, profile_fields
 from orchestrator.transport.base import Completed
 from orchestrator.transport.fake import FakeTransport
 from tests.agents.support import a_plan, a_search, a_trial, an_install
@@ -132,7 +132,18 @@ def _change_archive(chance: random.Random, sample: bytes, others: Sequence[bytes
     return changed_bytes(chance, sample, others)
 
 
-_PARTS = (b"../../evil", b"/tmp/evil", b"0000644", b"1", b"2", b"5", b"L", b"x", b"S", b"77777777777")
+_PARTS = (
+    b"../../evil",
+    b"/tmp/evil",
+    b"0000644",
+    b"1",
+    b"2",
+    b"5",
+    b"L",
+    b"x",
+    b"S",
+    b"77777777777",
+)
 
 
 def _with_sums(data: bytes) -> bytes:
@@ -151,7 +162,7 @@ def _unpack(given: bytes, folder: Path) -> None:
 
 
 def _said() -> list[Any]:
-    return [(verb, answer) for verb, answer in _ANSWERS.items()]
+    return list(_ANSWERS.items())
 
 
 def _change_said(chance: random.Random, sample: Any, _: Sequence[Any]) -> Any:
@@ -269,7 +280,8 @@ def _be_asked(speaker: Any, given: bytes, _: Path) -> None:
     json.dumps([problem_of(_check(expected), answer) for expected in _EXPECTED])
 
 
-_EXPECTED = (None, Expected("text", "hello"), Expected("length", 5), Expected("matches", "h.*o"))
+#: A pattern is searched for by a process of its own, which may be ended.
+_EXPECTED = (None, Expected("text", "hello"), Expected("length", 5), Expected("sha256", "ab"))
 
 
 def _check(expected: Expected | None) -> Check:

@@ -87,9 +87,9 @@ def _other(chance: random.Random, value: Any) -> Any:
     kind = chance.random()
     if kind < 0.5:
         return chance.choice(LEAVES)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300:
         return chance.choice((str(value), [value], {"a": value}, _shortened(chance, value)))
-    return chance.choice((-value, value + 1, value * 1000, str(value), [value], float(value)))
+    return chance.choice((-value, value + 1, value * 1000, str(value), [value], value / 7))
 
 
 def _shortened(chance: random.Random, value: Any) -> Any:

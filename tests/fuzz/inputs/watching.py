@@ -129,14 +129,21 @@ def _noted(event: str, arguments: tuple[Any, ...]) -> None:
         return
     else:
         return
+    beside = arguments[-1] if event in _CHANGES else None
     for path in paths:
-        if isinstance(path, str | bytes | os.PathLike) and not _is_inside(path, _Watch.folder):
+        if isinstance(path, str | bytes | os.PathLike) and not _is_inside(
+            path, beside, _Watch.folder
+        ):
             _forbid(f"it did {event} outside of its folder: {path!r}"[:500])
 
 
-def _is_inside(path: str | bytes | os.PathLike[str], folder: str) -> bool:
-    """By the folder that it is in: a link is changed where it lies, not where it leads."""
-    parent, name = os.path.split(os.path.abspath(os.fsdecode(path)))
+def _is_inside(path: str | bytes | os.PathLike[str], beside: object, folder: str) -> bool:
+    """By the folder that it is in: a link is changed where it lies, not where it leads.
+
+    `beside`: an open folder that a relative path counts from, or something else.
+    """
+    below = f"/proc/self/fd/{beside}" if isinstance(beside, int) and beside >= 0 else os.getcwd()
+    parent, name = os.path.split(os.path.join(below, os.fsdecode(path)))
     place = os.path.join(os.path.realpath(parent), name)
     return place == folder or place.startswith(folder + os.sep) or place == os.devnull
 
