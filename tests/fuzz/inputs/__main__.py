@@ -27,7 +27,7 @@ import perf.harness.with_django  # noqa: F401
 # isort: split
 from devstack.places import CHECKOUT
 from tests.fuzz.inputs.registry import TARGETS
-from tests.fuzz.inputs.watching import Finding, attempt, begin
+from tests.fuzz.inputs.watching import Finding, attempt, begin, made, shown
 
 KEPT = CHECKOUT / ".pitwall" / "fuzz"
 CHUNK = 500
@@ -46,7 +46,7 @@ def main() -> int:
     options = parse()
     names = [name for name in TARGETS if not options.target or name in options.target]
     if options.input is not None:
-        return again(names, options.seed, options.input)
+        return again(names, options)
     tallies = {name: Tally() for name in names}
     began = time.monotonic()
     for name, chunk in done(planned(names, options.inputs), options):
@@ -65,7 +65,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--inputs", type=int, default=1_000_000, help="over all targets")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", action="append", choices=TARGETS, help="may be repeated")
-    parser.add_argument("--input", type=int, help="only this one, of one target, without a watch")
+    parser.add_argument("--input", type=int, help="only this one, of the targets that are named")
+    parser.add_argument("--show", action="store_true", help="and what it is")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     return parser.parse_args()
 
@@ -141,23 +142,24 @@ def work(name: str, first: int, count: int, seed: int, below: str) -> Tally:
             if finding is not None:
                 tally.findings.append(finding)
                 if len(tally.findings) >= MOST_FINDINGS:
-                    break
+                    break  # Leave the time to other targets.
     tally.seconds = time.monotonic() - began
     return tally
 
 
-def again(names: Sequence[str], seed: int, number: int) -> int:
-    """One input once more, with nothing between it and the terminal but the watch's words."""
+def again(names: Sequence[str], options: argparse.Namespace) -> int:
+    """One input of each target once more; whether all is well with it."""
     begin()
+    status, seed, number = 0, options.seed, options.input
     for name in names:
-        target = TARGETS[name]
+        target, samples = TARGETS[name], samples_of(name)
         with tempfile.TemporaryDirectory() as folder:
-            finding = attempt(target, samples_of(name), seed, number, Path(folder))
+            finding = attempt(target, samples, seed, number, Path(folder))
         print(f"{name} {number}: {finding.told if finding else 'read, or refused with words'}")
-        if finding:
-            print(repr(finding.shown[:4000]))
-            return 1
-    return 0
+        if finding or options.show:
+            print(shown(made(target, samples, seed, number))[:4000])
+        status = status or int(finding is not None)
+    return status
 
 
 def progress(inputs: int, wanted: int, began: float) -> None:
