@@ -19,6 +19,7 @@ FILES = (
     "requirements-bench",
     "requirements-bench-detection",
     "requirements-fuzz",
+    "requirements-audit",
 )
 
 

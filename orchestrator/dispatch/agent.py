@@ -159,5 +159,5 @@ def _answer(python: str, done: Completed) -> dict[str, Any]:
     if "error" in answer:
         error = answer["error"]
         told = error.get("message") if isinstance(error, dict) else error
-        raise AgentError(str(told or error or "the agent failed, and does not say why")[:2000])
+        raise AgentError(str(told or "").strip()[:2000] or "the agent failed, and does not say why")
     return answer

@@ -28,7 +28,11 @@ def report_of(tool_json: bytes, rows: Mapping[str, Any]) -> tuple[WrkReport, Too
         matches = rows["all"]["n"] == told.answered - told.late
     except GARBAGE as error:
         raise ToolOutputError(f"rows.json of the trial: {type(error).__name__}: {error}") from error
-    return told, ToolReport(readings=_readings(told), matches=matches, ended_s=told.duration_s)
+    try:
+        readings = _readings(told)
+    except ArithmeticError as error:
+        raise ToolOutputError(f"wrk's report has a number that is none: {error}") from error
+    return told, ToolReport(readings=readings, matches=matches, ended_s=told.duration_s)
 
 
 def _told(tool_json: bytes) -> WrkReport:

@@ -32,7 +32,8 @@ def agent_that_says(said: Any) -> Agent:
         (b'{"alive": NaN}', "no answer"),
         (b"[" * 100_000, "no answer"),
         ([], "JSON object"),
-        ({"error": "x"}, "x"),
+        ({"error": "x"}, "^x$"),
+        ({"error": {"message": " "}}, "does not say why"),
         ({"error": {}}, "does not say why"),
     ],
 )

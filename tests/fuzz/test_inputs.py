@@ -8,6 +8,8 @@ import textwrap
 from pathlib import Path
 
 from devstack.places import CHECKOUT
+from tests.fuzz.inputs.registry import TARGETS
+from tests.fuzz.inputs.watching import made, shown
 
 #: Enough for each reader to meet some hundred changes of each kind of sample.
 INPUTS = 6_000
@@ -71,7 +73,8 @@ def test_the_watch_sees_what_is_wrong(tmp_path: Path) -> None:
 
 
 def test_an_input_is_made_again_by_its_number() -> None:
-    words = ("-m", "tests.fuzz.inputs", "--target", "agent-plan", "--input", "77", "--show")
-    first, second, other = run(*words), run(*words), run(*words, "--seed", "2")
-    assert first.returncode == 0, first.stderr
-    assert first.stdout == second.stdout != other.stdout
+    for name in ("agent-plan", "reader-wrk", "definition-data"):
+        target = TARGETS[name]
+        samples = target.samples()
+        first, again, other = (shown(made(target, samples, seed, 77)) for seed in (1, 1, 2))
+        assert first == again != other

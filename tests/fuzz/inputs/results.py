@@ -143,7 +143,7 @@ TARGETS = (
     Target(name="result-file", samples=_result_files, change=changed_bytes, read=_read_file,
            errors=(InvalidRequestError,), share=3),
     Target(name="result-api", samples=_results, change=lambda chance, each, _: changed_value(
-        chance, each), read=_read_result, errors=(ValidationError,), share=5),
+        chance, each), read=_read_result, errors=(ValidationError, UnicodeEncodeError), share=5),
     Target(name="histogram", samples=_histograms, change=changed_bytes, read=_decode,
            errors=(ValueError,), share=6),
     Target(name="trial", samples=_files_of_trials, change=_change_trial, read=_read_trial,
