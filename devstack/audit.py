@@ -22,7 +22,7 @@ def main() -> int:
     status = 0
     for lock in LOCKS:
         print(f"{lock}:", file=sys.stderr, flush=True)
-        argv = [str(program), "--require-hashes", "--disable-pip", "--progress-spinner", "off"]
+        argv = [str(program), "--require-hashes", "--disable-pip", "--strict", "--progress-spinner", "off"]
         found = subprocess.run([*argv, "--desc", "off", "-r", lock], cwd=CHECKOUT).returncode
         status = status or found
     return status
