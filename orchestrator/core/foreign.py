@@ -20,12 +20,20 @@ def json_from(data: bytes) -> Any:
     ValueError for what is no JSON, is nested too deeply, or has a number that is none.
     """
     text = data.decode("utf-8", "replace")
-    numbers = {"parse_float": _float, "parse_int": _int} if _HUGE.search(text) else {}
+    read = _careful if _HUGE.search(text) else _quick
     try:
-        value = json.loads(text, parse_constant=_refuse, **numbers)
+        value = read(text)
         return _plain(value) if _UNFIT.search(text) else value
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+
+
+def _quick(text: str) -> Any:
+    return json.loads(text, parse_constant=_refuse)
+
+
+def _careful(text: str) -> Any:
+    return json.loads(text, parse_constant=_refuse, parse_float=_float, parse_int=_int)
 
 
 def _refuse(text: str) -> Any:

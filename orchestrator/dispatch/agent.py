@@ -157,7 +157,7 @@ def _answer(python: str, done: Completed) -> dict[str, Any]:
     if not isinstance(answer, dict):
         raise AgentError("the agent's answer is not a JSON object")
     if "error" in answer:
-        error = answer["error"]
-        told = error.get("message") if isinstance(error, dict) else error
+        said = answer["error"]
+        told = said.get("message") if isinstance(said, dict) else said
         raise AgentError(str(told or "").strip()[:2000] or "the agent failed, and does not say why")
     return answer

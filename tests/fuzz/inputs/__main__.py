@@ -54,10 +54,12 @@ def main() -> int:
         tally.inputs += chunk.inputs
         tally.seconds += chunk.seconds
         tally.findings += chunk.findings
+        for finding in chunk.findings:
+            tell(finding, options.seed)
         progress(sum(each.inputs for each in tallies.values()), options.inputs, began)
     if sys.stderr.isatty():
         print(file=sys.stderr)
-    return told(tallies, options.seed, time.monotonic() - began)
+    return told(tallies, time.monotonic() - began)
 
 
 def parse() -> argparse.Namespace:
@@ -168,13 +170,10 @@ def progress(inputs: int, wanted: int, began: float) -> None:
         print(f"\r{inputs:,} of {wanted:,} inputs, {rate:,.0f} a second ", end="", file=sys.stderr)
 
 
-def told(tallies: dict[str, Tally], seed: int, seconds: float) -> int:
+def told(tallies: dict[str, Tally], seconds: float) -> int:
     print(f"{'target':28}{'inputs':>10}{'seconds':>10}{'findings':>10}")
     for name, tally in tallies.items():
         print(f"{name:28}{tally.inputs:>10,}{tally.seconds:>10.1f}{len(tally.findings):>10}")
-    for tally in tallies.values():
-        for finding in tally.findings[:MOST_FINDINGS]:
-            tell(finding, seed)
     inputs = sum(tally.inputs for tally in tallies.values())
     findings = sum(len(tally.findings) for tally in tallies.values())
     answer = {"inputs": inputs, "targets": len(tallies), "seconds": round(seconds, 1)}
@@ -187,7 +186,7 @@ def tell(finding: Finding, seed: int) -> None:
     path = KEPT / f"{finding.target}-{seed}-{finding.number}.input"
     path.write_bytes(finding.shown)
     words = f"--seed {seed} --target {finding.target} --input {finding.number}"
-    print(f'\n{finding.told.strip()}\n  {path}\n  make fuzz ARGS="{words}"')
+    print(f'\n{finding.told.strip()}\n  {path}\n  make fuzz ARGS="{words}"', flush=True)
 
 
 if __name__ == "__main__":
