@@ -15,7 +15,7 @@ MOST_BYTES = 8 << 30
 MOST_MEMBERS = 300_000
 _PIECE = 1 << 20
 #: What reading, and naming a file, raises of an archive that is garbage.
-_GARBAGE = (OSError, tarfile.TarError, EOFError, zlib.error, ValueError)
+_GARBAGE = (OSError, tarfile.TarError, EOFError, zlib.error, ValueError, ArithmeticError)
 
 
 def unpack(source: Path, target: Path) -> None:

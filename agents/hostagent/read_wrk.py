@@ -73,11 +73,13 @@ def measured(counts: dict[int, int], interval: int) -> dict[int, int]:
     left = dict(counts)
     if interval <= 0:
         return left
-    if sum(us // interval for us in counts) > MOST_ADDED:
-        raise ValueError(f"latencies of more than {MOST_ADDED:,} intervals cannot be taken apart")
+    steps = 0
     for us in sorted(counts, reverse=True):
         if us < 2 * interval:
             break
+        steps += us // interval if left[us] else 0
+        if steps > MOST_ADDED:
+            raise ValueError(f"more than {MOST_ADDED:,} samples cannot be taken back")
         for below in range(us - interval, interval, -interval) if left[us] else ():
             left[below] = left.get(below, 0) - left[us]
     if any(count < 0 for count in left.values()):

@@ -4,6 +4,7 @@ An alias stands for all that it names, and one of aliases of aliases doubles wit
 lines would fill any memory. So what a text amounts to is counted before it is made.
 """
 
+import json
 from typing import Any
 
 import yaml
@@ -20,11 +21,29 @@ def yaml_from(source: str) -> Any:
         if node is None:
             return None
         _count(node, {})
-        return loader.construct_document(node)
+        return _keepable(source, loader.construct_document(node))
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     finally:
         loader.dispose()
+
+
+def _keepable(source: str, value: Any) -> Any:
+    """The value itself; only an escape in the source can bring what no database keeps."""
+    if "\\" in source:
+        check_keepable(value)
+    return value
+
+
+def check_keepable(value: Any) -> None:
+    """ValueError where a text in it has a NUL or half of a surrogate pair."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("a text has half of a character (a lone surrogate)") from error
+    if "\\u0000" in text:
+        raise ValueError("a text has a NUL")
 
 
 def _count(node: yaml.Node, known: dict[int, int]) -> int:

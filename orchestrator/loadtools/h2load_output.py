@@ -23,6 +23,13 @@ _NOT_AGREED = "No supported protocol was negotiated"
 
 def report_of(spec: LoadSpec, tool_json: bytes, rows: Mapping[str, Any]) -> tuple[ToolReport, int]:
     """What it says, and how many bytes of bodies came; ToolOutputError where it is no report."""
+    try:
+        return _report_of(spec, tool_json, rows)
+    except GARBAGE as error:
+        raise ToolOutputError(f"h2load's report: {type(error).__name__}: {error}") from error
+
+
+def _report_of(spec: LoadSpec, tool_json: bytes, rows: Mapping[str, Any]) -> tuple[ToolReport, int]:
     text, logged = _parts(tool_json)
     requests, traffic = _REQUESTS.search(text), _TRAFFIC.search(text)
     if requests is None or traffic is None:

@@ -27,6 +27,14 @@ def test_a_text_that_doubles_with_each_line_is_refused(bomb: str) -> None:
             read(f"version: 1\n{bomb}")
 
 
+@pytest.mark.parametrize("text", [r'title: "a\0"', r'title: "a\ud800"', r'"\u0000": 1'])
+def test_what_no_database_keeps_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="NUL|surrogate"):
+        yaml_from(text)
+    with pytest.raises(InvalidRequestError, match="NUL|surrogate"):
+        parse(text)
+
+
 @pytest.mark.parametrize("text", ["a: &a [*a]", "a: &a {<<: *a}", "[" * 2_000])
 def test_what_has_no_end_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"inside of what it names|too deeply"):

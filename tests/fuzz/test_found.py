@@ -31,6 +31,13 @@ def told_of(name: str, **changes: Any) -> Any:
 
 FOUND: dict[str, Any] = {
     "definition": b"version: 1\nlimits: {target: {memory: " + b"9" * 400 + b" GiB}}\n",
+    "definition-data": {
+        "version": 1,
+        "title": "x",
+        "subject": {"start": ["x"]},
+        "load": {"connections": "{c}", "duration_s": 1},
+        "matrix": {"c": ["{x}"]},
+    },
     "miniature": DEEP,
     "condition": b"not " * 490 + b"tls",
     "reader-wrk": Left(json.dumps(WRK).encode(), None, b""),
@@ -56,6 +63,7 @@ def test_it_is_refused_as_its_reader_says(name: str, tmp_path: Path) -> None:
     [
         ("parser-wrk", {"result": {"tool_cpus": "many"}}),
         ("parser-wrk", {"result": {"tool_cpus": 0.1}}),
+        ("parser-h2load", {"report": b'{"stdout": "requests: 1e5", "logged": {}}'}),
         ("parser-k6", {"rows": {"ok": 5}}),
         ("parser-script", {"report": DEEP}),
         ("parser-h2load", {"report": b'{"ended_s": 1' + b"0" * 400 + b"}"}),

@@ -16,6 +16,7 @@ from orchestrator.benchmarks.miniature import miniature_of
 from orchestrator.benchmarks.repository import check_url
 from orchestrator.core.errors import BrokenSealError, InvalidRequestError
 from orchestrator.core.sealing import Keyring
+from orchestrator.core.yaml_text import check_keepable
 from orchestrator.forges.notices import is_genuine, read_notice
 from orchestrator.results.reporting import report_spec
 from orchestrator.transport.address import HostKey
@@ -45,6 +46,10 @@ def _read_definition(given: bytes, _: Path) -> None:
 
 def _read_data(given: Any, _: Path) -> None:
     """Down to what is started: the first and the last case."""
+    try:
+        check_keepable(given)
+    except ValueError as error:
+        raise InvalidRequestError(str(error)) from error
     spec = definitions.from_data(given)
     cases = expand(spec)
     for case in (*cases[:1], *cases[-1:]):
