@@ -29,9 +29,9 @@ def test_a_text_that_doubles_with_each_line_is_refused(bomb: str) -> None:
 
 @pytest.mark.parametrize("text", [r'title: "a\0"', r'title: "a\ud800"', r'"\u0000": 1'])
 def test_what_no_database_keeps_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="NUL|surrogate"):
+    with pytest.raises(ValueError, match=r"NUL|surrogate"):
         yaml_from(text)
-    with pytest.raises(InvalidRequestError, match="NUL|surrogate"):
+    with pytest.raises(InvalidRequestError, match=r"NUL|surrogate"):
         parse(text)
 
 
