@@ -33,11 +33,7 @@ def load_specs_of(spec: Spec, parameters: Mapping[str, Scalar]) -> tuple[LoadSpe
     InvalidRequestError, with the field, where the tool cannot put it.
     """
     load = load_of(spec, parameters)
-    try:
-        whole = replace(_load_spec(load, parameters), client_measured=spec.measured == "client")
-    except ValueError as error:
-        # The value of an axis looks like the name of another one.
-        raise InvalidRequestError(f"load: {error}", field="load") from error
+    whole = replace(_load_spec(load, parameters), client_measured=spec.measured == "client")
     steps = tuple(
         _of_step(whole, step, first=not place) for place, step in enumerate(load.steps or ())
     )
