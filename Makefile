@@ -9,7 +9,7 @@ VENV_PYTHON := .venv/bin/python
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo seeds run test chaos soak tools bench-dispatch bench-fidelity bench-detection bench-scale bench-api bench-pages fuzz-api screenshots permissions check lock openapi schemas check-docker clean clean-all
+.PHONY: help demo seeds run test chaos soak tools bench-dispatch bench-fidelity bench-detection bench-scale bench-api bench-pages fuzz fuzz-api audit screenshots permissions check lock openapi schemas check-docker clean clean-all
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -67,6 +67,14 @@ bench-detection: bench-%: ## changes found and false alarms beside Otava and oth
 bench-pages: bench-%: ## what Lighthouse says of the main screens; needs node (ARGS=--short)
 	@$(PYTHON) -m devstack.bootstrap --dev
 	@$(VENV_PYTHON) -m perf.$* $(ARGS)
+
+fuzz: ## try all that reads what others wrote with a million changed inputs (ARGS="--inputs 20000 --seed 2")
+	@$(PYTHON) -m devstack.bootstrap --dev
+	@$(VENV_PYTHON) -m tests.fuzz.inputs $(ARGS)
+
+audit: ## look up all that is pinned among the known vulnerabilities (needs a network)
+	@$(PYTHON) -m devstack.bootstrap
+	@$(VENV_PYTHON) -m devstack.audit
 
 fuzz-api: ## try the API with at least 20,000 made-up requests by schemathesis (ARGS="--requests 2000")
 	@$(PYTHON) -m devstack.bootstrap --dev

@@ -21,6 +21,7 @@ FILES = (
     "requirements-fuzz",
     "requirements-docker",
     "requirements-traces",
+    "requirements-audit",
 )
 
 

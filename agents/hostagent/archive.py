@@ -5,26 +5,50 @@ from __future__ import annotations
 import os
 import shutil
 import tarfile
+import zlib
 from pathlib import Path
 
 from .errors import BuildFailed
+
+#: More is no source of a program, but something packed to fill the host's disk.
+MOST_BYTES = 8 << 30
+MOST_MEMBERS = 300_000
+_PIECE = 1 << 20
+#: What reading, and naming a file, raises of an archive that is garbage.
+_GARBAGE = (OSError, tarfile.TarError, EOFError, zlib.error, ValueError, ArithmeticError)
 
 
 def unpack(source: Path, target: Path) -> None:
     """Write the files, folders and symbolic links of `source` into the new folder `target`.
 
-    Raises BuildFailed, with nothing kept, for anything else (hard links, devices) and for names
-    and links that lead outside.
+    Raises BuildFailed, with nothing kept, for anything else (hard links, devices), for names and
+    links that lead outside, and for more than MOST_BYTES or MOST_MEMBERS.
     """
     target.mkdir(parents=True)
     try:
-        with tarfile.open(source, "r:*") as archive:
-            for member in archive:
-                _write(archive, member, target)
+        # Plain or gzip, as the orchestrator packs them.
+        with tarfile.open(source, "r:gz" if _is_gzip(source) else "r:") as archive:
+            _write_all(archive, target)
         _check_links(target)
-    except (BuildFailed, OSError, tarfile.TarError, EOFError) as error:
+    except (BuildFailed, *_GARBAGE) as error:
         shutil.rmtree(target, ignore_errors=True)
         raise BuildFailed(f"{source.name} cannot be unpacked: {error}") from error
+
+
+def _is_gzip(source: Path) -> bool:
+    with open(source, "rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def _write_all(archive: tarfile.TarFile, target: Path) -> None:
+    size = 0
+    for number, member in enumerate(archive):
+        size += member.size
+        if number >= MOST_MEMBERS or size > MOST_BYTES:
+            raise BuildFailed(
+                f"it has more than {MOST_BYTES >> 30} GiB or {MOST_MEMBERS:,} files and folders"
+            )
+        _write(archive, member, target)
 
 
 def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:

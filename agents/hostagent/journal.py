@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from .errors import AgentError
+
 
 class Journal:
     """Writes events; each is on the disk when `append` returns."""
@@ -35,7 +37,8 @@ def read_from(path: Path, offset: int) -> tuple[list[dict[str, Any]], int]:
     """Events at or after byte `offset`, and the offset behind the last complete line.
 
     A line without its newline is left for the next call. A file that is missing or shorter than
-    `offset` gives no events and the same offset.
+    `offset` gives no events and the same offset. AgentError for a line that is no event: we write
+    none such, so something else wrote there.
     """
     try:
         with open(path, "rb") as file:
@@ -44,7 +47,17 @@ def read_from(path: Path, offset: int) -> tuple[list[dict[str, Any]], int]:
     except FileNotFoundError:
         return [], offset
     complete = data[: data.rfind(b"\n") + 1]
-    return [json.loads(line) for line in complete.splitlines()], offset + len(complete)
+    return [_event(line) for line in complete.splitlines()], offset + len(complete)
+
+
+def _event(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise AgentError(f"the journal of the step is damaged: {line[:80]!r}") from error
+    if not isinstance(found, dict):
+        raise AgentError(f"the journal of the step is damaged: {line[:80]!r}")
+    return found
 
 
 def cut_partial_line(path: Path) -> None:

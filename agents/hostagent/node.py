@@ -40,7 +40,10 @@ class Node:
         return value
 
     def number(self) -> float:
-        return float(self._typed((int, float), "a number"))
+        try:
+            return float(self._typed((int, float), "a number"))
+        except OverflowError as error:
+            raise self.wrong("a number that can be counted with") from error
 
     def whole(self) -> int:
         value: int = self._typed(int, "a whole number")

@@ -187,6 +187,6 @@ def _field(line: bytes, name: str) -> str:
         text = json.loads(line)[name]
         if len(text) == 64 and bytes.fromhex(text):
             return str(text)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         pass
     raise PeerLost("the other side does not speak as a peer of a job does")

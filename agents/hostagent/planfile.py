@@ -25,7 +25,7 @@ def load_plan(path: Path, root: Path) -> Plan:
     """The plan in `path`, checked; BadPlan names the place and what was expected there."""
     try:
         node = Node(json.loads(path.read_text("utf-8")), "plan")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadPlan(f"{path} cannot be read: {error}") from error
     if node["schema"].whole() != SCHEMA:
         raise BadPlan(f"plan.schema: this agent reads {SCHEMA}; send the agent that fits the plan")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -27,6 +28,7 @@ from .system import marked, of_tree, snapshot
 from .usage import Usage
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_CHILD_SUBREAPER = 36
 #: Our own direct children; whoever else has us for a parent is an orphan.
 _started: set[int] = set()
@@ -178,6 +180,10 @@ def _prepare(parent: int, confinement: Confinement) -> Callable[[], None]:
             _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             if os.getppid() != parent:  # it died before we could ask
                 os._exit(1)
+            # What we start never becomes more than we are, by sudo or a file with its own rights.
+            _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        # Memory with secrets, or gigabytes of it, is not left behind on a host.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         confinement.enter()
 
     return before_the_program

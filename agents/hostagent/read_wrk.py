@@ -23,11 +23,15 @@ CLASSES = {
 }
 
 
+#: Samples that wrk can have added; more would keep the host busy for minutes.
+MOST_ADDED = 10_000_000
+
+
 def read(_folder: Path, out: Path, _rows: Path, warmup_s: float) -> dict[str, Any]:
     """The distribution goes to rows.json, all else stays in `out`. FileNotFoundError without it."""
     try:
         report = json.loads(out.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TrialFailed(
             "tool_failed", f"wrk's report is not whole: {error}; is the disk full?"
         ) from error
@@ -69,9 +73,13 @@ def measured(counts: dict[int, int], interval: int) -> dict[int, int]:
     left = dict(counts)
     if interval <= 0:
         return left
+    steps = 0
     for us in sorted(counts, reverse=True):
         if us < 2 * interval:
             break
+        steps += us // interval if left[us] else 0
+        if steps > MOST_ADDED:
+            raise ValueError(f"more than {MOST_ADDED:,} samples cannot be taken back")
         for below in range(us - interval, interval, -interval) if left[us] else ():
             left[below] = left.get(below, 0) - left[us]
     if any(count < 0 for count in left.values()):

@@ -9,8 +9,9 @@ what the tool said on stdout is `stdout_of(out)` (paths.py). A reader may rewrit
 write it where the tool said all on stdout: afterwards it is a JSON file. The caller removes `rows`.
 
 It raises TrialFailed("tool_failed" | "output_lost", message) where it knows what is wrong. What is
-garbage may raise what it likes of ValueError, LookupError, TypeError, AttributeError and
-sqlite3.Error; the trial fails with "tool_failed" and shows what the tool said.
+garbage may raise what it likes of ValueError, LookupError, TypeError, AttributeError,
+ArithmeticError, RecursionError and sqlite3.Error; the trial fails with "tool_failed" and shows what
+the tool said.
 
 A new reader is a module `read_<tool>.py` and a line here.
 """

@@ -15,7 +15,10 @@ from .protocol import load_files
 from .readers import READERS
 
 #: What a reader may raise of garbage; see readers.py.
-_GARBAGE = (ValueError, LookupError, TypeError, AttributeError, sqlite3.Error, FileNotFoundError)
+_GARBAGE = (
+    ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError,
+    sqlite3.Error, FileNotFoundError,
+)  # fmt: skip
 
 
 class Traces(NamedTuple):

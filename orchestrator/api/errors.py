@@ -76,6 +76,8 @@ def add_handlers(api: NinjaAPI) -> None:
         SuspiciousOperation: _not_readable,
         MultiPartParserError: _not_readable,
         RawPostDataException: _not_readable,
+        # Half of a surrogate pair in a text: it cannot be kept, nor said again.
+        UnicodeEncodeError: _not_readable,
         Exception: _bug,
     }
     for error, handler in handlers.items():

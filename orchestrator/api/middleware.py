@@ -14,6 +14,8 @@ _SAID = {
     HTTPStatus.METHOD_NOT_ALLOWED: "{method} is not possible at {path}; what is: {allow}",
     HTTPStatus.BAD_REQUEST: "this request cannot be read: see that its address and headers are "
     "as HTTP wants them",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "this body is larger than any that is taken: send it in "
+    "parts, or have it imported by a command on the server",
 }
 
 

@@ -62,7 +62,14 @@ def condition(expression: str) -> Callable[[Names], bool]:
     if not expression.strip():
         return lambda names: True
     tree = _parsed(expression)
-    return lambda names: _truth(tree, names)
+
+    def holds(names: Names) -> bool:
+        try:
+            return _truth(tree, names)
+        except (RecursionError, ValueError) as error:
+            raise _wrong("too deep, or a number too long") from error
+
+    return holds
 
 
 def _parsed(expression: str) -> ast.expr:

@@ -32,7 +32,8 @@ def bytes_of(text: object) -> object:
     """`"512 MiB"` as a number of bytes; anything but text is left for the model to judge."""
     if not isinstance(text, str):
         return text
-    match = _SIZE.match(text)
+    # No size needs more words, and a long one is no number.
+    match = _SIZE.match(text) if len(text) <= 40 else None
     if match is None:
         raise ValueError(f"expected a size such as 512 MiB or 2 GiB, got {text!r}")
     amount, unit = match.groups()

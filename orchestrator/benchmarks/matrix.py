@@ -101,6 +101,16 @@ def fill(text: str, parameters: Mapping[str, Scalar]) -> str:
     return text
 
 
+def _value_of(name: str, reference: str, parameters: Mapping[str, Scalar]) -> Scalar:
+    value = parameters[reference.strip("{}")]
+    if isinstance(value, str) and value.startswith("{"):
+        raise InvalidRequestError(
+            f"matrix: {value!r} as load.{name}: the value of an axis cannot name another axis",
+            field="matrix",
+        )
+    return value
+
+
 def load_of(spec: Spec, parameters: Mapping[str, Scalar]) -> Load:
     """The load of one case: references resolved, checked again with the values in place.
 
@@ -109,7 +119,7 @@ def load_of(spec: Spec, parameters: Mapping[str, Scalar]) -> Load:
     data = resolve(spec, parameters).load.model_dump()
     for name in REFERENCES:
         if isinstance(data.get(name), str) and data[name].startswith("{"):
-            data[name] = parameters[data[name].strip("{}")]
+            data[name] = _value_of(name, data[name], parameters)
     for name in TEXTS:
         if data.get(name) is not None:
             data[name] = fill(data[name], parameters)

@@ -15,6 +15,7 @@ from orchestrator.benchmarks.faults import first_fault, yaml_place
 from orchestrator.benchmarks.fields import Strict, refuse
 from orchestrator.benchmarks.options import merged
 from orchestrator.core.errors import InvalidRequestError
+from orchestrator.core.yaml_text import yaml_from
 
 
 class _Miniature(Strict):
@@ -36,11 +37,13 @@ def miniature_of(source: str, changes: str) -> Miniature:
     InvalidRequestError where that cannot be read; whether a definition comes out is for `parse`.
     """
     try:
-        whole, data = yaml.safe_load(source), yaml.safe_load(changes)
+        whole, data = yaml_from(source), yaml_from(changes)
         wanted = _Miniature.model_validate(data)
     except yaml.YAMLError as error:
         raise InvalidRequestError(f"not valid YAML: {yaml_place(error)}") from error
-    except ValidationError as error:
+    except ValueError as error:
+        if not isinstance(error, ValidationError):
+            raise InvalidRequestError(f"not a usable YAML document: {error}") from error
         path, problem = first_fault(error, data)
         raise refuse(path or "miniature", problem) from error
     small = merged(whole, wanted.changes)

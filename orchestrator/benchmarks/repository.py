@@ -4,13 +4,14 @@ import fcntl
 import gzip
 import os
 import re
-import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from orchestrator.benchmarks.bounded import Completed, TooMuchError, run_bounded
+from orchestrator.benchmarks.remotes import SSH, way_to
 from orchestrator.core.errors import InvalidRequestError
 
 _REMOTE = re.compile(
@@ -32,7 +33,8 @@ class CommitFacts:
 
 def check_url(url: str, *, allow_local: bool) -> None:
     """InvalidRequestError unless `url` is an https, http or ssh one, or a path where allowed."""
-    if _REMOTE.match(url) or (allow_local and url.startswith("/")):
+    # A host that begins with a dash would be an option of ssh.
+    if (_REMOTE.match(url) and "@-" not in url) or (allow_local and url.startswith("/")):
         return
     raise InvalidRequestError(
         f"expected a repository address such as https://… or git@host:path, got {url!r}",
@@ -41,12 +43,18 @@ def check_url(url: str, *, allow_local: bool) -> None:
 
 
 class Repository:
-    """Reads one repository through its mirror; every git call is an argument list with a limit."""
+    """Reads one repository through its mirror; every git call is an argument list with limits.
 
-    def __init__(self, url: str, mirror: Path, *, allow_local: bool) -> None:
+    `allowed`: networks of our own that the server may be in (see `remotes.way_to`).
+    """
+
+    def __init__(
+        self, url: str, mirror: Path, *, allow_local: bool, allowed: Sequence[str] = ()
+    ) -> None:
         check_url(url, allow_local=allow_local)
         self._url = url
         self._mirror = mirror
+        self._allowed_networks = tuple(allowed)
         self._allowed = "https:http:ssh" + (":file" if allow_local else "")
 
     def fetch(self) -> None:
@@ -54,12 +62,7 @@ class Repository:
         with self._locked():
             if not (self._mirror / "HEAD").exists():
                 self._call("init", "--quiet", "--bare", str(self._mirror))
-            # As one pack: loose objects would be written one by one.
-            self._git(
-                "-c", "fetch.unpackLimit=1",
-                "fetch", "--quiet", "--prune", "--force", "--", self._url,
-                "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*",
-            )  # fmt: skip
+            self._fetch("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*", prune=True)
 
     def fetch_also(self, ref: str) -> None:
         """As `fetch`, and what is on no branch, such as `refs/pull/5/head`."""
@@ -68,7 +71,7 @@ class Repository:
         self.fetch()
         with self._locked():
             kept = f"+{ref}:refs/pitwall/{ref.removeprefix('refs/')}"
-            self._git("fetch", "--quiet", "--force", "--", self._url, kept)
+            self._fetch(kept)
 
     def resolve(self, ref: str) -> str:
         """The full hash of a branch, tag or (abbreviated) commit."""
@@ -203,29 +206,35 @@ class Repository:
     def _git(self, *args: str) -> str:
         return self._run(*args).stdout.decode(errors="replace")
 
-    def _run(self, *args: str, check: bool = True) -> subprocess.CompletedProcess[bytes]:
+    def _fetch(self, *refs: str, prune: bool = False) -> None:
+        way = way_to(self._url, self._allowed_networks)
+        # As one pack: loose objects would be written one by one.
+        options = ("--git-dir", str(self._mirror), "-c", "fetch.unpackLimit=1", *way.options)
+        words = ("--quiet", "--force", *(("--prune",) if prune else ()), "--", self._url, *refs)
+        self._call(*options, "fetch", *words, ssh=way.ssh)
+
+    def _run(self, *args: str, check: bool = True) -> Completed:
         return self._call("--git-dir", str(self._mirror), *args, check=check)
 
-    def _call(self, *args: str, check: bool = True) -> subprocess.CompletedProcess[bytes]:
+    def _call(self, *args: str, check: bool = True, ssh: str = SSH) -> Completed:
         environment = {
             **os.environ,
             "GIT_ALLOW_PROTOCOL": self._allowed,
             "GIT_TERMINAL_PROMPT": "0",
-            "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
+            "GIT_SSH_COMMAND": ssh,
             # The mirror of a path may belong to another user of this machine.
             "GIT_CONFIG_COUNT": "1",
             "GIT_CONFIG_KEY_0": "safe.directory",
             "GIT_CONFIG_VALUE_0": "*",
         }
         try:
-            done = subprocess.run(
-                ["git", *args], capture_output=True, timeout=GIT_TIMEOUT_S, env=environment,
-                stdin=subprocess.DEVNULL, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as error:
+            done = run_bounded(["git", *args], environment, GIT_TIMEOUT_S)
+        except TimeoutError as error:
             raise InvalidRequestError(
                 f"git did not answer within {GIT_TIMEOUT_S} s for {self._url}; is it reachable?"
             ) from error
+        except TooMuchError as error:
+            raise InvalidRequestError(f"{self._url}: {error}") from error
         if check and done.returncode:
             words = done.stderr.decode(errors="replace").strip()[-500:]
             raise InvalidRequestError(f"git cannot read {self._url}: {words}")

@@ -24,6 +24,7 @@ def repository_of(project: Project) -> Repository:
         project.repository_url,
         mirror_of(project),
         allow_local=settings.ALLOW_LOCAL_REPOSITORIES,
+        allowed=settings.ALLOWED_INTERNAL_NETWORKS,
     )
 
 

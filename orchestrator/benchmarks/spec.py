@@ -43,6 +43,7 @@ from orchestrator.benchmarks.words import (
     words_of,
 )
 from orchestrator.core.errors import InvalidRequestError
+from orchestrator.core.yaml_text import yaml_from
 from orchestrator.loadtools.metrics import metric_for
 
 MAX_SOURCE_BYTES = 256 * 1024
@@ -239,7 +240,7 @@ def parse(source: str) -> Spec:
     if len(source.encode()) > MAX_SOURCE_BYTES:
         raise InvalidRequestError(f"a definition has at most {MAX_SOURCE_BYTES // 1024} KiB")
     try:
-        data = yaml.safe_load(source)
+        data = yaml_from(source)
     except yaml.YAMLError as error:
         raise InvalidRequestError(f"not valid YAML: {yaml_place(error)}") from error
     except (RecursionError, ValueError) as error:

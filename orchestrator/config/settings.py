@@ -101,6 +101,8 @@ MIDDLEWARE = [
     "orchestrator.web.middleware.translate_errors",
     "orchestrator.api.middleware.problems",
     "orchestrator.api.middleware.heads",
+    # Forms are read behind all of these, the check of their token included.
+    "orchestrator.web.middleware.bounded_bodies",
 ]
 
 ROOT_URLCONF = "orchestrator.config.urls"
@@ -198,6 +200,15 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = True
 CSRF_TRUSTED_ORIGINS = [BASE_URL]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+# A proxy of ours tells how it was reached, and leads from http to https where nobody else does.
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if ALLAUTH_TRUSTED_PROXY_COUNT else None
+)
+SECURE_SSL_REDIRECT = HTTPS and ALLAUTH_TRUSTED_PROXY_COUNT > 0
+# Who asks a process itself whether it lives comes past the proxy.
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|livez|readyz|health|live|ready|metrics)\b"]
+# Whether all names below ours are served over https, and for ever, only their owner knows.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 

@@ -1,13 +1,16 @@
 """The agent of one host, called through a transport: verbs in, JSON out."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from pydantic import BaseModel
+
 from agents.hostagent.bundle import Bundle, build_bundle
 from orchestrator.core.errors import HostError, HostSetupError
+from orchestrator.core.foreign import json_from
+from orchestrator.dispatch import answers
 from orchestrator.transport.base import Completed, Transport
 
 #: Nothing of the host's Python is loaded but its standard library: sooner, and always the same.
@@ -63,25 +66,23 @@ class Agent:
         words = ["--keep-days", str(keep_days), "--limit-bytes", str(limit_bytes)]
         words += ["--project", repository, "--commits", *commits, "--paths", *paths]
         words += ["--programs", *programs]
-        answer = self._call("ready", *words)
-        if not isinstance(answer.get("facts"), dict):
-            raise AgentError("the agent's facts are not a JSON object")
+        answer = self._call("ready", *words, form=answers.Ready)
         return Readiness(
             facts=answer["facts"], commits=answer["commits"], present=answer["present"]
         )
 
     def facts(self) -> dict[str, Any]:
-        return dict(self._call("facts")["facts"])
+        return dict(self._call("facts", form=answers.Told)["facts"])
 
     def quiet(self) -> dict[str, Any]:
         """How much else works on the host: AMBIENT_DURING of agents/hostagent/ambient.py."""
-        return dict(self._call("quiet")["quiet"])
+        return dict(self._call("quiet", form=answers.Quiet)["quiet"])
 
     def start(self, job: str, step: str) -> None:
         self._call("start", job, step)
 
     def status(self, job: str, step: str, offset: int) -> dict[str, Any]:
-        return self._call("status", job, step, "--offset", str(offset))
+        return self._call("status", job, step, "--offset", str(offset), form=answers.Status)
 
     def stop(self, job: str, step: str) -> None:
         self._call("stop", job, step)
@@ -91,29 +92,41 @@ class Agent:
 
     def log(self, job: str, step: str, build: str, offset: int) -> tuple[str, int]:
         """The log of a build from byte `offset` on, and where it ends now."""
-        answer = self._call("log", job, step, build, "--offset", str(offset))
-        return str(answer["text"]), int(answer["offset"])
+        answer = self._call("log", job, step, build, "--offset", str(offset), form=answers.Log)
+        return answer["text"], answer["offset"]
 
     def commits(self, repository: str, *shas: str) -> dict[str, bool]:
         """Which of these commits the host has."""
-        present = self._call("commits", repository, *shas)["present"]
-        return {sha: bool(present.get(sha)) for sha in shas}
+        present = self._call("commits", repository, *shas, form=answers.Present)["present"]
+        return {sha: present.get(sha, False) for sha in shas}
 
     def take_bundle(self, repository: str, name: str) -> None:
         self._call("take-bundle", repository, name, timeout_s=BUNDLE_TIMEOUT_S)
 
     def has(self, *paths: str) -> dict[str, bool]:
-        present = self._call("has", *paths)["present"]
-        return {path: bool(present.get(path)) for path in paths}
+        present = self._call("has", *paths, form=answers.Present)["present"]
+        return {path: present.get(path, False) for path in paths}
 
-    def _call(self, *words: str, timeout_s: float = CALL_TIMEOUT_S) -> dict[str, Any]:
-        """The answer of a verb. The agent is copied where it is not yet: to a host that is new, or
-        when a worker of a newer version takes over a job."""
+    def _call(
+        self,
+        *words: str,
+        timeout_s: float = CALL_TIMEOUT_S,
+        form: type[BaseModel] | None = None,
+    ) -> dict[str, Any]:
+        """The answer of a verb, which has this form.
+
+        The agent is copied where it is not yet: to a host that is new, or when a worker of a newer
+        version takes over a job.
+        """
         try:
-            return self._ask(words, timeout_s)
+            answer = self._ask(words, timeout_s)
         except AgentMissingError:
             self.install()
-            return self._ask(words, timeout_s)
+            answer = self._ask(words, timeout_s)
+        wrong = answers.problem_of(form, answer) if form else ""
+        if wrong:
+            raise AgentError(f"the agent's answer to {words[0]} is none: {wrong}")
+        return answer
 
     def _ask(self, words: Sequence[str], timeout_s: float) -> dict[str, Any]:
         argv = [self._python, *LEAN, self._path, "--root", ".", *words]
@@ -136,7 +149,7 @@ def _answer(python: str, done: Completed) -> dict[str, Any]:
         raise AgentMissingError(f"the agent is missing: {done.stderr.decode(errors='replace')}")
     words = done.stderr.decode(errors="replace").strip()[-500:]
     try:
-        answer = json.loads(done.stdout)
+        answer = json_from(done.stdout)
     except ValueError as error:
         raise AgentError(
             f"the agent ended with status {done.exit_status} and no answer: {words or '(silent)'}"
@@ -144,5 +157,7 @@ def _answer(python: str, done: Completed) -> dict[str, Any]:
     if not isinstance(answer, dict):
         raise AgentError("the agent's answer is not a JSON object")
     if "error" in answer:
-        raise AgentError(str(answer["error"].get("message", answer["error"])))
+        said = answer["error"]
+        told = said.get("message") if isinstance(said, dict) else said
+        raise AgentError(str(told or "").strip()[:2000] or "the agent failed, and does not say why")
     return answer

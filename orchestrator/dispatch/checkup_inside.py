@@ -86,7 +86,17 @@ def _agent(host: Host) -> Finding:
         agent.install()
         facts = agent.facts()
     record_snapshot(host=host, facts=facts)
-    return _passed(f"It is unpacked below {host.work_dir} and answers: {_machine(facts)}")
+    told = f"It is unpacked below {host.work_dir} and answers: {_machine(facts)}"
+    return _passed(f"{told}. {_who_runs(host)}")
+
+
+def _who_runs(host: Host) -> str:
+    """Whose rights measured code has there: see SECURITY.md."""
+    if host.transport == HostTransport.LOCAL:
+        return "What is measured runs as the user of Pitwall's own workers: for a demo alone"
+    if host.login == "root":
+        return "What is measured runs as root: give the host a login for Pitwall alone instead"
+    return f"What is measured runs as {host.login}: let that login have nothing else of value"
 
 
 def _machine(facts: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ import contextlib
 import logging
 from uuid import UUID
 
-from django.db import DatabaseError
+from django.db import DatabaseError, DataError
 
 from orchestrator.core.errors import HostError, PitwallError
 from orchestrator.core.logs import logging_about
@@ -93,8 +93,11 @@ def _step(job: Job) -> float | None:
         return _host_failed(job, crew, error)
     except PitwallError as error:
         return _end(job, crew, JobState.FAILED, str(error))
-    except (turns.TurnLost, DatabaseError):
-        raise
+    except (turns.TurnLost, DatabaseError) as error:
+        # What the database refuses to store is the fault of what came, and would be so for ever.
+        if not isinstance(error, DataError):
+            raise
+        return _host_failed(job, crew, InternalError(f"the database refused a value: {error}"))
     except Exception as error:
         logger.exception("job %s: %s failed", job.pk, action)
         return _host_failed(

@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.hostagent.grpc_status import number_of
 from agents.hostagent.read_ghz import code_in, failures
-from orchestrator.loadtools.model import ToolOutputError
+from orchestrator.loadtools.model import GARBAGE, ToolOutputError
 from orchestrator.loadtools.reading import ToolReport
 
 _NEEDED: Mapping[str, type] = {
@@ -23,7 +23,7 @@ def report_of(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
     try:
         by_status = _answered(output)
         return ToolReport(by_status=by_status, matches=_rows_match(output, by_status, rows))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except GARBAGE as error:
         raise ToolOutputError(
             f"ghz's report or rows.json: {type(error).__name__}: {error}"
         ) from error
@@ -32,7 +32,7 @@ def report_of(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
 def _output(report: bytes) -> dict[str, Any]:
     try:
         output = json.loads(report)
-    except ValueError as error:
+    except GARBAGE as error:
         start = report[:80].decode(errors="replace")
         raise ToolOutputError(f"ghz's report is no JSON ({error}): {start!r}") from error
     if not isinstance(output, dict):

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.loadtools.model import LoadSpec, ToolOutputError
+from orchestrator.loadtools.model import GARBAGE, LoadSpec, ToolOutputError
 from orchestrator.loadtools.reading import ToolReport
 
 _REQUESTS = re.compile(
@@ -23,6 +23,13 @@ _NOT_AGREED = "No supported protocol was negotiated"
 
 def report_of(spec: LoadSpec, tool_json: bytes, rows: Mapping[str, Any]) -> tuple[ToolReport, int]:
     """What it says, and how many bytes of bodies came; ToolOutputError where it is no report."""
+    try:
+        return _report_of(spec, tool_json, rows)
+    except GARBAGE as error:
+        raise ToolOutputError(f"h2load's report: {type(error).__name__}: {error}") from error
+
+
+def _report_of(spec: LoadSpec, tool_json: bytes, rows: Mapping[str, Any]) -> tuple[ToolReport, int]:
     text, logged = _parts(tool_json)
     requests, traffic = _REQUESTS.search(text), _TRAFFIC.search(text)
     if requests is None or traffic is None:
@@ -36,7 +43,7 @@ def report_of(spec: LoadSpec, tool_json: bytes, rows: Mapping[str, Any]) -> tupl
     try:
         known = rows["all"]["n"] == logged["answered"]
         by_status = {int(status): n for status, n in (rows["by_status"] or {}).items()}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except GARBAGE as error:
         raise ToolOutputError(f"rows.json of the trial: {type(error).__name__}: {error}") from error
     report = ToolReport(
         by_status=by_status,
@@ -55,7 +62,7 @@ def _parts(tool_json: bytes) -> tuple[str, dict[str, int]]:
         parts = json.loads(tool_json)
         logged = {name: int(parts["logged"][name]) for name in ("answered", "failed")}
         return str(parts["stdout"]), logged
-    except (ValueError, KeyError, TypeError) as error:
+    except GARBAGE as error:
         start = tool_json[:80].decode(errors="replace")
         raise ToolOutputError(
             f"not what the agent keeps of h2load ({type(error).__name__}: {error}): {start!r}"

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.loadtools.model import ToolOutputError
+from orchestrator.loadtools.model import GARBAGE, ToolOutputError
 from orchestrator.loadtools.reading import ToolReport
 
 #: Told by k6, but not begun.
@@ -19,7 +19,7 @@ def report_of(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
         return ToolReport(
             by_status=by_status, matches=_rows_match(output["metrics"], by_status, rows)
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except GARBAGE as error:
         raise ToolOutputError(
             f"k6's report or rows.json: {type(error).__name__}: {error}"
         ) from error
@@ -28,7 +28,7 @@ def report_of(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
 def _output(report: bytes) -> dict[str, Any]:
     try:
         output = json.loads(report)
-    except ValueError as error:
+    except GARBAGE as error:
         start = report[:80].decode(errors="replace")
         raise ToolOutputError(f"k6's report is no JSON ({error}): {start!r}") from error
     if not isinstance(output, dict):

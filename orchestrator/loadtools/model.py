@@ -27,6 +27,13 @@ def is_supported(percentile: float, n: int) -> bool:
     return n * (100 - percentile) >= 100 * SUPPORTING_REQUESTS - 1e-6
 
 
+#: What reading a report, rows or a result raises that is garbage: each becomes a ToolOutputError.
+GARBAGE = (
+    LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError,
+    StopIteration,
+)  # fmt: skip
+
+
 class ToolOutputError(PitwallError):
     """What a load tool left behind cannot be read; the message says which part and why."""
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from orchestrator.loadtools.metrics import FIRST_BYTE_PERCENTILES, percentile_key
-from orchestrator.loadtools.model import ToolOutputError, is_supported
+from orchestrator.loadtools.model import GARBAGE, ToolOutputError, is_supported
 from orchestrator.loadtools.oha_errors import classify
 from orchestrator.loadtools.oha_figures import OHA_FIGURES
 from orchestrator.loadtools.reading import ToolReport
@@ -35,7 +35,7 @@ def report_of(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
             readings=_figures(output, rows),
             matches=_rows_match(output, rows),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except GARBAGE as error:
         raise ToolOutputError(
             f"oha's output or rows.json: {type(error).__name__}: {error}"
         ) from error
@@ -44,7 +44,7 @@ def report_of(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
 def _output(tool_json: bytes) -> dict[str, Any]:
     try:
         output = json.loads(tool_json)
-    except ValueError as error:
+    except GARBAGE as error:
         start = tool_json[:80].decode(errors="replace")
         raise ToolOutputError(f"oha's output is no JSON ({error}): {start!r}") from error
     if not isinstance(output, dict):

@@ -11,6 +11,7 @@ from typing import Any
 from orchestrator.loadtools.costs import costs_of
 from orchestrator.loadtools.metrics import LATENCY_LABELS, PERCENTILES, percentile_key
 from orchestrator.loadtools.model import (
+    GARBAGE,
     Distribution,
     LoadFacts,
     LoadSpec,
@@ -53,7 +54,7 @@ def reading_of(
     """
     try:
         return _reading(tool, spec, report, rows, result)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except GARBAGE as error:
         raise ToolOutputError(
             f"rows.json or result.json of the trial: {type(error).__name__}: {error}; "
             "was it written by an agent of another version?"

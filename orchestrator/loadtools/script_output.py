@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.loadtools.metrics import METRICS
-from orchestrator.loadtools.model import ToolOutputError
+from orchestrator.loadtools.model import GARBAGE, ToolOutputError
 from orchestrator.loadtools.reading import ToolReport
 from orchestrator.loadtools.script_metrics import PREFIX, SUFFIXES, own_metric
 
@@ -25,7 +25,7 @@ def report_of(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
             protocol=rows["protocol"],
             ended_s=None if ended_s is None else float(ended_s),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except GARBAGE as error:
         start = tool_json[:80].decode(errors="replace")
         raise ToolOutputError(
             f"not what the agent keeps of a script ({type(error).__name__}: {error}): {start!r}"

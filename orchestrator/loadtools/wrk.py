@@ -5,10 +5,12 @@ from typing import Any, Literal
 
 from orchestrator.loadtools.capabilities import unsupported
 from orchestrator.loadtools.model import (
+    GARBAGE,
     Capabilities,
     Invocation,
     LoadSpec,
     Problem,
+    ToolOutputError,
     TrialReading,
 )
 from orchestrator.loadtools.problems import load_problems
@@ -99,8 +101,10 @@ class Wrk:
     ) -> TrialReading:
         """The canonical result of one load. Raises ToolOutputError where the report is none."""
         told, said = report_of(report, rows)
-        cpus = int(result.get("tool_cpus") or 1)
-        own = {**result, "tool_cpus": threads_of(spec, cpus)}
+        try:
+            own = {**result, "tool_cpus": threads_of(spec, int(result.get("tool_cpus") or 1))}
+        except GARBAGE as error:
+            raise ToolOutputError(f"result.json: {type(error).__name__}: {error}") from error
         return with_status_errors(reading_of(self.name, spec, said, rows, own), told)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from orchestrator.loadtools.model import Reason, ToolOutputError, TrialReading
+from orchestrator.loadtools.model import GARBAGE, Reason, ToolOutputError, TrialReading
 from orchestrator.loadtools.reading import ToolReport
 
 
@@ -26,15 +26,19 @@ def report_of(tool_json: bytes, rows: Mapping[str, Any]) -> tuple[WrkReport, Too
     try:
         # A late answer counts as answered, and has no latency.
         matches = rows["all"]["n"] == told.answered - told.late
-    except (KeyError, TypeError) as error:
+    except GARBAGE as error:
         raise ToolOutputError(f"rows.json of the trial: {type(error).__name__}: {error}") from error
-    return told, ToolReport(readings=_readings(told), matches=matches, ended_s=told.duration_s)
+    try:
+        readings = _readings(told)
+    except ArithmeticError as error:
+        raise ToolOutputError(f"wrk's report has a number that is none: {error}") from error
+    return told, ToolReport(readings=readings, matches=matches, ended_s=told.duration_s)
 
 
 def _told(tool_json: bytes) -> WrkReport:
     try:
         report = json.loads(tool_json)
-    except ValueError as error:
+    except GARBAGE as error:
         start = tool_json[:80].decode(errors="replace")
         raise ToolOutputError(f"wrk's report is no JSON ({error}): {start!r}") from error
     try:
@@ -46,7 +50,7 @@ def _told(tool_json: bytes) -> WrkReport:
             late=errors["timeout"],
             failed=errors["connect"] + errors["read"] + errors["write"] + errors["timeout"],
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except GARBAGE as error:
         raise ToolOutputError(
             f"wrk's report: {type(error).__name__}: {error}; was it wrk 4.1 with Pitwall's script?"
         ) from error

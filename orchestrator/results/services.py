@@ -1,6 +1,5 @@
 """Writes of results: one trial at a time, once."""
 
-import json
 import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from django.db import transaction
 
 from orchestrator.core.clock import utc_now
 from orchestrator.core.counting import count
+from orchestrator.core.foreign import json_from
 from orchestrator.core.ids import sha256_hex
 from orchestrator.fleet.selectors import changes_of
 from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialReading, Validity
@@ -39,7 +39,7 @@ def store_trial(
     cannot be read fails the trial; the files are kept.
     """
     try:
-        result = json.loads(files["result.json"])
+        result = json_from(files["result.json"])
         read = read_trial(trial, files, result)
     except (KeyError, ValueError, ToolOutputError) as error:
         missing = f"{error} is missing" if isinstance(error, KeyError) else str(error)

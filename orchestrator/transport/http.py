@@ -75,7 +75,7 @@ def refuse_internal(url: str, *, allowed: Sequence[str] = ()) -> None:
     parts = urlsplit(url)
     with contextlib.suppress(UnresolvedError):
         port = parts.port or _port(parts.scheme)
-        _checked(parts.hostname or "", port, allowed, flags=socket.AI_NUMERICHOST)
+        checked_address(parts.hostname or "", port, allowed, flags=socket.AI_NUMERICHOST)
 
 
 def send(
@@ -95,7 +95,7 @@ def send(
     """
     check_web_address(url)
     parts = urlsplit(url)
-    address = _checked(parts.hostname or "", parts.port or _port(parts.scheme), allowed)
+    address = checked_address(parts.hostname or "", parts.port or _port(parts.scheme), allowed)
     connection = _Connection(parts.hostname or "", parts.port, parts.scheme == "https", address)
     late = threading.Timer(timeout_s, connection.cut)
     late.daemon = True
@@ -116,6 +116,27 @@ def send(
         connection.close()
 
 
+def checked_address(host: str, port: int, allowed: Sequence[str], flags: int = 0) -> str:
+    """An address of the host to connect to; of several, all have to be allowed.
+
+    UnresolvedError where there is none, ForbiddenAddressError for one inside.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+    except (OSError, UnicodeError) as error:
+        raise UnresolvedError(f"{host} cannot be resolved: {_words(error)}") from error
+    networks = [ipaddress.ip_network(each, strict=False) for each in allowed]
+    # A zone (`fe80::1%eth0`) is no part of the address.
+    addresses = [str(each[4][0]).partition("%")[0] for each in found]
+    for each in map(ipaddress.ip_address, addresses):
+        if is_internal(each) and not any(each in network for network in networks):
+            raise ForbiddenAddressError(
+                f"{host} is {each}, an address inside this network; whoever runs Pitwall can allow "
+                "it with PITWALL_ALLOWED_INTERNAL_NETWORKS"
+            )
+    return addresses[0]
+
+
 def is_internal(address: _Address) -> bool:
     """Whether it is no public address: loopback, private, link-local, metadata, multicast, …"""
     inner = _embedded(address)
@@ -131,24 +152,6 @@ def _embedded(address: _Address) -> ipaddress.IPv4Address | None:
     if address in _NAT64:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour
-
-
-def _checked(host: str, port: int, allowed: Sequence[str], flags: int = 0) -> str:
-    """An address of the host to connect to; of several, all have to be allowed."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
-    except (OSError, UnicodeError) as error:
-        raise UnresolvedError(f"{host} cannot be resolved: {_words(error)}") from error
-    networks = [ipaddress.ip_network(each, strict=False) for each in allowed]
-    # A zone (`fe80::1%eth0`) is no part of the address.
-    addresses = [str(each[4][0]).partition("%")[0] for each in found]
-    for each in map(ipaddress.ip_address, addresses):
-        if is_internal(each) and not any(each in network for network in networks):
-            raise ForbiddenAddressError(
-                f"{host} is {each}, an address inside this network; whoever runs Pitwall can allow "
-                "it with PITWALL_ALLOWED_INTERNAL_NETWORKS"
-            )
-    return addresses[0]
 
 
 class _Connection(http.client.HTTPConnection):

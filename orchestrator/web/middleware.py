@@ -1,4 +1,5 @@
-"""What holds for every response: the content security policy, and errors as pages."""
+"""What holds for every request: how long its body may be, what its answer allows browsers to do,
+and errors as pages."""
 
 from collections.abc import Callable
 
@@ -32,6 +33,19 @@ POLICY = "; ".join(
     )
 )
 
+#: No page asks for any of these, so nothing that gets into one may either.
+FEATURES = ", ".join(
+    f"{name}=()"
+    for name in (
+        "camera", "microphone", "geolocation", "payment", "usb", "serial", "bluetooth", "midi",
+        "display-capture", "publickey-credentials-get",
+    )
+)  # fmt: skip
+
+#: The largest file of a form has 32 MiB. Django writes what is longer to the disk before a view,
+#: or the question who asks, is reached.
+MOST_BODY_BYTES = 40 * 1024**2
+
 #: The one map from errors to HTTP; the first class that fits counts.
 STATUS: tuple[tuple[type[PitwallError], int, str], ...] = (
     (GoneError, 410, "Removed"),
@@ -44,12 +58,30 @@ STATUS: tuple[tuple[type[PitwallError], int, str], ...] = (
 )
 
 
+def bounded_bodies(get_response: GetResponse) -> GetResponse:
+    """A body that is longer than any that we take is not read at all."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if not (length.isascii() and length.isdecimal()) or int(length) > MOST_BODY_BYTES:
+            most = MOST_BODY_BYTES // 1024**2
+            return HttpResponse(
+                f"a request has at most {most} MiB; larger files go in by a server's command\n",
+                content_type="text/plain; charset=utf-8",
+                status=413,
+            )
+        return get_response(request)
+
+    return middleware
+
+
 def content_security_policy(get_response: GetResponse) -> GetResponse:
     """Nothing inline and nothing from elsewhere; a view may set a policy of its own."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
         response.headers.setdefault("Content-Security-Policy", POLICY)
+        response.headers.setdefault("Permissions-Policy", FEATURES)
         return response
 
     return middleware

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agents.hostagent import archive as archives
 from agents.hostagent.archive import unpack
 from agents.hostagent.errors import BuildFailed
 
@@ -87,3 +88,32 @@ def test_it_refuses_an_archive_that_was_cut_short(tmp_path: Path) -> None:
     source.write_bytes(source.read_bytes()[:60])
     with pytest.raises(BuildFailed, match=r"cut\.tar\.gz"):
         unpack(source, tmp_path / "tree")
+
+
+def test_it_refuses_an_archive_that_is_damaged_inside(tmp_path: Path) -> None:
+    source = tar_of(tmp_path / "damaged.tar.gz", *(member(f"f{n}") for n in range(200)))
+    whole = bytearray(source.read_bytes())
+    whole[40:60] = bytes(20)
+    source.write_bytes(whole)
+    with pytest.raises(BuildFailed, match=r"damaged\.tar\.gz"):
+        unpack(source, tmp_path / "tree")
+    assert not (tmp_path / "tree").exists()
+
+
+@pytest.mark.parametrize(
+    ("limit", "most"), [("MOST_BYTES", 5), ("MOST_MEMBERS", 2)], ids=["bytes", "members"]
+)
+def test_it_unpacks_no_bomb(limit: str, most: int, tmp_path: Path, monkeypatch: Any) -> None:
+    source = tar_of(tmp_path / "bomb.tar.gz", member("a"), member("b"), member("c"))
+    monkeypatch.setattr(archives, limit, most)
+    with pytest.raises(BuildFailed, match="it has more than"):
+        unpack(source, tmp_path / "tree")
+    assert not (tmp_path / "tree").exists()
+
+
+def test_it_knows_no_other_packing(tmp_path: Path) -> None:
+    """One that unpacks a thousandfold, such as xz, is none that we send."""
+    with tarfile.open(tmp_path / "other.tar.gz", "w:xz") as archive:
+        archive.addfile(member("a"))
+    with pytest.raises(BuildFailed, match=r"other\.tar\.gz"):
+        unpack(tmp_path / "other.tar.gz", tmp_path / "tree")

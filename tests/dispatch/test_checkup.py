@@ -75,6 +75,20 @@ def test_a_python_that_will_not_do_fails_and_says_how_to_get_one(
 
 
 @pytest.mark.parametrize(
+    ("transport", "login", "words"),
+    [
+        ("ssh", "root", "runs as root: give the host a login"),
+        ("ssh", "bench", "runs as bench: let that login have nothing else"),
+        ("local", "", "as the user of Pitwall's own workers"),
+    ],
+)
+def test_it_says_with_whose_rights_measured_code_runs(
+    transport: str, login: str, words: str
+) -> None:
+    assert words in checkup_inside._who_runs(Host(transport=transport, login=login))
+
+
+@pytest.mark.parametrize(
     ("off_s", "outcome", "words"),
     [(90.0, "warned", "1 min 30 s ahead of"), (-5.0, "warned", "5 s behind"), (0.2, "passed", "")],
 )

@@ -23,6 +23,7 @@ from orchestrator.results.recording import bulk
 from orchestrator.results.recording.bulk import Imported, check_file, import_file
 from orchestrator.results.recording.incoming import ResultIn
 from orchestrator.results.recording.ingest import forget, take_results
+from orchestrator.results.recording.result_files import read_results
 from orchestrator.results.retention.retentions import Wanted, save_retention
 from tests.support.factories import (
     Personas,
@@ -276,6 +277,20 @@ def test_the_repository_knows_its_own_commits_better(
     import_file(member=personas.alice, path=path)
     assert Commit.objects.get(sha=sha).subject == "version 9"
     assert project.commits.get(sha=SHA).subject == f"Commit {SHA[:10]}"
+
+
+def test_a_file_that_is_damaged_or_a_bomb_is_refused(tmp_path: Path) -> None:
+    whole = gzip.compress((json.dumps(result()) + "\n").encode() * 300, mtime=0)
+    damaged = tmp_path / "damaged.jsonl.gz"
+    damaged.write_bytes(whole[:20] + bytes(10) + whole[30:])
+    with pytest.raises(InvalidRequestError, match=r"damaged\.jsonl\.gz cannot be read"):
+        list(read_results(damaged))
+    bomb = tmp_path / "bomb.jsonl.gz"
+    with gzip.open(bomb, "wb") as file:
+        for _ in range(64):
+            file.write(bytes(1024**2))
+    with pytest.raises(InvalidRequestError, match="line 1: longer than 1024 KiB"):
+        list(read_results(bomb))
 
 
 def test_csv_and_gzip_say_the_same(personas: Personas, project: Project, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ Read line by line, so that a file may be as large as it likes.
 
 import csv
 import gzip
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +48,7 @@ def read_results(path: Path) -> Iterator[Line]:
         with _opened(path) as file:
             lines = _lines(file)
             yield from _csv(lines) if ".csv" in path.suffixes else _json_lines(lines)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InvalidRequestError(f"{path.name} cannot be read: {error}", field="file") from error
 
 

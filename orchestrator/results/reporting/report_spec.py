@@ -14,6 +14,7 @@ from orchestrator.benchmarks.choice import condition
 from orchestrator.benchmarks.faults import first_fault, yaml_place
 from orchestrator.benchmarks.fields import Name, Strict, refuse
 from orchestrator.core.errors import InvalidRequestError
+from orchestrator.core.yaml_text import yaml_from
 from orchestrator.loadtools.metrics import Metric, metric_for
 from orchestrator.results.reporting.units import SCALES, units_for
 
@@ -293,7 +294,7 @@ def _mapping(source: str) -> dict[str, Any]:
     if len(source.encode()) > MAX_SOURCE_BYTES:
         raise InvalidRequestError(f"a report has at most {MAX_SOURCE_BYTES // 1024} KiB")
     try:
-        data = yaml.safe_load(source)
+        data = yaml_from(source)
     except yaml.YAMLError as error:
         raise InvalidRequestError(f"not valid YAML: {yaml_place(error)}") from error
     except (RecursionError, ValueError) as error:

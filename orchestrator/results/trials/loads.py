@@ -1,6 +1,5 @@
 """The measured loads of a trial as its files tell of them, read by the adapter of its tool."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,8 +7,9 @@ from typing import Any
 from agents.hostagent.protocol import load_files
 from orchestrator.benchmarks.loads import load_specs_of, tool_of
 from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.core.foreign import json_from
 from orchestrator.loadtools.combined import of_search, of_steps
-from orchestrator.loadtools.model import LoadSpec, ToolOutputError, TrialReading
+from orchestrator.loadtools.model import GARBAGE, LoadSpec, ToolOutputError, TrialReading
 from orchestrator.loadtools.registry import Adapter
 from orchestrator.runs.models import Trial
 
@@ -39,6 +39,20 @@ def read_trial(
 
     ToolOutputError, or KeyError with the name of a file that is missing.
     """
+    try:
+        return _read_trial(trial, files, result)
+    except KeyError:
+        raise
+    except GARBAGE as error:
+        raise ToolOutputError(
+            f"result.json: {type(error).__name__}: {error}; was it written by an agent of another "
+            "version?"
+        ) from error
+
+
+def _read_trial(
+    trial: Trial, files: Mapping[str, bytes], result: Mapping[str, Any]
+) -> TrialReadings:
     spec, parameters = spec_of(trial.job.run.definition), trial.case.parameters
     tool, loads = tool_of(spec, parameters), load_specs_of(spec, parameters)
     found = [
@@ -76,7 +90,7 @@ def _read(
 ) -> TrialReading:
     report, rows = load_files(number)
     try:
-        reduced = json.loads(files[rows])
+        reduced = json_from(files[rows])
     except ValueError as error:
         raise ToolOutputError(f"{rows} is no JSON: {error}") from error
     return tool.parse(load, files[report], reduced, result)

@@ -1,0 +1,103 @@
+"""What an agent may answer. A host may say anything: only what has this form is taken."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+_Count = Annotated[int, Field(ge=0, lt=2**62)]
+#: Seconds since 1970; later ones are no date.
+_Instant = Annotated[float, Field(ge=0, le=2.5e11)]
+_Seconds = Annotated[float, Field(ge=0, le=1e9)]
+_Uuid = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F-]{32,36}$")]
+_Positive = Annotated[float, Field(gt=0, lt=2**62)]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(strict=True, extra="allow")
+
+
+class Program(_Form):
+    path: str | None = None
+    version: str | None = None
+    sha256: str | None = None
+    features: list[str] = []
+
+
+_Programs = dict[str, Program | None]
+
+
+class Facts(_Form):
+    """What we calculate with; all else is only shown."""
+
+    hostname: str | None = None
+    fingerprint: str | None = None
+    system: str | None = None
+    machine: str | None = None
+    python: str | None = None
+    python_path: str | None = None
+    cpu_model: str | None = None
+    cores: _Positive | None = None
+    threads: Annotated[int, Field(gt=0, lt=2**16)] | None = None
+    memory_bytes: _Positive | None = None
+    static: dict[str, Any] | None = None
+    tools: _Programs | None = None
+    languages: _Programs | None = None
+    programs: _Programs | None = None
+
+
+class Told(_Form):
+    facts: Facts
+
+
+class Ready(Told):
+    commits: dict[str, bool]
+    present: dict[str, bool]
+
+
+class Quiet(_Form):
+    quiet: dict[str, Any]
+
+
+class Present(_Form):
+    present: dict[str, bool]
+
+
+class Log(_Form):
+    offset: _Count
+    text: str
+
+
+class Event(_Form):
+    """`t`: when. The other fields are those of the kinds that are taken in (`intake.py`)."""
+
+    t: _Instant
+    event: str
+    trial: _Uuid | None = None
+    build: str | None = None
+    commit: str | None = None
+    phase: str | None = None
+    port: Annotated[int, Field(gt=0, lt=65_536)] | None = None
+    quiet_s: _Seconds | None = None
+    seconds: _Seconds | None = None
+
+
+class Status(_Form):
+    alive: bool
+    started: bool
+    now: _Instant
+    offset: _Count
+    dropped: _Count
+    events: list[Event]
+
+
+def problem_of(form: type[BaseModel], answer: Mapping[str, Any]) -> str:
+    """What is wrong with an answer; empty where it has the form."""
+    try:
+        form.model_validate(answer)
+    except (ValidationError, RecursionError) as error:
+        if isinstance(error, RecursionError):
+            return "nested too deeply"
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"[:300]
+    return ""

@@ -1,0 +1,45 @@
+"""What is measured gets nothing of ours, and can become no more than it is."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.hostagent.processes import MARK, Child, environment
+
+ASK = """
+import json, os, resource
+status = dict(line.split(":\\t", 1) for line in open("/proc/self/status") if ":\\t" in line)
+print(json.dumps({
+    "core": resource.getrlimit(resource.RLIMIT_CORE), "session": os.getsid(0) == os.getpid(),
+    "gains": status["NoNewPrivs"].strip(), "environment": dict(os.environ),
+    "files": sorted(os.listdir("/proc/self/fd"))[:4], "stdin": os.readlink("/proc/self/fd/0"),
+}))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux's /proc")
+def test_it_starts_alone_without_our_environment_and_gains_no_rights(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("PITWALL_SECRET_KEY", "s3cret")
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/tmp/agent")
+    out = tmp_path / "out"
+    with open(out, "wb") as file:
+        child = Child(
+            [sys.executable, "-c", ASK], cwd=tmp_path,
+            env=environment(tmp_path, {"GIVEN": "1"}), stdout=file, stderr=file,
+        )  # fmt: skip
+        while child.exit_code is None:
+            child.wait(1.0)
+        child.kill()
+    told = json.loads(out.read_bytes())
+    assert told["gains"] == "1"
+    assert told["core"] == [0, 0]
+    assert told["session"]
+    assert told["stdin"] == os.devnull
+    kept = {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LC_CTYPE"}
+    assert set(told["environment"]) - kept == {"GIVEN", MARK}

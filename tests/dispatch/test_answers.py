@@ -1,0 +1,57 @@
+"""A host may answer anything: what has not the form of an answer is an error of that host."""
+
+import json
+from typing import Any
+
+import pytest
+
+from orchestrator.dispatch.agent import Agent, AgentError
+from orchestrator.transport.fake import FakeTransport, succeeded
+
+STATUS = {"alive": True, "started": True, "now": 5.0, "offset": 0, "dropped": 0, "events": []}
+FACTS = {"facts": {"hostname": "h", "threads": 4}}
+
+
+def agent_that_says(said: Any) -> Agent:
+    transport = FakeTransport()
+    data = said if isinstance(said, bytes) else json.dumps(said).encode()
+    transport.answer(("python3",), succeeded(data))
+    return Agent(transport, python="python3")
+
+
+@pytest.mark.parametrize(
+    ("said", "where"),
+    [
+        ({**STATUS, "events": None}, "events"),
+        ({**STATUS, "events": [{"event": "phase"}]}, r"events\.0\.t"),
+        ({**STATUS, "events": [{"t": 1.0, "event": "trial_done", "trial": 5}]}, "trial"),
+        ({**STATUS, "events": [{"t": 1.0, "event": "listening", "port": 10**9}]}, "port"),
+        ({**STATUS, "now": 1e300}, "now"),
+        ({**STATUS, "offset": -1}, "offset"),
+        ({}, "alive"),
+        (b'{"alive": NaN}', "no answer"),
+        (b"[" * 100_000, "no answer"),
+        ([], "JSON object"),
+        ({"error": "x"}, "^x$"),
+        ({"error": {"message": " "}}, "does not say why"),
+        ({"error": {}}, "does not say why"),
+    ],
+)
+def test_a_status_that_is_none_is_an_error_of_the_host(said: Any, where: str) -> None:
+    with pytest.raises(AgentError, match=where):
+        agent_that_says(said).status("j", "s", 0)
+
+
+@pytest.mark.parametrize(
+    "facts", [None, [], {"threads": "4"}, {"tools": {"oha": 5}}, {"cores": -1}]
+)
+def test_facts_that_are_none_are_an_error_of_the_host(facts: Any) -> None:
+    with pytest.raises(AgentError, match="facts"):
+        agent_that_says({"facts": facts}).facts()
+
+
+def test_what_has_the_form_is_taken_with_all_that_is_only_shown() -> None:
+    told = {**STATUS, "events": [{"t": 1, "event": "tuned", "more": {"a": "b\0"}}]}
+    found = agent_that_says(told).status("j", "s", 0)
+    assert found["events"] == [{"t": 1, "event": "tuned", "more": {"a": "b\ufffd"}}]
+    assert agent_that_says(FACTS).facts() == FACTS["facts"]

@@ -1,0 +1,193 @@
+"""Fuzzing of all that reads what others wrote: `make fuzz`.
+
+Real samples are changed at random, in several processes. A failure is an error that is not among
+those a reader documents, a file written or a program started where none may be, or more time or
+memory than there is; it is kept below `.pitwall/fuzz` with the command that repeats it. The last
+line is one JSON object.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "orchestrator.config.settings")
+import perf.harness.with_django  # noqa: F401
+
+# isort: split
+from devstack.places import CHECKOUT
+from tests.fuzz.inputs.registry import TARGETS
+from tests.fuzz.inputs.watching import Finding, attempt, begin, made, shown
+
+KEPT = CHECKOUT / ".pitwall" / "fuzz"
+CHUNK = 500
+#: Findings of one target after which it is left alone.
+MOST_FINDINGS = 5
+
+
+@dataclass(slots=True)
+class Tally:
+    inputs: int = 0
+    seconds: float = 0.0
+    findings: list[Finding] = field(default_factory=list)
+
+
+def main() -> int:
+    options = parse()
+    names = [name for name in TARGETS if not options.target or name in options.target]
+    if options.input is not None:
+        return again(names, options)
+    tallies = {name: Tally() for name in names}
+    began = time.monotonic()
+    for name, chunk in done(planned(names, options.inputs), options):
+        tally = tallies[name]
+        tally.inputs += chunk.inputs
+        tally.seconds += chunk.seconds
+        tally.findings += chunk.findings
+        for finding in chunk.findings:
+            tell(finding, options.seed)
+        progress(sum(each.inputs for each in tallies.values()), options.inputs, began)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    return told(tallies, time.monotonic() - began)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.inputs")
+    parser.add_argument("--inputs", type=int, default=1_000_000, help="over all targets")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--target", action="append", choices=TARGETS, help="may be repeated")
+    parser.add_argument("--input", type=int, help="only this one, of the targets that are named")
+    parser.add_argument("--show", action="store_true", help="and what it is")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    return parser.parse_args()
+
+
+def planned(names: Sequence[str], inputs: int) -> list[tuple[str, int, int]]:
+    """Pieces of work (target, first, count): each target gets its share, and at least a few."""
+    shares = sum(TARGETS[name].share for name in names)
+    found = []
+    for name in names:
+        count = max(1, -(-inputs * TARGETS[name].share // shares))
+        found += [(name, at, min(CHUNK, count - at)) for at in range(0, count, CHUNK)]
+    # All targets from the beginning on.
+    return sorted(found, key=lambda piece: piece[1])
+
+
+def done(
+    pieces: list[tuple[str, int, int]], options: argparse.Namespace
+) -> Iterator[tuple[str, Tally]]:
+    """What came of each piece, as it comes; a process that dies is a finding."""
+    with tempfile.TemporaryDirectory(prefix="pwz-") as folder:
+        left = pieces[::-1]
+        while left:
+            context = get_context("fork")
+            with ProcessPoolExecutor(options.processes, context, begin) as pool:
+                lost = yield from _fed(pool, left, options, folder)
+            yield from ((name, _died(name, first)) for name, first, _ in lost)
+
+
+def _fed(
+    pool: ProcessPoolExecutor,
+    left: list[tuple[str, int, int]],
+    options: argparse.Namespace,
+    folder: str,
+) -> Iterator[tuple[str, Tally]]:
+    running: dict[Future[Tally], tuple[str, int, int]] = {}
+    found: dict[str, int] = {}
+    while left or running:
+        while left and len(running) < 2 * options.processes:
+            piece = left.pop()
+            if found.get(piece[0], 0) < MOST_FINDINGS:
+                running[pool.submit(work, *piece, options.seed, folder)] = piece
+        ready, _ = wait(running, return_when=FIRST_COMPLETED)
+        for each in ready:
+            piece = running.pop(each)
+            try:
+                tally = each.result()
+            except BrokenProcessPool:
+                return [piece, *running.values()]
+            found[piece[0]] = found.get(piece[0], 0) + len(tally.findings)
+            yield piece[0], tally
+    return []
+
+
+def _died(name: str, first: int) -> Tally:
+    words = f"a process died in the inputs from {first} on"
+    return Tally(findings=[Finding(target=name, number=first, told=words, shown=b"")])
+
+
+@cache
+def samples_of(name: str) -> Sequence[Any]:
+    return TARGETS[name].samples()
+
+
+def work(name: str, first: int, count: int, seed: int, below: str) -> Tally:
+    """In a process of its own."""
+    target, tally = TARGETS[name], Tally()
+    began = time.monotonic()
+    samples = samples_of(name)
+    with tempfile.TemporaryDirectory(dir=below) as folder:
+        for number in range(first, first + count):
+            finding = attempt(target, samples, seed, number, Path(folder))
+            tally.inputs += 1
+            if finding is not None:
+                tally.findings.append(finding)
+                if len(tally.findings) >= MOST_FINDINGS:
+                    break  # Leave the time to other targets.
+    tally.seconds = time.monotonic() - began
+    return tally
+
+
+def again(names: Sequence[str], options: argparse.Namespace) -> int:
+    """One input of each target once more; whether all is well with it."""
+    begin()
+    status, seed, number = 0, options.seed, options.input
+    for name in names:
+        target, samples = TARGETS[name], samples_of(name)
+        with tempfile.TemporaryDirectory() as folder:
+            finding = attempt(target, samples, seed, number, Path(folder))
+        print(f"{name} {number}: {finding.told if finding else 'read, or refused with words'}")
+        if finding or options.show:
+            print(shown(made(target, samples, seed, number))[:4000])
+        status = status or int(finding is not None)
+    return status
+
+
+def progress(inputs: int, wanted: int, began: float) -> None:
+    if sys.stderr.isatty():
+        rate = inputs / max(0.001, time.monotonic() - began)
+        print(f"\r{inputs:,} of {wanted:,} inputs, {rate:,.0f} a second ", end="", file=sys.stderr)
+
+
+def told(tallies: dict[str, Tally], seconds: float) -> int:
+    print(f"{'target':28}{'inputs':>10}{'seconds':>10}{'findings':>10}")
+    for name, tally in tallies.items():
+        print(f"{name:28}{tally.inputs:>10,}{tally.seconds:>10.1f}{len(tally.findings):>10}")
+    inputs = sum(tally.inputs for tally in tallies.values())
+    findings = sum(len(tally.findings) for tally in tallies.values())
+    answer = {"inputs": inputs, "targets": len(tallies), "seconds": round(seconds, 1)}
+    print(json.dumps({**answer, "findings": findings, "passed": not findings}))
+    return 1 if findings else 0
+
+
+def tell(finding: Finding, seed: int) -> None:
+    KEPT.mkdir(parents=True, exist_ok=True)
+    path = KEPT / f"{finding.target}-{seed}-{finding.number}.input"
+    path.write_bytes(finding.shown)
+    words = f"--seed {seed} --target {finding.target} --input {finding.number}"
+    print(f'\n{finding.told.strip()}\n  {path}\n  make fuzz ARGS="{words}"', flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,314 @@
+"""Both ends of the agent: plans and archives that come to a host, answers that come from one, what
+hosts of a job say to each other, and what a measured server answers."""
+
+import io
+import json
+import random
+import socket
+import tarfile
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from agents.hostagent import grpc, http1, http2, journal
+from agents.hostagent.archive import unpack
+from agents.hostagent.errors import AgentError, BadPlan, BuildFailed, PeerLost
+from agents.hostagent.exchange import Fault, Question
+from agents.hostagent.judging import problem_of
+from agents.hostagent.line import Line
+from agents.hostagent.peers import FOLLOWER, LEAD, Channel, Handshake
+from agents.hostagent.plan import Check, Expected
+from agents.hostagent.planfile import load_plan
+from orchestrator.core.errors import HostError
+from orchestrator.dispatch.agent import Agent
+from orchestrator.dispatch.tools import tool_path
+from orchestrator.fleet.facts import changed_facts, contradictions, profile_fields
+from orchestrator.transport.base import Completed
+from orchestrator.transport.fake import FakeTransport
+from tests.agents.support import a_plan, a_search, a_trial, an_install
+from tests.fuzz.inputs.mutation import changed_bytes, changed_json, changed_value
+from tests.fuzz.inputs.target import Target
+
+JOB, STEP = "0" * 8, "a1-r1"
+_FACTS = {
+    "hostname": "h", "system": "Linux", "machine": "x86_64", "os_name": "Debian", "cores": 2,
+    "os_version": "12", "cpu_model": "Intel(R) Core(TM) i5", "threads": 4, "memory_bytes": 2**33,
+    "clock_base_mhz": 1600, "clock_max_mhz": 3900.5, "fingerprint": "ab", "kernel": "6.1",
+    "static": {"cpu_model": "i5", "threads": 4, "governor": None},
+    "tools": {"oha": {"path": "/usr/bin/oha", "version": "1.16.0", "sha256": "ab"}, "wrk": None},
+}  # fmt: skip
+_EVENTS = [
+    {"t": 1000.5, "event": "supervisor_started", "pid": 5},
+    {"t": 1000.6, "event": "build_started", "build": "c0-r", "commit": "c0", "label": ""},
+    {"t": 1000.7, "event": "build_done", "build": "c0-r", "commit": "c0", "seconds": 0.5,
+     "cached": False, "installed": None},
+    {"t": 1001.0, "event": "listening", "port": 4000},
+    {"t": 1001.1, "event": "trial_started", "trial": "7b0e6a4e-7d9a-4c6e-8f5e-3a1b2c3d4e5f"},
+    {"t": 1001.2, "event": "phase", "phase": "measuring", "quiet_s": 10.0},
+    {"t": 1011.2, "event": "trial_done", "trial": "7b0e6a4e-7d9a-4c6e-8f5e-3a1b2c3d4e5f"},
+    {"t": 1012.0, "event": "trial_failed", "trial": "7b0e6a4e-7d9a-4c6e-8f5e-3a1b2c3d4e5f",
+     "code": "wrong_answer", "message": "x", "output": "y"},
+    {"t": 1012.1, "event": "aborted", "code": "internal", "reason": "x"},
+    {"t": 1012.2, "event": "round_done"},
+]  # fmt: skip
+_ANSWERS = {
+    "status": {"alive": True, "started": True, "now": 1012.5, "offset": 900, "dropped": 0,
+               "events": _EVENTS},
+    "log": {"offset": 12, "text": "$ make\n"},
+    "ready": {"facts": _FACTS, "commits": {"c0": True}, "present": {"sources/x": False}},
+    "facts": {"facts": _FACTS},
+    "quiet": {"quiet": {"busy": 0.1, "top": []}},
+    "commits": {"present": {"c0": True}},
+    "has": {"present": {"tools/oha": True}},
+    "error": {"error": {"code": "busy", "message": "another step holds it"}},
+}  # fmt: skip
+
+
+def _plans() -> list[bytes]:
+    trial = a_trial("tools/fake")
+    searching = a_trial("tools/fake", search=a_search(("latency.p99", "<", 0.05)))
+    plans = (
+        a_plan(trial),
+        a_plan(searching, builds=[an_install(steps=[["make", "x"]], files=["a.txt"])]),
+        a_plan(trial, hosts={"a": {"address": "10.0.0.1", "port": None},
+                             "b": {"address": "10.0.0.2", "port": 9}}, secret="ab" * 32),
+        a_plan(tls={"ca": "pem", "cert": None, "key": None}, tuning={"governor": "performance"}),
+    )  # fmt: skip
+    return [json.dumps(plan).encode() for plan in plans]
+
+
+def _read_plan(given: bytes, folder: Path) -> None:
+    path = folder / "plan.json"
+    path.write_bytes(given)
+    plan = load_plan(path, folder)
+    for trial in plan.trials:
+        trial.cpus_on(plan.me, with_tool=True)
+        plan.address(trial.server.on)
+
+
+def _journals() -> list[bytes]:
+    return [b"".join(json.dumps(each).encode() + b"\n" for each in _EVENTS)]
+
+
+def _read_journal(given: bytes, folder: Path) -> None:
+    """As after a supervisor that was killed while it wrote."""
+    path = folder / "journal.jsonl"
+    path.write_bytes(given)
+    events, offset = journal.read_from(path, 0)
+    assert offset <= len(given)
+    json.dumps(events)
+    journal.Journal(path).close()
+
+
+def _archives() -> list[bytes]:
+    found = []
+    for mode in ("w", "w:gz", "w:xz"):
+        whole = io.BytesIO()
+        with tarfile.open(fileobj=whole, mode=mode) as archive:
+            _add(archive)
+        found.append(whole.getvalue())
+    return found
+
+
+def _add(archive: tarfile.TarFile) -> None:
+    for name, kind, link in (
+        ("src", tarfile.DIRTYPE, ""), ("src/run.sh", tarfile.REGTYPE, ""),
+        ("src/alias", tarfile.SYMTYPE, "../deep/er/plain.txt"),
+        ("deep/er/plain.txt", tarfile.REGTYPE, ""), ("up", tarfile.SYMTYPE, "src/../deep"),
+        ("ü" * 120, tarfile.REGTYPE, ""),
+    ):  # fmt: skip
+        member = tarfile.TarInfo(name)
+        member.type, member.linkname = kind, link
+        member.size = 40 if member.isfile() else 0
+        archive.addfile(member, io.BytesIO(b"t" * 40) if member.isfile() else None)
+
+
+def _change_archive(chance: random.Random, sample: bytes, others: Sequence[bytes]) -> bytes:
+    """Half of the time a header that still has the right sum."""
+    if sample[:2] != b"\x1f\x8b" and b"ustar" in sample[:512] and chance.random() < 0.6:
+        return _with_sums(changed_bytes(chance, sample, _PARTS))
+    return changed_bytes(chance, sample, others)
+
+
+_PARTS = (
+    b"../../evil",
+    b"/tmp/evil",
+    b"0000644",
+    b"1",
+    b"2",
+    b"5",
+    b"L",
+    b"x",
+    b"S",
+    b"77777777777",
+)
+
+
+def _with_sums(data: bytes) -> bytes:
+    blocks = bytearray(data)
+    for at in range(0, len(blocks) - 511, 512):
+        if blocks[at + 257 : at + 262] == b"ustar":
+            blocks[at + 148 : at + 156] = b" " * 8
+            blocks[at + 148 : at + 156] = b"%06o\0 " % sum(blocks[at : at + 512])
+    return bytes(blocks)
+
+
+def _unpack(given: bytes, folder: Path) -> None:
+    source, target = folder / "c0.tar.gz", folder / "tree"
+    source.write_bytes(given)
+    unpack(source, target)
+
+
+def _said() -> list[Any]:
+    return list(_ANSWERS.items())
+
+
+def _change_said(chance: random.Random, sample: Any, _: Sequence[Any]) -> Any:
+    verb, answer = sample
+    changed = changed_value(chance, answer)
+    data = json.dumps(changed).encode()
+    return verb, changed_bytes(chance, data, [data]) if chance.random() < 0.3 else data
+
+
+def _ask(given: Any, _: Path) -> None:
+    """Each verb of a host that answers this; what comes through can be kept by the database."""
+    verb, answer = given
+    data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+    transport = FakeTransport()
+    transport.answer(("python3",), Completed(exit_status=0, stdout=data, stderr=b""))
+    agent = Agent(transport, python="python3")
+    if verb in ("status", "error"):
+        _storable(agent.status(JOB, STEP, 0))
+    elif verb == "log":
+        _storable(list(agent.log(JOB, STEP, "b", 0)))
+    elif verb == "ready":
+        found = agent.ready(keep_days=1, limit_bytes=1, repository="p", commits=["c0"], paths=[])
+        assert isinstance(found.commits.get("c0", False), bool)
+        _read_facts(found.facts)
+    elif verb == "facts":
+        _read_facts(agent.facts())
+    elif verb == "quiet":
+        _storable(agent.quiet())
+    else:
+        agent.commits("p", "c0")
+        agent.has("tools/oha")
+
+
+def _storable(value: Any) -> None:
+    """PostgreSQL keeps no NUL, no half of a surrogate pair, and no number that is none."""
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    text.encode()
+    assert "\\u0000" not in text, "a NUL comes through"
+
+
+def _read_facts(facts: Any) -> None:
+    _storable(facts)
+    profile_fields(facts)
+    changed_facts(_FACTS, facts)
+    changed_facts(facts, _FACTS)
+    contradictions({**profile_fields(_FACTS), "cores": 3}, facts)
+    for name in ("oha", "wrk"):
+        tool_path(name, facts)
+
+
+def _talks() -> list[bytes]:
+    return [b'{"nonce": "ab"}\n{"proof": "cd"}\n' + b"0" * 64 + b' {"call": "ping"}\n']
+
+
+def _listen(role: str, given: bytes, _: Path) -> None:
+    """A caller who does not know the secret says anything, and then anything over a channel."""
+    handshake = Handshake("ab" * 32, "j/s/a", role)
+    lines = given.split(b"\n")
+    refused: PeerLost | None = None
+    try:
+        handshake.greeted(lines[0])
+        handshake.check(lines[-2] if len(lines) > 1 else b"")
+        raise AssertionError("somebody got in without the secret")
+    except PeerLost as error:
+        refused = error
+    here, there = socket.socketpair()
+    with here, there:
+        there.sendall(given[:60_000])
+        there.shutdown(socket.SHUT_WR)
+        channel = Channel(here, b"k" * 32, b"l" * 32)
+        if channel.receive(0) is not None:
+            raise AssertionError("a message of a stranger was taken")
+    raise refused
+
+
+def _http1_answers() -> list[bytes]:
+    return [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: text/plain\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        b"HTTP/1.0 404 Not Found\r\nSet-Cookie: a\r\nSet-Cookie: b\r\n\r\nno",
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 25\r\n\r\n"
+        + bytes.fromhex("1f8b0800000000000003cb48cdc9c9070086a6103605000000"),
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
+    ]  # fmt: skip
+
+
+def _http2_answers() -> list[bytes]:
+    settings = bytes.fromhex("000000040000000000")
+    headers = bytes.fromhex("000001010400000001") + b"\x88"  # :status 200
+    data = bytes.fromhex("000005000100000001") + b"hello"
+    kind = b"\x5f\x10application/grpc"
+    status = b"\x00\x0bgrpc-status\x01" + b"0"
+    called = (
+        bytes((0, 0, 1 + len(kind), 1, 4, 0, 0, 0, 1)) + b"\x88" + kind
+        + bytes((0, 0, 7, 0, 0, 0, 0, 0, 1)) + b"\0\0\0\0\2hi"
+        + bytes((0, 0, len(status), 1, 5, 0, 0, 0, 1)) + status
+    )  # fmt: skip
+    goaway = bytes.fromhex("000008070000000000") + bytes(8)
+    reset = bytes.fromhex("000004030000000001") + bytes(4)
+    return [
+        settings + headers[:4] + b"\x05" + headers[5:], settings + headers + data,
+        settings + called, settings + goaway, settings + headers + reset, _http1_answers()[0],
+    ]  # fmt: skip
+
+
+def _be_asked(speaker: Any, given: bytes, _: Path) -> None:
+    """The agent asks a server that answers this, and judges what came."""
+    here, there = socket.socketpair()
+    with here, there:
+        there.sendall(given[:60_000])
+        there.shutdown(socket.SHUT_WR)
+        line = Line(here, time.monotonic() + 20)
+        question = Question("127.0.0.1:1", "GET", "/", (("accept-encoding", "gzip"),), None)
+        answer = speaker.ask(line, question)
+    json.dumps([problem_of(_check(expected), answer) for expected in _EXPECTED])
+
+
+#: A pattern is searched for by a process of its own, which may be ended.
+_EXPECTED = (None, Expected("text", "hello"), Expected("length", 5), Expected("sha256", "ab"))
+
+
+def _check(expected: Expected | None) -> Check:
+    return Check(
+        name="x", method="GET", path="/", headers=(), body=None, protocol="h1", tls=False,
+        timeout_s=5, argv=None, status=200, response_headers={"content-type": "text/plain"},
+        response=expected, encoding=None, grpc_status=0,
+    )  # fmt: skip
+
+
+TARGETS = (
+    Target(name="agent-plan", samples=_plans, change=changed_json, read=_read_plan,
+           errors=(BadPlan,), share=4),
+    Target(name="agent-journal", samples=_journals, change=changed_bytes, read=_read_journal,
+           errors=(AgentError,), share=3),
+    Target(name="agent-archive", samples=_archives, change=_change_archive, read=_unpack,
+           errors=(BuildFailed,), share=2),
+    Target(name="agent-answers", samples=_said, change=_change_said, read=_ask,
+           errors=(HostError,), share=6),
+    Target(name="agent-lead", samples=_talks, change=changed_json, read=partial(_listen, LEAD),
+           errors=(PeerLost,), share=2),
+    Target(name="agent-follower", samples=_talks, change=changed_bytes,
+           read=partial(_listen, FOLLOWER), errors=(PeerLost,), share=2),
+    Target(name="agent-http1", samples=_http1_answers, change=changed_bytes,
+           read=partial(_be_asked, http1), errors=(OSError, Fault), share=3),
+    Target(name="agent-http2", samples=_http2_answers, change=changed_bytes,
+           read=partial(_be_asked, http2), errors=(OSError, Fault), share=2),
+    Target(name="agent-grpc", samples=_http2_answers, change=changed_bytes,
+           read=partial(_be_asked, grpc), errors=(OSError, Fault), share=2),
+)  # fmt: skip

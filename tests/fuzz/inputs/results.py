@@ -1,0 +1,151 @@
+"""What brings results: trials of hosts, files that are imported, histograms."""
+
+import gzip
+import json
+import random
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from orchestrator.benchmarks.models import Case, Definition
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.importers.registry import FORMATS
+from orchestrator.loadtools.model import ToolOutputError
+from orchestrator.results.recording.incoming import ResultIn
+from orchestrator.results.recording.result_files import read_results
+from orchestrator.results.trials.loads import read_trial
+from orchestrator.runs.models import Job, Run, Trial
+from orchestrator.stats.histogram import Histogram
+from tests.fuzz.inputs.mutation import changed_bytes, changed_json, changed_value
+from tests.fuzz.inputs.target import Target
+from tests.fuzz.inputs.texts import SUITES
+from tests.fuzz.inputs.tools import _told
+
+GOLDEN = Path(__file__).parents[2] / "importers" / "golden"
+_RESULT = {
+    "benchmark": "hello", "host": "here", "commit": "ab" * 20, "at": "2026-01-31T12:00:00Z",
+    "parameters": {"connections": 10, "tls": True}, "metrics": {"latency.p99": 0.01},
+    "commit_facts": {"subject": "x", "parents": ["cd" * 20]}, "validity": "suspect",
+    "reasons": ["x"], "id": "1", "url": "https://x.org/1",
+}  # fmt: skip
+_CSV = (
+    b"benchmark,host,commit,case.connections,metric.latency.p99,at,validity,reasons\n"
+    b"hello,here," + b"ab" * 20 + b",10,0.01,2026-01-31T12:00:00Z,suspect,a;b\n"
+)
+_API: TypeAdapter[ResultIn] = TypeAdapter(ResultIn)
+
+
+def _files(name: str) -> list[bytes]:
+    """The golden files of a format, small ones where there are any."""
+    found = [
+        path.read_bytes()
+        for path in sorted(GOLDEN.iterdir())
+        if not path.name.endswith(".rows.csv") and _format_of(path) == name
+    ]
+    return [each[:20_000] if name == "csv" else each for each in found]
+
+
+def _format_of(path: Path) -> str:
+    return next(name for name in sorted(FORMATS, reverse=True) if path.stem.startswith(name))
+
+
+def _import(name: str, given: bytes, _: Path) -> None:
+    for row in FORMATS[name].read(given):
+        assert row.value is None or row.value == row.value, "not a number came through"
+
+
+def _result_files() -> list[bytes]:
+    line = json.dumps(_RESULT).encode() + b"\n"
+    return [line * 2, _CSV, gzip.compress(line, mtime=0), gzip.compress(_CSV, mtime=0)]
+
+
+def _read_file(given: bytes, folder: Path) -> None:
+    packed = given[:2] == b"\x1f\x8b"
+    for name in ("results.csv.gz", "results.jsonl.gz") if packed else ("r.csv", "r.jsonl"):
+        path = folder / name
+        path.write_bytes(given)
+        for line in read_results(path):
+            assert (line.result is None) != (not line.fault)
+
+
+def _read_result(given: Any, _: Path) -> None:
+    """One result as the API takes it, refused by pydantic's error, which the API translates."""
+    found = _API.validate_python(given)
+    text = found.model_dump_json()
+    text.encode()
+    assert "\\u0000" not in text, "a NUL comes through"
+
+
+def _results() -> list[Any]:
+    return [_RESULT]
+
+
+def _histograms() -> list[bytes]:
+    return [
+        Histogram.from_counts(values, counts).encode()
+        for values, counts in (([], []), ([5], [1]), ([1, 900, 70_000], [3, 200, 1]))
+    ]
+
+
+def _decode(given: bytes, _: Path) -> None:
+    found = Histogram.decode(given)
+    assert found.total_count >= 0
+    if found.total_count:
+        assert found.percentile(50) >= 0
+    assert Histogram.decode(found.encode()).total_count == found.total_count
+
+
+def _files_of_trials() -> list[dict[str, Any]]:
+    """A trial of oha as it comes from a host, with one load and with three."""
+    told = next(each for each in _told("oha") if len(each.report) < 4000)
+    load = {"load_started_at": 1000.0, "load_ended_at": 1001.0, "argv": ["oha"], "rc": 0}
+    return [
+        {"result": {**told.result, "loads": [load] * n, "started_at": 999.0}, "rows": told.rows,
+         "report": json.loads(told.report)}
+        for n in (1, 2)
+    ]  # fmt: skip
+
+
+def _change_trial(chance: random.Random, sample: Any, _: Sequence[Any]) -> Any:
+    part = chance.choice(("result", "result", "rows", "report"))
+    return {**sample, part: changed_value(chance, sample[part])}
+
+
+def _read_trial(given: Any, _: Path) -> None:
+    files = {"result.json": b"", "tool.json": json.dumps(given["report"]).encode()}
+    files["tool-2.json"] = files["tool.json"]
+    files["rows.json"] = files["rows-2.json"] = json.dumps(given["rows"]).encode()
+    read_trial(_trial(), files, given["result"])
+
+
+@lru_cache(maxsize=1)
+def _trial() -> Trial:
+    """Of a definition that was never stored."""
+    spec = yaml.safe_load((SUITES / "hello" / "benchmark.yaml").read_text())
+    axes = {name: values[0] for name, values in spec["matrix"].items()}
+    definition = Definition(spec=spec, axes=list(axes))
+    return Trial(job=Job(run=Run(definition=definition)), case=Case(parameters=axes))
+
+
+_SHARES = {"csv": 3, "json": 3}
+_BY_JSON: Callable[..., bytes] = changed_json
+TARGETS = (
+    *(
+        Target(name=f"import-{name}", samples=partial(_files, name),
+               change=changed_bytes if name == "csv" else _BY_JSON, read=partial(_import, name),
+               errors=(InvalidRequestError,), share=_SHARES.get(name, 2))
+        for name in FORMATS
+    ),
+    Target(name="result-file", samples=_result_files, change=changed_bytes, read=_read_file,
+           errors=(InvalidRequestError,), share=3),
+    Target(name="result-api", samples=_results, change=lambda chance, each, _: changed_value(
+        chance, each), read=_read_result, errors=(ValidationError, UnicodeEncodeError), share=5),
+    Target(name="histogram", samples=_histograms, change=changed_bytes, read=_decode,
+           errors=(ValueError,), share=6),
+    Target(name="trial", samples=_files_of_trials, change=_change_trial, read=_read_trial,
+           errors=(ToolOutputError, KeyError), share=4),
+)  # fmt: skip

@@ -1,0 +1,45 @@
+"""SECURITY.md names a test for each line of its threat model, and each of them is there."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "SECURITY.md").read_text()
+_TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+#: Those that could try something, by the headings of the threat model.
+WHO = (
+    "A malicious benchmark", "A malicious host", "Malicious tool output", "A malicious repository",
+    "A malicious team member", "A malicious web page or visitor",
+)  # fmt: skip
+
+
+def rows_below(heading: str) -> list[list[str]]:
+    """The cells of the lines of the table below a heading, without its own head."""
+    _, _, rest = PAGE.partition(f"### {heading}\n")
+    section = re.split(r"^##", rest, maxsplit=1, flags=re.MULTILINE)[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def is_there(path: str, name: str) -> bool:
+    file = ROOT / path
+    found = rf"^(async )?def {name}\("
+    return file.is_file() and bool(re.search(found, file.read_text(), re.MULTILINE))
+
+
+def test_each_of_them_is_named_with_what_they_could_try() -> None:
+    for who in WHO:
+        rows = rows_below(who)
+        assert len(rows) >= 5, who
+        assert all(len(row) == 3 for row in rows), who
+
+
+def test_each_line_names_a_test() -> None:
+    unshown = [row[0] for who in WHO for row in rows_below(who) if not _TEST.search(row[-1])]
+    assert unshown == []
+
+
+def test_each_named_test_is_there() -> None:
+    assert not is_there("tests/security/test_threat_model.py", "test_that_nobody_wrote")
+    named = _TEST.findall(PAGE)
+    assert [f"{path}::{name}" for path, name in named if not is_there(path, name)] == []
