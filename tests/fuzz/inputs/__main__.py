@@ -22,6 +22,9 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "orchestrator.config.settings")
+# No load tool of this machine is asked for its version.
+for _tool in ("OHA", "GHZ", "K6", "WRK", "H2LOAD"):
+    os.environ.pop(f"PITWALL_{_tool}", None)
 import perf.harness.with_django  # noqa: F401
 
 # isort: split
