@@ -23,8 +23,8 @@ from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "orchestrator.config.settings")
 # No load tool of this machine is asked for its version.
-for _tool in ("OHA", "GHZ", "K6", "WRK", "H2LOAD"):
-    os.environ.pop(f"PITWALL_{_tool}", None)
+os.environ.update(dict.fromkeys(("PITWALL_OHA", "PITWALL_GHZ", "PITWALL_K6"), ""))
+os.environ.update(dict.fromkeys(("PITWALL_WRK", "PITWALL_H2LOAD"), ""))
 import perf.harness.with_django  # noqa: F401
 
 # isort: split
