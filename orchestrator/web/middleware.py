@@ -37,7 +37,7 @@ POLICY = "; ".join(
 FEATURES = ", ".join(
     f"{name}=()"
     for name in (
-        "camera", "microphone", "geolocation", "payment", "usb", "serial", "bluetooth", "midi",
+        "camera", "microphone", "geolocation", "payment", "usb", "serial", "midi",
         "display-capture", "publickey-credentials-get",
     )
 )  # fmt: skip

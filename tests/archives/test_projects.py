@@ -123,9 +123,10 @@ def test_it_has_no_secret_and_all_kinds(filled: Filled, archive: Path) -> None:
                      "baselines.jsonl",
                      "point_histograms.jsonl", "point_histograms.bin", "removals.jsonl",
                      "retention.jsonl", "golden_outcomes.jsonl"}  # fmt: skip
-    assert all({"secret", "tls", "turn"}.isdisjoint(job) for job in jobs)
+    assert all({"sealed_secret", "tls", "turn"}.isdisjoint(job) for job in jobs)
     with connection.cursor() as cursor:
-        cursor.execute("SELECT secret FROM runs_job UNION SELECT digest FROM accounts_apitoken")
+        query = "SELECT password FROM accounts_user UNION SELECT digest FROM accounts_apitoken"
+        cursor.execute(query)
         secrets = [str(secret).encode() for (secret,) in cursor.fetchall()]
     assert len(secrets) > 5
     assert not [secret for secret in secrets if secret in text]

@@ -102,6 +102,11 @@ class Kind:
     left_out: frozenset[str] = frozenset()
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # A column that got another name would be written from then on, be it a secret.
+        for name in self.left_out:
+            self.model._meta.get_field(name)
+
     def chosen(self, scope: Scope) -> QuerySet[Any]:
         if self.rows is not None:
             found = self.rows(scope)
@@ -180,7 +185,7 @@ KINDS = (
         path=f"run__{_OF_RUN}",
         run="run",
         left_out=_out(
-            "secret", "tls", "turn", "turn_until", "look_at", "not_before", "current_trial"
+            "sealed_secret", "tls", "turn", "turn_until", "look_at", "not_before", "current_trial"
         ),
     ),
     Kind(
