@@ -39,8 +39,9 @@ if os.environ.get("PITWALL_LOG_FORMAT") == "json":
         },
     }
 
-#: Objects that are made before it is looked for garbage; Python's own 700 are fewer than one page.
-_YOUNG = 20_000
+#: Objects that are made before it is looked for garbage, first; Python's own 700 are fewer than one
+#: page.
+YOUNG = 20_000, 20, 20
 
 
 def pre_fork(server: Any, worker: Any) -> None:
@@ -50,7 +51,7 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    gc.set_threshold(_YOUNG, 20, 20)
+    gc.set_threshold(*YOUNG)
     begin_process("web")
 
 

@@ -20,7 +20,7 @@ from perf.asking.contest import Contest, counting_s
 from perf.asking.made import make
 from perf.harness.machine import machine
 from perf.harness.report import Wanted, keep, table, verdict
-from perf.scaling.servers import collect_static, serving
+from perf.scaling.servers import collect_static, serving, serving_bare
 
 NAME = "api"
 SITE = "orchestrator.config.wsgi"
@@ -69,7 +69,7 @@ def measured(extent: Extent, folder: Path) -> tuple[dict[str, list[float]], floa
     local = {"PITWALL_ALLOW_LOCAL_REPOSITORIES": "1"}
     with (
         serving(SITE, folder, local) as site,
-        serving("perf.scaling.bare", folder, {}) as bare,
+        serving_bare(folder) as bare,
     ):
         contest = Contest(site, bare, made)
         contest.warm_up()

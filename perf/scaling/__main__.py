@@ -21,7 +21,7 @@ from perf.scaling.figures import Found
 from perf.scaling.loading import Made
 from perf.scaling.pages import Contest
 from perf.scaling.sending import Load, Sender
-from perf.scaling.servers import Postgres, Server, collect_static, fill, serving
+from perf.scaling.servers import Postgres, Server, collect_static, fill, serving, serving_bare
 
 NAME = "scale"
 SITE = "orchestrator.config.wsgi"
@@ -61,7 +61,7 @@ def measured(extent: Extent, folder: Path) -> Found:
     urls = {size: postgres.database(f"scale_{size.lower()}") for size in extent.sizes}
     made = filled(postgres, urls)
     found = Found(sites=made)
-    with sites_of(made, urls, folder) as sites, serving("perf.scaling.bare", folder, {}) as bare:
+    with sites_of(made, urls, folder) as sites, serving_bare(folder) as bare:
         contest = Contest(sites, bare, postgres, clients=extent.clients)
         say("warming up")
         contest.warm_up()

@@ -119,7 +119,20 @@ def collect_static() -> None:
 
 
 @contextmanager
-def serving(application: str, folder: Path, environment: Mapping[str, str]) -> Iterator[Server]:
+def serving_bare(folder: Path) -> Iterator[Server]:
+    """The yardstick of `bare.py`, served as Pitwall is."""
+    with serving("perf.scaling.bare", folder, {}, config="perf.scaling.bare_serving") as server:
+        yield server
+
+
+@contextmanager
+def serving(
+    application: str,
+    folder: Path,
+    environment: Mapping[str, str],
+    *,
+    config: str = "orchestrator.config.serving",
+) -> Iterator[Server]:
     """A gunicorn on loopback that answers; ended afterwards."""
     port = any_port()
     log = folder / f"access-{port}.log"
@@ -127,7 +140,7 @@ def serving(application: str, folder: Path, environment: Mapping[str, str]) -> I
     url = f"http://127.0.0.1:{port}"
     argv = [
         *(sys.executable, "-m", "gunicorn", application),
-        *("--config", "python:orchestrator.config.serving", "--workers", str(WORKERS)),
+        *("--config", f"python:{config}", "--workers", str(WORKERS)),
         *("--bind", f"127.0.0.1:{port}", "--graceful-timeout", "2", "--no-control-socket"),
         *("--access-logfile", str(log), "--access-logformat", "%(D)s %(s)s"),
     ]

@@ -1,0 +1,15 @@
+"""How the bare view is served: as Pitwall is, but for what its processes do beside requests."""
+
+import gc
+from typing import Any
+
+from orchestrator.config import serving
+
+workers, threads, worker_class = serving.workers, serving.threads, serving.worker_class
+preload_app, pre_fork = serving.preload_app, serving.pre_fork
+keepalive, graceful_timeout = serving.keepalive, serving.graceful_timeout
+limit_request_line = serving.limit_request_line
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    gc.set_threshold(*serving.YOUNG)
