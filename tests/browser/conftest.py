@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser.chromium import ARGUMENTS, find_chromium
+from tests.browser.console import complaints
 from tests.support.factories import (
     PASSWORD,
     Personas,
@@ -64,9 +65,7 @@ def page(browser: Browser, world: World, live_server: Any) -> Iterator[Page]:
     """A page of alice; the test fails if the browser reported an error, such as a broken policy."""
     context = browser.new_context(base_url=live_server.url, reduced_motion="reduce")
     page = context.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
+    problems = complaints(page)
     log_in(page)
     yield page
     context.close()

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page, Response
 
 from tests.browser import looking
 from tests.browser.conftest import log_in
+from tests.browser.console import is_of_the_page
 from tests.browser.screens import EMPTY, Screen, screens_of
 from tests.browser.screenshots import picture_screen, wait_until_drawn
 from tests.support.factories import make_personas
@@ -81,7 +82,9 @@ class Visitor:
 
     def _hear(self, line: Any) -> None:
         # That a page is not there is said by the browser itself.
-        if line.type in ("error", "warning") and "status of 4" not in line.text:
+        if line.type not in ("error", "warning") or "status of 4" in line.text:
+            return
+        if is_of_the_page(line):
             self._fault(line.text)
 
     def _look_at(self, response: Response) -> None:

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from orchestrator.accounts.models import AuditEntry, User
 from tests.browser import looking
 from tests.browser.conftest import log_in
+from tests.browser.console import complaints
 from tests.browser.screenshots import picture_screen
 from tests.browser.test_screens import PHONE, PICTURES
 from tests.support.factories import PASSWORD, make_personas
@@ -35,11 +36,7 @@ def page(
         reduced_motion="reduce",  # type: ignore[arg-type]
     ) as context:
         page = context.new_page()
-        problems: list[str] = []
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on(
-            "console", lambda line: problems.append(line.text) if line.type == "error" else None
-        )
+        problems = complaints(page)
         yield page
     assert problems == []
 

@@ -1,0 +1,24 @@
+"""What a browser complains of while a test looks at pages."""
+
+from playwright.sync_api import ConsoleMessage, Page
+
+#: Tests that run at the same time make networks on this machine, and take them away: Chromium then
+#: drops what it was loading. That says nothing of the page.
+_OF_THE_MACHINE = "net::ERR_NETWORK_CHANGED"
+
+
+def is_of_the_page(line: ConsoleMessage) -> bool:
+    return _OF_THE_MACHINE not in line.text
+
+
+def complaints(page: Page) -> list[str]:
+    """Errors of scripts and of the console, as they come."""
+    found: list[str] = []
+    page.on("pageerror", lambda error: found.append(str(error)))
+    page.on("console", lambda line: _hear(line, found))
+    return found
+
+
+def _hear(line: ConsoleMessage, found: list[str]) -> None:
+    if line.type == "error" and is_of_the_page(line):
+        found.append(line.text)
