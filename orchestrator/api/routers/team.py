@@ -1,6 +1,5 @@
 """The team: who is in it, who is invited, its tokens, and what was done."""
 
-from datetime import date
 from http import HTTPStatus
 from typing import Annotated, cast
 from uuid import UUID
@@ -15,6 +14,7 @@ from orchestrator.accounts.selectors import members_of, tokens_of
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.pages import Cursor, Limit, NumberCursor, page_of
 from orchestrator.api.schemas import team as shapes
+from orchestrator.api.schemas.common import Day
 from orchestrator.benchmarks.selectors import project_for
 from orchestrator.results.retention.use import use_of
 
@@ -30,8 +30,8 @@ class AuditQuery(Schema):
     actor: Part = ""
     action: Part = ""
     text: Part = ""
-    since: date | None = None
-    until: date | None = None
+    since: Day | None = None
+    until: Day | None = None
 
     def asked(self) -> audit.AuditFilter:
         return audit.AuditFilter(**self.model_dump())

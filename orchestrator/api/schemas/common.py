@@ -1,11 +1,13 @@
 """Shapes that several endpoints share."""
 
+import re
+from datetime import date
 from typing import Annotated
 
 from django.conf import settings
 from django.urls import reverse
 from ninja import Schema
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 from pydantic import Strict as Exactly
 
 from orchestrator.benchmarks.models import Case, Commit
@@ -81,3 +83,14 @@ def api_url(path: str) -> str:
 def web_url(page: str, *args: object, **named: object) -> str:
     """The address of a page of the web UI, by the name that it has there."""
     return settings.BASE_URL + reverse(page, args=args, kwargs=named)
+
+
+def _day(value: object) -> object:
+    """Pydantic takes a number for seconds since 1970, which nobody means who asks for a day."""
+    if isinstance(value, str) and not re.fullmatch(r"\d{4}-\d\d-\d\d", value):
+        raise ValueError("expected a day such as 2026-11-22")
+    return value
+
+
+#: A day in UTC.
+Day = Annotated[date, BeforeValidator(_day)]
