@@ -45,9 +45,8 @@ def host() -> Iterator[AgentHost]:
         host.run("stop-all")
 
 
-def run(host: AgentHost, trial: dict[str, Any], *builds: dict[str, Any], **changes: Any) -> Step:
-    plan = a_plan(trial, **{"run_as": NOBODY, "builds": list(builds), **changes})
-    return host.run_round(plan)
+def run(host: AgentHost, *trials: dict[str, Any], **changes: Any) -> Step:
+    return host.run_round(a_plan(*trials, **{"run_as": NOBODY, **changes}))
 
 
 def measured_before(host: AgentHost) -> None:
@@ -55,7 +54,7 @@ def measured_before(host: AgentHost) -> None:
     source = {"archive": "sources/0ther.tar.gz"}
     build = a_build(id="0ther-r", commit="0ther", tree=BEFORE, source=source)
     trial = a_trial(host.send_tool(), tree=BEFORE, commit="0ther")
-    assert run(host, trial, build, job="before").only("trial_done")
+    assert run(host, trial, builds=[build], job="before").only("trial_done")
 
 
 def test_it_gets_at_nothing_but_its_tree_and_is_measured_to_the_end(
@@ -65,7 +64,7 @@ def test_it_gets_at_nothing_but_its_tree_and_is_measured_to_the_end(
     measured_before(host)
     code = prying(program=host.program.name, other=BEFORE)
     host.send_source({"server.py": SERVER.format(extra=code)})
-    step = run(host, a_trial(host.send_tool()), a_build())
+    step = run(host, a_trial(host.send_tool()))
     assert step.only("trial_done")
     tree = host.root / "builds/c0ffee-r/tree"
     found = json.loads((tree / "found.json").read_text())
@@ -105,7 +104,7 @@ def test_what_it_builds_and_installs_is_the_users_and_then_not_to_be_changed(
         ["{python}", "-c", "assert open('{installed}/who').read()"],
         ["{python}", "-c", say.format(where="{installed}/who", how="a")],
     ]
-    step = run(host, a_trial(host.send_tool()), build)
+    step = run(host, builds=[build])
     assert "PermissionError" in step.only("build_failed")["output"]
     who = str(WHO.pw_uid)
     assert (host.root / "builds/c0ffee-r/tree/who").read_text() == who
@@ -115,43 +114,38 @@ def test_what_it_builds_and_installs_is_the_users_and_then_not_to_be_changed(
 
 def test_a_tree_that_another_user_has_made_is_made_anew(host: AgentHost) -> None:
     host.send_source({"server.py": SERVER.format(extra="")})
-    trial = a_trial(host.send_tool())
     cached = [
-        run(host, trial, a_build(), step=f"a1-r{number}", run_as=who).only("build_done")["cached"]
+        run(host, step=f"a1-r{number}", run_as=who).only("build_done")["cached"]
         for number, who in enumerate((None, NOBODY, NOBODY, None))
     ]
     assert cached == [False, False, True, False]
 
 
-def test_a_script_is_measured_code_and_leaves_what_it_says(host: AgentHost) -> None:
-    script = """
+SCRIPT = """
 import json, os, sys
-print(json.dumps({"type": "request", "latency_us": 5, "ok": True, "status": 200}))
-print(json.dumps({"type": "reading", "metric": "script.uid", "value": os.getuid()}))
-print(json.dumps({"type": "reading", "metric": "script.is_scratch",
-                  "value": int(os.getcwd() == sys.argv[1] == os.environ["TMPDIR"])}))
-print(json.dumps({"type": "done"}))
+is_scratch = os.getcwd() == sys.argv[1] == os.environ["TMPDIR"]
+for line in (
+    {"type": "request", "latency_us": 5, "ok": True, "status": 200},
+    {"type": "reading", "metric": "script.uid", "value": os.getuid()},
+    {"type": "reading", "metric": "script.is_scratch", "value": int(is_scratch)},
+    {"type": "done"},
+):
+    print(json.dumps(line))
 """
-    host.send_source({"server.py": SERVER.format(extra=""), "client.py": script})
+KEYS = "open('keys', 'w').write(' '.join(open(path).read() for path in sys.argv[2:]))"
+
+
+def test_a_script_is_measured_code_and_a_server_has_the_jobs_keys(host: AgentHost) -> None:
+    host.send_source({"server.py": SERVER.format(extra=KEYS), "client.py": SCRIPT})
+    server = a_server(argv=["{python}", "server.py", "{port}", "{ca}", "{cert}", "{key}"])
     tool = a_tool(host.python, name="script", reader="script")
     load = a_load("{python}", "{tree}/client.py", "{trial_dir}")
-    step = run(host, a_trial(host.python, tool=tool, loads=[load]), a_build())
+    trial = a_trial(host.python, server=server, tool=tool, loads=[load])
+    step = run(host, trial, tls={"ca": "a", "cert": "b", "key": "c"})
     assert step.only("trial_done")
     told = step.file("t1", "rows.json")["told"]
     assert told == {"script.uid": WHO.pw_uid, "script.is_scratch": 1}
-
-
-def test_the_server_has_the_jobs_key_and_the_agents_own_is_closed(host: AgentHost) -> None:
-    look = """
-found = [open(path).read() for path in sys.argv[2:]]
-open("pem", "w").write(" ".join(found))
-"""
-    host.send_source({"server.py": SERVER.format(extra=look)})
-    words = ["{python}", "server.py", "{port}", "{ca}", "{cert}", "{key}"]
-    tls = {"ca": "a", "cert": "b", "key": "c"}
-    trial = a_trial(host.send_tool(), server=a_server(argv=words))
-    assert run(host, trial, a_build(), tls=tls).only("trial_done")
-    assert (host.root / "builds/c0ffee-r/tree/pem").read_text() == "a b c"
+    assert (host.root / "builds/c0ffee-r/tree/keys").read_text() == "a b c"
 
 
 @pytest.mark.parametrize(
