@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import NamedTuple, Optional
 
@@ -10,7 +9,7 @@ from . import installs
 from .archive import unpack
 from .commands import Beat, Commands
 from .errors import AgentError, BuildFailed
-from .files import append_file, write_bytes
+from .files import append_file, remove_tree, write_bytes
 from .grounds import HOME, Grounds
 from .paths import DONE, NOTE, StepDir, below, build_dir, installed_for, tree_dir
 from .plan import Build, Install
@@ -39,7 +38,7 @@ def ensure(step: StepDir, build: Build, beat: Beat, grounds: Grounds) -> Made:
     log.write_bytes(b"")
     built = grounds.made(folder / DONE)
     if not built:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
         _check_out(step, build, tree, grounds)
     name = None if build.install is None else _name_of(build.install, step, build)
     words = {"tree": tree, **installs.words(step.root, build.tree)}

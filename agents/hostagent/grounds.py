@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Optional
 
+from .files import remove_tree
 from .ownuser import Account, account_of
 from .paths import SCRATCH, StepDir, build_dir, install_dir, installed_for
 from .plan import Plan
@@ -59,7 +60,7 @@ class Grounds:
         while self._open:
             self._open.pop().chmod(_CLOSED)
         if self.account is not None:
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            remove_tree(self._scratch)
 
     def open(self, tree: str) -> None:
         """The build that a plan names so, and nothing else; the scratch folder is new."""
@@ -138,6 +139,9 @@ class Grounds:
 
 def _below(folder: Path) -> Iterator[str]:
     """The folder and all that is in it; links are not followed."""
-    yield str(folder)
-    for path, folders, files in os.walk(folder):
-        yield from (os.path.join(path, name) for name in folders + files)
+    left = [str(folder)]
+    while left:
+        path = left.pop()
+        yield path
+        if not os.path.islink(path) and os.path.isdir(path):
+            left += [entry.path for entry in os.scandir(path)]

@@ -7,12 +7,11 @@ tree that uses it has a note of that name beside it.
 from __future__ import annotations
 
 import hashlib
-import shutil
 from pathlib import Path
 
 from .commands import Commands
 from .errors import BuildFailed
-from .files import append_file, write_bytes
+from .files import append_file, remove_tree, write_bytes
 from .paths import DONE, below, install_dir, installed_for
 from .plan import Install
 
@@ -55,13 +54,16 @@ def ensure(commands: Commands, name: str) -> bool:
         (place / DONE).touch()  # prune goes by the last use
         append_file(place / LOG, commands.log)
         return True
-    shutil.rmtree(place, ignore_errors=True)
+    remove_tree(place)
     folder(root, name).mkdir(parents=True)
     commands.grounds.give(folder(root, name))
     commands.grounds.open(commands.build.tree)
     began = commands.log.stat().st_size
     commands.run("install", install.steps, install.timeout_s)
     (place / LOG).write_bytes(commands.log.read_bytes()[began:])
-    commands.grounds.keep(folder(root, name))
+    try:
+        commands.grounds.keep(folder(root, name))
+    except OSError as error:  # such as names of folders in folders, longer than a path may be
+        raise BuildFailed(f"what was installed cannot be kept: {error}") from error
     write_bytes(place / DONE, commands.grounds.mark)
     return False

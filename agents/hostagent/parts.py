@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, Optional, Union
 
 from . import ambient, installs
 from .errors import AgentError, BuildFailed, TrialFailed
-from .files import tail_bytes, tail_text, write_bytes
+from .files import remove_tree, tail_bytes, tail_text, write_bytes
 from .grounds import Grounds
 from .ownuser import Account
 from .paths import StepDir, tree_dir
@@ -91,7 +90,7 @@ class Here:
         trial = self._trial(trial_id)
         self.grounds.open(trial.tree)
         folder = self._step.trial(trial.id)
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
         folder.mkdir(parents=True)
         for name, text in trial.files.items():
             write_bytes(folder / name, text.encode())

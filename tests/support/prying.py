@@ -39,6 +39,12 @@ with open("found.json", "w") as file:
     json.dump(found, file)
 with open(os.path.join(os.environ["TMPDIR"], "left"), "w") as file:
     file.write("x" * 1000)
+here = os.open(".", os.O_RDONLY)
+os.chdir(os.environ["TMPDIR"])
+for _ in range(1500):
+    os.mkdir("deep")
+    os.chdir("deep")
+os.fchdir(here)
 nap = "import os, time; open('pids', 'a').write(str(os.getpid()) + chr(10)); time.sleep(300)"
 options = "start_new_session=True, env={}"
 fork = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {nap!r}], {options})"
