@@ -10,7 +10,7 @@ from .archive import unpack
 from .commands import Beat, Commands
 from .errors import AgentError, BuildFailed
 from .files import append_file, remove_tree, write_bytes
-from .grounds import HOME, Grounds
+from .grounds import Grounds
 from .paths import DONE, NOTE, StepDir, below, build_dir, installed_for, tree_dir
 from .plan import Build, Install
 from .repositories import add_worktree
@@ -74,9 +74,4 @@ def _check_out(step: StepDir, build: Build, tree: Path, grounds: Grounds) -> Non
             add_worktree(step.root, build.repository, build.commit, tree)
         except AgentError as error:
             raise BuildFailed(error.message) from error
-    if grounds.account is not None:
-        # The way to the repository, which is closed to that user; git would only fail there.
-        (tree / ".git").unlink(missing_ok=True)
-        (tree.parent / HOME).mkdir(mode=0o700)
-        grounds.give(tree)
-        grounds.give(tree.parent / HOME)
+    grounds.settle(tree)

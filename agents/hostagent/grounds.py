@@ -79,6 +79,17 @@ class Grounds:
             shutil.copyfile(path, self._scratch / f"{word}.pem")
         self.give(self._scratch)
 
+    def settle(self, tree: Path) -> None:
+        """A tree that was checked out just now is the user's, with a home beside it."""
+        if self.account is None:
+            return
+        # The way to the repository, which is closed to that user: git would only fail there.
+        (tree / ".git").unlink(missing_ok=True)
+        home = tree.parent / HOME
+        home.mkdir(mode=_CLOSED)
+        self.give(tree)
+        self.give(home)
+
     def give(self, folder: Path) -> None:
         """The folder and all in it are the user's from now on.
 

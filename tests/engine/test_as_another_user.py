@@ -1,6 +1,7 @@
 """Over SSH as root, what is measured runs as a user of its own, whatever it tries."""
 
 import json
+import os
 import pwd
 import stat
 from collections.abc import Iterator
@@ -9,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent.bundle import build_bundle
-from orchestrator.benchmarks.services import create_project
 from orchestrator.dispatch.checkup import check_all
 from orchestrator.fleet.care import set_host_care
 from orchestrator.fleet.checks import CheckList
@@ -22,7 +22,6 @@ from tests.support.factories import (
     Personas,
     make_definition,
     make_project,
-    make_repository,
     make_run,
 )
 from tests.support.others import NOBODY, needs_root, public_folder, public_python
@@ -51,8 +50,18 @@ def host(team: Personas, machine: SshServer, work_dir: Path) -> Host:
     return confirm_host_key(member=team.alice, host_id=added.pk, host_key=shown.line)
 
 
-def measure(engine: Engine, team: Personas, folder: Path, start: str) -> Run:
-    versions = [server(start=start), {**server(start=start), "note": "b"}]
+def left_by_another_job(work_dir: Path) -> Path:
+    """A build of the same user, as open as an agent could leave it that knew nothing of users."""
+    other = work_dir / "builds/other"
+    for name in ("tree", "home"):
+        (other / name).mkdir(parents=True)
+    (other / "tree/server.py").write_text("somebody else's")
+    for path in (other, *other.rglob("*")):
+        os.chown(path, pwd.getpwnam(NOBODY).pw_uid, -1)
+    return other
+
+
+def measure(engine: Engine, team: Personas, folder: Path, *versions: dict[str, str]) -> Run:
     project, shas = make_project(team.alice, folder, versions)
     make_definition(team.alice, project)
     return engine.finish(make_run(team.alice, shas, hosts=("bench-1",), rounds=1))
@@ -61,19 +70,11 @@ def measure(engine: Engine, team: Personas, folder: Path, start: str) -> Run:
 def test_a_malicious_benchmark_finds_nothing_and_leaves_nothing(
     engine: Engine, team: Personas, host: Host, work_dir: Path, tmp_path: Path
 ) -> None:
-    before = measure(engine, team, tmp_path / "before", "#")
-    assert (before.state, before.message) == ("finished", "")
-    other = next((work_dir / "builds").iterdir())
-    code = prying(program=build_bundle().name, other=f"builds/{other.name}")
-    shas = make_repository(tmp_path / "malicious", [server(), server(start=code)])
-    project = create_project(
-        member=team.alice, slug="prying", name="P", repository_url=str(tmp_path / "malicious")
-    )
-    make_definition(team.alice, project, slug="prying")
-    asked = make_run(team.alice, shas, hosts=("bench-1",), rounds=1, benchmark="prying")
-    run = engine.finish(asked)
+    other = left_by_another_job(work_dir)
+    code = prying(program=build_bundle().name, other="builds/other")
+    run = measure(engine, team, tmp_path / "origin", server(), server(start=code))
     assert (run.state, run.message) == ("finished", "")
-    assert Trial.objects.filter(job__run=run, state="measured").count() == 2
+    assert Trial.objects.filter(state="measured").count() == 2
     (tree,) = (path.parent for path in work_dir.glob("builds/*/tree/found.json"))
     found = json.loads((tree / "found.json").read_text())
     assert {what for what, said in found["tried"].items() if said != "PermissionError"} == set()
@@ -93,7 +94,7 @@ def test_its_check_up_and_its_jobs_say_why_it_cannot(
     steps = check_all(member=team.alice, host_id=host.pk)
     assert steps.blocked == agent_check(steps)
     assert "to run as not-there on this host: there is no such user" in agent_check(steps).message
-    run = measure(engine, team, tmp_path / "origin", "#")
+    run = measure(engine, team, tmp_path / "origin", server(), server(start="#"))
     assert run.state == "failed"
     assert "to run as not-there on this host: there is no such user" in run.message
     assert not Trial.objects.filter(state="measured").exists()
