@@ -110,6 +110,18 @@ def test_its_stages_run_as_nobody_and_take_what_others_made():
                 assert all((CHECKOUT / source).exists() for source in text.split()[:-1])
 
 
+def test_the_image_makes_backups_of_the_server_beside_it():
+    major = compose()["services"]["postgres"]["image"].partition(":")[2]
+    (line,) = [each for each in stages()["pitwall"].all("RUN") if "apt-get install" in each]
+    assert f"postgresql-client-{major}" in line.split()
+
+
+def test_a_database_that_is_still_set_up_is_not_healthy():
+    """The server of that time answers on its socket, and is stopped at the end of it."""
+    check = compose()["services"]["postgres"]["healthcheck"]["test"]
+    assert check[check.index("--host") + 1] == "127.0.0.1"
+
+
 def test_its_commands_are_commands_of_ours():
     for name in OURS:
         argv = compose()["services"][name].get("command") or words(
