@@ -70,11 +70,16 @@ def test_a_service_has_no_rights_that_it_does_not_need(name):
 
 def test_what_services_need_of_each_other_is_there():
     services, volumes = compose()["services"], compose()["volumes"]
+    targets = {
+        each["image"]: each["build"]["target"] for each in services.values() if "build" in each
+    }
     for name, service in services.items():
+        if service.get("pull_policy") == "never":
+            assert service["image"] in targets, f"{name} has an image that nobody builds"
         for needed, how in service.get("depends_on", {}).items():
             other = services[needed]
             if how["condition"] == "service_healthy":
-                built = other.get("build", {}).get("target")
+                built = targets.get(other["image"])
                 own = stages()[built].all("HEALTHCHECK") if built else []
                 assert other.get("healthcheck") or own, f"{name} waits for {needed} for ever"
         for volume in service.get("volumes", []):

@@ -23,6 +23,7 @@ from django.urls import reverse
 
 from orchestrator.accounts.models import User
 from orchestrator.archives.database.clients import clients_of, our_server
+from orchestrator.archives.version import pitwall_version
 from orchestrator.core.ids import new_id
 from orchestrator.fleet.models import Host
 from tests.deployment.forwards import forwarded
@@ -133,6 +134,7 @@ def test_a_backup_is_made_and_restored_by_the_words_of_the_docs(image: Image) ->
     image.environment["PITWALL_PG_BIN"] = f"/opt/postgresql/{programs.name}"
     made = image.run(*backup)
     assert made.returncode == 0, made.stderr
+    assert f"Pitwall {pitwall_version()}," in image.run(*restore[:3], "--check", backup[-1]).stdout
     (file,) = folder.iterdir()
     assert (file.stat().st_uid, file.stat().st_mode & 0o777) == (int(image.user), 0o600)
     with empty_database() as url, forwarded(url) as address:
