@@ -22,6 +22,8 @@ threads = 8
 preload_app = True
 keepalive = 60
 graceful_timeout = 5
+# gunicorn's own door for commands, in the home folder, which containers share. Nobody comes by it.
+control_socket_disable = True
 # Long filters of long lists; what is longer is refused before Pitwall sees it, see `Worker`.
 limit_request_line = 8190
 

