@@ -5,8 +5,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from orchestrator.api.limits import redis_of
 from orchestrator.fleet.models import Host
+from orchestrator.operations.redis_server import redis_of
 from orchestrator.runs.models import HostLease, IdempotencyKey, Schedule
 from tests.api.test_schedules import wanted
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 import redis as redis_client
-from django.conf import settings
 
 from orchestrator.accounts.services import create_token
-from orchestrator.operations.redis_server import name_of, redis_of
+from orchestrator.operations.our_redis import our_redis
+from orchestrator.operations.redis_server import name_of
 from orchestrator.runs.models import Run
 from tests.chaos.web import Web, running_web
 from tests.support.engine import Engine
@@ -115,7 +115,7 @@ def _all_ended(made: dict[str, str]) -> bool:
 
 def _assert_one_beat(engine: Engine) -> None:
     """Of three beats one holds the ticks, and it is one that runs."""
-    redis: redis_client.Redis = redis_of(settings.CELERY_BROKER_URL)
+    redis: redis_client.Redis = our_redis()
     queue = engine.environment["PITWALL_QUEUE"]
     holder: Any = redis.get(name_of(queue, "beat"))
     alive: Any = redis.zrange(name_of(queue, "heard"), 0, -1)

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from django.conf import settings as django_settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
@@ -14,7 +13,7 @@ from orchestrator.operations.doctor_servers import database_settings
 from orchestrator.operations.heard import note_heard
 from orchestrator.operations.management.commands import doctor as command
 from orchestrator.operations.management.commands.doctor import CHECKS
-from orchestrator.operations.redis_server import redis_of
+from orchestrator.operations.our_redis import our_redis
 
 pytestmark = pytest.mark.django_db
 
@@ -35,7 +34,7 @@ def deployed(settings, tmp_path, own_queue):
     settings.DATA_DIR = tmp_path / "data"
     settings.STATIC_ROOT = str(tmp_path)
     (tmp_path / "staticfiles.json").write_text("{}")
-    redis = redis_of(django_settings.CELERY_BROKER_URL)
+    redis = our_redis()
     for kind in ("worker", "beat"):
         note_heard(redis, own_queue, kind, "machine:1")
     return settings

@@ -1,12 +1,11 @@
 """What watches Pitwall is answered: whether it lives, whether it is ready."""
 
 import pytest
-from django.conf import settings as django_settings
 from django.db import connection
 
 from orchestrator.operations import alive, readiness
 from orchestrator.operations.heard import forget, note_heard, own_name
-from orchestrator.operations.redis_server import redis_of
+from orchestrator.operations.our_redis import our_redis
 
 #: As a probe by address does, which is no name of PITWALL_ALLOWED_HOSTS.
 STRANGE = {"headers": {"host": "10.9.8.7:8000"}}
@@ -15,7 +14,7 @@ NOBODY = "redis://127.0.0.1:1/0"
 
 @pytest.fixture
 def redis():
-    return redis_of(django_settings.CELERY_BROKER_URL)
+    return our_redis()
 
 
 def test_it_lives_without_a_database_and_under_any_name(client):
