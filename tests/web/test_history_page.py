@@ -85,7 +85,7 @@ def test_it_says_that_an_unknown_benchmark_is_not_there(world: World, alice: Cli
     answer = alice.get(reverse("history"), {"benchmark": "server/none"})
 
     assert answer.status_code == 404
-    assert "The team has no benchmark none" in answer.content.decode()
+    assert "the team has no benchmark none" in answer.content.decode()
 
 
 def test_metrics_beside_each_other_have_a_chart_each(world: World, alice: Client) -> None:
