@@ -61,6 +61,14 @@ function largest(data) {
   return Math.max(...data.series.flatMap(({ points }) => points.map(({ value, high }) => Math.max(value ?? 0, high ?? 0))));
 }
 
+// Two fifths of the width at most are for names; what tells them apart often stands at the ends.
+function shortened(name, width) {
+  const most = Math.max(12, Math.floor((width * 0.4) / 7));
+  if (name.length <= most) return name;
+  const end = Math.floor(most / 3);
+  return `${name.slice(0, most - end - 1)}…${name.slice(-end)}`;
+}
+
 // Of several series the legend says which they are.
 function nameOf({ series, unit }) {
   return [series.length === 1 ? series[0].label : "", series.length === 1 && unit ? `(${unit})` : unit].filter(Boolean).join(" ");
@@ -93,7 +101,13 @@ function options(data) {
         title: { display: true, text: nameOf(data), color: text },
         ticks: { color: text, callback: grouped },
       },
-      y: { grid: { display: false }, ticks: { color: colour("--text"), autoSkip: false, font: { size: 12 } } },
+      y: {
+        grid: { display: false },
+        ticks: {
+          color: colour("--text"), autoSkip: false, font: { size: 12 },
+          callback(place) { return shortened(this.getLabelForValue(place), this.chart.width); },
+        },
+      },
     },
   };
 }
