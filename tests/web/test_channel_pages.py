@@ -45,7 +45,7 @@ def test_a_delivery_is_made_looked_at_and_replayed(personas: Personas, alice: Cl
         assert alice.post(again).status_code == 409
         listed = alice.get(reverse("channels")).content.decode()
         assert "failing" in listed
-        assert "<td>An alert is raised</td>" in listed
+        assert "<td>A run has ended</td>" in listed
 
         Delivery.objects.update(state="failed")
         alice.post(again)
