@@ -82,7 +82,7 @@ function label(ctx, mark, at, area, taken, ink) {
   ctx.textAlign = "left";
   ctx.textBaseline = "top";
   // Readable upon the curve, too.
-  ctx.fillStyle = faint(ink.surface, 0.85);
+  ctx.fillStyle = faint(ink.surface, 0.95);
   ctx.fillRect(left + 2, area.top + 1 + row * 15, width - 3, 15);
   ctx.fillStyle = mark.ink;
   ctx.fillText(mark.label, left + 4, area.top + 2 + row * 15);
