@@ -119,10 +119,10 @@ def looked(plan: Plan) -> Found:
         with serving(SITE, Path(folder), {}) as server:
             base = f"http://127.0.0.1:{server.port}"
             wanted = addresses(plan, filled, base)
-            seen = live.Seen(chromium=found["chromium"], base=base, cookie=cookie)
+            visit = live.LoggedIn(chromium=found["chromium"], base=base, cookie=cookie)
             return Found(
                 looks=list(told(looks(wanted, cookie=cookie, **found))) if wanted else [],
-                waits=live.waits(filled, seen, short=plan.short) if plan.live else {},
+                waits=live.waits(filled, visit, short=plan.short) if plan.live else {},
             )
 
 

@@ -42,7 +42,7 @@ Waits = Mapping[str, Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class LoggedIn:
     """A browser that is logged in, at the address of a served Pitwall."""
 
     chromium: str
@@ -50,17 +50,17 @@ class Seen:
     cookie: str
 
 
-def waits(filled: Filled, seen: Seen, *, short: bool) -> dict[str, list[float]]:
+def waits(filled: Filled, visit: LoggedIn, *, short: bool) -> dict[str, list[float]]:
     """By the size of the run, how long each of its trials took to be shown."""
     # Playwright keeps an event loop in this thread, which Django takes for asynchronous code.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     sizes, trials = (("small",), 2) if short else (tuple(CASES), TRIALS)
     runs = {size: _going_on(filled, size) for size in sizes}
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=seen.chromium, args=ARGUMENTS)
-        context = browser.new_context(base_url=seen.base)
-        name, _, value = seen.cookie.partition("=")
-        context.add_cookies([{"name": name, "value": value, "url": seen.base}])
+        browser = playwright.chromium.launch(executable_path=visit.chromium, args=ARGUMENTS)
+        context = browser.new_context(base_url=visit.base)
+        name, _, value = visit.cookie.partition("=")
+        context.add_cookies([{"name": name, "value": value, "url": visit.base}])
         found = {}
         for size, run in runs.items():
             found[size] = list(_waits_of(context.new_page(), run, trials))
