@@ -64,7 +64,7 @@ bench-detection: bench-%: ## changes found and false alarms beside Otava and oth
 	@$(PYTHON) -m devstack.bootstrap
 	@$(VENV_PYTHON) -m perf.$* $(ARGS)
 
-bench-pages: bench-%: ## what Lighthouse says of the main screens; needs node (ARGS=--short)
+bench-pages: bench-%: ## what Lighthouse says of the main screens, and how soon a live run shows a result; needs node (ARGS=--short)
 	@$(PYTHON) -m devstack.bootstrap --dev
 	@$(VENV_PYTHON) -m perf.$* $(ARGS)
 

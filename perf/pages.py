@@ -1,6 +1,8 @@
-"""What Lighthouse says of the main screens: `make bench-pages` (about 15 minutes).
+"""What Lighthouse says of the main screens, and how soon the page of a live run shows a result:
+`make bench-pages` (about 20 minutes).
 
-`ARGS=--short` looks at one screen once, only to see that it works; `ARGS=--keep` keeps the result.
+`ARGS=--short` looks at one screen once, only to see that it works; `ARGS='--only live'` measures
+the live page alone; `ARGS=--keep` keeps the result.
 Starts a PostgreSQL of its own and removes it; the measuring is in `perf/paging`.
 """
 

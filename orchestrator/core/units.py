@@ -9,6 +9,8 @@ def format_value(value: float | None, unit: str) -> str:
     """
     if value is None:
         return "–"
+    if value < 0:
+        return f"−{format_value(-value, unit)}"
     if unit in {"s", "B"}:
         return format_seconds(value) if unit == "s" else format_bytes(value)
     if unit in {"s/1k", "B/1k"}:
@@ -44,8 +46,9 @@ def format_change(ratio: float | None) -> str:
     """A relative change such as -0.1081 as "−10.8 %"; unknown is "–"."""
     if ratio is None:
         return "–"
-    sign = "+" if ratio > 0 else "−" if ratio < 0 else "±"
-    return f"{sign}{abs(ratio) * 100:.1f} %"
+    shown = f"{abs(ratio) * 100:.1f}"
+    sign = "±" if shown == "0.0" else "+" if ratio > 0 else "−"
+    return f"{sign}{shown} %"
 
 
 def format_duration(seconds: float | None) -> str:

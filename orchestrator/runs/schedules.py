@@ -52,6 +52,11 @@ class NewSchedule:
     project: str | None = None
 
 
+def times_in_words(cron: str) -> str:
+    """Such as "At 03:00 every day", of the cron fields of a schedule."""
+    return str(CronSim(cron, utc_now()).explain())
+
+
 def next_time(cron: str, after: datetime) -> datetime:
     """The first instant after `after` (aware, UTC) that the five cron fields name."""
     try:

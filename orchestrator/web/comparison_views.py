@@ -199,13 +199,12 @@ def _points(report: ComparisonReport, known: Behind, key: str) -> tuple[str, str
 def _column(metric: MetricComparison, same: Sequence[MetricComparison]) -> Column:
     reach = reach_of(same)
     end, margin = round(reach * _UNITS), round(metric.margin * _UNITS)
-    short = metric.key.removeprefix("requests.").removeprefix("latency.")
     return Column(
         key=metric.key,
         title=metric.title,
         better=metric.better,
         reach_shown=_reach_shown(reach),
-        td=f'<td class="number" data-m="{escape(short)}"',
+        td=f'<td class="number" data-m="{escape(metric.title)}"',
         svg=f'<svg viewBox="{-end} 0 {2 * end} 12" preserveAspectRatio="none" aria-hidden="true">'
         f'<path class="m" d="M{-margin} 6H{margin}"/><path class="z" d="M0 0V12"/>',
     )

@@ -113,7 +113,12 @@ class ProfileForm(TeamForm):
     )
     os = forms.CharField(max_length=100, required=False, label="Operating system")
     price_per_hour = forms.DecimalField(
-        required=False, min_value=0, max_digits=9, decimal_places=4, label="Price an hour"
+        required=False,
+        min_value=0,
+        max_digits=9,
+        decimal_places=4,
+        label="Price an hour",
+        help_text="In one currency for all profiles, such as 0.35.",
     )
 
 

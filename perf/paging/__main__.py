@@ -24,13 +24,14 @@ from django.test import Client
 
 from perf.harness.machine import machine
 from perf.harness.report import keep, verdict
-from perf.paging import figures
+from perf.paging import figures, live
 from perf.paging.lighthouse import MissingError, install, looks, programs
 from perf.scaling.servers import collect_static, serving
 from tests.browser.screens import screens_of
 from tests.support.filled import Filled, fill
 
 NAME = "pages"
+LIVE = "live"
 SITE = "orchestrator.config.wsgi"
 FORMS = ("mobile", "desktop")
 ROUNDS = 3
@@ -43,11 +44,19 @@ MAIN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Which screens are looked at, as on what, how often."""
+    """Which screens are looked at, as on what, how often; and whether a run is watched live."""
 
     names: tuple[str, ...]
     forms: tuple[str, ...]
     rounds: int
+    live: bool
+    short: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    looks: list[dict[str, Any]]
+    waits: dict[str, list[float]]
 
 
 def main() -> int:
@@ -58,13 +67,15 @@ def main() -> int:
     except MissingError as error:
         print(error, file=sys.stderr)
         return 1
-    measured = figures.measured(figures.medians_of(found))
-    answer = verdict(NAME, measured, figures.wanted(measured))
-    print(
-        f"\n{figures.text(figures.medians_of(found))}\n\n{time.monotonic() - began:.0f} s in all\n"
-    )
+    medians = figures.medians_of(found.looks)
+    of_looks, of_waits = figures.measured(medians), live.measured(found.waits)
+    wanted = figures.wanted(of_looks) | {key: live.wanted(key) for key in of_waits}
+    answer = verdict(NAME, of_looks | of_waits, wanted)
+    tables = [figures.text(medians)] if found.looks else []
+    tables += [live.text(found.waits)] if found.waits else []
+    print("", *tables, f"{time.monotonic() - began:.0f} s in all\n", sep="\n\n")
     if options.keep:
-        more = {"machine": came_from, "details": figures.details(found)}
+        more = {"machine": came_from, "details": figures.details(found.looks)}
         print(f"kept in {keep(NAME, {**answer, **more})}")
     print(json.dumps(answer))
     return 0
@@ -75,27 +86,44 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--short", action="store_true", help="only see that it works")
     parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="looks at each screen")
-    parser.add_argument("--only", action="append", choices=MAIN, help="this screen; more than once")
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=(*MAIN, LIVE),
+        help="this screen, or how soon a live run shows a result; more than once",
+    )
     return parser.parse_args()
 
 
 def plan_of(options: argparse.Namespace) -> Plan:
-    if options.short:
-        return Plan(names=tuple(options.only or MAIN[:1]), forms=FORMS[:1], rounds=1)
-    return Plan(names=tuple(options.only or MAIN), forms=FORMS, rounds=options.rounds)
+    asked = options.only or [*(MAIN[:1] if options.short else MAIN), LIVE]
+    return Plan(
+        names=tuple(each for each in asked if each != LIVE),
+        forms=FORMS[:1] if options.short else FORMS,
+        rounds=1 if options.short else options.rounds,
+        live=LIVE in asked,
+        short=options.short,
+    )
 
 
-def looked(plan: Plan) -> list[dict[str, Any]]:
+def looked(plan: Plan) -> Found:
     found = programs()
-    install(found.pop("npm"))
+    npm = found.pop("npm")
+    if plan.names:
+        install(npm)
     collect_static()
     call_command("migrate", verbosity=0)
     with tempfile.TemporaryDirectory(prefix="pwb-") as folder:
         filled = fill(Path(folder))
         cookie = cookie_of(filled)
         with serving(SITE, Path(folder), {}) as server:
-            wanted = addresses(plan, filled, f"http://127.0.0.1:{server.port}")
-            return list(told(looks(wanted, cookie=cookie, **found)))
+            base = f"http://127.0.0.1:{server.port}"
+            wanted = addresses(plan, filled, base)
+            visit = live.LoggedIn(chromium=found["chromium"], base=base, cookie=cookie)
+            return Found(
+                looks=list(told(looks(wanted, cookie=cookie, **found))) if wanted else [],
+                waits=live.waits(filled, visit, short=plan.short) if plan.live else {},
+            )
 
 
 def addresses(plan: Plan, filled: Filled, base: str) -> list[dict[str, str]]:

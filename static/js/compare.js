@@ -8,8 +8,9 @@ const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 const charts = new Map();
 
 function shownChange(percent) {
-  const sign = percent > 0 ? "+" : percent < 0 ? "−" : "±";
-  return `${sign}${Math.abs(percent).toFixed(1)} %`;
+  const shown = Math.abs(percent).toFixed(1);
+  const sign = shown === "0.0" ? "±" : percent > 0 ? "+" : "−";
+  return `${sign}${shown} %`;
 }
 
 function latencyLine(series, place) {

@@ -2,6 +2,7 @@
 import { colour } from "./colour.js";
 import { drawable, unitFor } from "./history-data.js";
 import { faint, flagAt, known, marks, marksOf } from "./history-marks.js";
+import { grouped } from "./numbers.js";
 
 const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [1, 3]];
 const SHAPES = ["circle", "rect", "triangle", "rectRot", "star", "cross"];
@@ -28,7 +29,7 @@ export function historyChart(canvas, config, look) {
       plugins: { legend: { display: false }, tooltip: { enabled: false }, decimation: { enabled: false } },
       scales: {
         x: { type: "linear", bounds: "data", ticks: { maxRotation: 0, autoSkipPadding: 14, includeBounds: false, precision: 0 } },
-        y: { grace: "4%", title: { display: true } },
+        y: { grace: "4%", title: { display: true }, ticks: { callback: grouped } },
       },
     },
     plugins: [bands, marks],

@@ -147,5 +147,6 @@ export function shown(value) {
 }
 
 export function shownChange(change) {
-  return `${change < 0 ? "−" : "+"}${Math.abs(change * 100).toFixed(1)} %`;
+  const percent = Math.abs(change * 100).toFixed(1);
+  return `${percent === "0.0" ? "±" : change < 0 ? "−" : "+"}${percent} %`;
 }

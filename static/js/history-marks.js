@@ -50,18 +50,20 @@ export const marks = {
     ctx.save();
     ctx.font = `12px ${ink.font}`;
     const taken = [];
-    for (const mark of chart.data.own.marks ?? []) {
-      const at = x.getPixelForValue(mark.x);
-      if (at < chartArea.left || at > chartArea.right) continue;
-      ctx.strokeStyle = ctx.fillStyle = mark.ink;
+    const seen = (chart.data.own.marks ?? [])
+      .map((mark) => ({ mark, at: x.getPixelForValue(mark.x) }))
+      .filter(({ at }) => at >= chartArea.left && at <= chartArea.right);
+    for (const { mark, at } of seen) {
+      ctx.strokeStyle = mark.ink;
       ctx.lineWidth = mark.width ?? 1;
       ctx.setLineDash(mark.dash);
       ctx.beginPath();
       ctx.moveTo(at, chartArea.top);
       ctx.lineTo(at, chartArea.bottom);
       ctx.stroke();
-      label(ctx, mark, at, chartArea, taken, ink);
     }
+    // No line goes through the words of another.
+    for (const { mark, at } of seen) label(ctx, mark, at, chartArea, taken, ink);
     ctx.setLineDash([]);
     for (const line of known(config)) atTheFoot(chart, line.data, ink);
     for (const flag of flagsOf(chart)) drawFlag(chart, flag, ink);
@@ -80,7 +82,7 @@ function label(ctx, mark, at, area, taken, ink) {
   ctx.textAlign = "left";
   ctx.textBaseline = "top";
   // Readable upon the curve, too.
-  ctx.fillStyle = faint(ink.surface, 0.85);
+  ctx.fillStyle = faint(ink.surface, 0.95);
   ctx.fillRect(left + 2, area.top + 1 + row * 15, width - 3, 15);
   ctx.fillStyle = mark.ink;
   ctx.fillText(mark.label, left + 4, area.top + 2 + row * 15);

@@ -2,6 +2,7 @@
 // is its colour and its shape.
 import { colour } from "./colour.js";
 import { shownMs } from "./milliseconds.js";
+import { grouped } from "./numbers.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -49,7 +50,7 @@ function options(data) {
       },
     },
     scales: {
-      x: { type: "linear", grid, beginAtZero: true, title: { display: true, text: data.xTitle, color: text }, ticks: { color: text } },
+      x: { type: "linear", grid, beginAtZero: true, title: { display: true, text: data.xTitle, color: text }, ticks: { color: text, callback: grouped } },
       y: {
         type: "logarithmic",
         grid,

@@ -1,5 +1,6 @@
 // The noise of a host over time: a line with the band of its intervals; a point leads to its run.
 import { colour } from "./colour.js";
+import { grouped } from "./numbers.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -53,7 +54,7 @@ function options(data) {
     },
     scales: {
       x: { grid, ticks: { color: text } },
-      y: { grid, grace: "10%", title: { display: Boolean(data.unit), text: data.unit, color: text }, ticks: { color: text } },
+      y: { grid, grace: "10%", title: { display: Boolean(data.unit), text: data.unit, color: text }, ticks: { color: text, callback: grouped } },
     },
   };
 }

@@ -1,5 +1,6 @@
 // A table of a report as horizontal bars with their intervals; published figures are hollow.
 import { colour } from "./colour.js";
+import { grouped } from "./numbers.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -60,6 +61,19 @@ function largest(data) {
   return Math.max(...data.series.flatMap(({ points }) => points.map(({ value, high }) => Math.max(value ?? 0, high ?? 0))));
 }
 
+// Two fifths of the width at most are for names; what tells them apart often stands at the ends.
+function shortened(name, width) {
+  const most = Math.max(12, Math.floor((width * 0.4) / 7));
+  if (name.length <= most) return name;
+  const end = Math.floor(most / 3);
+  return `${name.slice(0, most - end - 1)}…${name.slice(-end)}`;
+}
+
+// Of several series the legend says which they are.
+function nameOf({ series, unit }) {
+  return [series.length === 1 ? series[0].label : "", series.length === 1 && unit ? `(${unit})` : unit].filter(Boolean).join(" ");
+}
+
 function options(data) {
   const text = colour("--muted");
   const grid = { color: colour("--grid") };
@@ -84,10 +98,16 @@ function options(data) {
         beginAtZero: true,
         suggestedMax: largest(data),
         grid,
-        title: { display: Boolean(data.unit), text: data.unit, color: text },
-        ticks: { color: text },
+        title: { display: true, text: nameOf(data), color: text },
+        ticks: { color: text, callback: grouped },
       },
-      y: { grid: { display: false }, ticks: { color: colour("--text"), autoSkip: false, font: { size: 12 } } },
+      y: {
+        grid: { display: false },
+        ticks: {
+          color: colour("--text"), autoSkip: false, font: { size: 12 },
+          callback(place) { return shortened(this.getLabelForValue(place), this.chart.width); },
+        },
+      },
     },
   };
 }

@@ -1,6 +1,7 @@
 // A load second by second: answers on the right, latency on the left; the warm-up is shaded.
 import { colour } from "./colour.js";
 import { shownMs } from "./milliseconds.js";
+import { grouped } from "./numbers.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -40,7 +41,7 @@ function options() {
     scales: {
       x: { grid, title: { display: true, text: "seconds from the start of the window", color: text }, ticks: { color: text } },
       ms: { beginAtZero: true, grid, title: { display: true, text: "latency", color: text }, ticks: { color: text, callback: (value) => shownMs(value) } },
-      answers: { beginAtZero: true, position: "right", grid: { drawOnChartArea: false }, title: { display: true, text: "answers", color: text }, ticks: { color: text } },
+      answers: { beginAtZero: true, position: "right", grid: { drawOnChartArea: false }, title: { display: true, text: "answers", color: text }, ticks: { color: text, callback: grouped } },
     },
   };
 }

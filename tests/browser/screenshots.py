@@ -6,6 +6,7 @@ from playwright.sync_api import Page
 
 SIZE = {"width": 1200, "height": 900}
 PHONE = {"width": 390, "height": 844}
+MOST_TALL = 12_000
 
 
 def wait_until_drawn(page: Page) -> None:
@@ -25,7 +26,13 @@ def picture_screen(page: Page, name: str, folder: Path) -> None:
             page.emulate_media(color_scheme=look, reduced_motion="reduce")  # type: ignore[arg-type]
             # Chart.js paints in the next frame.
             page.wait_for_timeout(150)
-            page.screenshot(path=folder / f"{name}-{width}-{look}.png", full_page=True)
+            # No browser draws a page of any length at once, and nobody looks at the rest.
+            tall = min(MOST_TALL, page.evaluate("document.documentElement.scrollHeight"))
+            page.screenshot(
+                path=folder / f"{name}-{width}-{look}.png",
+                full_page=True,
+                clip={"x": 0, "y": 0, "width": size["width"], "height": tall},
+            )
 
 
 def take_screenshots(page: Page, base_url: str, *, compare_path: str, folder: Path) -> list[Path]:

@@ -68,6 +68,23 @@ def test_it_watches_a_run_until_it_ends(page: Page, world: World) -> None:
     expect(live).not_to_have_attribute("hx-trigger", "every 1500ms")
 
 
+def test_it_shows_exact_times_to_whoever_has_no_mouse(page: Page, world: World) -> None:
+    page.goto("/runs/")
+    exact = page.locator("main time").first.get_attribute("title")
+    assert exact
+    assert exact not in page.locator("main").aria_snapshot()
+    button = page.get_by_role("button", name="Exact times")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    page.reload()
+    assert exact in page.locator("main").aria_snapshot()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    button.click()
+    page.reload()
+    assert exact not in page.locator("main").aria_snapshot()
+
+
 def test_it_cancels_a_run(page: Page, world: World) -> None:
     run = make_run(world.personas.alice, world.shas[:2])
     page.goto(f"/runs/{run.pk}/")

@@ -16,6 +16,7 @@ from orchestrator.core.units import format_change, format_duration, format_value
         (0.0, "B", "0 B"),
         (1536.0, "B", "1.50 KiB"),
         (0.001_234, "s/1k", "1.23 ms / 1k"),
+        (-0.00191, "s", "−1.91 ms"),
     ],
 )
 def test_it_picks_the_unit_that_reads_best(value: float | None, unit: str, shown: str) -> None:
@@ -23,8 +24,12 @@ def test_it_picks_the_unit_that_reads_best(value: float | None, unit: str, shown
 
 
 @pytest.mark.parametrize(
-    ("ratio", "shown"), [(None, "–"), (-0.1081, "−10.8 %"), (0.05, "+5.0 %"), (0.0, "±0.0 %")]
-)
+    ("ratio", "shown"),
+    [
+        (None, "–"), (-0.1081, "−10.8 %"), (0.05, "+5.0 %"), (0.0, "±0.0 %"), (-0.0004, "±0.0 %"),
+        (0.0005001, "+0.1 %"),
+    ],
+)  # fmt: skip
 def test_it_signs_changes(ratio: float | None, shown: str) -> None:
     assert format_change(ratio) == shown
 

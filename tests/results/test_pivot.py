@@ -228,6 +228,17 @@ def test_machines_are_ranked_apart():
     assert [row.first_of_group for row in ranked.rows] == [False] * 4 + [True] + [False] * 3
 
 
+def test_what_is_ranked_apart_stands_apart_where_an_axis_had_to_be_added():
+    """Without `protocol` in the rows several cases would lie in one cell of the second column."""
+    columns = [{**RATE, "across": ["protocol"]}, {"title": "rate", **RATE}]
+    table = laid_out({"rows": ["rate"], "columns": columns, "sort": "rate"}, grid())
+    assert [row.heads for row in table.rows] == [
+        ("1000", "h1"), ("100", "h1"), ("1000", "h2"), ("100", "h2"),
+    ]  # fmt: skip
+    assert [row.rank for row in table.rows] == [1, 2, 1, 2]
+    assert [row.first_of_group for row in table.rows] == [False, False, True, False]
+
+
 def test_latencies_of_open_and_closed_loops_are_not_ranked():
     table = {"rows": ["protocol"], "columns": [{"metric": "latency.p99", "title": "p99"}]}
     mixed = [seen("h1", 100, 10.0), seen("h2", 100, 11.0, model="open")]

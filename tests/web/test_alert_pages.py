@@ -48,6 +48,7 @@ def text(client: Client, url: str) -> str:
 def test_without_any_it_says_when_there_will_be(alice: Client) -> None:
     page = text(alice, reverse("alerts"))
     assert "No alert yet" in page
+    assert f'href="{reverse("schedules")}">Make a schedule' in page
     assert 'class="count"' not in page
 
 

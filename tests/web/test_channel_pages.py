@@ -43,7 +43,9 @@ def test_a_delivery_is_made_looked_at_and_replayed(personas: Personas, alice: Cl
         assert "s3cret" not in page
         again = reverse("delivery-again", args=[delivery.pk])
         assert alice.post(again).status_code == 409
-        assert "failing" in alice.get(reverse("channels")).content.decode()
+        listed = alice.get(reverse("channels")).content.decode()
+        assert "failing" in listed
+        assert "<td>A run has ended</td>" in listed
 
         Delivery.objects.update(state="failed")
         alice.post(again)

@@ -155,6 +155,11 @@ def test_a_member_imports_the_figures_of_a_suite(alice: Client, bob: Client) -> 
     address = reverse("reference-catalogue")
     answer = alice.post(address, {"suite": "protocols"}, follow=True)
     assert "24 figures read, 0 of them unknown: 24 added" in answer.content.decode()
+    listed = text(alice, reverse("references"))
+    assert (
+        "HTTP protocols of an object server, the report protocols imported Import again" in listed
+    )
+    assert "Python HTTP clients, the report http-clients Import its figures" in listed
     assert alice.post(address, {"suite": "../hello"}).status_code == 404
     assert alice.get(address).status_code == 405
 

@@ -34,6 +34,13 @@ def test_it_polls_while_the_run_goes_on(world: World, alice: Client) -> None:
     assert '<meta http-equiv="refresh"' in page
 
 
+def test_nothing_counts_down_before_a_run_begins(world: World, alice: Client) -> None:
+    run = make_run(world.alice, world.shas[:2])
+    page = alice.get(reverse("run", args=[run.pk])).content.decode()
+    assert "once it begins" in page
+    assert "data-seconds-left" not in page
+
+
 def test_it_names_the_reports_in_which_the_run_can_be_seen(world: World, alice: Client) -> None:
     text = "{version: 1, title: Fast, tables: [{rows: [commit], columns: [{metric: latency.p50}]}]}"
     source = text.replace("version: 1,", "version: 1, benchmark: server/hello,")

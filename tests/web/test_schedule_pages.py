@@ -28,7 +28,9 @@ def test_it_makes_switches_and_deletes_a_schedule(world: World, alice: Client) -
     alice.post(reverse("schedule-enable", args=[schedule.pk]), {"enabled": "false"})
     schedule.refresh_from_db()
     assert not schedule.enabled
-    assert "Turn on" in alice.get(reverse("schedules")).content.decode()
+    page = alice.get(reverse("schedules")).content.decode()
+    assert "Turn on" in page
+    assert "At 03:00 every day" in page
 
     alice.post(reverse("schedule-delete", args=[schedule.pk]))
     assert not Schedule.objects.exists()

@@ -175,7 +175,11 @@ def _ended(search: Bisection, found: Found) -> None:
         _end(search, BisectionState.BETWEEN, f"{why}: those between cannot be built")
         return
     commit = commits_of(row, [search.path[found.first]])[0]
-    _end(search, BisectionState.FOUND, f"{commit.short_sha}, at {found.probability:.1%}")
+    _end(
+        search,
+        BisectionState.FOUND,
+        f"{commit.short_sha}, with a probability of {found.probability * 100:.1f} %",
+    )
     merged = path_merged(commit)
     if merged is not None and not row.bisections.filter(good=merged.base).exists():
         # The merge has it, and its first parent has not: it came with what was merged.

@@ -22,7 +22,8 @@ _SENTENCES = {
     Verdict.REGRESSED: "{contender} is a regression: {change}.",
     Verdict.IMPROVED: "{contender} is an improvement: {change}.",
     Verdict.TRIVIAL: "{contender} changed something, but less than matters: {change}.",
-    Verdict.EQUIVALENT: "{contender} performs the same: any change is proven to be within margin.",
+    Verdict.EQUIVALENT: "{contender} performs the same: any change is proven to be within the "
+    "margin.",
     Verdict.INCONCLUSIVE: "Not decided yet for {contender}: {change}.",
 }
 #: Where it is not the code that differs.
@@ -31,7 +32,7 @@ _OF_ONE_COMMIT = {
     Verdict.IMPROVED: "{contender} is better than {baseline}: {change}.",
     Verdict.TRIVIAL: "{contender} differs from {baseline}, but less than matters: {change}.",
     Verdict.EQUIVALENT: "{contender} performs the same as {baseline}: any difference is proven to "
-    "be within margin.",
+    "be within the margin.",
     Verdict.INCONCLUSIVE: "Not decided yet between {contender} and {baseline}: {change}.",
 }
 
@@ -51,7 +52,7 @@ def summary_of(headline: Headline, sides: tuple[Side, Side]) -> str:
     sentence = f"{sentence[0].upper()}{sentence[1:]}" if names["differ"] else sentence
     if headline.cases > 1:
         same = headline.counts.get(headline.verdict, 0)
-        sentence += f" So {headline.verdict}: {same} of {headline.cases} cases."
+        sentence += f" {headline.verdict.capitalize()}: {same} of {headline.cases} cases."
     return sentence
 
 

@@ -116,7 +116,9 @@ def import_results(
         added, changed = _store(source, rows, progress)
         if limits.storage_bytes is not None:
             note_import(team=member.team, added=added * BYTES_A_FIGURE)
-        record_audit(member=member, action="references.imported", subject=f"{name}: {len(rows)}")
+        record_audit(
+            member=member, action="references.imported", subject=f"{name}: {len(rows)} figures"
+        )
     unknown = sum(row.value is None for row in rows)
     return Imported(source=source, rows=len(rows), unknown=unknown, added=added, changed=changed)
 

@@ -1,8 +1,8 @@
 """Which row of a pivot is the best, and how far that can be told. Pure."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
 
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.results.reporting.pivot_model import Cell, TableColumn, TableRow
@@ -19,17 +19,20 @@ def ranked(
 ) -> tuple[list[TableRow], int | None]:
     """The rows with their ranks, and the place of the column that they are sorted by.
 
-    Rows that differ in the headings `groups` are ranked apart. Latencies of open and closed loops
-    are not ranked beside each other: then the rows stay as they are.
+    Rows that differ in the headings `groups` are ranked apart, and stand apart. Latencies of open
+    and closed loops are not ranked beside each other: then the rows stay as they are.
     """
     if sort is None:
         return list(rows), None
     place = _place(columns, sort.column)
     if _is_latency(columns[place].metric) and len(models) > 1:
         return list(rows), None
+    together: dict[tuple[str, ...], list[TableRow]] = defaultdict(list)
+    for row in rows:
+        together[_of(row, groups)].append(row)
     found: list[TableRow] = []
-    for number, (_, group) in enumerate(groupby(rows, key=lambda row: _of(row, groups))):
-        inside = list(_ranked(list(group), columns[place], sort, place))
+    for number, group in enumerate(together.values()):
+        inside = list(_ranked(group, columns[place], sort, place))
         found += [replace(inside[0], first_of_group=number > 0), *inside[1:]]
     return found, place
 

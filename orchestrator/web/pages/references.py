@@ -11,7 +11,11 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.results.figures.importing import Imported, import_results, remove_source
-from orchestrator.results.figures.published import import_published, suites_with_figures
+from orchestrator.results.figures.published import (
+    import_published,
+    published_of,
+    suites_with_figures,
+)
 from orchestrator.results.figures.references import results_of, source_for, sources_of
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
@@ -24,7 +28,10 @@ FIGURES_A_PAGE = 100
 @for_member
 def references(request: HttpRequest, member: Member) -> HttpResponse:
     page = Paginator(sources_of(member), SOURCES_A_PAGE).get_page(request.GET.get("page"))
-    context = {"page": page, "suites": suites_with_figures()}
+    known = set(sources_of(member).values_list("name", flat=True))
+    published = [(suite, published_of(suite).source.name) for suite in suites_with_figures()]
+    suites = [(suite, name, name in known) for suite, name in published]
+    context = {"page": page, "suites": suites}
     return render(request, "references/list.html", context)
 
 

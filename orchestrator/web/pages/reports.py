@@ -151,7 +151,7 @@ def edit(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
             form.show_error(error, default="source")
         else:
             return redirect("report", changed.slug)
-    context = {"form": form, "saved": saved, "title": f"Change {saved.title}"}
+    context = {"form": form, "saved": saved, "title": f"Change “{saved.title}”"}
     return render(request, "reports/edit.html", context, status=form.status)
 
 

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -11,10 +11,12 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from orchestrator.alerts.models import EventKind
 from orchestrator.core import units
 from orchestrator.loadtools.metrics import latency_label
 from orchestrator.results.comparing.exports import SYMBOLS
 from orchestrator.results.trials.doubts import code_of, title_of
+from orchestrator.runs.schedules import times_in_words
 from orchestrator.web import markdown, placements
 from orchestrator.web.reasons import shown_reasons
 
@@ -77,6 +79,7 @@ register.filter("target_of", placements.target_of)
 register.filter("asked", placements.in_words)
 register.filter("schedule_places", placements.places_of_schedule)
 register.filter("reasons", shown_reasons)
+register.filter("times_in_words", times_in_words)
 
 
 @register.filter
@@ -177,6 +180,12 @@ def words(code: str) -> str:
 def reason_titles(reasons: list[str]) -> str:
     """Reasons in few words: "CPU of other processes; Little's law"."""
     return "; ".join(title_of(code_of(each)) for each in reasons or ())
+
+
+@register.filter
+def event_names(kinds: Iterable[str]) -> str:
+    """What a channel tells of: "A run has ended, an alert is raised"."""
+    return ", ".join(str(EventKind(each).label) for each in kinds).capitalize()
 
 
 @register.filter
