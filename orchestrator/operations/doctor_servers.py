@@ -11,11 +11,11 @@ from redis import Redis, RedisError
 
 from orchestrator.accounts.sealed_columns import SealedColumn, reseal, sealed_columns
 from orchestrator.accounts.vault import keyring
+from orchestrator.archives.database.state import pending_migrations
 from orchestrator.core.errors import PitwallError
 from orchestrator.fleet.models import Host, HostState, HostTransport
 from orchestrator.operations import heard
 from orchestrator.operations.doctor import Finding, failed, ok, warned
-from orchestrator.operations.readiness import pending_migrations
 from orchestrator.operations.redis_server import redis_of
 
 OLDEST_POSTGRES = 14
