@@ -53,3 +53,6 @@ def test_it_ends_with_nothing_lost_doubled_or_left():
     assert answer["name"] == "soak"
     assert answer["met"], done.stdout[-4000:]
     assert answer["measured"]["trials_measured"] > 0
+    struck = [times for name, times in answer["measured"].items() if name.startswith("struck_")]
+    assert len(struck) == 6
+    assert min(struck) > 0
