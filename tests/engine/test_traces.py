@@ -144,7 +144,7 @@ def check_steps(spans: Spans, run: Run) -> None:
 
 
 def check_what_hosts_did(spans: Spans, run: Run) -> None:
-    """Builds and trials as long as they took there, by our clock."""
+    """Each build and each trial has a span, which is as long as it took there."""
     trials = {str(trial.pk): trial for trial in Trial.objects.filter(job__run=run)}
     assert len(trials) == 2
     for name in ("trial", "collect"):
@@ -154,9 +154,10 @@ def check_what_hosts_did(spans: Spans, run: Run) -> None:
     for each in spans.of(run, "trial"):
         trial = trials[each["attributes"]["pitwall.trial"]]
         assert trial.started_at is not None
-        assert each["began_ns"] / 1e9 == pytest.approx(trial.started_at.timestamp(), abs=1e-5)
-        # It loads the server for as long as the definition says.
-        assert each["ended_ns"] - each["began_ns"] > 0.8e9
+        assert trial.ended_at is not None
+        # Of its first and last word in the journal, which are around what its result tells.
+        assert each["began_ns"] / 1e9 <= trial.started_at.timestamp() + 1e-5
+        assert each["ended_ns"] / 1e9 >= trial.ended_at.timestamp() - 1e-5
     built = {each["attributes"]["pitwall.commit"] for each in spans.of(run, "build")}
     assert built == {build.commit.sha for build in Build.objects.filter(job__run=run)}
 
