@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Optional
 
 from .checks import ready_problem
+from .limits import ended_with
 from .plan import Ready
 from .stage import AnyPart
 
@@ -31,7 +32,8 @@ def await_ready(
     while time.monotonic() < deadline:
         code = part.exit_code
         if code is not None:
-            raise NotReady("ended", f"ended with {code} before it answered; its output follows")
+            said = ended_with(code)
+            raise NotReady("ended", f"ended with {said} before it answered; its output follows")
         try:
             wrong = ready_problem(part.address, part.port, ready, ca)
         except OSError:

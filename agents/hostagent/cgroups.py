@@ -76,6 +76,9 @@ class Group:
         with contextlib.suppress(OSError):  # kernels without accounting of swap lack the file
             (folder / swap).write_text("0" if self._version == 2 else str(size))
 
+    def set_processes(self, count: int) -> None:
+        (self._folders["pids"] / "pids.max").write_text(str(count))
+
     def quota(self) -> Optional[float]:
         """CPUs, as the kernel has it; None = no quota."""
         folder = self._folders.get("cpu")
@@ -96,6 +99,12 @@ class Group:
         text = text_of(folder / name)
         return None if text == "max" or int(text) >= _UNLIMITED else int(text)
 
+    def processes(self) -> Optional[int]:
+        """How many processes and threads it may have; None = no limit."""
+        folder = self._folders.get("pids")
+        text = text_of(folder / "pids.max") if folder else "max"
+        return int(text) if text.isdigit() else None
+
     def throttled(self) -> Optional[int]:
         """In how many periods the quota was used up."""
         folder = self._folders.get("cpu")
@@ -105,6 +114,11 @@ class Group:
         folder = self._folders.get("memory")
         name = "memory.events" if self._version == 2 else "memory.oom_control"
         return _count(folder / name, "oom_kill") if folder else None
+
+    def refused_forks(self) -> Optional[int]:
+        """How often it was refused another process or thread."""
+        folder = self._folders.get("pids")
+        return _count(folder / "pids.events", "max") if folder else None
 
     def enter(self) -> dict[str, str]:
         """Move the calling process in; why not, by controller, where the kernel refuses."""

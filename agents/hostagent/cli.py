@@ -23,6 +23,7 @@ _OFFSET: _Argument = ("--offset", {"type": int, "default": 0})
 VERBS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
     "facts": ("upkeep.facts", (), "print what this host says of itself"),
     "quiet": ("quiet.quiet", (), "look how much else works here"),
+    "user": ("ownuser.tell", (("name", {}),), "tell whether measured code can run as this user"),
     "start": ("start.start", _STEP, "leave a supervisor behind that carries out a step"),
     "supervise": ("start.supervise", _STEP, "carry out a step in the foreground"),
     "status": ("status.status", (*_STEP, _OFFSET), "print a step's events from an offset"),

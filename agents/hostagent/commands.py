@@ -9,6 +9,8 @@ from typing import NamedTuple, Optional
 
 from .errors import BuildFailed
 from .files import tail_text
+from .grounds import Grounds
+from .limits import ended_with
 from .paths import StepDir
 from .plan import Build
 from .processes import Child, environment
@@ -28,6 +30,7 @@ class Commands(NamedTuple):
     tree: Path
     words: Mapping[str, object]
     beat: Beat
+    grounds: Grounds
 
     @property
     def log(self) -> Path:
@@ -43,7 +46,9 @@ class Commands(NamedTuple):
             if code is None:
                 raise BuildFailed(f"{shown!r} took longer than {timeout_s:g} s", self._tail())
             if code:
-                raise BuildFailed(f"the {kind} step {shown!r} ended with {code}", self._tail())
+                raise BuildFailed(
+                    f"the {kind} step {shown!r} ended with {ended_with(code)}", self._tail()
+                )
 
     def _run(self, name: str, argv: list[str], deadline: float) -> Optional[int]:
         with open(self.log, "ab") as output:
@@ -51,7 +56,12 @@ class Commands(NamedTuple):
             output.flush()
             try:
                 child = Child(
-                    argv, cwd=self.tree, env=self._environment(), stdout=output, stderr=output
+                    argv,
+                    cwd=self.tree,
+                    env=self._environment(),
+                    stdout=output,
+                    stderr=output,
+                    account=self.grounds.account,
                 )
             except OSError as error:
                 raise BuildFailed(f"{name} cannot be started: {error}") from error
@@ -63,7 +73,8 @@ class Commands(NamedTuple):
 
     def _environment(self) -> dict[str, str]:
         own = {key: replace([value], self.words)[0] for key, value in self.build.env.items()}
-        return environment(self.step.path, own, self.build.path)
+        home = self.grounds.environment(self.build.tree)
+        return environment(self.step.path, {**home, **own}, self.build.path)
 
     def _wait(self, child: Child, deadline: float) -> None:
         while child.exit_code is None and time.monotonic() < deadline:

@@ -22,7 +22,7 @@ from typing import Any, Optional
 
 from .contact import Contact
 from .door import Door
-from .errors import AgentError, BuildFailed, PeerLost, TrialFailed
+from .errors import AgentError, PeerLost, TrialFailed
 from .files import tail_text
 from .journal import Journal
 from .parts import LOG_BYTES, Here, Part
@@ -37,9 +37,7 @@ DEAF_S = 30.0
 POLL_S = 1.0
 
 
-def follow(
-    step: StepDir, plan: Plan, journal: Journal, contact: Contact, broken: dict[str, BuildFailed]
-) -> None:
+def follow(here: Here, step: StepDir, plan: Plan, journal: Journal, contact: Contact) -> None:
     """Serve one lead until it says that the round is done; PeerLost where it does not."""
     assert plan.secret is not None
     door = Door(plan.hosts[plan.me].address, plan.secret, scope(plan.job, plan.step, plan.me))
@@ -53,7 +51,7 @@ def follow(
 
     channel = door.admit(wait)
     try:
-        Follower(Here(step, plan, broken), channel, contact).serve()
+        Follower(here, channel, contact).serve()
     finally:
         channel.close()
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-CONTROLLERS = ("cpuset", "cpu", "memory")
+CONTROLLERS = ("cpuset", "cpu", "memory", "pids")
 
 
 class Place(NamedTuple):

@@ -6,20 +6,15 @@ tree that uses it has a note of that name beside it.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import shutil
 from pathlib import Path
-from typing import Optional
 
 from .commands import Commands
 from .errors import BuildFailed
-from .files import append_file, write_bytes
-from .paths import DONE, below, build_dir, install_dir
+from .files import append_file, remove_tree, write_bytes
+from .paths import DONE, below, install_dir, installed_for
 from .plan import Install
 
-#: Beside a tree: the name of what is installed for it.
-NOTE = "installed"
 LOG = "install.log"
 
 
@@ -35,13 +30,6 @@ def name_of(install: Install, tree: Path) -> str:
     return digest.hexdigest()[:32]
 
 
-def note(root: Path, tree: str) -> Optional[str]:
-    """The name of what is installed for the tree that a plan names so; None without any."""
-    with contextlib.suppress(FileNotFoundError):
-        return (build_dir(root, tree) / NOTE).read_text("ascii").strip() or None
-    return None
-
-
 def folder(root: Path, name: str) -> Path:
     """What `{installed}` stands for."""
     return install_dir(root, name) / "installed"
@@ -49,7 +37,7 @@ def folder(root: Path, name: str) -> Path:
 
 def words(root: Path, tree: str) -> dict[str, str]:
     """`installed`, where something is."""
-    name = note(root, tree)
+    name = installed_for(root, tree)
     return {} if name is None else {"installed": str(folder(root, name))}
 
 
@@ -62,14 +50,20 @@ def ensure(commands: Commands, name: str) -> bool:
     root, install = commands.step.root, commands.build.install
     assert install is not None
     place = install_dir(root, name)
-    if (place / DONE).exists():
+    if commands.grounds.made(place / DONE):
         (place / DONE).touch()  # prune goes by the last use
         append_file(place / LOG, commands.log)
         return True
-    shutil.rmtree(place, ignore_errors=True)
+    remove_tree(place)
     folder(root, name).mkdir(parents=True)
+    commands.grounds.give(folder(root, name))
+    commands.grounds.open(commands.build.tree)
     began = commands.log.stat().st_size
     commands.run("install", install.steps, install.timeout_s)
     (place / LOG).write_bytes(commands.log.read_bytes()[began:])
-    write_bytes(place / DONE, b"")
+    try:
+        commands.grounds.keep(folder(root, name))
+    except OSError as error:  # such as names of folders in folders, longer than a path may be
+        raise BuildFailed(f"what was installed cannot be kept: {error}") from error
+    write_bytes(place / DONE, commands.grounds.mark)
     return False

@@ -3,12 +3,16 @@
 CPU set, CPU quota and memory go through control groups (cgroups.py). Where there are none, the
 CPU set becomes an affinity, memory an address space, and a quota cannot be had. Open files are a
 resource limit everywhere. What does not hold is named in `refused` with its reason.
+
+Beside what a definition asks for there are limits that stop what runs away and nothing else.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 from collections.abc import Callable
 from typing import Any, Optional
 
@@ -22,6 +26,14 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
+#: One file, such as a log without end. As much as a commit may unpack to (archive.py).
+FILE_BYTES = 8 << 30
+#: Processes and threads: enough for a thread for each of 10,000 connections, and half of what a
+#: kernel with its usual pid_max of 32,768 has. Of a control group, or of all of a user of its own.
+PROCESSES = 16_384
+#: What a program finds that asks for nothing: a login's 1,024 would not do for 10,000 connections.
+OPEN_FILES = 65_536
+
 _CONTROLLER = {"cpus": "cpuset", "cpu_quota": "cpu", "memory_bytes": "memory"}
 
 
@@ -31,9 +43,15 @@ NONE = Limits()
 class Confinement:
     """Limits on their way to one child: made before it, entered by it, read back, removed."""
 
-    def __init__(self, limits: Limits, place: Optional[Place] = None) -> None:
-        """`place`: where control groups can be made, None = nowhere."""
+    def __init__(
+        self, limits: Limits, place: Optional[Place] = None, has_own_user: bool = False
+    ) -> None:
+        """`place`: where control groups can be made, None = nowhere.
+
+        `has_own_user`: nobody else's processes count where those of its user are counted.
+        """
         self._limits = limits
+        self._has_own_user = has_own_user
         self._refused: dict[str, str] = {}
         self._group = self._make_group(place)
         self._read, self._write = os.pipe()
@@ -46,7 +64,10 @@ class Confinement:
         if not held or place is None:
             return None
         try:
-            group = cgroups.Group(place, [_CONTROLLER[name] for name in held])
+            more = [name for name in ("pids",) if name in place.folders]
+            group = cgroups.Group(place, [_CONTROLLER[name] for name in held] + more)
+            if more:
+                group.set_processes(PROCESSES)
         except OSError as error:
             self._refused.update({name: _without(name, str(error)) for name in held})
             return None
@@ -85,6 +106,11 @@ class Confinement:
         limits, found = self._limits, {}
         if limits.open_files is not None:
             found["open_files"] = _lower(resource.RLIMIT_NOFILE, limits.open_files)
+        else:
+            _at_least(resource.RLIMIT_NOFILE, OPEN_FILES)
+        _bound(resource.RLIMIT_FSIZE, FILE_BYTES)
+        if self._has_own_user:
+            _bound(resource.RLIMIT_NPROC, PROCESSES)
         if limits.memory_bytes is not None and "memory_bytes" in refused:
             why = _lower(resource.RLIMIT_AS, limits.memory_bytes)
             found["memory_bytes"] = f"{refused['memory_bytes']}; {why}" if why else ""
@@ -115,6 +141,8 @@ class Confinement:
                 else told.get("address_space")
             ),
             "open_files": told.get("open_files"),
+            "file_bytes": told.get("file_bytes"),
+            "processes": (group.processes() if group else None) or told.get("processes"),
             "refused": refused,
         }
 
@@ -135,18 +163,22 @@ class Confinement:
         """Kill what is left in the group and remove it; `applied` learns what the limits did."""
         if self._group is None:
             return
-        counted = {"throttled": self._group.throttled(), "oom_kills": self._group.oom_kills()}
+        counted = {
+            "throttled": self._group.throttled(),
+            "oom_kills": self._group.oom_kills(),
+            "refused_forks": self._group.refused_forks(),
+        }
         applied.update({name: count for name, count in counted.items() if count is not None})
         self._group.remove()
         self._group = None
 
 
-def confine(limits: Limits) -> Confinement:
+def confine(limits: Limits, has_own_user: bool = False) -> Confinement:
     """AgentError where the host has none of the CPUs that are asked for."""
     if limits.cpus is not None and hasattr(os, "sched_getaffinity"):
         _check_cpus(limits.cpus)
     needs_group = limits != NONE and limits != Limits(open_files=limits.open_files)
-    return Confinement(limits, find() if needs_group else None)
+    return Confinement(limits, find() if needs_group else None, has_own_user)
 
 
 def _check_cpus(cpus: tuple[int, ...]) -> None:
@@ -174,12 +206,39 @@ def _lower(kind: int, wanted: int) -> str:
     return ""
 
 
+def _bound(kind: int, most: int) -> None:
+    """A limit that stops what runs away; a lower one of the host stays."""
+    _soft, hard = resource.getrlimit(kind)
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (most, most))
+
+
+def _at_least(kind: int, wanted: int) -> None:
+    """As much as the hard limit allows; root's goes up with it."""
+    soft, hard = resource.getrlimit(kind)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    for pair in ((wanted, max(wanted, hard)), (hard, hard)):
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(kind, pair)
+            return
+
+
+def ended_with(code: int) -> str:
+    """What to say of a program's exit code, where a limit that it ran into can be known."""
+    if code < 0 and -code == getattr(signal, "SIGXFSZ", None):
+        return f"{code}: it wrote a file of more than {FILE_BYTES >> 30} GiB, the limit of one file"
+    return str(code)
+
+
 def _own() -> dict[str, Any]:
     """What the kernel says of the calling process."""
     return {
         "cpus": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         "open_files": _soft(resource.RLIMIT_NOFILE),
         "address_space": _soft(resource.RLIMIT_AS),
+        "file_bytes": _soft(resource.RLIMIT_FSIZE),
+        "processes": _soft(resource.RLIMIT_NPROC),
     }
 
 

@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Optional
+from typing import IO, Any, NamedTuple, Optional
 
 from .errors import TrialFailed
+from .grounds import Grounds
+from .ownuser import Account
 from .paths import StepDir, below, stdout_of
-from .plan import Load, Tool, Trial
+from .plan import Limits, Load, Tool, Trial
 from .processes import Child, environment
 from .versions import version_of
 from .words import replace
@@ -72,6 +74,7 @@ def put_load(
     words: Mapping[str, str],
     path: Sequence[str],
     while_running: Callable[[Child, float], None],
+    grounds: Grounds,
 ) -> Outcome:
     """Run the tool to its end; `while_running(child, seconds)` is called while it works.
 
@@ -80,12 +83,12 @@ def put_load(
 
     At the wall limit it gets SIGINT, on which oha writes what it has, and SIGKILL 10 s later.
     """
-    argv = replace(load.argv, words)
-    env = {key: replace([value], words)[0] for key, value in load.env.items()}
+    program = _program(step, trial, load, words, grounds)
     stderr = step.trial(trial.id) / "tool.stderr"
     with open(stderr, "ab") as errors, open(stdout_of(Path(words["out"])), "wb") as out:
         started_at, start = time.time(), time.monotonic()
-        child = _spawn(step, trial, argv, env, path, out, errors)
+        own = environment(step.path, {"NO_COLOR": "1", **program.env}, path)
+        child = _spawn(program, trial.tool.limits, own, out, errors)
         try:
             hung = not _watch(child, start, load.wall_limit_s, while_running)
         finally:
@@ -93,7 +96,7 @@ def put_load(
     code = child.exit_code
     assert code is not None
     return Outcome(
-        argv=argv,
+        argv=program.argv,
         rc=code,
         signal=-code if code < 0 else None,
         started_at=started_at,
@@ -104,28 +107,44 @@ def put_load(
     )
 
 
+class _Program(NamedTuple):
+    argv: list[str]
+    env: Mapping[str, str]
+    cwd: Path
+    account: Optional[Account]
+
+
+def _program(
+    step: StepDir, trial: Trial, load: Load, words: Mapping[str, str], grounds: Grounds
+) -> _Program:
+    """A load tool is the agent's: measured code must not get at it. A script is measured code."""
+    folder, account, home = step.trial(trial.id), None, {}
+    if trial.tool.is_measured_code:
+        words = {**words, **grounds.words()}
+        folder, account = grounds.cwd(folder), grounds.account
+        home = grounds.environment(trial.tree)
+    env = {key: replace([value], words)[0] for key, value in load.env.items()}
+    return _Program(replace(load.argv, words), {**home, **env}, folder, account)
+
+
 def _spawn(
-    step: StepDir,
-    trial: Trial,
-    argv: list[str],
-    env: Mapping[str, str],
-    path: Sequence[str],
-    out: IO[bytes],
-    errors: IO[bytes],
+    program: _Program, limits: Limits, env: Mapping[str, str], out: IO[bytes], errors: IO[bytes]
 ) -> Child:
     try:
         return Child(
-            argv,
-            cwd=step.trial(trial.id),
-            env=environment(step.path, {"NO_COLOR": "1", **env}, path),
+            program.argv,
+            cwd=program.cwd,
+            env=env,
             stdout=out,
             stderr=errors,
-            limits=trial.tool.limits,
+            limits=limits,
             name="tool",
             adopts=False,
+            account=program.account,
         )
     except OSError as error:
-        raise TrialFailed("tool_missing", f"{argv[0]} cannot be started: {error}") from error
+        why = f"{program.argv[0]} cannot be started: {error}"
+        raise TrialFailed("tool_missing", why) from error
 
 
 def _watch(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,9 @@ from typing import Any, Optional, Union
 
 from . import ambient, installs
 from .errors import AgentError, BuildFailed, TrialFailed
-from .files import tail_bytes, tail_text, write_bytes
+from .files import remove_tree, tail_bytes, tail_text, write_bytes
+from .grounds import Grounds
+from .ownuser import Account
 from .paths import StepDir, tree_dir
 from .plan import SERVER, Plan, Server, Service, Trial
 from .ports import free_port
@@ -58,9 +59,12 @@ class Part:
 class Here:
     """This host as a place where parts run, each as this host's own plan says."""
 
-    def __init__(self, step: StepDir, plan: Plan, broken: Mapping[str, BuildFailed]) -> None:
+    def __init__(
+        self, step: StepDir, plan: Plan, broken: Mapping[str, BuildFailed], grounds: Grounds
+    ) -> None:
         """`broken`: the trees that could not be built here."""
         self._broken = broken
+        self.grounds = grounds
         self._step = step
         self._plan = plan
         self._address = plan.address(plan.me)
@@ -84,8 +88,9 @@ class Here:
     def prepare(self, trial_id: str) -> dict[str, Any]:
         """Make the trial's folder anew with its files; AMBIENT_BEFORE of protocol.py."""
         trial = self._trial(trial_id)
+        self.grounds.open(trial.tree)
         folder = self._step.trial(trial.id)
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
         folder.mkdir(parents=True)
         for name, text in trial.files.items():
             write_bytes(folder / name, text.encode())
@@ -127,14 +132,16 @@ class Here:
             "trial_dir": str(folder),
             "tree": str(tree),
             **installs.words(self._step.root, trial.tree),
+            **self.grounds.words(),
         }
         argv = replace(program.argv, words)
         env = {key: replace([value], words)[0] for key, value in program.env.items()}
         log = folder / log_name(name)
         # A service may well run on a host that has nothing built.
-        cwd = tree if name == SERVER or tree.is_dir() else folder
+        cwd = tree if name == SERVER or tree.is_dir() else self.grounds.cwd(folder)
+        env = {**self.grounds.environment(trial.tree), **env}
         own = environment(self._step.path, env, trial.path.get(self._plan.me, ()))
-        child = _spawn(argv, own, cwd, log, program, name)
+        child = _spawn(argv, own, cwd, log, program, name, self.grounds.account)
         part = Part(name, child, self._address, port, log)
         part.argv = argv
         return part
@@ -163,6 +170,7 @@ def _spawn(
     log: Path,
     program: Union[Server, Service],
     name: str,
+    account: Optional[Account],
 ) -> Child:
     with open(log, "wb") as output:
         try:
@@ -175,6 +183,7 @@ def _spawn(
                 limits=program.limits,
                 name=name,
                 adopts=name == SERVER,
+                account=account,
             )
         except OSError as error:
             code = "server_did_not_start" if name == SERVER else "service_not_ready"

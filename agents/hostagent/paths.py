@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from pathlib import Path
+from typing import Optional
 
 from .errors import BadArgument
 
@@ -12,6 +14,11 @@ from .errors import BadArgument
 TLS = "tls"
 #: Lies beside a tree, or an installed folder, that is complete; touched at each use.
 DONE = ".done"
+#: For what measured code writes beside its tree, where it runs as a user of its own. Short, since
+#: sockets are made in it, and their paths hold 108 bytes.
+SCRATCH = "scratch"
+#: Lies beside a tree: the name of what is installed for it.
+NOTE = "installed"
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\Z")
 
 
@@ -108,6 +115,13 @@ def tree_dir(root: Path, tree: str) -> Path:
 
 def install_dir(root: Path, name: str) -> Path:
     return root / "installs" / checked_id(name)
+
+
+def installed_for(root: Path, tree: str) -> Optional[str]:
+    """The name of what is installed for the tree that a plan names so; None without any."""
+    with contextlib.suppress(FileNotFoundError):
+        return (build_dir(root, tree) / NOTE).read_text("ascii").strip() or None
+    return None
 
 
 def stdout_of(out: Path) -> Path:

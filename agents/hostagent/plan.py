@@ -11,6 +11,8 @@ from typing import NamedTuple, Optional, Union
 LOOPBACK = "127.0.0.1"
 #: The name of the server among a trial's parts; a service's process is `service:<name>:<n>`.
 SERVER = "server"
+#: The reader of a load that a definition brings along (docs/script-tool.md).
+SCRIPT = "script"
 
 
 class Limits(NamedTuple):
@@ -155,6 +157,11 @@ class Tool(NamedTuple):
     reader: str
     cpus: int
 
+    @property
+    def is_measured_code(self) -> bool:
+        """A program that the definition brought along, and no load tool of ours."""
+        return self.reader == SCRIPT
+
 
 class Trial(NamedTuple):
     """`files`: by name, what is written into the trial's folder before anything starts.
@@ -216,6 +223,8 @@ class Host(NamedTuple):
 
 
 class Plan(NamedTuple):
+    """`run_as`: the user that measured code runs as on this host; None = the agent's login."""
+
     job: str
     step: str
     silence_s: float
@@ -224,6 +233,7 @@ class Plan(NamedTuple):
     secret: Optional[str]
     hosts: Mapping[str, Host]
     tuning: Mapping[str, str]
+    run_as: Optional[str]
     tls: Optional[Tls]
     builds: tuple[Build, ...]
     trials: tuple[Trial, ...]

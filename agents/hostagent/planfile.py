@@ -47,6 +47,7 @@ def _plan(node: Node) -> Plan:
         secret=node["secret"].optional(Node.text),
         hosts=hosts,
         tuning=node["tuning"].mapping(),
+        run_as=node["run_as"].optional(Node.text),
         tls=node["tls"].optional(_tls),
         builds=tuple(_build(item, labels) for item in node["builds"].items()),
         trials=tuple(trial_of(item, labels) for item in node["trials"].items()),

@@ -23,6 +23,7 @@ from typing import IO, Any, Optional
 from . import cgroups
 from .errors import AgentError
 from .limits import NONE, Confinement, Limits, confine
+from .ownuser import Account
 from .proctable import HAS_PROC, family
 from .system import marked, of_tree, snapshot
 from .usage import Usage
@@ -56,15 +57,17 @@ class Child:
         limits: Limits = NONE,
         name: str = "",
         adopts: bool = True,
+        account: Optional[Account] = None,
     ) -> None:
         """Raises OSError where the program cannot be started, AgentError for CPUs not to be had.
 
         `limits` hold from the program's first instruction on; `applied` says which of them do.
         `adopts`: processes that left their parent behind are taken for this child's. Of the
-        children that run at one time, one may adopt. `name` is what messages call it.
+        children that run at one time, one may adopt. `name` is what messages call it. `account`:
+        whom it runs as, None = as we do.
         """
         self.name = name or Path(argv[0]).name
-        self._confinement = confine(limits)
+        self._confinement = confine(limits, account is not None)
         try:
             self._popen = subprocess.Popen(
                 list(argv),
@@ -74,17 +77,17 @@ class Child:
                 stdout=stdout,
                 stderr=stderr,
                 start_new_session=True,
-                preexec_fn=_prepare(os.getpid(), self._confinement),
+                preexec_fn=_prepare(os.getpid(), self._confinement, account),
             )
         except BaseException as error:
             self._confinement.abandon()
             if isinstance(error, subprocess.SubprocessError):
-                raise AgentError(f"{self.name} cannot run with {limits}: {error}") from error
+                raise AgentError(_not_prepared(self.name, limits, account)) from error
             raise
         self.pid = self._popen.pid
         self._adopts = adopts
         _started.add(self.pid)
-        self.applied = self._confinement.applied()
+        self.applied = {**self._confinement.applied(), "user": account.name if account else None}
         self.cpu_s: Optional[float] = None
         self.peak_rss_bytes: Optional[int] = None
 
@@ -174,19 +177,29 @@ def exit_code_of(status: int) -> int:
     return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
-def _prepare(parent: int, confinement: Confinement) -> Callable[[], None]:
+def _prepare(
+    parent: int, confinement: Confinement, account: Optional[Account]
+) -> Callable[[], None]:
     def before_the_program() -> None:
+        # Memory with secrets, or gigabytes of it, is not left behind on a host.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        confinement.enter()
+        if account is not None:
+            account.become()
         if _libc:
+            # Only now: the kernel forgets it where a process becomes another user.
             _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             if os.getppid() != parent:  # it died before we could ask
                 os._exit(1)
             # What we start never becomes more than we are, by sudo or a file with its own rights.
             _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        # Memory with secrets, or gigabytes of it, is not left behind on a host.
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        confinement.enter()
 
     return before_the_program
+
+
+def _not_prepared(name: str, limits: Limits, account: Optional[Account]) -> str:
+    who = f" as {account.name}" if account else ""
+    return f"{name} cannot run{who} with {limits}: the kernel refused it before its start"
 
 
 def kill_all(members: Any, limit_s: float = 5.0) -> None:

@@ -8,12 +8,15 @@ Layout below the host's work directory (all paths relative to it, all names are 
     bundles/<name>.bundle                 a git bundle on its way in; removed once it was taken in
     sources/<commit>.tar.gz               `git archive` of a commit, for hosts without git
     builds/<commit>-<inputs hash>/tree/   the checked-out and built commit; `.done` beside it = complete,
-                                          `build.log` beside it = what the build wrote,
+                                          with the name of the user of its own that made it, if any;
+                                          `build.log` beside it = what the build wrote, `home` = that user's home,
                                           `installed` beside it = the name of its folder below installs/
     installs/<name>/installed/            what the recipe of a build installs (installs.py); `.done` beside it
                                           = complete, `install.log` beside it = what the steps wrote; <name> is
                                           a hash of the recipe's key and of the contents of its files
     programs.json                         versions of the host's programs, kept for a day (programs.py)
+    scratch/                              what measured code writes beside its tree, where it runs as a user of its
+                                          own; new for each build and trial, gone after the step (grounds.py)
     tuning.json                           what host tuning changed and has not undone yet (tuning.py)
     host.lock                             held by the one supervisor that may work below this directory
     jobs/<job id>/tls/                    the job's certificates, removed with it
@@ -38,6 +41,8 @@ tuning that a supervisor which is no more left behind.
                                     10 min), facts, commits, has: {"stopped": [...], "facts": {...},
                                     "commits": {sha: bool}, "present": {path: bool}}; facts tell of the
                                     programs named beside those that are always looked for
+    user NAME                       {"user": {"name": ..., "uid": n, "gid": n}} where measured code can run as this
+                                    user; else an error that says what is in the way, and what to do (ownuser.py)
     start JOB STEP                  leaves a detached supervisor behind: {"pid": 123}; starting a step
                                     that was started before changes nothing: {"pid":…, "already": true};
                                     {"error": {"code": "busy"}} where another step holds host.lock
@@ -58,7 +63,7 @@ tuning that a supervisor which is no more left behind.
                                     "git" is false where the host has no git
     take-bundle PROJECT NAME        fetches refs/pitwall/* from bundles/<NAME>.bundle and removes the file
 
-Plan (plan.json), the same for every host of the job but for `self`:
+Plan (plan.json), the same for every host of the job but for `self`, `tuning`, `run_as` and `tls`:
 
     {"schema": 4, "job": "...", "step": "a1-r1",
      "silence_s": 600,                     stop everything when `contact` is older than this
@@ -68,6 +73,8 @@ Plan (plan.json), the same for every host of the job but for `self`:
                "b": {"address": "10.9.0.2", "port": 40123 | null}},
                                            `port`: where a follower listens (its own event `listening` told
                                            it); null for the lead, and in a follower's own plan
+     "run_as": "bench" | null,             the user that measured code runs as on this host, null = the agent's
+                                           login; `start` refuses where it cannot be
      "tuning": {"governor": "performance"},  what to set on this host for this step, undone after (tuning.py)
      "tls": {"ca": PEM, "cert": PEM, "key": PEM} | null,   the job's throw-away certificates, written to
                                            jobs/<job>/tls/{ca,cert,key}.pem, the key for its owner only;
@@ -139,6 +146,11 @@ The processes of a service are its parts "service:<name>:<n>", n from 1.
 
 LIMITS (limits.py): {"cpus": [0] | null, "cpu_quota": 0.5 | null (CPUs), "memory_bytes": n | null,
 "open_files": n | null}. The load tool always runs on the lead.
+
+Measured code is what comes from a definition or a repository: steps of install and build, servers, services,
+and a script in place of a load tool. With "run_as" it runs as that user, load tools as the agent's login. Its
+{trial_dir}, TMPDIR and HOME are then not the trial's folder and the login's home (grounds.py), and {ca}, {cert}
+and {key} are copies that it may read.
 
 Words that are replaced inside each argument and environment value, never through a shell:
 {python} {port} {tool} {out} {rows} {trial_dir} {tree} {installed} {probe_rate}; {ca}, {cert} and {key} are the job's PEM files;
@@ -218,9 +230,11 @@ AMBIENT_BEFORE and AMBIENT_DURING: see ambient.py; a fact that cannot be read is
 
 APPLIED: {"mechanism": "cgroup2" | "cgroup1" | "job" (Windows) | "affinity" (none of them),
   "cpus": [..]|null, "cpu_quota": x|null, "memory_bytes": n|null, "open_files": n|null,
+  "file_bytes": n|null (of one file), "processes": n|null (and threads), "user": name|null (its own, not ours),
   "refused": {limit: why it does not hold, or not as asked},
   "throttled": periods of 100 ms in which the quota was used up,      only with a quota that holds
-  "oom_kills": processes that the memory limit ended}                 only with one that holds
+  "oom_kills": processes that the memory limit ended,                 only with one that holds
+  "refused_forks": how often the control group was refused another process}   only where it has such a limit
 
 rows.json: {"schema": 4,
   "all": {"n": rows of the whole load, "percentiles": {"p10": s, …}},  as the tool defines them, so that

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import shutil
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, Optional
 
 from . import lock
+from .files import remove_tree
 from .paths import DONE, StepDir, all_steps
 
 #: What the next step can have again by being sent or built; of these the longest unused goes first.
@@ -53,12 +55,15 @@ def prune(root: Path, keep_days: float, limit_bytes: Optional[int] = None) -> tu
 
 def size(path: Path) -> int:
     """Bytes on the disk of a file or of all files below a folder; links count as themselves."""
-    try:
-        found = path.lstat()
-    except OSError:
-        return 0
-    inside = _entries(path) if path.is_dir() and not path.is_symlink() else []
-    return getattr(found, "st_blocks", 0) * 512 + sum(map(size, inside))
+    total, left = 0, [path]
+    while left:
+        one = left.pop()
+        with contextlib.suppress(OSError):
+            found = one.lstat()
+            total += getattr(found, "st_blocks", 0) * 512
+            if stat.S_ISDIR(found.st_mode):
+                left += _entries(one)
+    return total
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -123,7 +128,7 @@ def _runs_us(path: Path) -> bool:
 def _remove(path: Path) -> bool:
     """False where it cannot be removed as a whole."""
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
+        remove_tree(path)
     else:
         path.unlink(missing_ok=True)
     return not path.exists()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from .errors import TrialFailed
 from .files import tail_text, write_json
+from .limits import ended_with
 from .paths import stdout_of
 from .plan import Load, Tool
 from .protocol import load_files
@@ -60,7 +61,9 @@ def passing(folder: Path, name: str) -> Traces:
 def check_end(traces: Traces, rc: int, hung: bool) -> None:
     """TrialFailed where the tool ended by itself and tells that it failed."""
     if rc != 0 and not hung:
-        raise TrialFailed("tool_failed", f"the load tool ended with {rc}", traces.said())
+        raise TrialFailed(
+            "tool_failed", f"the load tool ended with {ended_with(rc)}", traces.said()
+        )
 
 
 def reduce(traces: Traces, tool: Tool, load: Load, hung: bool = False) -> dict[str, Any]:

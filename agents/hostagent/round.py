@@ -15,8 +15,10 @@ from .contact import Contact
 from .errors import Aborted, AgentError, BuildFailed, TrialFailed
 from .files import no_space
 from .follower import follow
+from .grounds import Grounds
 from .journal import Journal
 from .leftovers import end_leftovers
+from .parts import Here
 from .paths import StepDir
 from .plan import Plan, Trial
 from .processes import adopt_orphans, kill_descendants
@@ -34,11 +36,14 @@ def carry_out(step: StepDir, plan: Plan, journal: Journal) -> None:
     adopt_orphans()
     end_leftovers(step.root)
     write_tls(step, plan)
+    grounds = Grounds(step, plan)
+    grounds.claim()
     try:
         with _tuning(step, plan, journal):
-            _work(step, plan, journal)
+            _work(step, plan, journal, grounds)
     finally:
         kill_descendants()
+        grounds.close()
 
 
 @contextlib.contextmanager
@@ -57,27 +62,35 @@ def _tuning(step: StepDir, plan: Plan, journal: Journal) -> Iterator[None]:
         journal.append("untuned")
 
 
-def _work(step: StepDir, plan: Plan, journal: Journal) -> None:
+def _work(step: StepDir, plan: Plan, journal: Journal, grounds: Grounds) -> None:
     contact = Contact(step, plan.silence_s)
     broken: dict[str, BuildFailed] = {}
+    here = Here(step, plan, broken, grounds)
+    builder = Builder(step, plan, journal, broken, grounds)
     if plan.is_lead:
-        stage = Stage(step, plan, contact, broken)
+        stage = Stage(here, step, plan, contact)
         with stage.met():
-            Builder(step, plan, journal, broken).run(stage.beat)
+            builder.run(stage.beat)
             for trial in plan.trials:
                 Turn(stage, trial, journal, broken).run()
     else:
-        Builder(step, plan, journal, broken).run(contact.beat)
-        follow(step, plan, journal, contact, broken)
+        builder.run(contact.beat)
+        follow(here, step, plan, journal, contact)
 
 
 class Builder:
     """The builds of this host, and the trees that could not be built."""
 
     def __init__(
-        self, step: StepDir, plan: Plan, journal: Journal, broken: dict[str, BuildFailed]
+        self,
+        step: StepDir,
+        plan: Plan,
+        journal: Journal,
+        broken: dict[str, BuildFailed],
+        grounds: Grounds,
     ) -> None:
         self._step = step
+        self._grounds = grounds
         self._builds = [build for build in plan.builds if plan.me in build.on]
         self._journal = journal
         self._broken = broken
@@ -89,7 +102,7 @@ class Builder:
             self._journal.append("build_started", **who, label=build.label)
             began = time.monotonic()
             try:
-                made = ensure(self._step, build, beat)
+                made = ensure(self._step, build, beat, self._grounds)
             except BuildFailed as failed:
                 self._broken[build.tree] = failed
                 self._journal.append(

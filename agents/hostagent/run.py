@@ -41,4 +41,6 @@ class Run(NamedTuple):
     ) -> Outcome:
         words = {**words, **traces.words}
         path = self.trial.path.get(self.stage.plan.me, ())
-        return put_load(self.stage.step, self.trial, load, words, path, while_running)
+        return put_load(
+            self.stage.step, self.trial, load, words, path, while_running, self.stage.grounds
+        )

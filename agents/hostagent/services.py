@@ -8,6 +8,7 @@ from typing import Any
 
 from .answers import NotReady, await_ready
 from .errors import Aborted, TrialFailed, UnderLoad
+from .limits import ended_with
 from .plan import SERVER, Service, Trial
 from .ports import in_url
 from .stage import AnyPart, Stage
@@ -45,7 +46,9 @@ class Running:
             if code is not None:
                 kind = "server_died" if part.name == SERVER else "service_died"
                 raise UnderLoad(
-                    kind, f"{described(part.name)} ended with {code} under load", part.output()
+                    kind,
+                    f"{described(part.name)} ended with {ended_with(code)} under load",
+                    part.output(),
                 )
 
     def limits(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Optional, Union
 
 from .contact import Contact
 from .dropped import Dropped
-from .errors import BuildFailed, PeerLost
+from .errors import PeerLost
 from .everywhere import AnySampling, Everywhere
 from .parts import Here, Part
 from .paths import StepDir
@@ -23,15 +23,14 @@ AnyPart = Union[Part, RemotePart]
 class Stage:
     """All places of a plan, and the beat that is kept while something is waited for."""
 
-    def __init__(
-        self, step: StepDir, plan: Plan, contact: Contact, broken: Mapping[str, BuildFailed]
-    ) -> None:
+    def __init__(self, here: Here, step: StepDir, plan: Plan, contact: Contact) -> None:
         self.step = step
         self.plan = plan
         self.dropped = Dropped(step)
         self._contact = contact
         self._peers: dict[str, Peer] = {}
-        self._here = Here(step, plan, broken)
+        self.grounds = here.grounds
+        self._here = here
 
     @contextlib.contextmanager
     def met(self) -> Iterator[None]:

@@ -28,6 +28,9 @@ def start(root: Path, options: Namespace) -> dict[str, Any]:
     if step.pid_file.exists():
         return _already(step)
     plan = load_plan(step.plan, root)
+    if plan.run_as is not None:
+        # Whoever asks is told now, and no supervisor is left behind that could only fail.
+        import_module(f"{__package__}.ownuser").account_of(plan.run_as, root)
     hold = Hold(step)
     if not hold.is_taken:
         return _await_other(step)

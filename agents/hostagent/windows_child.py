@@ -14,7 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Optional
 
+from .errors import AgentError
 from .limits import NONE, Limits
+from .ownuser import Account
 from .usage import Usage
 from .windows import of_tree
 from .windows_api import LIMIT_AFFINITY, Job, resume
@@ -40,8 +42,11 @@ class Child:
         limits: Limits = NONE,
         name: str = "",
         adopts: bool = True,
+        account: Optional[Account] = None,
     ) -> None:
-        """`adopts` says nothing here: nobody leaves a job."""
+        """`adopts` says nothing here: nobody leaves a job. There is no `account` (ownuser.py)."""
+        if account is not None:
+            raise AgentError(f"nothing runs as {account.name} on Windows")
         self.name = name or Path(argv[0]).name
         self._job = Job()
         refused = set_limits(self._job, limits)

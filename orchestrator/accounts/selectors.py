@@ -73,6 +73,15 @@ def users_with_email(email: str) -> list[User]:
     return list(User.objects.filter(email__iexact=email).order_by("pk")[:2]) if email else []
 
 
+def team_named(slug: str) -> Team:
+    """NotFoundError names the teams that there are: only whoever runs the server may ask this."""
+    team = Team.objects.filter(slug=slug).first()
+    if team is None:
+        known = ", ".join(Team.objects.order_by("slug").values_list("slug", flat=True))
+        raise NotFoundError(f"there is no team {slug}; there are {known or 'none'}")
+    return team
+
+
 def teams_of(user: User) -> tuple[Membership, ...]:
     """The user's memberships by the name of the team."""
     if user.known_memberships is None:

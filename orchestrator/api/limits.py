@@ -9,7 +9,7 @@ from django.conf import settings
 from django.http import HttpResponse
 from redis import RedisError
 
-from orchestrator.operations.redis_server import redis_of
+from orchestrator.operations.our_redis import our_redis
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class _Counter:
         window = int(now) // WINDOW_S
         key = f"pitwall:rate:{token.hex}:{window}"
         try:
-            redis = redis_of(settings.CELERY_BROKER_URL)
+            redis = our_redis()
             used = int(redis.incr(key))
             if used == 1:
                 redis.expire(key, 2 * WINDOW_S)

@@ -70,25 +70,48 @@ def refresh_project(*, project: Project) -> None:
     file_default_branch(project, repository)
 
 
-def commit_of_ref(*, project: Project, ref: str) -> Commit:
-    """The commit that a branch, tag or hash names; InvalidRequestError if there is none.
+class Refs:
+    """What branches, tags and hashes name in a project's repository, which is fetched once at
+    most: those that are looked up together are told of as it was at one time."""
 
-    One that is new is filed, with those before it: along the default branch, or on the way back
-    to it.
-    """
-    ref = ref.strip()
-    known = project.commits.filter(sha=ref).first()
-    if known is not None:
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._fetched: Repository | None = None
+
+    def commit(self, ref: str) -> Commit:
+        """The commit that a branch, tag or hash names; InvalidRequestError if there is none.
+
+        One that is new is filed, with those before it: along the default branch, or on the way
+        back to it.
+        """
+        ref = ref.strip()
+        return self._known(ref) or self._filed(self._repository().resolve(ref))
+
+    def _filed(self, sha: str) -> Commit:
+        known = self._known(sha)
+        if known is None:
+            file_default_branch(self._project, self._repository())
+            known = self._known(sha)
+        if known is None:
+            file_branch(self._project, self._repository(), sha)
+            known = self._project.commits.get(sha=sha)
         return known
-    repository = repository_of(project)
-    # A branch may have moved since the last look.
-    repository.fetch()
-    sha = repository.resolve(ref)
-    if not project.commits.filter(sha=sha).exists():
-        file_default_branch(project, repository)
-    if not project.commits.filter(sha=sha).exists():
-        file_branch(project, repository, sha)
-    return project.commits.get(sha=sha)
+
+    def _known(self, sha: str) -> Commit | None:
+        return self._project.commits.filter(sha=sha).first()
+
+    def _repository(self) -> Repository:
+        """As it is now: a branch may have moved since the last look."""
+        if self._fetched is None:
+            repository = repository_of(self._project)
+            repository.fetch()
+            self._fetched = repository
+        return self._fetched
+
+
+def commit_of_ref(*, project: Project, ref: str) -> Commit:
+    """`Refs.commit` of a single one."""
+    return Refs(project).commit(ref)
 
 
 @transaction.atomic

@@ -17,13 +17,14 @@ def new_id() -> uuid.UUID:
 
 
 def new_ids(count: int) -> list[str]:
-    """So many of them at once, each as 32 hexadecimal digits."""
+    """So many of them at once, each as 32 hexadecimal digits, in ascending order: whatever is
+    stored by them goes to the end of its index."""
     moment = _moment()
     noise = secrets.token_bytes(10 * count)
-    return [
+    return sorted(
         f"{moment | int.from_bytes(noise[at : at + 10]) & _RANDOM:032x}"
         for at in range(0, 10 * count, 10)
-    ]
+    )
 
 
 def _moment() -> int:

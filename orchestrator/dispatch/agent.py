@@ -79,6 +79,10 @@ class Agent:
         """How much else works on the host: AMBIENT_DURING of agents/hostagent/ambient.py."""
         return dict(self._call("quiet", form=answers.Quiet)["quiet"])
 
+    def try_user(self, name: str) -> None:
+        """AgentError says why measured code cannot run as this user of the host."""
+        self._call("user", name)
+
     def start(self, job: str, step: str) -> None:
         self._call("start", job, step)
 

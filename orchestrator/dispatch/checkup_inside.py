@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.core.errors import HostSetupError
 from orchestrator.core.units import format_bytes, format_duration
 from orchestrator.dispatch import mending
-from orchestrator.dispatch.agent import LEAN, Agent
+from orchestrator.dispatch.agent import LEAN, Agent, AgentError
 from orchestrator.dispatch.tools import SCRIPT, tool_path
 from orchestrator.fleet.checks import Finding
 from orchestrator.fleet.connect import address_of, local_work_dir
@@ -85,17 +85,41 @@ def _agent(host: Host) -> Finding:
         agent = Agent(transport, python=host.python)
         agent.install()
         facts = agent.facts()
+        refusal = _refusal(host, agent)
     record_snapshot(host=host, facts=facts)
+    if refusal is not None:
+        return refusal
     told = f"It is unpacked below {host.work_dir} and answers: {_machine(facts)}"
     return _passed(f"{told}. {_who_runs(host)}")
 
 
+def _refusal(host: Host, agent: Agent) -> Finding | None:
+    """Where measured code cannot run as the user that the host names; no job could begin."""
+    if not host.run_as:
+        return None
+    try:
+        agent.try_user(host.run_as)
+    except AgentError as error:
+        return Finding(
+            outcome=CheckOutcome.FAILED,
+            message=str(error),
+            remedies=mending.to_run_as(host),
+        )
+    return None
+
+
 def _who_runs(host: Host) -> str:
     """Whose rights measured code has there: see SECURITY.md."""
+    if host.run_as:
+        login = host.login or "Pitwall's own workers"
+        return f"What is measured runs as {host.run_as}; agent and load tools run as {login}"
     if host.transport == HostTransport.LOCAL:
         return "What is measured runs as the user of Pitwall's own workers: for a demo alone"
     if host.login == "root":
-        return "What is measured runs as root: give the host a login for Pitwall alone instead"
+        return (
+            "What is measured runs as root: name a user for measured code, or give the host a "
+            "login for Pitwall alone instead"
+        )
     return f"What is measured runs as {host.login}: let that login have nothing else of value"
 
 

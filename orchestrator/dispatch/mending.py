@@ -65,6 +65,16 @@ def to_be_quiet(look: Mapping[str, Any]) -> tuple[Remedy, ...]:
     return (see, timers, *((battery,) if look.get("on_battery") else ()))
 
 
+def to_run_as(host: Host) -> tuple[Remedy, ...]:
+    return (
+        (f"Make the user {host.run_as} on the host:", f"sudo useradd --system {host.run_as}"),
+        ("A work directory that is root's, in folders that all may enter:", "/var/lib/pitwall"),
+        ("A Python that everybody there can run:", "/usr/bin/python3"),
+        ("Log in as root: how the host is reached is changed below.", ""),
+        ("Or name no user: on the host's page, below Change how it is used.", ""),
+    )
+
+
 def _to_reach(host: Host, error: HostError) -> tuple[Remedy, ...]:
     change: Remedy = (_CHANGE_WAY, "")
     port = host.port

@@ -58,6 +58,7 @@ def plans_of_round(job: Job, crew: Crew, ports: Mapping[str, int]) -> dict[str, 
         crew.label(host): {
             "self": crew.label(host),
             "tuning": host.tuning,
+            "run_as": host.run_as or None,
             "tls": plan_entry(certificates, serves=host in serving),
         }
         for host in crew.hosts

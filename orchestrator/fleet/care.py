@@ -13,9 +13,11 @@ from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit, record_system_audit
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.fleet import selectors, windows
-from orchestrator.fleet.models import Host, HostState, HostTransport
+from orchestrator.fleet.checks import begin_again
+from orchestrator.fleet.models import CheckStep, Host, HostState, HostTransport
 from orchestrator.fleet.room import check_room
 from orchestrator.fleet.tuning import checked_tuning
+from orchestrator.fleet.ways import checked_user
 
 _TAG = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
@@ -50,8 +52,12 @@ def set_host_care(
     data_address: str | None = None,
     disk_limit_bytes: int | None = None,
     tuning: Mapping[str, object] | None = None,
+    run_as: str | None = None,
 ) -> Host:
-    """Changes what is given and leaves the rest. Jobs that run already are not affected."""
+    """Changes what is given and leaves the rest. Jobs that run already are not affected.
+
+    Whether the host can start programs as another user `run_as` is for its checks to find out.
+    """
     member.require(Role.MAINTAINER, to="change how a host is used")
     host = selectors.host_for(member, host_id)
     changes: dict[str, Any] = {}
@@ -68,9 +74,13 @@ def set_host_care(
         changes["disk_limit_bytes"] = _disk_limit(disk_limit_bytes)
     if tuning is not None:
         changes["tuning"] = checked_tuning(tuning)
+    if run_as is not None:
+        changes["run_as"] = checked_user(run_as)
     if changes:
         with transaction.atomic():
             Host.objects.filter(pk=host.pk).update(**changes)
+            if changes.get("run_as", host.run_as) != host.run_as:
+                begin_again(host=host, step=CheckStep.AGENT)
             record_audit(
                 member=member, action="host.care_changed", subject=f"{host}: {', '.join(changes)}"
             )

@@ -110,6 +110,11 @@ class Host(models.Model):
     )
     timezone = models.CharField(max_length=60, default="UTC")
     tuning = models.JSONField(default=dict, blank=True)
+    run_as = models.CharField(
+        max_length=32,
+        blank=True,
+        help_text="The user that measured code runs as; empty: the user that Pitwall logs in as.",
+    )
     disk_limit_bytes = models.PositiveBigIntegerField(default=10 * 2**30)
     state = models.CharField(
         max_length=12, choices=HostState.choices, default=HostState.UNCONFIRMED

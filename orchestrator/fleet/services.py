@@ -33,7 +33,7 @@ from orchestrator.fleet.models import (
     HostTransport,
 )
 from orchestrator.fleet.room import check_room
-from orchestrator.fleet.ways import NAME, check_way, check_word, credential_of
+from orchestrator.fleet.ways import NAME, check_way, check_word, checked_user, credential_of
 from orchestrator.transport import keys
 from orchestrator.transport.ssh import HostKey, scan_host_key
 
@@ -53,6 +53,7 @@ class NewHost:
     credential_id: UUID
     work_dir: str = ".pitwall"
     python: str = "python3"
+    run_as: str = ""
 
 
 def save_profile(*, member: Member, slug: str, name: str, **facts: Any) -> HardwareProfile:
@@ -118,6 +119,7 @@ def enter_host(*, member: Member, new: NewHost) -> Host:
             credential=credential,
             work_dir=new.work_dir,
             python=new.python,
+            run_as=checked_user(new.run_as),
         )
         record_audit(member=member, action="host.added", subject=host)
     return host
@@ -259,6 +261,7 @@ def _check_for_entry(member: Member, new: NewHost) -> tuple[HardwareProfile, Cre
     member.require(Role.MAINTAINER, to="add a host")
     check_word(NAME, new.name, "name", "lower-case letters, digits and dashes")
     check_way(new.address, new.port, new.login, new.work_dir, new.python)
+    checked_user(new.run_as)
     profile = selectors.profile_for(member, new.profile_slug)
     credential = credential_of(member, new.credential_id)
     if member.team.hosts.filter(name=new.name).exists():

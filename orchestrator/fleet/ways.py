@@ -15,6 +15,8 @@ from orchestrator.fleet.models import Credential, Host, HostTransport
 _ADDRESS = re.compile(r"^[A-Za-z0-9][A-Za-z0-9.:_-]{0,252}$")
 _LOGIN = re.compile(r"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$")
 NAME = re.compile(r"^[a-z0-9][a-z0-9_-]{0,59}$")
+#: A plain name as `useradd` takes it: nothing that a command line could read otherwise.
+_USER = re.compile(r"^[a-z_][a-z0-9_-]{0,31}$")
 _PATH = re.compile(r"^[A-Za-z0-9_./+-]{1,255}$")
 
 
@@ -67,6 +69,20 @@ def check_way(address: str, port: int, login: str, work_dir: str, python: str) -
     check_word(_PATH, python, "python", "a command or path without spaces")
     if not 1 <= port <= 65535:
         raise InvalidRequestError("expected a port from 1 to 65535", field="port")
+
+
+def checked_user(text: str) -> str:
+    """The user that measured code runs as on a host; empty: the one that Pitwall logs in as."""
+    name = text.strip()
+    if name == "root":
+        raise InvalidRequestError(
+            "measured code as root could do anything there: name a user that may do nothing else, "
+            "or none",
+            field="run_as",
+        )
+    if name:
+        check_word(_USER, name, "run_as", "a user name of lower-case letters, digits and dashes")
+    return name
 
 
 def check_word(pattern: re.Pattern[str], value: str, field: str, expected: str) -> None:

@@ -72,7 +72,6 @@ def _reading(
     load = _load_facts(spec, rows, result)
     window_end_s = report.ended_s or _window_end_s(load, rows, result)
     planned = _planned(load)
-    delivered = None if planned is None else ok.n / planned
     errors = report.errors if report.errors is not None else rows.get("errors")
     readings = {
         **_from_rows(ok, other, rows, load, window_end_s),
@@ -82,9 +81,8 @@ def _reading(
         **{key: float(value) for key, value in (rows.get("told") or {}).items()},
         **report.readings,
     }
-    if delivered is not None:
-        readings["requests.delivered_ratio"] = delivered
-    spoken = _spoken(report, rows, result)
+    if planned is not None:
+        readings["requests.delivered_ratio"] = ok.n / planned
     evidence = Evidence(
         spec=spec,
         load=load,
@@ -93,33 +91,44 @@ def _reading(
         answered_of_load=rows["all"]["n"],
         errors=errors,
         truncated=report.truncated,
-        delivered=delivered,
+        delivered=readings.get("requests.delivered_ratio"),
         rate=readings.get("requests.rate"),
         tool_share=readings.get("cpu.tool_share"),
         rows_match=report.matches,
-        spoken=spoken,
+        spoken=_spoken(report, rows, result),
         rows=rows,
         result=result,
     )
+    return _judged(tool, report, evidence, readings, planned, window_end_s)
+
+
+def _judged(
+    tool: str,
+    report: ToolReport,
+    seen: Evidence,
+    readings: Mapping[str, float],
+    planned: float | None,
+    window_end_s: float | None,
+) -> TrialReading:
     return TrialReading(
         tool=tool,
-        tool_version=(result.get("tool") or {}).get("version"),
-        load=load,
-        window_start_s=load.warmup_s,
+        tool_version=(seen.result.get("tool") or {}).get("version"),
+        load=seen.load,
+        window_start_s=seen.load.warmup_s,
         window_end_s=window_end_s,
         readings=readings,
-        ok=ok,
-        other=other,
+        ok=seen.ok,
+        other=seen.other,
         by_status=report.by_status,
-        errors=errors,
-        error_texts={**(rows.get("error_texts") or {}), **report.error_texts},
-        truncated=report.truncated,
-        protocol=spoken[0] if spoken else None,
+        errors=seen.errors,
+        error_texts={**(seen.rows.get("error_texts") or {}), **report.error_texts},
+        truncated=seen.truncated,
+        protocol=seen.spoken[0] if seen.spoken else None,
         planned=planned,
-        delivered=delivered,
-        slices=tuple(rows.get("slices") or ()),
-        validity=judge(evidence),
-        notes=(LATENCY_LABELS[load.model],),
+        delivered=seen.delivered,
+        slices=tuple(seen.rows.get("slices") or ()),
+        validity=judge(seen),
+        notes=(LATENCY_LABELS[seen.load.model],),
     )
 
 

@@ -8,11 +8,10 @@ import time
 from typing import Any
 
 from celery.beat import Scheduler
-from django.conf import settings
-from redis import Redis, RedisError
+from redis import RedisError
 
 from orchestrator.operations.heard import own_name
-from orchestrator.operations.redis_server import name_of, redis_of
+from orchestrator.operations.our_redis import our_key, our_redis
 
 logger = logging.getLogger(__name__)
 
@@ -48,13 +47,13 @@ class OneOfMany(Scheduler):
         """The next one need not wait until the hold runs out."""
         if self._holds:
             try:
-                _redis().eval(_RELEASE, 1, _key(), own_name())
+                our_redis().eval(_RELEASE, 1, _key(), own_name())
             except RedisError as error:
                 logger.info("the ticks are given up when their time is over: %s", error)
         super().close()
 
     def _take_or_keep(self) -> bool:
-        redis = _redis()
+        redis = our_redis()
         try:
             if self._holds and redis.eval(_RENEW, 1, _key(), own_name(), HOLD_S):
                 return True
@@ -71,9 +70,5 @@ class OneOfMany(Scheduler):
         self._holds = holds
 
 
-def _redis() -> Redis:
-    return redis_of(settings.CELERY_BROKER_URL)
-
-
 def _key() -> str:
-    return name_of(settings.CELERY_TASK_DEFAULT_QUEUE, "beat")
+    return our_key("beat")

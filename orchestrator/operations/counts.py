@@ -7,11 +7,10 @@ looks at how they grow.
 import json
 from typing import Any
 
-from django.conf import settings
-from redis import Redis, RedisError
+from redis import RedisError
 
 from orchestrator.core.counting import Key, drain, put_back
-from orchestrator.operations.redis_server import name_of, redis_of
+from orchestrator.operations.our_redis import our_key, our_redis
 
 
 def hand_on() -> None:
@@ -20,7 +19,7 @@ def hand_on() -> None:
     if not counted:
         return
     try:
-        with _redis().pipeline(transaction=True) as pipe:
+        with our_redis().pipeline(transaction=True) as pipe:
             for (name, labels), amount in counted.items():
                 pipe.hincrbyfloat(_hash(), json.dumps([name, labels]), amount)
             pipe.execute()
@@ -31,7 +30,7 @@ def hand_on() -> None:
 
 def all_counts() -> dict[Key, float]:
     """RedisError where nobody can be asked."""
-    rows: Any = _redis().hgetall(_hash())
+    rows: Any = our_redis().hgetall(_hash())
     return {_key(field): float(value) for field, value in rows.items()}
 
 
@@ -40,9 +39,5 @@ def _key(field: bytes) -> Key:
     return name, tuple((label, value) for label, value in labels)
 
 
-def _redis() -> Redis:
-    return redis_of(settings.CELERY_BROKER_URL)
-
-
 def _hash() -> str:
-    return name_of(settings.CELERY_TASK_DEFAULT_QUEUE, "counts")
+    return our_key("counts")

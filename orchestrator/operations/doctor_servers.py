@@ -16,7 +16,7 @@ from orchestrator.core.errors import PitwallError
 from orchestrator.fleet.models import Host, HostState, HostTransport
 from orchestrator.operations import heard
 from orchestrator.operations.doctor import Finding, failed, ok, warned
-from orchestrator.operations.redis_server import redis_of
+from orchestrator.operations.our_redis import our_redis
 
 OLDEST_POSTGRES = 14
 MOST_CLOCK_S = 2.0
@@ -103,7 +103,7 @@ def _unopened(column: SealedColumn) -> int:
 
 
 def redis_server() -> Iterator[Finding]:
-    redis = _redis()
+    redis = our_redis()
     try:
         redis.ping()
     except RedisError as error:
@@ -137,7 +137,7 @@ def _setting(redis: Redis, name: str) -> str:
 
 def processes() -> Iterator[Finding]:
     try:
-        known = heard.heard(_redis(), settings.CELERY_TASK_DEFAULT_QUEUE)
+        known = heard.heard(our_redis(), settings.CELERY_TASK_DEFAULT_QUEUE)
     except RedisError:
         yield failed("processes", "unknown: Redis does not answer", "See Redis above.")
         return
@@ -180,7 +180,3 @@ def hosts() -> Iterator[Finding]:
         yield warned("hosts", f"{lost} cannot be reached", "Their pages say why and what to do.")
     else:
         yield ok("hosts", f"{used.count()}, none out of reach")
-
-
-def _redis() -> Redis:
-    return redis_of(settings.CELERY_BROKER_URL)

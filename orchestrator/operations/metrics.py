@@ -15,7 +15,7 @@ from orchestrator.operations.counts import all_counts, hand_on
 from orchestrator.operations.exposition import Labels, exposition, grouped
 from orchestrator.operations.families import FAMILIES, Family
 from orchestrator.operations.figures import Samples, database_figures
-from orchestrator.operations.redis_server import redis_of
+from orchestrator.operations.our_redis import our_redis
 
 
 def metrics_text() -> str:
@@ -42,7 +42,7 @@ def _redis_figures() -> dict[str, Samples]:
 
 
 def _processes() -> dict[str, Samples]:
-    redis = redis_of(settings.CELERY_BROKER_URL)
+    redis = our_redis()
     queue = settings.CELERY_TASK_DEFAULT_QUEUE
     known = heard.heard(redis, queue)
     alive: dict[Labels, float] = {}

@@ -10,7 +10,7 @@ from redis import RedisError
 
 from orchestrator.operations.counts import hand_on
 from orchestrator.operations.heard import EVERY_S, forget, note_heard, own_name
-from orchestrator.operations.redis_server import redis_of
+from orchestrator.operations.our_redis import our_redis
 
 logger = logging.getLogger(__name__)
 
@@ -35,14 +35,13 @@ class Pulse:
         with contextlib.suppress(RedisError):
             hand_on()
             if self.kind is not None:
-                redis = redis_of(settings.CELERY_BROKER_URL)
-                forget(redis, settings.CELERY_TASK_DEFAULT_QUEUE, self.kind, own_name())
+                forget(our_redis(), settings.CELERY_TASK_DEFAULT_QUEUE, self.kind, own_name())
 
     def beat_once(self) -> None:
         try:
             if self.kind is not None:
-                redis = redis_of(settings.CELERY_BROKER_URL)
-                note_heard(redis, settings.CELERY_TASK_DEFAULT_QUEUE, self.kind, own_name())
+                queue = settings.CELERY_TASK_DEFAULT_QUEUE
+                note_heard(our_redis(), queue, self.kind, own_name())
             hand_on()
             self._silent = False
         except RedisError as error:

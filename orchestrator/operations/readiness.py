@@ -10,7 +10,7 @@ from redis import RedisError
 
 from orchestrator.archives.database.state import pending_migrations
 from orchestrator.operations import heard
-from orchestrator.operations.redis_server import redis_of
+from orchestrator.operations.our_redis import our_redis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +58,14 @@ def _migrations() -> str:
 
 def _redis() -> str:
     try:
-        redis_of(settings.CELERY_BROKER_URL).ping()
+        our_redis().ping()
     except RedisError:
         return "does not answer"
     return ""
 
 
 def _heard(kind: str) -> str:
-    redis = redis_of(settings.CELERY_BROKER_URL)
+    redis = our_redis()
     try:
         known = heard.heard(redis, settings.CELERY_TASK_DEFAULT_QUEUE)
     except RedisError:

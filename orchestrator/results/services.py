@@ -16,7 +16,7 @@ from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialRea
 from orchestrator.results.models import Artifact, Histogram, HistogramKind, LoadResult, RunVerdict
 from orchestrator.results.recording.likeness import block_of, shape_of
 from orchestrator.results.recording.record import Measured, record
-from orchestrator.results.trials.loads import LoadReading, read_trial
+from orchestrator.results.trials.loads import LoadReading, TrialReadings, read_trial
 from orchestrator.results.trials.making import made_with
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState
@@ -47,27 +47,17 @@ def store_trial(
             trial=trial, job=job, code="unreadable", message=f"output: {missing}", files=files
         )
     reading = read.whole
-    started_at = _instant(result.get("started_at"), clock_ahead_s)
+    times = {at: _instant(result.get(at), clock_ahead_s) for at in ("started_at", "ended_at")}
+    provenance = {
+        **_provenance(job, trial, result, reading),
+        "late": late,
+        "clock_ahead_s": clock_ahead_s,
+    }
     with transaction.atomic():
-        if not _claim(
-            trial,
-            job,
-            state=TrialState.MEASURED,
-            validity=reading.validity.level,
-            reasons=_reasons(reading.validity),
-            started_at=started_at,
-            ended_at=_instant(result.get("ended_at"), clock_ahead_s),
-            provenance={
-                **_provenance(job, trial, result, reading),
-                **made_with(job, trial, result),
-                "late": late,
-                "clock_ahead_s": clock_ahead_s,
-            },
-        ):
+        if not _claim(trial, job, **_judged(reading.validity), **times, provenance=provenance):
             return False
-        record([_measured(trial, job, result, reading, started_at or utc_now())])
-        _store_histograms(trial, reading)
-        LoadResult.objects.bulk_create(_load_result(trial, each) for each in read.loads)
+        record([_measured(trial, job, result, reading, times["started_at"] or utc_now())])
+        _store_readings(trial, read)
         _store_files(trial, files)
         if late:
             # The run has ended already, and its verdict was without this trial.
@@ -94,6 +84,14 @@ def fail_trial(
 def _claim(trial: Trial, job: Job, **changes: Any) -> bool:
     planned = Trial.objects.filter(pk=trial.pk, job=job, state=TrialState.PLANNED)
     return bool(planned.update(attempt=job.attempt, host=job.host, **changes))
+
+
+def _judged(validity: Validity) -> dict[str, Any]:
+    return {
+        "state": TrialState.MEASURED,
+        "validity": validity.level,
+        "reasons": _reasons(validity),
+    }
 
 
 def _reasons(validity: Validity) -> list[str]:
@@ -136,12 +134,14 @@ def _measured(
     )
 
 
-def _store_histograms(trial: Trial, reading: TrialReading) -> None:
+def _store_readings(trial: Trial, read: TrialReadings) -> None:
+    whole = read.whole
     Histogram.objects.bulk_create(
         _histogram(trial, kind, part)
-        for kind, part in ((HistogramKind.OK, reading.ok), (HistogramKind.OTHER, reading.other))
+        for kind, part in ((HistogramKind.OK, whole.ok), (HistogramKind.OTHER, whole.other))
         if part.n
     )
+    LoadResult.objects.bulk_create(_load_result(trial, each) for each in read.loads)
 
 
 def _load_result(trial: Trial, load: LoadReading) -> LoadResult:
@@ -207,6 +207,7 @@ def _provenance(
         "host_fingerprint": job.snapshot.fingerprint if job.snapshot else None,
         "design_seed": job.run.seed,
         "attempt": job.attempt,
+        **made_with(job, trial, result),
     }
 
 

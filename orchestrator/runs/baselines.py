@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from orchestrator.benchmarks.models import Benchmark, Commit
-from orchestrator.benchmarks.services import commit_of_ref, repository_of
+from orchestrator.benchmarks.services import Refs, repository_of
 from orchestrator.core.errors import InvalidRequestError
 
 #: Older commits are no baseline for what is written today.
@@ -20,7 +20,7 @@ def is_rule(baseline: str) -> bool:
     return ":" in baseline
 
 
-def baseline_of(benchmark: Benchmark, rule: str, contenders: list[Commit]) -> Commit:
+def baseline_of(benchmark: Benchmark, rule: str, contenders: list[Commit], refs: Refs) -> Commit:
     """InvalidRequestError where the rule is unknown, or leads nowhere for the first contender."""
     name, _, branch = rule.partition(":")
     find = _RULES.get(name)
@@ -29,13 +29,13 @@ def baseline_of(benchmark: Benchmark, rule: str, contenders: list[Commit]) -> Co
         raise _wrong(f"expected a commit, branch or tag, or one of {known}; got {rule!r}")
     if not contenders:
         raise _wrong(f"{rule} needs a contender: name the commit that is to be judged")
-    return find(benchmark, branch, contenders)
+    return find(benchmark, branch, contenders, refs)
 
 
-def _merge_base(benchmark: Benchmark, branch: str, contenders: list[Commit]) -> Commit:
+def _merge_base(benchmark: Benchmark, branch: str, contenders: list[Commit], refs: Refs) -> Commit:
     """Of a contender that the branch has already: its first parent."""
     contender = contenders[0]
-    tip = commit_of_ref(project=benchmark.project, ref=branch)
+    tip = refs.commit(branch)
     sha = repository_of(benchmark.project).merge_base(tip.sha, contender.sha)
     if sha is None:
         raise _wrong(f"{contender.short_sha} and {branch} have no commit in common")
@@ -43,11 +43,13 @@ def _merge_base(benchmark: Benchmark, branch: str, contenders: list[Commit]) -> 
         if not contender.parents:
             raise _wrong(f"{contender.short_sha} is the first commit and has no parent")
         sha = contender.parents[0]
-    return commit_of_ref(project=benchmark.project, ref=sha)
+    return refs.commit(sha)
 
 
-def _newest_measured(benchmark: Benchmark, branch: str, contenders: list[Commit]) -> Commit:
-    tip = commit_of_ref(project=benchmark.project, ref=branch)
+def _newest_measured(
+    benchmark: Benchmark, branch: str, contenders: list[Commit], refs: Refs
+) -> Commit:
+    tip = refs.commit(branch)
     line = repository_of(benchmark.project).first_parents(tip.sha)[:MOST_LOOKED_AT]
     left = [sha for sha in line if sha not in {commit.sha for commit in contenders}]
     # Whoever measured it: what was sent from elsewhere has points as well.
@@ -65,13 +67,13 @@ def _newest_measured(benchmark: Benchmark, branch: str, contenders: list[Commit]
             f"of the newest {len(left)} commits of {branch} none was measured with "
             f"{benchmark.slug}: name a commit, or measure {branch} first"
         )
-    return commit_of_ref(project=benchmark.project, ref=found)
+    return refs.commit(found)
 
 
 def _wrong(message: str) -> InvalidRequestError:
     return InvalidRequestError(message, field="baseline")
 
 
-_RULES: Mapping[str, Callable[[Benchmark, str, list[Commit]], Commit]] = MappingProxyType(
+_RULES: Mapping[str, Callable[[Benchmark, str, list[Commit], Refs], Commit]] = MappingProxyType(
     {"merge-base": _merge_base, "newest-measured": _newest_measured}
 )

@@ -323,9 +323,11 @@ class Trial(models.Model):
     """One measured execution of one case for one variant. Planned with the run, filled in once."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    # Both constraints below begin with the job: no index of its own.
+    # A constraint below begins with each of these two: no index of their own.
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="trials", db_index=False)
-    variant = models.ForeignKey(Variant, on_delete=models.CASCADE, related_name="trials")
+    variant = models.ForeignKey(
+        Variant, on_delete=models.CASCADE, related_name="trials", db_index=False
+    )
     case = models.ForeignKey(Case, on_delete=models.PROTECT, related_name="trials")
     round = models.PositiveSmallIntegerField()
     position = models.PositiveIntegerField(help_text="Place in the job's order of execution.")
@@ -336,6 +338,7 @@ class Trial(models.Model):
         null=True,
         blank=True,
         related_name="trials",
+        db_index=False,
         help_text="Where the server ran; null until the trial is stored.",
     )
     state = models.CharField(max_length=12, default=TrialState.PLANNED)
@@ -349,7 +352,11 @@ class Trial(models.Model):
 
     class Meta:
         ordering = ["position"]
+        # Thousands are made at once and have no host yet: each index less is felt.
         indexes = [
+            models.Index(
+                fields=["host"], condition=Q(host__isnull=False), name="trial_stored_by_host"
+            ),
             models.Index(
                 fields=["variant"],
                 condition=Q(state="failed") | Q(validity__in=["suspect", "invalid"]),
@@ -359,7 +366,7 @@ class Trial(models.Model):
         constraints = [
             _known("state", TrialState, "trial_state_known"),
             models.UniqueConstraint(
-                fields=["job", "case", "variant", "round"], name="trial_once_a_block"
+                fields=["variant", "case", "job", "round"], name="trial_once_a_block"
             ),
             models.UniqueConstraint(fields=["job", "position"], name="trial_position_once"),
             models.CheckConstraint(

@@ -12,7 +12,7 @@ from orchestrator.benchmarks.matrix import CaseSpec, pairwise
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.resolved import why_unsupported
 from orchestrator.benchmarks.roles import roles_of
-from orchestrator.benchmarks.services import commit_of_ref
+from orchestrator.benchmarks.services import Refs
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HELD, HostState
@@ -224,13 +224,14 @@ def _commits(benchmark: Benchmark, request: RunRequest) -> tuple[Commit, ...]:
         raise InvalidRequestError(
             "name a contender, or a baseline alone to measure just that", field="contenders"
         )
-    contenders = [_commit(benchmark, ref, "contenders") for ref in request.contenders]
+    refs = Refs(benchmark.project)
+    contenders = [_commit(refs, ref, "contenders") for ref in request.contenders]
     if is_rule(request.baseline):
-        found = [baseline_of(benchmark, request.baseline, contenders)]
+        found = [baseline_of(benchmark, request.baseline, contenders, refs)]
     elif request.baseline:
-        found = [_commit(benchmark, request.baseline, "baseline")]
+        found = [_commit(refs, request.baseline, "baseline")]
     else:
-        found = [_parent(benchmark, contenders[0])]
+        found = [_parent(refs, contenders[0])]
     for ref, commit in zip(request.contenders, contenders, strict=True):
         if commit in found:
             raise InvalidRequestError(
@@ -241,18 +242,18 @@ def _commits(benchmark: Benchmark, request: RunRequest) -> tuple[Commit, ...]:
     return tuple(found)
 
 
-def _parent(benchmark: Benchmark, commit: Commit) -> Commit:
+def _parent(refs: Refs, commit: Commit) -> Commit:
     if not commit.parents:
         raise InvalidRequestError(
             f"{commit.short_sha} is the first commit and has no parent; name a baseline",
             field="baseline",
         )
-    return _commit(benchmark, commit.parents[0], "baseline")
+    return _commit(refs, commit.parents[0], "baseline")
 
 
-def _commit(benchmark: Benchmark, ref: str, field: str) -> Commit:
+def _commit(refs: Refs, ref: str, field: str) -> Commit:
     try:
-        return commit_of_ref(project=benchmark.project, ref=ref)
+        return refs.commit(ref)
     except InvalidRequestError as error:
         raise InvalidRequestError(str(error), field=field) from error
 

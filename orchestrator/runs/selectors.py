@@ -1,11 +1,11 @@
 """Reads of runs, their progress, and schedules."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from django.db.models import Count, Prefetch, Q, QuerySet, Sum
+from django.db.models import Count, Prefetch, Q, QuerySet, Sum, prefetch_related_objects
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.clock import utc_now
@@ -18,6 +18,7 @@ from orchestrator.runs.states import JOB_ACTIVE, JOB_ENDED, RUN_ENDED, TrialStat
 
 #: The way from a run to its project.
 RUNS_PROJECT = "definition__benchmark__project"
+_VARIANTS = Prefetch("variants", queryset=Variant.objects.select_related("commit"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +126,7 @@ def run_alone_for(member: Member, run_id: UUID) -> Run:
         Run.objects.filter(member.sees(RUNS_PROJECT, team="team"), pk=run_id)
         .select_related("definition__benchmark__project")
         .defer("definition__source", "definition__spec", "definition__axes")
-        .prefetch_related(Prefetch("variants", queryset=Variant.objects.select_related("commit")))
+        .prefetch_related(_VARIANTS)
         .first()
     )
     if run is None:
@@ -164,7 +165,21 @@ def trials_of(run: Run) -> QuerySet[Trial]:
 def progress_of(run: Run) -> RunProgress:
     """The progress of a run, in a few queries whatever its size."""
     jobs = list(run.jobs.select_related("host").order_by("created_at", "pk"))
-    trials = _trials_by_job(run)
+    return _progress(run, jobs, _trials_by_job(run))
+
+
+def progress_of_new(run: Run, planned: Mapping[Job, int]) -> RunProgress:
+    """`progress_of` a run that was made just now, by what its maker has at hand: its jobs, each
+    with the number of its trials."""
+    prefetch_related_objects([run], _VARIANTS)
+    trials = {
+        job.pk: _Trials(count=Counter({TrialState.PLANNED: count}), left_s=job.expected_s)
+        for job, count in planned.items()
+    }
+    return _progress(run, list(planned), trials)
+
+
+def _progress(run: Run, jobs: Sequence[Job], trials: Mapping[UUID, _Trials]) -> RunProgress:
     on = [job.current_trial for job in jobs if job.current_trial]
     current = Trial.objects.select_related("case", "variant__commit").in_bulk(on) if on else {}
     standings = _standings_by_job(run, jobs)

@@ -53,6 +53,26 @@ def create_run(
     seed: int | None = None,
 ) -> Run:
     """Queues a run, its jobs of some minutes each, and all its trials."""
+    run, _ = _create_run(member, request, trigger, schedule=schedule, seed=seed)
+    return run
+
+
+def start_run(
+    *, member: Member, request: RunRequest, trigger: str = Trigger.API
+) -> selectors.RunProgress:
+    """`create_run`, and how far it is: nothing yet."""
+    return selectors.progress_of_new(*_create_run(member, request, trigger))
+
+
+def _create_run(
+    member: Member,
+    request: RunRequest,
+    trigger: str,
+    *,
+    schedule: Schedule | None = None,
+    seed: int | None = None,
+) -> tuple[Run, dict[Job, int]]:
+    """The run, and its jobs with the number of trials of each."""
     member.require(Role.MEMBER, to="start a run")
     plan = plan_run(member=member, request=request)
     with span("create run"), transaction.atomic():
@@ -79,40 +99,41 @@ def create_run(
             for place, commit in enumerate(plan.commits)
         )
         cases = case_ids_of(benchmark=plan.definition.benchmark, cases=plan.cases)
-        added_s = _plan_jobs(run, plan, cases, list(variants))
+        jobs = _plan_jobs(run, plan, cases, [variant.pk for variant in variants])
+        added_s = sum(job.expected_s for job in jobs)
         check_queue(team=member.team, limits=limits, queued_s=queued_s, added_s=added_s)
         record_audit(member=member, action="run.created", subject=run.pk)
-    return run
+    return run, jobs
 
 
-def create_run_once(
+def start_run_once(
     *,
     member: Member,
     request: RunRequest,
     key: str,
     token: ApiToken | None = None,
     asked: str = "",
-) -> tuple[Run, bool]:
-    """`create_run`, but the same key of the same team makes one run only.
+) -> tuple[selectors.RunProgress, bool]:
+    """`start_run`, but the same key of the same team makes one run only.
 
-    `asked` is what the client said, where `request` was computed from it. Returns the run and
-    whether it is new. ConflictError where the key came with another request.
+    `asked` is what the client said, where `request` was computed from it. Returns how far the run
+    is and whether it is new. ConflictError where the key came with another request.
     """
     digest = digest_of([asked or str(request)])
     try:
         with transaction.atomic():
-            run = create_run(member=member, request=request, trigger=Trigger.API)
+            progress = start_run(member=member, request=request)
             IdempotencyKey.objects.create(
-                team=member.team, token=token, key=key, request_digest=digest, run=run
+                team=member.team, token=token, key=key, request_digest=digest, run=progress.run
             )
-        return run, True
+        return progress, True
     except IntegrityError:
         known = IdempotencyKey.objects.select_related("run").filter(team=member.team, key=key)
         found = known.first()
         run_before = _same_request(found, digest) if found else None
         if run_before is None:
             raise
-        return run_before, False
+        return selectors.progress_of(selectors.run_alone_for(member, run_before.pk)), False
 
 
 def run_of_key(*, member: Member, asked: str, key: str) -> Run | None:
@@ -150,34 +171,34 @@ def _same_request(found: IdempotencyKey, digest: str) -> Run | None:
     return found.run
 
 
-def _plan_jobs(run: Run, plan: RunPlan, cases: list[int], variants: list[Variant]) -> float:
-    """The rows of all jobs, placements and trials, with three statements in all; returns the
-    seconds of machine time that they will take."""
-    jobs: list[Job] = []
+def _plan_jobs(run: Run, plan: RunPlan, cases: list[int], variants: list[int]) -> dict[Job, int]:
+    """The rows of all jobs, placements and trials, with three statements in all; returns the jobs
+    with the number of trials of each."""
+    jobs: dict[Job, int] = {}
     placements: list[Placement] = []
     trials: list[PlannedTrial] = []
     for roles in plan.placements:
         for number, part in enumerate(plan.parts):
             job = Job(run=run, host=roles[HostRole.TARGET].host)
-            mine = _planned_trials(job, plan, cases, variants, part, run.seed + number)
+            mine = _planned_trials(job.pk, plan, cases, variants, part, run.seed + number)
             job.expected_s = sum(trial.expected_s for trial in mine)
-            jobs.append(job)
+            jobs[job] = len(mine)
             placements += place_job(job, roles)
             trials += mine
     Job.objects.bulk_create(jobs)
     Placement.objects.bulk_create(placements)
     insert_planned(trials)
-    return sum(job.expected_s for job in jobs)
+    return jobs
 
 
 def _planned_trials(
-    job: Job, plan: RunPlan, cases: list[int], variants: list[Variant], part: range, seed: int
+    job: UUID, plan: RunPlan, cases: list[int], variants: list[int], part: range, seed: int
 ) -> list[PlannedTrial]:
     slots = trial_order(len(part), len(variants), plan.rounds, seed)
     return [
         PlannedTrial(
-            job.pk,
-            variants[slot.variant].pk,
+            job,
+            variants[slot.variant],
             cases[part[slot.case]],
             slot.round,
             place,

@@ -17,8 +17,19 @@ from orchestrator.runs.calibration import (
 from orchestrator.runs.golden import NewGolden
 from orchestrator.runs.models import GoldenCheck
 from orchestrator.web.forms import TeamForm, benchmark_choices, benchmark_key
+from orchestrator.web.way_forms import LOGIN_HELP
 
 _GIB = 2**30
+
+
+def run_as_field() -> forms.CharField:
+    return forms.CharField(
+        max_length=32,
+        required=False,
+        label="Run measured code as",
+        help_text="A user of the host that may do nothing else; Pitwall then logs in as root. "
+        "Empty: the user that it logs in as.",
+    )
 
 
 class SecretTextarea(forms.Textarea):
@@ -40,7 +51,7 @@ class HostForm(TeamForm):
     profile = forms.ChoiceField(help_text="What kind of machine it is.")
     address = forms.CharField(max_length=253, help_text="Host name or IP address.")
     port = forms.IntegerField(min_value=1, max_value=65535, initial=22)
-    login = forms.CharField(max_length=64, label="User", help_text="Who to log in as; not root.")
+    login = forms.CharField(max_length=64, label="User", help_text=LOGIN_HELP)
     key_source = forms.ChoiceField(
         choices=KEY_SOURCES,
         widget=forms.RadioSelect,
@@ -68,6 +79,7 @@ class HostForm(TeamForm):
         label="Python command",
         help_text="Python 3.9 or newer on that host.",
     )
+    run_as = run_as_field()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -139,6 +151,8 @@ class CareForm(TeamForm):
         help_text="What was used longest ago is removed beyond it.",
     )
 
+    run_as = run_as_field()
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name, knob in KNOBS.items():
@@ -172,6 +186,7 @@ class CareForm(TeamForm):
             "data_address": data["data_address"],
             "disk_limit_bytes": int(data["disk_limit_gib"] * _GIB),
             "tuning": {name: data[f"tuning_{name}"] for name in KNOBS},
+            "run_as": data["run_as"],
         }
 
 
@@ -251,6 +266,7 @@ def care_of(host: Host) -> dict[str, Any]:
         "data_address": host.data_address,
         "disk_limit_gib": f"{gib:.2f}".rstrip("0").rstrip("."),
         **{f"tuning_{name}": host.tuning.get(name, "") for name in KNOBS},
+        "run_as": host.run_as,
     }
 
 

@@ -9,6 +9,9 @@ from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import credentials_of
 from orchestrator.web.forms import TeamForm
 
+#: Nothing that is measured should run as root.
+LOGIN_HELP = "Who to log in as; root only where measured code runs as another user."
+
 
 class WayForm(TeamForm):
     """How a host is reached, to be mended."""
@@ -17,7 +20,7 @@ class WayForm(TeamForm):
 
     address = forms.CharField(max_length=253, help_text="Host name or IP address.")
     port = forms.IntegerField(min_value=1, max_value=65535)
-    login = forms.CharField(max_length=64, label="User", help_text="Who to log in as; not root.")
+    login = forms.CharField(max_length=64, label="User", help_text=LOGIN_HELP)
     credential = forms.ChoiceField(label="Key to log in with")
     work_dir = forms.CharField(
         max_length=255, label="Work directory", help_text="Relative to the user's home."

@@ -19,7 +19,7 @@ from psycopg import sql
 from devstack.instance import any_port
 from devstack.places import CHECKOUT
 from devstack.stack import answers
-from perf.harness.processes import children_of, tree_cpu_s
+from perf.harness.processes import children_of, memory_of, tree_cpu_s
 from perf.scaling.loading import Made
 
 WORKERS = 2
@@ -56,7 +56,7 @@ class Server:
     def memory_bytes(self) -> int:
         """What all its processes hold for themselves and their part of what they share."""
         pids = [self.pid, *children_of(self.pid)]
-        return sum(_pss(pid) for pid in pids)
+        return sum(memory_of(pid).pss for pid in pids)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,11 +165,3 @@ def _wait_until(url: str, process: subprocess.Popen[bytes]) -> None:
         if process.poll() is not None or time.monotonic() > deadline:
             raise ServerError(f"gunicorn does not answer at {url}")
         time.sleep(0.1)
-
-
-def _pss(pid: int) -> int:
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)

@@ -6,13 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 from scipy.stats import theilslopes
 
 from devstack.processes import descendants
+from perf.harness.processes import memory_of
 
 #: Neighbouring samples resemble each other: their means are what a line is laid through.
 PARTS = 20
@@ -76,17 +76,7 @@ class Watch:
         while not self._over.wait(self.every_s):
             now = time.monotonic()
             for name, pid in self.pids.items():
-                found = [memory(each) for each in (pid, *descendants(pid))]
-                self.pss.setdefault(name, []).append((now, sum(pss for pss, _ in found)))
-                self.rss.setdefault(name, []).append((now, sum(rss for _, rss in found)))
+                found = [memory_of(each) for each in (pid, *descendants(pid))]
+                self.pss.setdefault(name, []).append((now, sum(each.pss for each in found)))
+                self.rss.setdefault(name, []).append((now, sum(each.rss for each in found)))
             self.tick()
-
-
-def memory(pid: int) -> tuple[int, int]:
-    """Bytes of PSS and RSS; 0 of a process that has ended."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0, 0
-    told = {line.split(":")[0]: line.split()[1] for line in lines[1:]}
-    return int(told["Pss"]) * 1024, int(told["Rss"]) * 1024

@@ -54,26 +54,29 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 class AgentHost:
     """One work directory. `verb` runs the zip application, as the orchestrator does."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, python: str = PYTHON) -> None:
         self.root = root
+        self.python = python
         bundle = build_bundle()
         self.program = root / "agents" / bundle.name
         for name in ("agents", "sources", "builds", "tools", "jobs"):
             (root / name).mkdir(parents=True)
         self.program.write_bytes(bundle.content)
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, user: int | None = None) -> subprocess.CompletedProcess[str]:
+        """`user`: who runs the agent, where the tests may choose that."""
         return subprocess.run(
-            [PYTHON, str(self.program), "--root", str(self.root), *words],
+            [self.python, str(self.program), "--root", str(self.root), *words],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,
             check=False,
+            user=user,
         )
 
-    def verb(self, *words: str) -> dict[str, Any]:
-        done = self.run(*words)
+    def verb(self, *words: str, user: int | None = None) -> dict[str, Any]:
+        done = self.run(*words, user=user)
         assert done.stdout, done.stderr
         answer: dict[str, Any] = json.loads(done.stdout)
         assert done.returncode == (1 if "error" in answer else 0)
@@ -282,6 +285,7 @@ def a_plan(*trials: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "secret": None,
         "hosts": {"a": {"address": "127.0.0.1", "port": None}},
         "tuning": {},
+        "run_as": None,
         "tls": None,
         "builds": [a_build()],
         "trials": list(trials),

@@ -40,7 +40,7 @@ def test_it_uses_the_nearest_group_that_holds_no_processes(tmp_path: Path) -> No
     assert place is not None
     assert place.mechanism == "cgroup2"
     slice_ = tmp_path / GROUPS / "user.slice/user-0.slice"
-    assert place.folders == dict.fromkeys(("cpuset", "cpu", "memory"), slice_)
+    assert place.folders == dict.fromkeys(("cpuset", "cpu", "memory", "pids"), slice_)
 
 
 def test_it_uses_the_root_where_we_are_in_it(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_it_is_content_with_what_is_delegated(tmp_path: Path) -> None:
     (slice_ / "cgroup.controllers").write_text("cpu memory pids\n")
     place = find(tmp_path)
     assert place is not None
-    assert place.folders == {"cpu": slice_, "memory": slice_}
+    assert place.folders == {"cpu": slice_, "memory": slice_, "pids": slice_}
 
 
 def test_it_passes_by_groups_without_controllers(tmp_path: Path) -> None:
@@ -80,10 +80,11 @@ def test_it_passes_by_groups_without_controllers(tmp_path: Path) -> None:
 def test_it_writes_limits_as_the_kernel_reads_them(tmp_path: Path) -> None:
     place = find(a_system(tmp_path))
     assert place is not None
-    group = cgroups.Group(place, ["cpuset", "cpu", "memory"])
+    group = cgroups.Group(place, ["cpuset", "cpu", "memory", "pids"])
     group.set_cpus([0, 2])
     group.set_quota(1.5)
     group.set_memory(1 << 26)
+    group.set_processes(500)
     assert group.enter() == {}
     (leaf,) = place.folders["cpu"].glob("pitwall-*")
     assert {path.name: path.read_text() for path in leaf.iterdir()} == {
@@ -91,9 +92,10 @@ def test_it_writes_limits_as_the_kernel_reads_them(tmp_path: Path) -> None:
         "cpu.max": "150000 100000",
         "memory.max": "67108864",
         "memory.swap.max": "0",
+        "pids.max": "500",
         "cgroup.procs": "0",
     }
-    assert (group.quota(), group.memory()) == (1.5, 1 << 26)
+    assert (group.quota(), group.memory(), group.processes()) == (1.5, 1 << 26, 500)
 
 
 def test_it_enables_only_the_controllers_that_are_off(tmp_path: Path) -> None:
@@ -109,9 +111,11 @@ def test_it_enables_only_the_controllers_that_are_off(tmp_path: Path) -> None:
 def test_it_reads_what_the_kernel_counted(tmp_path: Path) -> None:
     place = find(a_system(tmp_path))
     assert place is not None
-    group = cgroups.Group(place, ["cpu", "memory"])
+    group = cgroups.Group(place, ["cpu", "memory", "pids"])
     (leaf,) = place.folders["cpu"].glob("pitwall-*")
     (leaf / "cpu.max").write_text("max 100000\n")
+    (leaf / "pids.max").write_text("max\n")
+    (leaf / "pids.events").write_text("max 7\n")
     (leaf / "memory.max").write_text("max\n")
     (leaf / "cpu.stat").write_text(
         "usage_usec 529871\nuser_usec 480012\nsystem_usec 49859\n"
@@ -121,8 +125,8 @@ def test_it_reads_what_the_kernel_counted(tmp_path: Path) -> None:
         "low 0\nhigh 0\nmax 212\noom 3\noom_kill 2\noom_group_kill 0\n"
     )
     (leaf / "cgroup.procs").write_text(f"{os.getpid()}\n0\n4242\n")
-    assert (group.quota(), group.memory()) == (None, None)
-    assert (group.throttled(), group.oom_kills()) == (9, 2)
+    assert (group.quota(), group.memory(), group.processes()) == (None, None, None)
+    assert (group.throttled(), group.oom_kills(), group.refused_forks()) == (9, 2, 7)
     # Neither we nor what another pid namespace hides is ours to kill.
     assert group.members() == {4242}
 

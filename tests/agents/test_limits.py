@@ -1,6 +1,7 @@
 """Limits on real children: through control groups where this machine lets us make them."""
 
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agents.hostagent import cgroups
+from agents.hostagent import cgroups, limits
 from agents.hostagent.errors import AgentError
 from agents.hostagent.hierarchies import find
 from agents.hostagent.limits import NONE, Confinement, Limits
@@ -130,8 +131,53 @@ def test_it_limits_open_files(tmp_path: Path) -> None:
     assert applied["open_files"] == 64
 
 
+GROWS = """
+import signal
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python itself ignores it
+with open("file", "wb", 0) as file:
+    for _ in range(3):
+        file.write(bytes(1 << 20))
+"""
+
+
+def test_it_ends_a_child_whose_file_grows_beyond_all_measure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "FILE_BYTES", 2 * MB)
+    code, _out, applied = run(tmp_path, GROWS)
+    assert (applied["file_bytes"], (tmp_path / "file").stat().st_size) == (2 * MB, 2 * MB)
+    monkeypatch.undo()
+    assert "it wrote a file of more than 8 GiB" in limits.ended_with(code)
+    assert limits.ended_with(1) == "1"
+
+
+FORKS = """
+import os, time
+try:
+    while os.fork():
+        pass
+    time.sleep(60)
+except OSError:
+    print("refused")
+"""
+
+
+@needs_groups
+def test_it_stops_a_child_that_forks_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "PROCESSES", 20)
+    code, out, applied = run(tmp_path, FORKS, Limits(cpu_quota=1.0))
+    assert (code, out, applied["processes"]) == (0, "refused\n", 20)
+    assert applied["refused_forks"] >= 1
+    assert groups_left() == []
+
+
 def test_it_says_what_holds_where_nothing_was_asked(tmp_path: Path) -> None:
     _code, _out, applied = run(tmp_path, "")
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert applied["open_files"] >= min(limits.OPEN_FILES, hard)
+    assert (applied["file_bytes"], applied["user"]) == (limits.FILE_BYTES, None)
     assert applied["cpus"] == sorted(os.sched_getaffinity(0))
     assert applied["open_files"] > 0
     assert (applied["cpu_quota"], applied["memory_bytes"]) == (None, None)

@@ -65,7 +65,9 @@ def test_it_says_when_a_closed_host_opens(alice: ApiClient, host: Host) -> None:
 def test_it_changes_only_what_is_sent(alice: ApiClient, host: Host) -> None:
     first = {"tags": ["fast"], "tuning": {"turbo": "off", "swappiness": 1}, "timezone": "UTC"}
     assert alice.patch(f"hosts/{host.pk}", first).status_code == 200
+    assert alice.patch(f"hosts/{host.pk}", {"run_as": "bench"}).json()["run_as"] == "bench"
     shown = alice.patch(f"hosts/{host.pk}", {"data_address": "10.9.0.1"}).json()
+    assert shown["run_as"] == "bench"
     assert (shown["tags"], shown["tuning"]) == (["fast"], {"turbo": "off", "swappiness": "1"})
     assert shown["data_address"] == "10.9.0.1"
     assert alice.patch(f"hosts/{host.pk}", {"tags": [], "data_address": ""}).json()["tags"] == []
@@ -79,6 +81,7 @@ def test_it_changes_only_what_is_sent(alice: ApiClient, host: Host) -> None:
         ({"tags": ["a b"]}, "tags"),
         ({"tuning": {"turbo": "fast"}}, "tuning.turbo"),
         ({"disk_limit_bytes": 0}, "disk_limit_bytes"),
+        ({"run_as": "root"}, "run_as"),
         ({"colour": "red"}, "colour"),
         ({"tags": "fast"}, "tags"),
     ],

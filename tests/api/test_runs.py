@@ -60,9 +60,14 @@ def test_it_starts_a_run(lab, alice, settings):
     ]
 
 
-def test_it_shows_what_it_answered_to_the_start(lab, alice):
-    started = alice.post("runs", lab.wanted()).json()
-    assert alice.get(f"runs/{started['id']}").json() == started
+@pytest.mark.parametrize("more", [{}, {"until": "decided"}])
+def test_it_shows_what_it_answered_to_the_start(lab, alice, more):
+    started = alice.post("runs", lab.wanted(**more)).json()
+    shown = alice.get(f"runs/{started['id']}").json()
+    # PostgreSQL adds them up as well, and may round the last digit otherwise.
+    left = ["seconds_left", "seconds_left_at_least", "seconds_left_at_most"]
+    assert [shown.pop(each) for each in left] == [pytest.approx(started.pop(each)) for each in left]
+    assert shown == started
 
 
 def test_it_takes_branches_and_a_single_contender(lab, alice):

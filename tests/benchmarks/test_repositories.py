@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.benchmarks.repository import Repository, check_url
-from orchestrator.benchmarks.services import commit_of_ref, refresh_project
+from orchestrator.benchmarks.services import Refs, commit_of_ref, refresh_project
 from orchestrator.core.errors import InvalidRequestError
 from tests.support.factories import Personas, commit_files, git, make_project, make_repository
 
@@ -92,3 +92,16 @@ def test_it_files_commits_in_order_and_follows_the_branch(
     assert commit_of_ref(project=project, ref="main").sha == newer
     refresh_project(project=project)
     assert project.commits.get(sha=newer).position == 3
+
+
+@pytest.mark.django_db
+def test_names_that_are_looked_up_together_are_of_one_time(
+    personas: Personas, tmp_path: Path
+) -> None:
+    project, shas = make_project(personas.alice, tmp_path / "origin", FILES)
+    refs = Refs(project)
+    assert refs.commit("main").sha == shas[2]
+    newer = commit_files(tmp_path / "origin", {"a.txt": "four"}, 4)
+    assert refs.commit("main~1").sha == shas[1]
+    assert refs.commit("main").sha == shas[2]
+    assert [Refs(project).commit(each).sha for each in ("main", "main~1")] == [newer, shas[2]]

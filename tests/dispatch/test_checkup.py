@@ -75,17 +75,24 @@ def test_a_python_that_will_not_do_fails_and_says_how_to_get_one(
 
 
 @pytest.mark.parametrize(
-    ("transport", "login", "words"),
+    ("transport", "login", "run_as", "words"),
     [
-        ("ssh", "root", "runs as root: give the host a login"),
-        ("ssh", "bench", "runs as bench: let that login have nothing else"),
-        ("local", "", "as the user of Pitwall's own workers"),
+        (
+            "ssh",
+            "root",
+            "",
+            "runs as root: name a user for measured code, or give the host a login",
+        ),
+        ("ssh", "bench", "", "runs as bench: let that login have nothing else"),
+        ("ssh", "root", "bench", "runs as bench; agent and load tools run as root"),
+        ("local", "", "", "as the user of Pitwall's own workers"),
     ],
 )
 def test_it_says_with_whose_rights_measured_code_runs(
-    transport: str, login: str, words: str
+    transport: str, login: str, run_as: str, words: str
 ) -> None:
-    assert words in checkup_inside._who_runs(Host(transport=transport, login=login))
+    host = Host(transport=transport, login=login, run_as=run_as)
+    assert words in checkup_inside._who_runs(host)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from agents.hostagent import tuning as agent
 from orchestrator.accounts.models import AuditEntry, Role
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
 from orchestrator.fleet.care import set_host_care
-from orchestrator.fleet.models import Host
+from orchestrator.fleet.models import CheckStep, Host
 from orchestrator.fleet.tuning import KNOBS, checked_tuning
 from tests.support.factories import Personas, add_member
 
@@ -30,6 +30,19 @@ def test_it_changes_what_is_given_and_leaves_the_rest(host: Host, personas: Pers
     assert (changed.data_address, changed.disk_limit_bytes) == ("10.9.0.2", 5 * 2**30)
     assert changed.tuning == {"governor": "performance", "turbo": "off", "swappiness": "1"}
     assert AuditEntry.objects.latest("at").subject == "here: tags"
+
+
+def test_another_user_for_measured_code_has_to_be_tried(host: Host, personas: Personas) -> None:
+    def tried() -> list[str]:
+        return [check.step for check in host.checks.order_by("pk")]
+
+    for step in (CheckStep.PYTHON, CheckStep.AGENT, CheckStep.QUIET):
+        host.checks.create(step=step, outcome="passed", seconds=0.1)
+    set_host_care(member=personas.alice, host_id=host.pk, tags=["a"], run_as="")
+    assert tried() == ["python", "agent", "quiet"]
+    changed = set_host_care(member=personas.alice, host_id=host.pk, run_as="bench")
+    assert (changed.run_as, tried()) == ("bench", ["python"])
+    assert AuditEntry.objects.latest("at").subject == "here: run_as"
 
 
 def test_it_can_take_everything_back(host: Host, personas: Personas) -> None:
@@ -57,6 +70,9 @@ def test_it_can_take_everything_back(host: Host, personas: Personas) -> None:
         ({"tuning": {"turbo": "yes"}}, "tuning.turbo", "turbo: expected on or off, got 'yes'"),
         ({"tuning": {"swappiness": 201}}, "tuning.swappiness", "a number from 0 to 200"),
         ({"tuning": {"governor": "../x"}}, "tuning.governor", "a governor that the host has"),
+        ({"run_as": "root"}, "run_as", "as root could do anything"),
+        ({"run_as": "--help"}, "run_as", "a user name of lower-case letters"),
+        ({"run_as": "a" * 33}, "run_as", "a user name of lower-case letters"),
     ],
 )
 def test_it_says_what_is_wrong(
@@ -67,7 +83,7 @@ def test_it_says_what_is_wrong(
     assert caught.value.field == field
     assert words in str(caught.value)
     before = Host.objects.get()
-    assert (before.tags, before.open_hours, before.tuning) == ([], "", {})
+    assert (before.tags, before.open_hours, before.tuning, before.run_as) == ([], "", {}, "")
 
 
 @pytest.mark.parametrize("address", ["fd00::9:1", "10.9.0.1", "rack-2.lab.example"])

@@ -28,6 +28,7 @@ def test_a_closed_load_is_measured_and_read(tmp_path):
     assert reading.readings["success.ratio"] == 1.0
 
 
+@pytest.mark.quiet
 def test_an_open_load_begins_what_is_due(tmp_path):
     with serving("target.py") as port:
         reading, rows, _ = ran(

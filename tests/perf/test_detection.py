@@ -1,17 +1,14 @@
 """The benchmark of detection: its parts, and that it still works in its shortest form."""
 
-import json
-import subprocess
-import sys
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from devstack.places import CHECKOUT
 from perf.detecting.detectors import _perfherder, _threshold
 from perf.detecting.made import APART, planted
 from perf.detecting.scores import Score, score_of
+from tests.support.benchmarks import answer_of_benchmark
 
 
 @pytest.mark.parametrize(
@@ -52,14 +49,5 @@ def test_the_rivals_find_what_is_plain():
 
 @pytest.mark.engine
 def test_it_ends_with_a_figure_for_everything_that_is_wanted():
-    done = subprocess.run(
-        [sys.executable, "-m", "perf.detection", "--short"],
-        cwd=CHECKOUT,
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    answer = json.loads(done.stdout.splitlines()[-1])
-    assert answer["name"] == "detection"
+    answer = answer_of_benchmark("detection", timeout_s=400)
     assert answer["measured"].keys() == answer["wanted"].keys()

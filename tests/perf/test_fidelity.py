@@ -3,33 +3,14 @@
 The others are tried by hand (test_fidelity_by_hand.py), and through Pitwall by the engine's tests.
 """
 
-import json
-import os
-import subprocess
-import sys
-
 import pytest
 
-from devstack.places import CHECKOUT
-
-#: It starts servers of its own, and must not find those of the tests.
-OF_THE_TESTS = ("DATABASE_URL", "REDIS_URL")
+from tests.support.benchmarks import answer_of_benchmark
 
 
 @pytest.mark.engine
 def test_it_ends_with_a_figure_for_everything_that_is_wanted():
-    environment = {name: text for name, text in os.environ.items() if name not in OF_THE_TESTS}
-    done = subprocess.run(
-        [sys.executable, "-m", "perf.fidelity", "--short", "--pairs", "1", "--only", "wrk"],
-        cwd=CHECKOUT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    answer = json.loads(done.stdout.splitlines()[-1])
-    assert answer["name"] == "fidelity"
+    answer = answer_of_benchmark("fidelity", "--pairs", "1", "--only", "wrk", timeout_s=300)
     measured = answer["measured"]
     assert measured.keys() == answer["wanted"].keys()
     ratios = {key for key in measured if key.endswith("_ratio")}

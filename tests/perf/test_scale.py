@@ -1,35 +1,16 @@
 """The benchmark of scale still works, in its shortest form; its figures are not looked at."""
 
-import json
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
-from devstack.places import CHECKOUT
 from perf.scaling.extent import FULL
 from perf.scaling.made import blank, fill_array, point_type, reading_ids, reading_type
-
-#: It starts servers of its own, and must not find those of the tests.
-OF_THE_TESTS = ("DATABASE_URL", "REDIS_URL")
+from tests.support.benchmarks import answer_of_benchmark
 
 
 @pytest.mark.engine
 def test_it_ends_with_a_figure_for_everything_that_is_wanted():
-    environment = {name: text for name, text in os.environ.items() if name not in OF_THE_TESTS}
-    done = subprocess.run(
-        [sys.executable, "-m", "perf.scale", "--short"],
-        cwd=CHECKOUT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    answer = json.loads(done.stdout.splitlines()[-1])
-    assert answer["name"] == "scale"
+    answer = answer_of_benchmark("scale", timeout_s=400)
     assert answer["measured"].keys() == answer["wanted"].keys()
     assert answer["measured"]["results_lost"] == answer["measured"]["results_doubled"] == 0
 

@@ -1,18 +1,12 @@
 """The soak still works, in its shortest form, and its eye for growing memory is right."""
 
-import json
-import os
 import random
-import subprocess
-import sys
 
 import pytest
 
-from devstack.places import CHECKOUT
 from perf.soaking.memory import growth
+from tests.support.benchmarks import answer_of_benchmark
 
-#: It starts servers of its own, and must not find those of the tests.
-OF_THE_TESTS = ("DATABASE_URL", "REDIS_URL")
 MIB = 2**20
 
 
@@ -39,19 +33,8 @@ def test_it_tells_memory_that_grows_from_memory_that_does_not():
 
 @pytest.mark.engine
 def test_it_ends_with_nothing_lost_doubled_or_left():
-    environment = {name: text for name, text in os.environ.items() if name not in OF_THE_TESTS}
-    done = subprocess.run(
-        [sys.executable, "-m", "perf.soak", "--short", "--seed", "1"],
-        cwd=CHECKOUT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    answer = json.loads(done.stdout.splitlines()[-1])
-    assert answer["name"] == "soak"
-    assert answer["met"], done.stdout[-4000:]
+    answer = answer_of_benchmark("soak", "--seed", "1", timeout_s=300)
+    assert answer["met"], answer
     assert answer["measured"]["trials_measured"] > 0
     struck = [times for name, times in answer["measured"].items() if name.startswith("struck_")]
     assert len(struck) == 6

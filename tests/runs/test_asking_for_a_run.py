@@ -18,9 +18,9 @@ from orchestrator.runs.selectors import progress_of, run_for
 from orchestrator.runs.services import (
     RunRequest,
     cancel_run,
-    create_run_once,
     plan_run,
     run_of_key,
+    start_run_once,
 )
 from tests.support.factories import (
     Personas,
@@ -109,14 +109,14 @@ def test_it_refuses_a_viewer_and_hides_from_strangers(personas: Personas, shas: 
 
 def test_it_makes_one_run_for_one_key(personas: Personas, shas: list[str]) -> None:
     request = request_for(shas)
-    first, new = create_run_once(member=personas.alice, request=request, key="k1")
-    again, new_again = create_run_once(member=personas.alice, request=request, key="k1")
+    first, new = start_run_once(member=personas.alice, request=request, key="k1")
+    again, new_again = start_run_once(member=personas.alice, request=request, key="k1")
     assert (new, new_again) == (True, False)
-    assert first == again
-    assert run_of_key(member=personas.alice, asked=str(request), key="k1") == first
+    assert first.run == again.run
+    assert run_of_key(member=personas.alice, asked=str(request), key="k1") == first.run
     assert Run.objects.count() == 1
     with pytest.raises(ConflictError, match="another request"):
-        create_run_once(member=personas.alice, request=request_for(shas, rounds=9), key="k1")
+        start_run_once(member=personas.alice, request=request_for(shas, rounds=9), key="k1")
 
 
 def test_it_ends_a_queued_run_at_once_when_cancelled(personas: Personas, shas: list[str]) -> None:

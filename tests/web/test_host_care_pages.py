@@ -119,14 +119,18 @@ def test_it_changes_how_a_host_is_used(world: World, alice: Client) -> None:
         "disk_limit_gib": "2.5",
         "tuning_turbo": "off",
         "tuning_swappiness": "1",
+        "run_as": "bench",
     }
     assert alice.post(_address(world, "host-care"), data).headers["Location"] == _address(world)
     found = Host.objects.get()
     assert (found.tags, found.timezone) == (["quiet", "rack-2"], "Europe/Vienna")
     assert (found.disk_limit_bytes, found.data_address) == (int(2.5 * 2**30), "10.9.0.2")
     assert found.tuning == {"turbo": "off", "swappiness": "1"}
+    assert found.run_as == "bench"
     page = _page(alice, world)
-    for shown in ('value="quiet, rack-2"', "mon-fri 20:00-07:00; sat-sun", 'value="2.5"'):
+    for shown in (
+        'value="quiet, rack-2"', "mon-fri 20:00-07:00; sat-sun", 'value="2.5"', 'value="bench"',
+    ):  # fmt: skip
         assert shown in page
 
 
@@ -139,6 +143,7 @@ def test_it_changes_how_a_host_is_used(world: World, alice: Client) -> None:
         ({"disk_limit_gib": ""}, "disk_limit_gib", "required"),
         ({"tuning_swappiness": "many"}, "tuning_swappiness", "a number from 0 to 200"),
         ({"tuning_turbo": "fast"}, "tuning_turbo", "valid choice"),
+        ({"run_as": "root"}, "run_as", "as root could do anything"),
     ],
 )
 def test_it_shows_an_error_at_its_field_and_keeps_what_was_typed(

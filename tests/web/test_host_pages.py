@@ -43,9 +43,11 @@ def _profile(personas: Personas) -> None:
 def test_it_takes_a_stored_key(server: SshServer, alice: Client, personas: Personas) -> None:
     stored = add_credential(member=personas.alice, name="team key")
     data = _data(server, key_source="stored", credential=str(stored.pk), private_key="")
-    alice.post(reverse("host-new"), data)
+    alice.post(reverse("host-new"), {**data, "run_as": "bench"})
 
-    assert Host.objects.get(name="rack-1").credential == stored
+    host = Host.objects.get(name="rack-1")
+    assert (host.credential, host.run_as) == (stored, "bench")
+    assert "<code>bench</code>" in alice.get(reverse("host", args=[host.pk])).content.decode()
 
 
 @pytest.mark.usefixtures("_profile")
@@ -55,6 +57,7 @@ def test_it_takes_a_stored_key(server: SshServer, alice: Client, personas: Perso
         ("name", "Rack 1", "expected lower-case letters, digits and dashes"),
         ("address", "-oProxyCommand=x", "expected a host name or an IP address"),
         ("login", "root; id", "expected a user name of the host"),
+        ("run_as", "root", "as root could do anything"),
         ("port", "0", "greater than or equal to 1"),
         ("private_key", "ssh-ed25519 AAAA", "This is a public key"),
         ("private_key", "", "Needed for the way chosen above"),

@@ -25,7 +25,6 @@ from orchestrator.results.hosts.resolution import with_rounds
 from orchestrator.runs import cancelling, plans, selectors, services
 from orchestrator.runs.again import request_again
 from orchestrator.runs.marks import mark_of_run
-from orchestrator.runs.models import Trigger
 from orchestrator.runs.states import RUN_ENDED, RunState, Validity
 
 router = Router(tags=["runs"])
@@ -45,8 +44,8 @@ def start_run(
     ] = None,
 ) -> Status[RunOut]:
     """201 for a new run, 200 for the run that the same idempotency key made before."""
-    run_id, is_new = _start(request, payload, idempotency_key)
-    answer = _run_out(request.auth.member, run_id)
+    progress, is_new = _start(request, payload, idempotency_key)
+    answer = run_out(progress)
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED if is_new else HTTPStatus.OK, answer)
 
@@ -134,9 +133,9 @@ def run_again(request: CallerRequest, response: HttpResponse, run_id: UUID) -> S
     """The same commits, cases and hosts, with a new seed."""
     member = request.auth.member
     wanted = request_again(selectors.run_for(member, run_id))
-    run = services.create_run(member=member, request=wanted, trigger=Trigger.API)
+    progress = services.start_run(member=member, request=wanted)
     wake_engine()
-    answer = _run_out(member, run.pk)
+    answer = run_out(progress)
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED, answer)
 
@@ -161,20 +160,20 @@ def list_trials(
     )
 
 
-def _start(request: CallerRequest, payload: RunIn, key: str | None) -> tuple[UUID, bool]:
+def _start(
+    request: CallerRequest, payload: RunIn, key: str | None
+) -> tuple[selectors.RunProgress, bool]:
     member = request.auth.member
     if key is None:
-        run = services.create_run(
-            member=member, request=_wanted(member, payload), trigger=Trigger.API
-        )
+        progress = services.start_run(member=member, request=_wanted(member, payload))
         wake_engine()
-        return run.pk, True
+        return progress, True
     asked = f"{payload.request()} {payload.resolution}"
     # A repeat must not need the repository again: it may be what made the client try twice.
     known = services.run_of_key(member=member, asked=asked, key=key)
     if known is not None:
-        return known.pk, False
-    run, is_new = services.create_run_once(
+        return _progress(member, known.pk), False
+    found = services.start_run_once(
         member=member,
         request=_wanted(member, payload),
         key=key,
@@ -182,7 +181,7 @@ def _start(request: CallerRequest, payload: RunIn, key: str | None) -> tuple[UUI
         asked=asked,
     )
     wake_engine()
-    return run.pk, is_new
+    return found
 
 
 def _wanted(member: Member, payload: RunIn) -> plans.RunRequest:
@@ -194,7 +193,11 @@ def _wanted(member: Member, payload: RunIn) -> plans.RunRequest:
 
 
 def _run_out(member: Member, run_id: UUID) -> RunOut:
-    return run_out(selectors.progress_of(selectors.run_alone_for(member, run_id)))
+    return run_out(_progress(member, run_id))
+
+
+def _progress(member: Member, run_id: UUID) -> selectors.RunProgress:
+    return selectors.progress_of(selectors.run_alone_for(member, run_id))
 
 
 def _text(answer: RunOut) -> bytes:

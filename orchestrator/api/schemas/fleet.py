@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from ninja import Schema
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from orchestrator.api.schemas.common import MOST_WHOLE, Text, Whole
 from orchestrator.api.schemas.hosts import profile_out
@@ -102,6 +102,9 @@ class HostIn(WayIn, extra="forbid"):
 
     name: Text
     profile: Text
+    run_as: Annotated[str, StringConstraints(max_length=32)] = Field(
+        "", description="The user that measured code runs as there; empty: the login."
+    )
 
     def new_host(self) -> NewHost:
         return NewHost(
@@ -113,6 +116,7 @@ class HostIn(WayIn, extra="forbid"):
             credential_id=self.credential,
             work_dir=self.work_dir,
             python=self.python,
+            run_as=self.run_as,
         )
 
 

@@ -113,6 +113,7 @@ class HostDetailOut(HostOut):
     data_address: str | None
     disk_limit_bytes: int
     tuning: dict[str, str]
+    run_as: str | None
     facts: dict[str, Any] | None
     facts_at: datetime | None
     changes: list[HostChangeOut]
@@ -133,6 +134,9 @@ class HostCareIn(Schema, extra="forbid"):
     )
     disk_limit_bytes: Annotated[Whole, Field(ge=1, lt=2**63)] | None = None
     tuning: dict[str, str | Whole] | None = None
+    run_as: AnyText | None = Field(
+        None, description="The user that measured code runs as there; empty: the login."
+    )
 
 
 class MaintenanceIn(Schema, extra="forbid"):
@@ -193,6 +197,7 @@ def host_detail_out(
         data_address=host.data_address or None,
         disk_limit_bytes=host.disk_limit_bytes,
         tuning=host.tuning,
+        run_as=host.run_as or None,
         facts=snapshot.facts if snapshot else None,
         facts_at=snapshot.taken_at if snapshot else None,
         changes=[HostChangeOut(at=each.at, changed=changed_out(each.changed)) for each in changes],

@@ -150,7 +150,8 @@ class Here:
 
     def _round(self, plan: dict[str, Any], trials: Sequence[Trial], tls: Any) -> None:
         job, step = str(self.rows.job.pk), step_id(self.rows.job)
-        content = json.dumps({**plan, "self": "a", "tuning": {}, "tls": tls}).encode()
+        own = {"self": "a", "tuning": {}, "run_as": None, "tls": tls}
+        content = json.dumps({**plan, **own}).encode()
         self._transport.put(content, f"jobs/{job}/{step}/plan.json")
         self._agent.start(job, step)
         try:

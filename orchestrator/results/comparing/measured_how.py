@@ -38,6 +38,12 @@ class How:
 Hows = Mapping[tuple[Place, int], How]
 
 
+_KEPT = (
+    "host_id", "case_id", "job_id", "job__run__definition_id", "provenance__tool__name",
+    "provenance__tool__version", "job__created_at",
+)  # fmt: skip
+
+
 def hows_of(
     benchmark: Benchmark,
     commit: Commit,
@@ -50,19 +56,10 @@ def hows_of(
         variant__commit=commit,
         state=TrialState.MEASURED,
         job__run__definition__benchmark=benchmark,
+        **{} if cases is None else {"case__in": list(cases)},
+        **{} if version is None else {"job__run__definition": version},
     )
-    if cases is not None:
-        trials = trials.filter(case__in=list(cases))
-    if version is not None:
-        trials = trials.filter(job__run__definition=version)
-    rows = list(
-        trials.order_by("job__created_at")
-        .values_list(
-            "host_id", "case_id", "job_id", "job__run__definition_id", "provenance__tool__name",
-            "provenance__tool__version", "job__created_at",
-        )
-        .distinct()
-    )  # fmt: skip
+    rows = list(trials.order_by("job__created_at").values_list(*_KEPT).distinct())
     parameters = dict(
         Case.objects.filter(pk__in={row[1] for row in rows}).values_list("pk", "parameters")
     )

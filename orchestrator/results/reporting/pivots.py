@@ -22,6 +22,7 @@ from orchestrator.results.reporting.pivot_columns import chosen
 from orchestrator.results.reporting.pivot_external import with_external
 from orchestrator.results.reporting.pivot_model import Observation, PivotTable
 from orchestrator.results.reporting.pivot_observations import (
+    Scope,
     dimensions_in,
     measured,
     published,
@@ -78,12 +79,6 @@ def report_of(member: Member, spec: ReportSpec, *, run: Run | None = None) -> Re
     seen = chosen(seen, spec.cases, "cases")
     if isinstance(member, Visitor):
         seen = [_untold(each) for each in seen]
-    names, orders = dimensions_in(scope, seen)
-    _check_dimensions(spec, names)
-    tables = tuple(
-        pivot(spec, table, seen, orders=orders, axes=tuple(scope.spec.matrix))
-        for table in spec.tables
-    )
     versions = _versions(seen)
     return Report(
         spec=spec,
@@ -91,14 +86,21 @@ def report_of(member: Member, spec: ReportSpec, *, run: Run | None = None) -> Re
         definition=definition,
         commits=tuple(commits),
         hosts=tuple(hosts),
-        tables=tables,
+        tables=_tables(scope, seen),
         notes=_notes(versions),
         trials=tuple(pk for each in seen for pk in each.trials),
         versions=versions,
-        outcomes=Counter(
-            sample.validity or sample.state for each in seen for sample in each.samples
-        ),
+        outcomes=Counter(one.validity or one.state for each in seen for one in each.samples),
         run=run,
+    )
+
+
+def _tables(scope: Scope, seen: Sequence[Observation]) -> tuple[PivotTable, ...]:
+    names, orders = dimensions_in(scope, seen)
+    _check_dimensions(scope.report, names)
+    axes = tuple(scope.spec.matrix)
+    return tuple(
+        pivot(scope.report, table, seen, orders=orders, axes=axes) for table in scope.report.tables
     )
 
 

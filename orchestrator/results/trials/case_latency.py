@@ -52,28 +52,21 @@ def case_latency(
     where several hosts did it and none is named: they are not the same machine. GoneError for one
     run whose distributions were merged into those of its commits.
     """
-    measured = Trial.objects.filter(
+    trials = Trial.objects.filter(
         job__run__team=member.team,
         job__run__definition__benchmark=benchmark,
         case=case,
         variant__commit=commit,
         state=TrialState.MEASURED,
+        **{} if run is None else {"job__run": run},
+        **{} if host is None else {"host": host},
     ).select_related("host", "job__run__definition")
-    if run is not None:
-        measured = measured.filter(job__run=run)
-    if host is not None:
-        measured = measured.filter(host=host)
-    trials = list(measured.order_by("pk"))
+    measured = list(trials.order_by("pk"))
     if run is not None:
         check_kept(run.pk, Removed.DISTRIBUTIONS, Removed.TRIALS)
     points = [] if run is not None else points_of(benchmark, case, commit, host)
-    where = _one_host(trials, points, f"{case.label} of {commit.short_sha}")
-    versions = [*(each.job.run.definition for each in trials), *(p.definition for p in points)]
-    newest = max(versions, key=lambda each: each.version)
-    mine = [each for each in trials if each.job.run.definition == newest]
-    old = [each for each in points if each.definition == newest]
-    if old:
-        mine = _with_distributions(mine)
+    where = _one_host(measured, points, f"{case.label} of {commit.short_sha}")
+    newest, mine, old = _of_the_newest(measured, points)
     kept = [each for each in mine if invalid or each.validity != Validity.INVALID]
     found = tuple(each.pk for each in kept)
     whole = merged_points(old, [merged(found)])
@@ -88,6 +81,17 @@ def case_latency(
         left_out=whole.left_out + len(mine) - len(kept),
         distribution=whole.distribution,
     )
+
+
+def _of_the_newest(
+    trials: Sequence[Trial], points: Sequence[PointHistogram]
+) -> tuple[Definition, list[Trial], list[PointHistogram]]:
+    """The newest version among them, and what is of it, each distribution once."""
+    versions = [*(each.job.run.definition for each in trials), *(p.definition for p in points)]
+    newest = max(versions, key=lambda each: each.version)
+    mine = [each for each in trials if each.job.run.definition == newest]
+    old = [each for each in points if each.definition == newest]
+    return newest, _with_distributions(mine) if old else mine, old
 
 
 def _with_distributions(trials: Sequence[Trial]) -> list[Trial]:

@@ -157,6 +157,7 @@ def _new_host(form: HostForm, made: Credential | None) -> NewHost:
         credential_id=made.pk if made else UUID(data["credential"]),
         work_dir=data["work_dir"] or ".pitwall",
         python=data["python"] or "python3",
+        run_as=data["run_as"],
     )
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from orchestrator.accounts.models import Team
 from orchestrator.accounts.quotas import limits_of, set_limits
+from orchestrator.accounts.selectors import team_named
+from orchestrator.core.errors import NotFoundError
 
 _LIMITS = ("hosts", "queued_minutes", "storage_mib")
 
@@ -27,10 +28,10 @@ class Command(BaseCommand):
         parser.add_argument("--usual", action="store_true", help="the limits of all teams again")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        team = Team.objects.filter(slug=options["team"]).first()
-        if team is None:
-            known = ", ".join(Team.objects.order_by("slug").values_list("slug", flat=True))
-            raise CommandError(f"there is no team {options['team']}; there are {known or 'none'}")
+        try:
+            team = team_named(options["team"])
+        except NotFoundError as error:
+            raise CommandError(str(error)) from error
         asked = {name: options[name] for name in _LIMITS if options[name] is not None}
         if options["usual"]:
             set_limits(team=team, limits=replace(limits_of(team), own=False))

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.accounts.models import Team
+from orchestrator.accounts.selectors import team_named
 from orchestrator.core.errors import PitwallError
 from orchestrator.core.progress import add_quiet, progress_of
 from orchestrator.results.retention.whole_team import (
@@ -29,8 +30,8 @@ class Command(BaseCommand):
         add_quiet(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        team = _team(options["team"])
         try:
+            team = team_named(options["team"])
             check_is_idle(team)
             self._tell(team)
             _confirm(team, options["confirm"])
@@ -48,14 +49,6 @@ class Command(BaseCommand):
             "and its audit log. Users keep their accounts, and hosts that are reached over SSH "
             "what lies in their work folders."
         )
-
-
-def _team(slug: str) -> Team:
-    team = Team.objects.filter(slug=slug).first()
-    if team is None:
-        known = ", ".join(Team.objects.order_by("slug").values_list("slug", flat=True))
-        raise CommandError(f"there is no team {slug}; there are {known or 'none'}")
-    return team
 
 
 def _confirm(team: Team, given: str | None) -> None:
