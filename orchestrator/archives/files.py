@@ -1,13 +1,29 @@
-"""Files that are there whole or not at all, and can be read by their owner alone."""
+"""Files that are there whole or not at all, read by their owner alone; copies with their digest."""
 
 import contextlib
+import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
 from orchestrator.core.errors import ConflictError, InvalidRequestError
+
+_PART = 1 << 20
+
+
+def copied(
+    source: IO[bytes], out: IO[bytes] | None, told: Callable[[int], None]
+) -> tuple[int, str]:
+    """Copies what is read, if to anywhere; its size and SHA-256. `told` hears the size so far."""
+    size, digest = 0, hashlib.sha256()
+    while part := source.read(_PART):
+        if out is not None:
+            out.write(part)
+        digest.update(part)
+        told(size := size + len(part))
+    return size, digest.hexdigest()
 
 
 @contextlib.contextmanager

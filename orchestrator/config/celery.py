@@ -14,6 +14,7 @@ from celery.signals import (
     beat_init,
     task_prerun,
     worker_process_init,
+    worker_process_shutdown,
     worker_ready,
     worker_shutdown,
 )
@@ -54,6 +55,7 @@ def _begin_beat(**_: Any) -> None:
 
 
 @worker_shutdown.connect
+@worker_process_shutdown.connect
 def _end_worker(**_: Any) -> None:
     end_process()
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from agents.hostagent.bundle import Bundle, build_bundle
 from orchestrator.core.errors import HostError, HostSetupError
 from orchestrator.core.foreign import json_from
+from orchestrator.core.spans import span
 from orchestrator.dispatch import answers
 from orchestrator.transport.base import Completed, Transport
 
@@ -134,7 +135,8 @@ class Agent:
 
     def _ask(self, words: Sequence[str], timeout_s: float) -> dict[str, Any]:
         argv = [self._python, *LEAN, self._path, "--root", ".", *words]
-        return _answer(self._python, self._transport.run(argv, timeout_s=timeout_s))
+        with span(f"agent {words[0]}"):
+            return _answer(self._python, self._transport.run(argv, timeout_s=timeout_s))
 
 
 @lru_cache(maxsize=1)

@@ -8,6 +8,7 @@ from django.db.models import F, Value
 from django.db.models.functions import Concat
 
 from orchestrator.benchmarks.models import Commit
+from orchestrator.core.spans import past_span
 from orchestrator.dispatch.crew import Site
 from orchestrator.dispatch.rounds import step_id
 from orchestrator.runs.models import Build, Job
@@ -32,11 +33,12 @@ def note_started(job: Job, site: Site, event: Mapping[str, Any], at: datetime) -
     )
 
 
-def note_done(job: Job, site: Site, event: Mapping[str, Any]) -> None:
+def note_done(job: Job, site: Site, event: Mapping[str, Any], at: datetime) -> None:
     _end(
         job,
         site,
         event,
+        at,
         state=BuildState.DONE,
         cached=bool(event.get("cached")),
         seconds=event.get("seconds"),
@@ -44,8 +46,9 @@ def note_done(job: Job, site: Site, event: Mapping[str, Any]) -> None:
     )
 
 
-def note_failed(job: Job, site: Site, event: Mapping[str, Any]) -> None:
-    _end(job, site, event, state=BuildState.FAILED, message=str(event.get("message"))[:4000])
+def note_failed(job: Job, site: Site, event: Mapping[str, Any], at: datetime) -> None:
+    message = str(event.get("message"))[:4000]
+    _end(job, site, event, at, state=BuildState.FAILED, message=message)
 
 
 def read_logs(job: Job, site: Site) -> None:
@@ -55,10 +58,11 @@ def read_logs(job: Job, site: Site) -> None:
         _read_log(job, site, build)
 
 
-def _end(job: Job, site: Site, event: Mapping[str, Any], **changes: Any) -> None:
+def _end(job: Job, site: Site, event: Mapping[str, Any], at: datetime, **changes: Any) -> None:
     build = _row(job, site, event).filter(state=BuildState.BUILDING).first()
     if build is not None:
         if not changes.get("cached"):
+            past_span("build", build.started_at, at, commit=build.commit.sha)
             _read_log(job, site, build)
         Build.objects.filter(pk=build.pk).update(**changes)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from orchestrator.core.errors import HostSetupError
+from orchestrator.core.logs import logging_about
 from orchestrator.dispatch.agent import Agent
 from orchestrator.dispatch.connections import CONNECTIONS, Connections
 from orchestrator.fleet.models import Host, HostTransport
@@ -78,5 +79,5 @@ class Crew:
     def at(self, host: Host) -> Iterator[Site]:
         """The way to one host, lent for the block."""
         self.last = host
-        with self.connections.to(host) as transport:
+        with logging_about(host=host.name), self.connections.to(host) as transport:
             yield Site(host, self.label(host), transport, Agent(transport, python=host.python))

@@ -23,6 +23,7 @@ from django.db import DatabaseError, DataError
 
 from orchestrator.core.errors import HostError, PitwallError
 from orchestrator.core.logs import logging_about
+from orchestrator.core.spans import mark_span, span
 from orchestrator.dispatch import builds, intake, looks, outcomes, support
 from orchestrator.dispatch.crew import Crew, Site
 from orchestrator.dispatch.plan import (
@@ -66,6 +67,7 @@ def advance(job_id: UUID) -> float | None:
     if job is None:
         return None
     with logging_about(run=job.run_id, job=job.pk):
+        mark_span()
         try:
             wait_s: float | None = AT_ONCE
             while wait_s == AT_ONCE:
@@ -88,7 +90,8 @@ def _step(job: Job) -> float | None:
         )
     )
     try:
-        return _ACTIONS[action](job, crew)
+        with span(f"step {action}", attempt=job.attempt, round=job.round):
+            return _ACTIONS[action](job, crew)
     except HostError as error:
         return _host_failed(job, crew, error)
     except PitwallError as error:

@@ -10,6 +10,8 @@ from uuid import UUID
 from agents.hostagent.protocol import INFRASTRUCTURE_FAILURES, TRIAL_FILES, load_files
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import NotFoundError
+from orchestrator.core.logs import logging_about
+from orchestrator.core.spans import past_span, span
 from orchestrator.dispatch import builds
 from orchestrator.dispatch.crew import Site
 from orchestrator.dispatch.plan import MAX_ATTEMPTS, FailedTrial
@@ -122,11 +124,11 @@ def _building(event: Mapping[str, Any]) -> str:
 
 
 def _build_done(job: Job, source: Source, event: Mapping[str, Any], _: Seen) -> None:
-    builds.note_done(job, source.site, event)
+    builds.note_done(job, source.site, event, source.instant(event))
 
 
 def _build_failed(job: Job, source: Source, event: Mapping[str, Any], _: Seen) -> None:
-    builds.note_failed(job, source.site, event)
+    builds.note_failed(job, source.site, event, source.instant(event))
 
 
 def _listening(_job: Job, _: Source, event: Mapping[str, Any], seen: Seen) -> None:
@@ -136,16 +138,20 @@ def _listening(_job: Job, _: Source, event: Mapping[str, Any], seen: Seen) -> No
 def _trial_done(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
     trial = _planned(job, event)
     seen.quiet_s = 0.0
-    if trial is not None:
-        store_trial(
-            trial=trial,
-            job=job,
-            files=files_of(source, trial),
-            late=source.late,
-            clock_ahead_s=source.ahead_s,
-        )
-        # Fetching may take a while: the turn must not run out under it.
-        turns.change(job)
+    if trial is None:
+        return
+    with logging_about(trial=trial.pk):
+        past_span("trial", trial.started_at, source.instant(event))
+        with span("collect"):
+            store_trial(
+                trial=trial,
+                job=job,
+                files=files_of(source, trial),
+                late=source.late,
+                clock_ahead_s=source.ahead_s,
+            )
+    # Fetching may take a while: the turn must not run out under it.
+    turns.change(job)
 
 
 def _trial_failed(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
@@ -159,13 +165,16 @@ def _trial_failed(job: Job, source: Source, event: Mapping[str, Any], seen: Seen
         seen.lost.append(message)
         return
     output = str(event.get("output") or "").strip()
-    fail_trial(
-        trial=trial,
-        job=job,
-        code=code,
-        message=f"{message}\n{output}".strip(),
-        files=files_of(source, trial),
-    )
+    with logging_about(trial=trial.pk):
+        past_span("trial", trial.started_at, source.instant(event), failed=code)
+        with span("collect"):
+            fail_trial(
+                trial=trial,
+                job=job,
+                code=code,
+                message=f"{message}\n{output}".strip(),
+                files=files_of(source, trial),
+            )
 
 
 def _round_done(_job: Job, _: Source, _event: Mapping[str, Any], seen: Seen) -> None:

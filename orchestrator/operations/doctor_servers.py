@@ -11,12 +11,12 @@ from redis import Redis, RedisError
 
 from orchestrator.accounts.sealed_columns import SealedColumn, reseal, sealed_columns
 from orchestrator.accounts.vault import keyring
+from orchestrator.archives.database.state import pending_migrations
 from orchestrator.core.errors import PitwallError
 from orchestrator.fleet.models import Host, HostState, HostTransport
 from orchestrator.operations import heard
 from orchestrator.operations.doctor import Finding, failed, ok, warned
 from orchestrator.operations.our_redis import our_redis
-from orchestrator.operations.readiness import pending_migrations
 
 OLDEST_POSTGRES = 14
 MOST_CLOCK_S = 2.0

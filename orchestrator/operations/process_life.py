@@ -3,7 +3,7 @@
 from django.conf import settings
 
 from orchestrator.operations.pulse import start_pulse, stop_pulse
-from orchestrator.operations.tracing import start_tracing
+from orchestrator.operations.tracing import start_tracing, stop_tracing
 
 
 def begin_process(process: str) -> None:
@@ -15,4 +15,5 @@ def begin_process(process: str) -> None:
 
 
 def end_process() -> None:
+    stop_tracing()
     stop_pulse()

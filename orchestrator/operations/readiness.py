@@ -6,9 +6,9 @@ from types import MappingProxyType
 
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
 from redis import RedisError
 
+from orchestrator.archives.database.state import pending_migrations
 from orchestrator.operations import heard
 from orchestrator.operations.our_redis import our_redis
 
@@ -54,13 +54,6 @@ def _migrations() -> str:
             return f"{len(waiting)} not applied: manage.py migrate"
         _migrated = True
     return ""
-
-
-def pending_migrations() -> list[str]:
-    """`app.name` of those that the database lacks."""
-    executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
 
 
 def _redis() -> str:

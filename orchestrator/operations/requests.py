@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from orchestrator.core.counting import count, observe
 from orchestrator.core.ids import new_hex
 from orchestrator.core.logs import logging_about
-from orchestrator.operations.tracing import span
+from orchestrator.core.spans import mark_span, span
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -26,8 +26,10 @@ def watched(get_response: GetResponse) -> GetResponse:
         began = time.perf_counter()
         with logging_about(request=request_id), span(f"request {method}"):
             response = get_response(request)
+            route = _route(request)
+            mark_span(route=route, status=response.status_code)
         seconds = time.perf_counter() - began
-        observe("pitwall_http_request_seconds", seconds, route=_route(request), method=str(method))
+        observe("pitwall_http_request_seconds", seconds, route=route, method=str(method))
         count("pitwall_http_responses_total", method=str(method), status=str(response.status_code))
         response.headers["X-Request-ID"] = request_id
         return response

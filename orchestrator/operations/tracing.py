@@ -1,44 +1,72 @@
-"""Traces by OpenTelemetry, where PITWALL_TRACES asks for them; else a span costs a comparison.
+"""Traces by OpenTelemetry, where PITWALL_TRACES asks for them.
 
 The packages of `requirements-traces.txt` are needed only then. Where traces go is told by
 OpenTelemetry's own variables, such as OTEL_EXPORTER_OTLP_ENDPOINT.
 """
 
 import importlib
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-_tracer: Any = None
-_NO_SPAN: AbstractContextManager[None] = nullcontext()
+from orchestrator.core.spans import trace_with
 
 
-def span(name: str, **attributes: str) -> AbstractContextManager[Any]:
-    """A span around a block; a child of the one around it."""
-    if _tracer is None:
-        return _NO_SPAN
-    started: AbstractContextManager[Any] = _tracer.start_as_current_span(
-        name, attributes=attributes
-    )
-    return started
+class _OpenTelemetry:
+    """Spans of one process, sent in batches from a thread of its own."""
 
-
-def start_tracing(process: str) -> None:
-    """Once a process, after its fork: the exporter sends from a thread of its own."""
-    global _tracer
-    try:
-        trace = importlib.import_module("opentelemetry.trace")
+    def __init__(self, process: str) -> None:
+        self._trace = importlib.import_module("opentelemetry.trace")
         resources = importlib.import_module("opentelemetry.sdk.resources")
         sdk = importlib.import_module("opentelemetry.sdk.trace")
         export = importlib.import_module("opentelemetry.sdk.trace.export")
         otlp = importlib.import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+        resource = resources.Resource.create({"service.name": f"pitwall-{process}"})
+        self._provider = sdk.TracerProvider(resource=resource)
+        self._provider.add_span_processor(export.BatchSpanProcessor(otlp.OTLPSpanExporter()))
+        self._tracer = self._provider.get_tracer("pitwall")
+
+    def around(self, name: str, attributes: dict[str, str]) -> AbstractContextManager[Any]:
+        started: AbstractContextManager[Any] = self._tracer.start_as_current_span(
+            name, attributes=attributes
+        )
+        return started
+
+    def mark(self, attributes: dict[str, str]) -> None:
+        self._trace.get_current_span().set_attributes(attributes)
+
+    def past(self, name: str, attributes: dict[str, str], began: datetime, ended: datetime) -> None:
+        over = self._tracer.start_span(name, attributes=attributes, start_time=_ns(began))
+        over.end(end_time=_ns(ended))
+
+    def close(self) -> None:
+        """What waits to be sent is sent first."""
+        self._provider.shutdown()
+
+
+_started: _OpenTelemetry | None = None
+
+
+def start_tracing(process: str) -> None:
+    """Once a process, after its fork: the exporter sends from a thread of its own."""
+    global _started
+    try:
+        _started = _OpenTelemetry(process)
     except ImportError as error:
         raise ImproperlyConfigured(
             f"PITWALL_TRACES=1 needs requirements-traces.txt to be installed: {error}"
         ) from error
-    resource = resources.Resource.create({"service.name": f"pitwall-{process}"})
-    provider = sdk.TracerProvider(resource=resource)
-    provider.add_span_processor(export.BatchSpanProcessor(otlp.OTLPSpanExporter()))
-    trace.set_tracer_provider(provider)
-    _tracer = provider.get_tracer("pitwall")
+    trace_with(_started)
+
+
+def stop_tracing() -> None:
+    """Spans that begin from now on are dropped."""
+    trace_with(None)
+    if _started is not None:
+        _started.close()
+
+
+def _ns(instant: datetime) -> int:
+    return round(instant.timestamp() * 1e6) * 1000

@@ -7,7 +7,7 @@ from celery import Task
 
 from orchestrator.core.counting import observe
 from orchestrator.core.logs import logging_about
-from orchestrator.operations.tracing import span
+from orchestrator.core.spans import span
 
 
 class WatchedTask(Task):

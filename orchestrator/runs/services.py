@@ -14,6 +14,7 @@ from orchestrator.benchmarks.services import case_ids_of
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError
 from orchestrator.core.ids import digest_of
+from orchestrator.core.spans import mark_span, span
 from orchestrator.runs import selectors
 from orchestrator.runs.backlog import queued_s_of
 from orchestrator.runs.cancelling import CANCELLED
@@ -74,7 +75,7 @@ def _create_run(
     """The run, and its jobs with the number of trials of each."""
     member.require(Role.MEMBER, to="start a run")
     plan = plan_run(member=member, request=request)
-    with transaction.atomic():
+    with span("create run"), transaction.atomic():
         limits = locked_limits(member.team)
         check_storage(team=member.team, limits=limits)
         queued_s = 0.0 if limits.queued_s is None else queued_s_of(member.team)
@@ -92,6 +93,7 @@ def _create_run(
             priority=plan.priority,
             seed=secrets.randbits(62) if seed is None else seed,
         )
+        mark_span(run=run.pk)
         variants = Variant.objects.bulk_create(
             Variant(run=run, commit=commit, position=place)
             for place, commit in enumerate(plan.commits)

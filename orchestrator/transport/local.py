@@ -23,7 +23,7 @@ from orchestrator.transport.base import (
 
 _CHUNK_BYTES = 65536
 _GRACE_S = 1.0
-_OURS = re.compile(r"PITWALL_|(DATABASE_URL|REDIS_URL|PGPASSWORD)$")
+_OURS = re.compile(r"PITWALL_|OTEL_|(DATABASE_URL|REDIS_URL|PGPASSWORD)$")
 
 
 class LocalTransport(Closing):

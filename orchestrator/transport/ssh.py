@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import paramiko
 
 from orchestrator.core.errors import HostError, HostSetupError, NotFoundError, UnreachableError
+from orchestrator.core.spans import span
 from orchestrator.transport.address import HostKey, SshAddress
 from orchestrator.transport.base import (
     Closing,
@@ -45,23 +46,26 @@ class SshTransport(Closing):
     def __init__(self, address: SshAddress, *, connect_timeout_s: float = 10.0) -> None:
         self._address = address
         self._folders: set[str] = set()
-        self._connection = open_connection(address, timeout_s=connect_timeout_s)
-        try:
-            self._sftp = self._open_sftp()
-            with self._file_errors(f"make the folder {address.work_dir}"):
-                self._make_folders(address.work_dir)
-        except BaseException:
-            self._connection.close()
-            raise
+        with span("ssh connect", address=address):
+            self._connection = open_connection(address, timeout_s=connect_timeout_s)
+            try:
+                self._sftp = self._open_sftp()
+                with self._file_errors(f"make the folder {address.work_dir}"):
+                    self._make_folders(address.work_dir)
+            except BaseException:
+                self._connection.close()
+                raise
 
     def run(self, argv: Sequence[str], *, timeout_s: float) -> Completed:
         """See Transport.run."""
         argv = checked_argv(argv)
         deadline = time.monotonic() + timeout_s
         output = Output()
-        with contextlib.closing(
-            self._start(command_line(argv, self._address.work_dir), timeout_s)
-        ) as channel:
+        line = command_line(argv, self._address.work_dir)
+        with (
+            span("ssh run", address=self._address),
+            contextlib.closing(self._start(line, timeout_s)) as channel,
+        ):
             try:
                 status = read_all(channel, output, deadline)
             except DeadlineError as error:
@@ -76,7 +80,7 @@ class SshTransport(Closing):
         target = self._at(path)
         folder, name = posixpath.split(target)
         unfinished = posixpath.join(folder, f".{name}.{secrets.token_hex(4)}.part")
-        with self._file_errors(f"write {path}"):
+        with span("ssh put", address=self._address, path=path), self._file_errors(f"write {path}"):
             self._make_folders(folder)
             try:
                 self._write(content, unfinished, mode)
@@ -88,7 +92,7 @@ class SshTransport(Closing):
 
     def get(self, path: str, *, limit: int) -> bytes:
         """See Transport.get."""
-        with self._file_errors(f"read {path}"):
+        with span("ssh get", address=self._address, path=path), self._file_errors(f"read {path}"):
             try:
                 return self._read(self._at(path), limit)
             except FileNotFoundError as error:

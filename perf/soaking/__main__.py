@@ -37,6 +37,7 @@ HOSTS = 4
 FULL_MINUTES = 60.0
 END_S = 300.0
 NONE = Wanted(relation="<=", limit=0)
+ONCE = Wanted(relation=">=", limit=1)
 WANTED = {
     "runs_not_finished": NONE,
     "trials_not_measured": NONE,
@@ -74,8 +75,9 @@ def main() -> None:
     came_from, began = machine(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="pws-") as name:
         counts, faults, pages, memory = soak(extent, options.seed, Path(name))
-    figures = {**counts, **figures_of(memory)}
-    wanted = {key: WANTED.get(key) for key in figures}
+    struck = {f"struck_{'_'.join(name.lower().split())}": n for name, n in faults.items()}
+    figures = {**counts, **struck, **figures_of(memory)}
+    wanted = {key: WANTED.get(key) for key in figures} | dict.fromkeys(struck, ONCE)
     if extent.judges_memory:
         wanted |= {key.format(each): want for key, want in FLAT.items() for each in memory}
     answer = verdict(NAME, figures, wanted)
@@ -84,7 +86,6 @@ def main() -> None:
         details = {
             "minutes": extent.minutes,
             "seed": options.seed,
-            "faults": faults,
             "pages": pages,
             "memory": {each: asdict(found) for each, found in memory.items()},
         }
@@ -103,14 +104,15 @@ def parse() -> argparse.Namespace:
 
 def extent_of(options: argparse.Namespace) -> Extent:
     if options.short:
-        return Extent(minutes=0.5, fault_every_s=4, sample_every_s=0.5)
+        return Extent(minutes=0.5, fault_every_s=3, sample_every_s=0.5)
     return Extent(minutes=options.minutes, fault_every_s=20, sample_every_s=2)
 
 
 def soak(
     extent: Extent, seed: int, folder: Path
 ) -> tuple[dict[str, int], dict[str, int], dict[str, int], dict[str, Growth]]:
-    """Counts of what is wrong, faults by kind, pages by status, and the growth of each process."""
+    """Counts of what is wrong, how often each fault struck, pages by status, and how each process
+    grew."""
     collect_static()
     call_command("migrate", verbosity=0)
     account = make_account()
@@ -132,7 +134,7 @@ def soak(
 
                 def tell() -> None:
                     done = min(time.monotonic() - began, 60 * extent.minutes)
-                    note = f"{len(use.asked)} runs, {faults.done.total()} faults"
+                    note = f"{len(use.asked)} runs, {sum(faults.struck.values())} faults"
                     show(int(done), int(60 * extent.minutes), note)
 
                 watch = Watch(pids=parts.steady, every_s=extent.sample_every_s, tick=tell)
@@ -144,7 +146,7 @@ def soak(
     memory = {name: growth(samples) for name, samples in watch.pss.items()}
     memory |= {f"{name}_rss": growth(samples) for name, samples in watch.rss.items()}
     pages = {str(status): number for status, number in sorted(use.answers.items())}
-    return counts, dict(faults.done), pages, memory
+    return counts, faults.struck, pages, memory
 
 
 def figures_of(memory: dict[str, Growth]) -> dict[str, float]:
@@ -170,7 +172,7 @@ def text(counts: dict[str, int], faults: dict[str, int], memory: dict[str, Growt
     ]
     head = ["memory, second half", "MiB", "% an hour", "low", "high"]
     return "\n\n".join(
-        [table(["faults", ""], broken), table(["", "number"], rows), table(head, sizes)]
+        [table(["faults", "struck"], broken), table(["", "number"], rows), table(head, sizes)]
     )
 
 

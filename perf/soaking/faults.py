@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,32 +25,45 @@ ENDED = ("round_done", "aborted")
 
 
 class Faults:
-    """Breaks one thing after the other; `done` counts them by kind, less those that found nothing
+    """Breaks one thing after the other; `struck` counts them by kind, less those that found nothing
     to break."""
 
     def __init__(self, parts: Parts, fleet: Fleet, *, seed: int, every_s: float) -> None:
-        self.done: Counter[str] = Counter()
+        self._kinds: dict[str, Callable[[], bool]] = {
+            "worker killed": self._kill_worker,
+            "agent killed": lambda: self._somewhere(_kill_agent),
+            "connections dropped": lambda: self._somewhere(self._drop_connections),
+            "connections frozen": lambda: self._somewhere(self._freeze_connections),
+            "Redis killed": self._kill_redis,
+            "database sessions ended": self._end_sessions,
+        }
+        self.struck = dict.fromkeys(self._kinds, 0)
+        self._tried = dict.fromkeys(self._kinds, 0)
         self._parts, self._fleet, self._every_s = parts, fleet, every_s
         self._random = random.Random(seed)
 
     def break_things(self, seconds: float) -> None:
-        """For so long. Not in a thread of its own: what is started again dies with the thread that
-        started it."""
-        kinds: dict[str, Callable[[], bool]] = {
-            "worker killed": self._kill_worker,
-            "agent killed": self._kill_agent,
-            "connections dropped": self._drop_connections,
-            "connections frozen": self._freeze_connections,
-            "Redis killed": self._kill_redis,
-            "database sessions ended": self._end_sessions,
-        }
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            pause_s = self._random.expovariate(1 / self._every_s)
-            time.sleep(min(left, pause_s))
-            if pause_s < left:
-                name = self._random.choice(list(kinds))
-                self.done[name] += kinds[name]()
+        """For so long, or up to as long again until each kind has struck. Not in a thread of its
+        own: what is started again dies with the thread that started it."""
+        began = time.monotonic()
+        while True:
+            time.sleep(self._random.expovariate(1 / self._every_s))
+            lasts_s = seconds if all(self.struck.values()) else 2 * seconds
+            if time.monotonic() - began > lasts_s:
+                return
+            self._break_one()
+
+    def _break_one(self) -> None:
+        """Of the kinds that were tried least often: a soak is long enough for all of them."""
+        in_turn = self._random.sample(list(self._kinds), len(self._kinds))
+        name = min(in_turn, key=self._tried.__getitem__)
+        self._tried[name] += 1
+        self.struck[name] += self._kinds[name]()
+
+    def _somewhere(self, strike: Callable[[SshHost], bool]) -> bool:
+        """At one of the hosts where there is something to break."""
+        hosts = self._fleet.hosts
+        return any(strike(host) for host in self._random.sample(hosts, len(hosts)))
 
     def _pause(self) -> None:
         time.sleep(self._random.uniform(0, DOWN_S))
@@ -62,24 +74,16 @@ class Faults:
         self._parts.victim.start()
         return True
 
-    def _kill_agent(self) -> bool:
-        """The supervisor of a round that is at work, if there is one on the chosen host."""
-        host = self._host()
-        live = [pid for pid in supervisors(host) if is_of(pid, host)]
-        for pid in live:
-            kill(pid)
-        return bool(live)
-
-    def _drop_connections(self) -> bool:
+    def _drop_connections(self, host: SshHost) -> bool:
         """sshd's processes of open connections; the commands within live on."""
-        found = sessions(self._fleet, self._host())
+        found = sessions(self._fleet, host)
         for pid in found:
             kill(pid)
         return bool(found)
 
-    def _freeze_connections(self) -> bool:
+    def _freeze_connections(self, host: SshHost) -> bool:
         """Nothing comes through for a while, and nobody is told."""
-        found = sessions(self._fleet, self._host())
+        found = sessions(self._fleet, host)
         for signum in (signal.SIGSTOP, signal.SIGCONT):
             for pid in found:
                 with contextlib.suppress(ProcessLookupError):
@@ -102,8 +106,13 @@ class Faults:
             )
             return bool(ended.fetchall())
 
-    def _host(self) -> SshHost:
-        return self._random.choice(self._fleet.hosts)
+
+def _kill_agent(host: SshHost) -> bool:
+    """The supervisor of a round that is at work, if there is one."""
+    live = [pid for pid in supervisors(host) if is_of(pid, host)]
+    for pid in live:
+        kill(pid)
+    return bool(live)
 
 
 def supervisors(host: SshHost) -> list[int]:

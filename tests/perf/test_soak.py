@@ -36,3 +36,6 @@ def test_it_ends_with_nothing_lost_doubled_or_left():
     answer = answer_of_benchmark("soak", "--seed", "1", timeout_s=300)
     assert answer["met"], answer
     assert answer["measured"]["trials_measured"] > 0
+    struck = [times for name, times in answer["measured"].items() if name.startswith("struck_")]
+    assert len(struck) == 6
+    assert min(struck) > 0

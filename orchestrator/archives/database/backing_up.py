@@ -1,8 +1,6 @@
 """The whole database into one file: a dump of one instant, and what it says of itself."""
 
-import hashlib
 import subprocess
-import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,15 +9,13 @@ from typing import IO, Any
 from django.db import connection, transaction
 
 from orchestrator.accounts.sealed_columns import keys_in_use
-from orchestrator.archives.database.clients import Server, clients_of, our_server
+from orchestrator.archives.database.clients import Server, clients_of, our_server, running
 from orchestrator.archives.database.manifest import DUMP, MANIFEST, Manifest
 from orchestrator.archives.database.state import applied_migrations, rows_by_table
-from orchestrator.archives.errors import ProgramFailedError
-from orchestrator.archives.files import whole_file
+from orchestrator.archives.files import copied, whole_file
 from orchestrator.archives.version import pitwall_version
 from orchestrator.core.clock import utc_now
 
-PART = 1 << 20
 #: Called with the bytes that are written.
 Written = Callable[[int], None]
 
@@ -60,24 +56,7 @@ def _dump(
     program: Path, server: Server, snapshot: str, out: IO[bytes], written: Written
 ) -> tuple[int, str]:
     """Copies what pg_dump writes; its size and SHA-256."""
-    argv = [
-        str(program), "--format=custom", "--no-owner", "--no-privileges", "--no-password",
-        f"--snapshot={snapshot}", f"--dbname={server.address}",
-    ]  # fmt: skip
-    size, digest = 0, hashlib.sha256()
-    with tempfile.TemporaryFile() as said:
-        with subprocess.Popen(
-            argv,
-            env=server.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=said,
-        ) as running:
-            assert running.stdout is not None, "it is a pipe"
-            while part := running.stdout.read(PART):
-                out.write(part)
-                digest.update(part)
-                written(size := size + len(part))
-        if running.returncode != 0:
-            raise ProgramFailedError("pg_dump", running.returncode, said)
-    return size, digest.hexdigest()
+    options = ("--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}")
+    with running(program, server, *options, stdout=subprocess.PIPE) as dumping:
+        assert dumping.stdout is not None, "it is a pipe"
+        return copied(dumping.stdout, out, written)

@@ -4,11 +4,13 @@ A pg_dump does not read a newer server, and what a newer pg_restore writes an ol
 understand: so both are of the server's own major version.
 """
 
+import contextlib
 import importlib.util
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +19,7 @@ from django.db import connection
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import Conninfo
 
+from orchestrator.archives.errors import ProgramFailedError
 from orchestrator.core.errors import ConflictError
 
 PROGRAMS = ("pg_dump", "pg_restore", "psql")
@@ -69,6 +72,25 @@ def clients_of(server: Server) -> Path:
         f"{server.major} are needed for it; found here: {have}. Install postgresql-client-"
         f"{server.major}, or name the folder of these programs in PITWALL_PG_BIN"
     )
+
+
+@contextlib.contextmanager
+def running(
+    program: Path,
+    server: Server,
+    *options: str,
+    stdin: int = subprocess.DEVNULL,
+    stdout: int = subprocess.DEVNULL,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A program that is connected with the server; ProgramFailedError has what it said."""
+    argv = [str(program), *options, "--no-password", f"--dbname={server.address}"]
+    with tempfile.TemporaryFile() as said:
+        with subprocess.Popen(
+            argv, env=server.environment, stdin=stdin, stdout=stdout, stderr=said
+        ) as process:
+            yield process
+        if process.returncode != 0:
+            raise ProgramFailedError(program.name, process.returncode, said)
 
 
 def _folders() -> Iterator[Path]:

@@ -1,7 +1,6 @@
 """A backup into the database, whole or not at all: one transaction, checked before its end."""
 
 import contextlib
-import hashlib
 import subprocess
 import tempfile
 import zipfile
@@ -16,10 +15,10 @@ from psycopg import sql
 
 from orchestrator.accounts.sealed_columns import reseal, sealed_columns
 from orchestrator.archives.database import state
-from orchestrator.archives.database.backing_up import PART
-from orchestrator.archives.database.clients import Server, clients_of, our_server
+from orchestrator.archives.database.clients import Server, clients_of, our_server, running
 from orchestrator.archives.database.manifest import DUMP, Manifest, read_manifest
 from orchestrator.archives.errors import ProgramFailedError
+from orchestrator.archives.files import copied
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 
 Read = Callable[[int, int], None]
@@ -65,17 +64,13 @@ class _Backup:
 
     def copy_dump(self, out: IO[bytes] | None) -> None:
         """InvalidRequestError, after the last byte, where the dump is not what was written."""
-        done, digest = 0, hashlib.sha256()
+        all_bytes = self.manifest.dump_bytes
         try:
             with zipfile.ZipFile(self.path) as archive, archive.open(DUMP) as dump:
-                while part := dump.read(PART):
-                    digest.update(part)
-                    if out is not None:
-                        out.write(part)
-                    self.read(done := done + len(part), self.manifest.dump_bytes)
+                _, digest = copied(dump, out, lambda done: self.read(done, all_bytes))
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise InvalidRequestError(f"{self.path} is damaged: {error}") from error
-        if digest.hexdigest() != self.manifest.dump_sha256:
+        if digest != self.manifest.dump_sha256:
             raise InvalidRequestError(
                 f"{self.path} is damaged: the SHA-256 of {DUMP} is not the one noted"
             )
@@ -105,7 +100,7 @@ def restore(
     connection.close()
     backup = _Backup(path=path, manifest=manifest, read=read)
     _pour(backup, programs, server, before=_EMPTY_IT if replace else "")
-    missing = state.missing_migrations(manifest.migrations)
+    missing = state.pending_migrations()
     return Restored(
         manifest=manifest,
         missing=tuple(missing),
@@ -143,17 +138,10 @@ def _refuse_occupied(*, replace: bool) -> None:
 
 def _pour(backup: _Backup, programs: Path, server: Server, *, before: str) -> None:
     """pg_restore writes the script, psql carries it out; only a complete one is committed."""
-    psql = [str(programs / "psql"), "--no-psqlrc", "--quiet", "--no-password"]
-    psql += ["--set=ON_ERROR_STOP=1", f"--dbname={server.address}"]
+    options = ("--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1")
     status = -1
-    with tempfile.TemporaryFile() as psql_said, tempfile.TemporaryFile() as restore_said:
-        with subprocess.Popen(
-            psql,
-            env=server.environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=psql_said,
-        ) as carrying_out:
+    with tempfile.TemporaryFile() as restore_said:
+        with running(programs / "psql", server, *options, stdin=subprocess.PIPE) as carrying_out:
             script = carrying_out.stdin
             assert script is not None, "it is a pipe"
             # A psql that has ended says itself why.
@@ -163,8 +151,6 @@ def _pour(backup: _Backup, programs: Path, server: Server, *, before: str) -> No
                 status = _write_script(backup, programs / "pg_restore", script, restore_said)
                 if status == 0:
                     script.write(f"{_checks(backup.manifest)}COMMIT;\n".encode())
-        if carrying_out.returncode != 0:
-            raise ProgramFailedError("psql", carrying_out.returncode, psql_said)
         if status != 0:
             raise ProgramFailedError("pg_restore", status, restore_said)
 

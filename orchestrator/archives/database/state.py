@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from psycopg import sql
@@ -49,13 +50,12 @@ def applied_migrations() -> tuple[str, ...]:
 
 def unknown_migrations(applied: Iterable[str]) -> list[str]:
     """Those that this code does not have: the database is of a newer one."""
-    return sorted(set(applied) - _of_this_code())
+    known = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
+    return sorted(set(applied) - known)
 
 
-def missing_migrations(applied: Iterable[str]) -> list[str]:
-    """Those that `migrate` has yet to apply."""
-    return sorted(_of_this_code() - set(applied))
-
-
-def _of_this_code() -> set[str]:
-    return {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
+def pending_migrations() -> list[str]:
+    """Those that `migrate` has yet to apply, in its order."""
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
