@@ -50,6 +50,7 @@ WANTED = {
     "processes_left": NONE,
     "folders_left": NONE,
     "leases_left": NONE,
+    "pages_with_another_answer": NONE,
 }
 #: In an hour, by the memory of an hour's second half. Shorter forms cannot tell.
 FLAT = {
@@ -142,7 +143,7 @@ def soak(
                     faults.break_things(60 * extent.minutes)
             wait_for_the_end(use.asked, limit_s=END_S)
             counts = trials(use.asked, fleet)
-        counts |= left_over(fleet)
+        counts |= left_over(fleet) | {"pages_with_another_answer": use.wrong_answers}
     memory = {name: growth(samples) for name, samples in watch.pss.items()}
     memory |= {f"{name}_rss": growth(samples) for name, samples in watch.rss.items()}
     pages = {str(status): number for status, number in sorted(use.answers.items())}

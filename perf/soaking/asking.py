@@ -17,6 +17,9 @@ from orchestrator.runs.models import Run
 from orchestrator.runs.states import RUN_ENDED
 from perf.dispatching.hosts import Fleet
 
+NOBODY = 0
+#: What a page may answer while something is broken: 503 says that the database is away.
+RIGHT = frozenset({200, 503, NOBODY})
 #: Runs that wait or are at work at a time, for each host.
 AHEAD = 2
 LOOK_EVERY_S = 0.2
@@ -25,7 +28,7 @@ LOOK_EVERY_S = 0.2
 class Use:
     """Keeps all hosts busy and looks at pages, each in a thread of its own, until it is left.
 
-    `asked` are the runs; `answers` counts pages by their status, 0 where nobody answered.
+    `asked` are the runs; `answers` counts pages by their status, NOBODY where there was none.
     """
 
     def __init__(self, client: Client, fleet: Fleet, shas: tuple[str, str], pages: str) -> None:
@@ -36,6 +39,10 @@ class Use:
         self._threads = [
             threading.Thread(target=work, daemon=True) for work in (self._ask, self._look)
         ]
+
+    @property
+    def wrong_answers(self) -> int:
+        return sum(number for status, number in self.answers.items() if status not in RIGHT)
 
     def __enter__(self) -> Use:
         for thread in self._threads:
@@ -72,20 +79,28 @@ class Use:
                 return
 
     def _waiting(self) -> int:
-        """Faults end sessions of the database, ours too."""
+        return len(self.asked[-100:]) - self._ended()
+
+    def _ended(self) -> int:
+        """Of the last hundred. Faults end sessions of the database, ours too: none is seen then."""
         try:
-            return Run.objects.filter(pk__in=self.asked[-100:]).exclude(state__in=RUN_ENDED).count()
+            return Run.objects.filter(pk__in=self.asked[-100:], state__in=RUN_ENDED).count()
         except OperationalError:
             connection.close()
-            return AHEAD * len(self._fleet.hosts)
+            return 0
 
     def _look(self) -> None:
         first, second = self._shas
         pages = [
             f"{self._pages}runs/",
-            f"{self._pages}compare/?benchmark=bench/soak&baseline={first}&contender={second}",
-            f"{self._pages}history/?benchmark=bench/soak",
+            f"{self._pages}compare/?benchmark=soak/soak&baseline={first}&contender={second}",
+            f"{self._pages}history/?benchmark=soak/soak",
         ]
+        # Before anything is measured there is nothing to compare.
+        while not self._ended():
+            if self._over.wait(LOOK_EVERY_S):
+                return
+        connection.close()
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         for number in count():
             if self._over.wait(LOOK_EVERY_S):
@@ -97,7 +112,7 @@ class Use:
             except urllib.error.HTTPError as error:
                 self.answers[error.code] += 1
             except OSError:
-                self.answers[0] += 1
+                self.answers[NOBODY] += 1
 
 
 def wait_for_the_end(asked: list[UUID], *, limit_s: float) -> None:

@@ -23,12 +23,14 @@ Samples = list[tuple[float, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """Share of the mean by which it grows in an hour, with an interval of 95 %."""
+    """Share of the mean by which it grows in an hour, with an interval of 95 %. `course_mib`: the
+    means of equal parts of the whole time."""
 
     mean_bytes: float
     share_an_hour: float
     low: float
     high: float
+    course_mib: tuple[float, ...]
 
 
 def growth(samples: Sequence[tuple[float, int]]) -> Growth:
@@ -38,13 +40,24 @@ def growth(samples: Sequence[tuple[float, int]]) -> Growth:
     late = [each for each in samples if each[0] >= middle]
     if len(late) < 8:
         raise ValueError(f"{len(late)} samples are too few to see a slope")
-    parts = [part for part in np.array_split(np.array(late, dtype=float), PARTS) if len(part)]
-    hours = [float(part[:, 0].mean()) / 3600 for part in parts]
-    sizes = [float(part[:, 1].mean()) for part in parts]
+    hours, sizes = _parts(late)
     slope, _, low, high = theilslopes(sizes, hours, CONFIDENCE)
     mean = fmean(sizes)
     shares = [float(each) / mean for each in (slope, low, high)]
-    return Growth(mean_bytes=mean, share_an_hour=shares[0], low=shares[1], high=shares[2])
+    return Growth(
+        mean_bytes=mean,
+        share_an_hour=shares[0],
+        low=shares[1],
+        high=shares[2],
+        course_mib=tuple(round(size / 2**20, 1) for size in _parts(samples)[1]),
+    )
+
+
+def _parts(samples: Sequence[tuple[float, int]]) -> tuple[list[float], list[float]]:
+    """Means of equal parts: hours, and bytes."""
+    parts = [part for part in np.array_split(np.array(samples, dtype=float), PARTS) if len(part)]
+    means = [part.mean(axis=0) for part in parts]
+    return [float(each[0]) / 3600 for each in means], [float(each[1]) for each in means]
 
 
 @dataclass(slots=True, kw_only=True)
