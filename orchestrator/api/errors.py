@@ -7,7 +7,6 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
-from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
 from django.http.request import RawPostDataException
@@ -26,12 +25,11 @@ from orchestrator.core.errors import (
     PermissionRefusedError,
     PitwallError,
 )
+from orchestrator.operations.database_away import AWAY, to_be_asked_again
 
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-#: A database that restarts is soon back, and the connections to it are made anew by themselves.
-RETRY_AFTER_S = 2
 STATUS_OF: dict[type[PitwallError], HTTPStatus] = {
     GoneError: HTTPStatus.GONE,
     NotFoundError: HTTPStatus.NOT_FOUND,
@@ -81,8 +79,7 @@ def add_handlers(api: NinjaAPI) -> None:
         RawPostDataException: _not_readable,
         # Half of a surrogate pair in a text: it cannot be kept, nor said again.
         UnicodeEncodeError: _not_readable,
-        OperationalError: _database_away,
-        InterfaceError: _database_away,
+        **dict.fromkeys(AWAY, _database_away),
         Exception: _bug,
     }
     for error, handler in handlers.items():
@@ -149,13 +146,12 @@ def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
 
 def _database_away(request: HttpRequest, error: Exception) -> HttpResponse:
     logger.error("%s %s failed", request.method, request.path, exc_info=error)
-    response = problem(
+    answer = problem(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "the database does not answer: send this request again, with its Idempotency-Key if it "
         "has one",
     )
-    response.headers["Retry-After"] = str(RETRY_AFTER_S)
-    return response
+    return to_be_asked_again(answer)
 
 
 def _bug(request: HttpRequest, error: Exception) -> HttpResponse:
