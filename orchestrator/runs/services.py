@@ -57,11 +57,9 @@ def create_run(
     return run
 
 
-def start_run(
-    *, member: Member, request: RunRequest, trigger: str = Trigger.API
-) -> selectors.RunProgress:
-    """`create_run`, and how far it is: nothing yet."""
-    return selectors.progress_of_new(*_create_run(member, request, trigger))
+def start_run(*, member: Member, request: RunRequest) -> selectors.RunProgress:
+    """`create_run` for the API, and how far it is: nothing yet."""
+    return selectors.progress_of_new(*_create_run(member, request, Trigger.API))
 
 
 def _create_run(
