@@ -12,9 +12,9 @@ from django.db import DatabaseError, connection, connections, transaction
 from orchestrator.benchmarks.models import Case, Commit
 from orchestrator.core.ids import new_id
 from orchestrator.fleet.models import Host
-from orchestrator.results.models import Point, Reading, Series
+from orchestrator.results.models import Metric, Point, Reading, Series
 from orchestrator.results.recording.readings import values_of
-from orchestrator.results.recording.record import Measured, record
+from orchestrator.results.recording.record import Ids, Measured, record
 from orchestrator.stats.rollup import bands
 from orchestrator.stats.summary import summarise
 from tests.support.factories import (
@@ -169,6 +169,48 @@ def test_many_writers_to_one_new_point_lose_nothing(personas: Personas, tmp_path
     assert sorted(rate.values) == [100.0 + n for n in range(120)]
     assert rate.mean == pytest.approx(159.5, rel=1e-12)
     assert len(values_of(row.id for row in rows)) == 120
+
+
+@pytest.mark.django_db(transaction=True)
+def test_ids_are_shared_when_they_are_committed(personas: Personas, tmp_path: Any) -> None:
+    world = World(personas, tmp_path / "repository")
+    ids = Ids()
+    row = world.measured({"requests.rate": 1.0, "fresh.metric": 2.0})
+    with transaction.atomic():
+        record([row], ids)
+        assert (ids.metrics, ids.series) == ({}, {})
+        transaction.set_rollback(True)
+    assert (ids.metrics, ids.series) == ({}, {})
+
+    # Others made them meanwhile, and they got other ids.
+    store(world.measured({"fresh.metric": 2.0}))
+    with transaction.atomic():
+        assert record([row], ids) == 1
+    assert ids.metrics == dict(Metric.objects.values_list("key", "pk"))
+    stored = Series.objects.values_list("case", "host", "metric", "pk")
+    assert ids.series == {tuple(key): pk for *key, pk in stored}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_writers_with_shared_ids_never_see_those_of_a_writer_that_fails(
+    personas: Personas, tmp_path: Any
+) -> None:
+    world = World(personas, tmp_path / "repository")
+    ids = Ids()
+
+    def write(number: int) -> None:
+        try:
+            with transaction.atomic():
+                rows = [world.measured({f"fresh.{number // 4}.{n}": 1.0}) for n in range(5)]
+                assert record(rows, ids) == 5
+                transaction.set_rollback(number % 4 == 0)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(write, range(160)))
+    assert Reading.objects.count() == 5 * 120
+    assert sorted(Point.objects.values_list("n", flat=True)) == [3] * 200
 
 
 def test_the_chart_of_a_series_is_read_from_its_index_alone(world: World) -> None:

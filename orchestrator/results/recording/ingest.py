@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from uuid import UUID
 
-from django.db import DatabaseError, IntegrityError, transaction
+from django.db import IntegrityError, transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
@@ -66,12 +66,8 @@ def forget() -> None:
 
 def _taken(member: Member, results: Sequence[ResultIn], token: str) -> int:
     rows = rows_of(member, results, token, Drawn())
-    try:
-        with transaction.atomic():
-            return record(rows, _ids)
-    except DatabaseError:
-        _ids.forget()
-        raise
+    with transaction.atomic():
+        return record(rows, _ids)
 
 
 def note_stored(member: Member, results: Sequence[ResultIn], accepted: int) -> None:

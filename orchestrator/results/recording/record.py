@@ -10,16 +10,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import psycopg
-from django.db import connection
+from django.db import connection, transaction
 
 from orchestrator.results.models import Metric
 from orchestrator.results.models.series import MOST_VALUES
 from orchestrator.runs.states import Validity
 from orchestrator.stats.rollup import rolled_up
+
+#: Of case, host and metric.
+SeriesKey = tuple[int, UUID, int]
+
+#: So many series at most are remembered: some ten megabytes.
+MOST_SERIES_KNOWN = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +53,21 @@ class Measured:
 
 
 class Ids:
-    """The ids of metrics and series. Whoever keeps one for longer than a transaction forgets it
-    when that is rolled back."""
+    """The ids of metrics and series that are stored for certain.
+
+    What a transaction looks up or makes is shared only when it is committed: before, it may be
+    rolled back, and another one may give the same metric another id.
+    """
 
     def __init__(self) -> None:
         self.metrics: dict[str, int] = {}
-        self.series: dict[tuple[int, UUID, int], int] = {}
+        self.series: dict[SeriesKey, int] = {}
+
+    def learn(self, found: "Ids") -> None:
+        if len(self.series) + len(found.series) > MOST_SERIES_KNOWN:
+            self.forget()
+        self.metrics.update(found.metrics)
+        self.series.update(found.series)
 
     def forget(self) -> None:
         """By new mappings: another thread may be reading the old ones."""
@@ -133,10 +149,10 @@ ORDER BY series_id, row.commit_id, epoch, shape
 def record(rows: Sequence[Measured], ids: Ids | None = None) -> int:
     """Stores what is new of `rows`; how many that are. To be called within a transaction.
 
-    `ids` are those known from before; what is looked up is added to them.
+    `ids` are those known from before; what is looked up is added to them at the commit.
     """
-    ids = ids or Ids()
-    metrics = _metric_ids({key for row in rows for key in row.readings}, ids)
+    ids, found = ids or Ids(), Ids()
+    metrics = _metric_ids({key for row in rows for key in row.readings}, ids, found)
     once = {row.id: row for row in rows}
     with _cursor() as cursor:
         # In the order of their ids: two that send the same results must not wait for each other.
@@ -145,7 +161,10 @@ def record(rows: Sequence[Measured], ids: Ids | None = None) -> int:
         stored = {key for (key,) in cursor.fetchall()}
         new = [row for row in once.values() if row.id in stored]
         if new:
-            _write_points(cursor, new, _series_ids(cursor, new, metrics, ids), metrics)
+            series = _series_ids(cursor, new, metrics, ids, found)
+            _write_points(cursor, new, series, metrics)
+    if found.metrics or found.series:
+        transaction.on_commit(partial(ids.learn, found))
     return len(new)
 
 
@@ -170,11 +189,12 @@ def _id(row: Measured) -> int:
     return row.id.int
 
 
-def _metric_ids(keys: set[str], ids: Ids) -> Mapping[str, int]:
-    known = ids.metrics
-    if not keys <= known.keys():
-        known |= metric_ids(keys - known.keys())
-    return known
+def _metric_ids(keys: set[str], ids: Ids, found: Ids) -> dict[str, int]:
+    shared = ids.metrics
+    known = {key: shared[key] for key in keys if key in shared}
+    if missing := keys - known.keys():
+        found.metrics = metric_ids(missing)
+    return known | found.metrics
 
 
 def _reading(row: Measured, metrics: Mapping[str, int]) -> tuple[str, ...]:
@@ -192,26 +212,23 @@ def _reading(row: Measured, metrics: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def _series_ids(
-    cursor: Any, rows: Sequence[Measured], metrics: Mapping[str, int], ids: Ids
-) -> Mapping[tuple[int, UUID, int], int]:
-    known = ids.series
+    cursor: Any, rows: Sequence[Measured], metrics: Mapping[str, int], ids: Ids, found: Ids
+) -> dict[SeriesKey, int]:
+    shared = ids.series
     wanted = {
         (row.case, row.host, metrics[key]): row.benchmark for row in rows for key in row.readings
     }
-    unknown = [key for key in wanted if key not in known]
-    if unknown:
-        known |= _known_series(cursor, unknown)
-        missing = sorted(key for key in unknown if key not in known)
-        if missing:
+    known = {key: shared[key] for key in wanted if key in shared}
+    if unknown := wanted.keys() - known.keys():
+        found.series = _known_series(cursor, unknown)
+        if missing := sorted(unknown - found.series.keys()):
             rows_of_them = ((str(wanted[key]), *_texts(key)) for key in missing)
             cursor.execute(_NEW_SERIES, _columns(rows_of_them, 4))
-            known |= _known_series(cursor, missing)
-    return known
+            found.series |= _known_series(cursor, missing)
+    return known | found.series
 
 
-def _known_series(
-    cursor: Any, wanted: Iterable[tuple[int, UUID, int]]
-) -> dict[tuple[int, UUID, int], int]:
+def _known_series(cursor: Any, wanted: Iterable[SeriesKey]) -> dict[SeriesKey, int]:
     cursor.execute(_KNOWN_SERIES, _columns(map(_texts, wanted), 3), prepare=True)
     return {(case, host, metric): series for case, host, metric, series in cursor.fetchall()}
 
@@ -219,7 +236,7 @@ def _known_series(
 def _write_points(
     cursor: Any,
     rows: Sequence[Measured],
-    series: Mapping[tuple[int, UUID, int], int],
+    series: Mapping[SeriesKey, int],
     metrics: Mapping[str, int],
 ) -> None:
     found: dict[PointKey, list[tuple[Measured, float]]] = defaultdict(list)
@@ -250,7 +267,7 @@ def _point(key: PointKey, trials: Sequence[tuple[Measured, float]]) -> tuple[str
     )
 
 
-def _texts(key: tuple[int, UUID, int]) -> tuple[str, ...]:
+def _texts(key: SeriesKey) -> tuple[str, ...]:
     return (str(key[0]), key[1].hex, str(key[2]))
 
 
