@@ -41,9 +41,10 @@ if os.environ.get("PITWALL_LOG_FORMAT") == "json":
         },
     }
 
-#: Objects that are made before it is looked for garbage, first; Python's own 700 are fewer than one
-#: page.
-YOUNG = 20_000, 20, 20
+#: How many objects are made before it is looked for garbage among the new ones, since Python's own
+#: 700 are fewer than one page; each so many times among those that were in use then. Models that
+#: know each other are garbage of that kind; with 20 and 20 it piled up for minutes and more.
+GARBAGE = 20_000, 5, 5
 
 
 def pre_fork(server: Any, worker: Any) -> None:
@@ -53,7 +54,7 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    gc.set_threshold(*YOUNG)
+    gc.set_threshold(*GARBAGE)
     begin_process("web")
 
 

@@ -12,4 +12,4 @@ limit_request_line = serving.limit_request_line
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    gc.set_threshold(*serving.YOUNG)
+    gc.set_threshold(*serving.GARBAGE)
