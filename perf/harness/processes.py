@@ -14,10 +14,14 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes of a process: `pss` counts of what is shared a part, `rss` all of it."""
+    """Bytes of a process: `pss` counts of what is shared a part, `rss` all of it.
+
+    `anonymous` is the part of `pss` that no file backs: what the process made itself.
+    """
 
     pss: int = 0
     rss: int = 0
+    anonymous: int = 0
 
 
 def memory_of(pid: int) -> Memory:
@@ -26,8 +30,10 @@ def memory_of(pid: int) -> Memory:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
     except OSError:
         return Memory()
-    kib = {line.split(":")[0]: int(line.split()[1]) for line in lines}
-    return Memory(pss=kib["Pss"] * 1024, rss=kib["Rss"] * 1024) if kib else Memory()
+    size = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in lines}
+    if not size:
+        return Memory()
+    return Memory(pss=size["Pss"], rss=size["Rss"], anonymous=size["Pss_Anon"])
 
 
 def tree_cpu_s(pid: int) -> float:

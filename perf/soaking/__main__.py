@@ -144,7 +144,7 @@ def soak(
             wait_for_the_end(use.asked, limit_s=END_S)
             counts = trials(use.asked, fleet)
         counts |= left_over(fleet) | {"pages_with_another_answer": use.wrong_answers}
-    memory = {name: growth(samples) for name, samples in watch.pss.items()}
+    memory = {name: growth(samples) for name, samples in watch.own.items()}
     memory |= {f"{name}_rss": growth(samples) for name, samples in watch.rss.items()}
     pages = {str(status): number for status, number in sorted(use.answers.items())}
     return counts, faults.struck, pages, memory

@@ -79,40 +79,50 @@ class Use:
                 return
 
     def _waiting(self) -> int:
-        return len(self.asked[-100:]) - self._ended()
+        return len(self.asked[-100:]) - len(self._ended())
 
-    def _ended(self) -> int:
-        """Of the last hundred. Faults end sessions of the database, ours too: none is seen then."""
+    def _ended(self) -> list[UUID]:
+        """Of the last hundred, in no order. Faults end sessions of the database, ours too: none is
+        seen then."""
         try:
-            return Run.objects.filter(pk__in=self.asked[-100:], state__in=RUN_ENDED).count()
+            ended = Run.objects.filter(pk__in=self.asked[-100:], state__in=RUN_ENDED)
+            return list(ended.values_list("pk", flat=True))
         except OperationalError:
             connection.close()
-            return 0
+            return []
 
     def _look(self) -> None:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        while not self._over.wait(LOOK_EVERY_S):
+            if ended := self._ended():
+                for page in self._pages_of(max(ended)):
+                    self.answers[_answer(opener, page)] += 1
+                    if self._over.wait(LOOK_EVERY_S):
+                        break
+        connection.close()
+
+    def _pages_of(self, run: UUID) -> list[str]:
+        """None of them shows more the longer the soak takes: that would be growth that is right."""
         first, second = self._shas
-        pages = [
+        compared = f"benchmark=soak/soak&baseline={first}&contender={second}&run={run}"
+        return [
             f"{self._pages}runs/",
-            f"{self._pages}compare/?benchmark=soak/soak&baseline={first}&contender={second}",
+            f"{self._pages}runs/{run}/",
+            f"{self._pages}compare/?{compared}",
             f"{self._pages}history/?benchmark=soak/soak",
         ]
-        # Before anything is measured there is nothing to compare.
-        while not self._ended():
-            if self._over.wait(LOOK_EVERY_S):
-                return
-        connection.close()
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        for number in count():
-            if self._over.wait(LOOK_EVERY_S):
-                return
-            try:
-                with opener.open(pages[number % len(pages)], timeout=30) as answer:
-                    answer.read()
-                    self.answers[answer.status] += 1
-            except urllib.error.HTTPError as error:
-                self.answers[error.code] += 1
-            except OSError:
-                self.answers[NOBODY] += 1
+
+
+def _answer(opener: urllib.request.OpenerDirector, page: str) -> int:
+    """The status, NOBODY where there is no answer."""
+    try:
+        with opener.open(page, timeout=30) as answer:
+            answer.read()
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return NOBODY
 
 
 def wait_for_the_end(asked: list[UUID], *, limit_s: float) -> None:

@@ -64,13 +64,14 @@ def _parts(samples: Sequence[tuple[float, int]]) -> tuple[list[float], list[floa
 class Watch:
     """Samples the memory of whole process trees in a thread of its own, until it is left.
 
-    `pss` counts of what is shared a part, `rss` all of it.
+    `own` is what no file backs, shared parts counted once: pages of libraries are shared with
+    agents and workers that come and go, which would look like growth. `rss` is everything.
     """
 
     pids: Mapping[str, int]
     every_s: float
     tick: Callable[[], None]
-    pss: dict[str, Samples] = field(default_factory=dict)
+    own: dict[str, Samples] = field(default_factory=dict)
     rss: dict[str, Samples] = field(default_factory=dict)
     _over: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -90,6 +91,6 @@ class Watch:
             now = time.monotonic()
             for name, pid in self.pids.items():
                 found = [memory_of(each) for each in (pid, *descendants(pid))]
-                self.pss.setdefault(name, []).append((now, sum(each.pss for each in found)))
+                self.own.setdefault(name, []).append((now, sum(each.anonymous for each in found)))
                 self.rss.setdefault(name, []).append((now, sum(each.rss for each in found)))
             self.tick()
