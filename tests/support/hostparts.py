@@ -1,5 +1,6 @@
 """What a test host has of its own beside its network and its processes: a disk, a clock, knobs."""
 
+import re
 import subprocess
 import uuid
 from pathlib import Path
@@ -34,8 +35,10 @@ def give_clock(folder: Path) -> None:
     set_clock(folder / "clock", 0)
     (folder / "python").write_text(_PYTHON_WITH_SITE)
     (folder / "python").chmod(0o755)
-    with (folder / "sshd_config").open("a") as config:
-        config.write(f"SetEnv PITWALL_TEST_CLOCK={folder}/clock PYTHONPATH={_SHIFTED_CLOCK}\n")
+    config = folder / "sshd_config"
+    more = f"PITWALL_TEST_CLOCK={folder}/clock PYTHONPATH={_SHIFTED_CLOCK}"
+    # A second SetEnv would count for nothing.
+    config.write_text(re.sub("^SetEnv .*", rf"\g<0> {more}", config.read_text(), flags=re.M))
 
 
 def set_clock(path: Path, seconds: int) -> None:

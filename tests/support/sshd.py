@@ -32,7 +32,9 @@ from orchestrator.transport.keys import KeyPair, generate_key, parse_private_key
 _START_TIMEOUT_S = 20
 _STARTS = 5
 
-# The login's home may be the developer's own: nothing is read from it or written to it.
+# The login's home may be the developer's own: nothing is read from it or written to it. With SHLVL,
+# bash takes itself for a nested shell and leaves out ~/.bashrc, whose programs may hold locks: one
+# that a test kills would make all later logins wait for it.
 _SSHD_CONFIG = """\
 ListenAddress {address}
 Port {port}
@@ -50,6 +52,7 @@ PermitTTY no
 UseDNS no
 MaxStartups 200
 MaxSessions 50
+SetEnv SHLVL=1
 Subsystem sftp internal-sftp
 """
 
