@@ -7,7 +7,7 @@ each other, unless both sides have none in common.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from django.db import connection
@@ -277,6 +277,9 @@ def _paired(
     paired = bool(metrics) or only is not None
     if not paired:
         metrics = {each: (first[each].values, second[each].values) for each in common}
+    if only is not None:
+        # Of many runs, and nobody asks for them again: a page of a run is kept for a while.
+        before, after = _without_values(before), _without_values(after)
     return Cell(
         baseline=before,
         contender=after,
@@ -285,6 +288,10 @@ def _paired(
         shared=None if shared is None else frozenset(shared),
         left_out=left_out,
     )
+
+
+def _without_values(side: tuple[Measured, ...]) -> tuple[Measured, ...]:
+    return tuple(replace(each, metrics={}) for each in side)
 
 
 def _pooled(measured: tuple[Measured, ...]) -> Mapping[str, Values]:

@@ -18,6 +18,7 @@ from orchestrator.results.comparing.blocks import (
 from orchestrator.results.comparing.compared import CaseName, HostName
 from orchestrator.results.comparing.measured_how import Hows, hows_of
 from orchestrator.results.comparing.packed_cells import packed_cells
+from orchestrator.results.comparing.run_values import completed
 from orchestrator.results.comparing.sides import Side
 from orchestrator.results.comparing.unlike import Names
 from orchestrator.results.comparing.void_blocks import (
@@ -60,6 +61,8 @@ def cells_between(
 ) -> Cells:
     """All cells of two sides, with their names. None at all where they have none in common."""
     found = _points(benchmark, sides[0], metrics), _points(benchmark, sides[1], metrics)
+    if run is not None:
+        found = completed(found, run, (sides[0].commit, sides[1].commit), metrics)
     places = {*found[0], *found[1], *(each.place for each in doubtful)}
     names = _names(benchmark, {place.host for place in places})
     only = None if run is None else blocks_of_run(run)

@@ -83,7 +83,7 @@ MOST_VALUES = 256
 class Point(models.Model):
     """The trials of one commit in a series: what a history draws and a comparison pairs.
 
-    `values` are the first MOST_VALUES of those that count (valid or suspect), each with the block
+    `values` are the newest MOST_VALUES of those that count (valid or suspect), each with the block
     it was measured in (`blocks`; 0 where it has none): values of two commits with the same block
     are a pair. `mean` is their arithmetic mean, `mean_log` and `m2_log` the mean of their logs and
     the sum of squares around it, null where one of them is zero or less; `stats.rollup` makes the

@@ -22,11 +22,10 @@ from orchestrator.benchmarks.told import Told, commits_told
 from orchestrator.core.clock import utc_now
 from orchestrator.core.counting import count
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.results.models.series import MOST_VALUES
 from orchestrator.results.recording.incoming import CommitTold, ResultIn, stored_bytes
 from orchestrator.results.recording.ingest import Drawn, forget, note_stored, rows_of
 from orchestrator.results.recording.names import Names, remember_commits
-from orchestrator.results.recording.record import MERGE, Measured, metric_ids
+from orchestrator.results.recording.record import MERGE, Measured, metric_ids, newest
 from orchestrator.results.recording.result_files import Line, read_results
 from orchestrator.results.retention.retentions import faults_of_age
 
@@ -81,8 +80,8 @@ SELECT series.id, each.commit_id, epoch, shape, made.position, max(at),
             THEN avg(log) FILTER (WHERE counts) END,
        CASE WHEN min(value) FILTER (WHERE counts) > 0
             THEN coalesce(regr_sxx(log, log) FILTER (WHERE counts), 0) END,
-       coalesce((array_agg(value ORDER BY place) FILTER (WHERE counts))[:{MOST_VALUES}], '{{}}'),
-       coalesce((array_agg(block ORDER BY place) FILTER (WHERE counts))[:{MOST_VALUES}], '{{}}')
+       coalesce({newest("array_agg(value ORDER BY place) FILTER (WHERE counts)")}, '{{}}'),
+       coalesce({newest("array_agg(block ORDER BY place) FILTER (WHERE counts)")}, '{{}}')
 FROM (
     SELECT place, case_id, commit_id, host_id, at, validity, epoch, shape, block, metric, value,
            validity <> 'invalid' AS counts, CASE WHEN value > 0 THEN ln(value) END AS log

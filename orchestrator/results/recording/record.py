@@ -105,6 +105,12 @@ SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::uuid[], %s::smallint[])
 ON CONFLICT (case_id, host_id, metric_id) DO NOTHING
 """
 
+
+def newest(array: str) -> str:
+    """SQL of the last values of an array that a point keeps."""
+    return f"({array})[greatest(1, cardinality({array}) - {MOST_VALUES - 1}):]"
+
+
 #: A point that is there already takes in the sums of another.
 MERGE = f"""\
 ON CONFLICT (series_id, commit_id, epoch, shape) DO UPDATE SET
@@ -122,10 +128,8 @@ ON CONFLICT (series_id, commit_id, epoch, shape) DO UPDATE SET
     m2_log = CASE WHEN point.n = 0 THEN EXCLUDED.m2_log WHEN EXCLUDED.n = 0 THEN point.m2_log
         ELSE point.m2_log + EXCLUDED.m2_log + (EXCLUDED.mean_log - point.mean_log) ^ 2
              * point.n * EXCLUDED.n / (point.n + EXCLUDED.n) END,
-    "values" = CASE WHEN point.n >= {MOST_VALUES} THEN point."values"
-        ELSE (point."values" || EXCLUDED."values")[:{MOST_VALUES}] END,
-    blocks = CASE WHEN point.n >= {MOST_VALUES} THEN point.blocks
-        ELSE (point.blocks || EXCLUDED.blocks)[:{MOST_VALUES}] END
+    "values" = {newest('point."values" || EXCLUDED."values"')},
+    blocks = {newest("point.blocks || EXCLUDED.blocks")}
 """
 
 #: In the same round trip it is noted whose change points are to be looked for.
@@ -262,8 +266,8 @@ def _point(key: PointKey, trials: Sequence[tuple[Measured, float]]) -> tuple[str
         _number(rollup.mean),
         _number(rollup.mean_log),
         _number(rollup.m2_log),
-        _array(value for _, value in counted[:MOST_VALUES]),
-        _array(row.block for row, _ in counted[:MOST_VALUES]),
+        _array(value for _, value in counted[-MOST_VALUES:]),
+        _array(row.block for row, _ in counted[-MOST_VALUES:]),
     )
 
 

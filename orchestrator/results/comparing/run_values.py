@@ -1,0 +1,79 @@
+"""What one run measured, where points do not keep all of it: read from its trials."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+
+from orchestrator.benchmarks.models import Commit
+from orchestrator.results.comparing.blocks import Found, Measured, Place, Values
+from orchestrator.results.models.series import MOST_VALUES
+from orchestrator.results.recording.likeness import block_of
+from orchestrator.results.recording.readings import values_of
+from orchestrator.runs.models import Run, Trial
+from orchestrator.runs.states import TrialState, Validity
+
+#: Metric key → each value with its block.
+_Series = Mapping[str, list[tuple[float, int]]]
+
+
+def completed(
+    found: tuple[Found, Found],
+    run: Run,
+    commits: tuple[Commit, Commit],
+    metrics: Collection[str] | None,
+) -> tuple[Found, Found]:
+    """Both sides of a comparison of a run, with all that it measured.
+
+    A commit that was measured in many runs, such as a release that each new commit is compared
+    with, has points that keep the newest values only. Where single trials are not kept any more,
+    what the points have is all that there is.
+    """
+    if not any(map(_is_full, found)):
+        return found
+    first, second = (_of_run(run, commit, metrics) for commit in commits)
+    return (
+        _with_own(found[0], first, other=found[1]),
+        _with_own(found[1], second, other=found[0]),
+    )
+
+
+def _is_full(found: Found) -> bool:
+    return any(
+        len(values.values) >= MOST_VALUES
+        for likenesses in found.values()
+        for measured in likenesses.values()
+        for values in measured.metrics.values()
+    )
+
+
+def _of_run(run: Run, commit: Commit, metrics: Collection[str] | None) -> dict[Place, _Series]:
+    trials = Trial.objects.filter(
+        job__run=run, variant__commit=commit, state=TrialState.MEASURED
+    ).exclude(validity=Validity.INVALID)
+    rows = list(trials.order_by("pk").values_list("pk", "host_id", "case_id", "job_id", "round"))
+    readings = values_of([row[0] for row in rows], metrics)
+    found: dict[Place, dict[str, list[tuple[float, int]]]] = defaultdict(lambda: defaultdict(list))
+    for pk, host, case, job, number in rows:
+        for metric, value in readings.get(pk, {}).items():
+            found[Place(str(host), case)][metric].append((value, block_of(job, number)))
+    return found
+
+
+def _with_own(found: Found, own: Mapping[Place, _Series], *, other: Found) -> Found:
+    whole = dict(found)
+    for place in found.keys() & own.keys():
+        # A run has one definition, and its jobs one state of their host: both sides are alike.
+        likenesses = found[place]
+        common = [likenesses[each] for each in likenesses.keys() & other.get(place, {}).keys()]
+        newest = max(common or likenesses.values(), key=lambda each: each.at)
+        whole[place] = {newest.likeness: _measured(newest, own[place])}
+    return whole
+
+
+def _measured(point: Measured, own: _Series) -> Measured:
+    metrics = {
+        metric: Values(
+            [value for value, _ in series], "{" + ",".join(str(block) for _, block in series) + "}"
+        )
+        for metric, series in own.items()
+    }
+    return Measured(point.place, point.likeness, point.at, point.suspect, point.invalid, metrics)

@@ -1,0 +1,114 @@
+"""A baseline that is measured in many runs: of its point only the newest values are kept."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.core.clock import utc_now
+from orchestrator.core.ids import new_id
+from orchestrator.results.comparing.comparisons import compare_commits
+from orchestrator.results.models import Point, Reading
+from orchestrator.results.models.series import MOST_VALUES
+from orchestrator.results.recording.record import Measured, record
+from orchestrator.runs.models import Run
+from tests.support.factories import (
+    Personas,
+    finish_run,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+class World:
+    """A benchmark whose first commit is measured again and again."""
+
+    def __init__(self, personas: Personas, folder: Path) -> None:
+        self.alice = personas.alice
+        project, self.shas = make_project(self.alice, folder)
+        make_definition(self.alice, project)
+        make_local_host(self.alice)
+
+    def run(self, contender: int, rate: float) -> Run:
+        shas = [self.shas[0], self.shas[contender]]
+        return finish_run(make_run(self.alice, shas, rounds=6), [1000, rate])
+
+    def measure_often(self, commit: int) -> None:
+        """As other runs would: more than a point keeps, at another speed."""
+        points = Point.objects.filter(commit__sha=self.shas[commit]).select_related("series")
+        keys = {point.series.metric.key for point in points}
+        point = points[0]
+        rows = [
+            Measured(
+                id=new_id(),
+                benchmark=point.series.benchmark_id,
+                case=point.series.case_id,
+                host=point.series.host_id,
+                commit=point.commit_id,
+                at=utc_now() + timedelta(seconds=number),
+                validity="valid",
+                readings=dict.fromkeys(keys, 50.0 + number % 3),
+                block=number + 1,
+                epoch=point.epoch,
+                shape=point.shape,
+            )
+            for number in range(MOST_VALUES + 20)
+        ]
+        with transaction.atomic():
+            record(rows)
+
+    def compared(self, contender: int, run: Run | None = None) -> Any:
+        """Of each metric: change, interval and blocks."""
+        before, after = (Commit.objects.get(sha=self.shas[n]) for n in (0, contender))
+        report = compare_commits(
+            self.alice,
+            benchmark=Benchmark.objects.get(),
+            baseline=before,
+            contender=after,
+            run=run,
+        )
+        assert report.paired
+        assert not report.unlike
+        (case,) = report.cases
+        return {each.key: (each.change, each.interval, each.blocks) for each in case.metrics}
+
+
+@pytest.fixture
+def world(personas: Personas, tmp_path: Path) -> World:
+    return World(personas, tmp_path / "repository")
+
+
+def test_a_run_says_the_same_however_often_its_commits_are_measured_later(world: World) -> None:
+    run = world.run(1, 850)
+    before = world.compared(1, run)
+    world.measure_often(0)
+    world.measure_often(1)
+    assert all(len(point.values) == MOST_VALUES for point in Point.objects.all())
+    assert world.compared(1, run) == before
+    assert before["requests.rate"][2] == 6
+
+
+def test_a_commit_is_paired_with_a_baseline_that_was_measured_often(world: World) -> None:
+    world.run(1, 850)
+    world.measure_often(0)
+    run = world.run(2, 1200)
+    found = world.compared(2)
+    assert found["requests.rate"][2] == 6
+    assert found["requests.rate"][0] == pytest.approx(0.2, abs=0.02)
+    assert world.compared(2, run) == found
+
+
+def test_where_trials_are_not_kept_the_points_are_what_there_is(world: World) -> None:
+    world.run(1, 850)
+    world.measure_often(0)
+    run = world.run(2, 1200)
+    before = world.compared(2, run)
+    Reading.objects.all().delete()
+    assert world.compared(2, run) == before
