@@ -45,7 +45,7 @@ def _is_full(found: Found) -> bool:
     )
 
 
-def _of_run(run: Run, commit: Commit, metrics: Collection[str] | None) -> dict[Place, _Series]:
+def _of_run(run: Run, commit: Commit, metrics: Collection[str] | None) -> Mapping[Place, _Series]:
     trials = Trial.objects.filter(
         job__run=run, variant__commit=commit, state=TrialState.MEASURED
     ).exclude(validity=Validity.INVALID)
