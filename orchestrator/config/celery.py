@@ -19,15 +19,14 @@ from celery.signals import (
     worker_shutdown,
 )
 from django.db import close_old_connections
-from kombu.transport.redis import QoS
+from kombu.transport.redis import Channel
 
+from orchestrator.config.lost_messages import QoSWithoutRedis
 from orchestrator.operations.process_life import begin_process, end_process
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "orchestrator.config.settings")
 
-# Closing a connection that Redis dropped, kombu wants to put back what was taken from there: it
-# cannot, and the worker exits. Nobody needs it back: the pump wakes what is due.
-QoS.restore_at_shutdown = False
+Channel.QoS = QoSWithoutRedis
 
 app = Celery("pitwall", task_cls="orchestrator.operations.watched_tasks:WatchedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
