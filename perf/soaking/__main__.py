@@ -51,6 +51,7 @@ WANTED = {
     "folders_left": NONE,
     "leases_left": NONE,
     "pages_with_another_answer": NONE,
+    "processes_that_ended": NONE,
 }
 #: In an hour, by the memory of an hour's second half. Shorter forms cannot tell.
 FLAT = {
@@ -144,6 +145,8 @@ def soak(
             wait_for_the_end(use.asked, limit_s=END_S)
             counts = trials(use.asked, fleet)
         counts |= left_over(fleet) | {"pages_with_another_answer": use.wrong_answers}
+        # Of those that are never killed.
+        counts |= {"processes_that_ended": len(watch.ended)}
     memory = {name: growth(samples) for name, samples in watch.own.items()}
     memory |= {f"{name}_rss": growth(samples) for name, samples in watch.rss.items()}
     pages = {str(status): number for status, number in sorted(use.answers.items())}

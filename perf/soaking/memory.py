@@ -66,6 +66,7 @@ class Watch:
 
     `own` is what no file backs, shared parts counted once: pages of libraries are shared with
     agents and workers that come and go, which would look like growth. `rss` is everything.
+    `ended` are those that were seen no more.
     """
 
     pids: Mapping[str, int]
@@ -73,6 +74,7 @@ class Watch:
     tick: Callable[[], None]
     own: dict[str, Samples] = field(default_factory=dict)
     rss: dict[str, Samples] = field(default_factory=dict)
+    ended: set[str] = field(default_factory=set)
     _over: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
@@ -91,6 +93,9 @@ class Watch:
             now = time.monotonic()
             for name, pid in self.pids.items():
                 found = [memory_of(each) for each in (pid, *descendants(pid))]
+                if not found[0].rss:
+                    self.ended.add(name)
+                    continue
                 self.own.setdefault(name, []).append((now, sum(each.anonymous for each in found)))
                 self.rss.setdefault(name, []).append((now, sum(each.rss for each in found)))
             self.tick()
