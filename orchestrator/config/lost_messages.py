@@ -6,10 +6,9 @@ from kombu.transport.redis import QoS
 
 
 class QoSWithoutRedis(QoS):
-    """Lets go of them: as kombu has it, the worker exits, and nobody needs them: the pump wakes
-    what is due."""
+    """Lets go of them: nobody needs them, since the pump wakes what is due. By kombu's own QoS the
+    worker exits, as it wants to use a connection that was dropped."""
 
-    #: Put back what was taken, by a connection that was dropped.
     restore_at_shutdown = False
 
     def ack(self, delivery_tag: Any) -> None:

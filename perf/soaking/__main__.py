@@ -144,9 +144,9 @@ def soak(
                     faults.break_things(60 * extent.minutes)
             wait_for_the_end(use.asked, limit_s=END_S)
             counts = trials(use.asked, fleet)
-        counts |= left_over(fleet) | {"pages_with_another_answer": use.wrong_answers}
-        # Of those that are never killed.
-        counts |= {"processes_that_ended": len(watch.ended)}
+        counts |= left_over(fleet)
+    counts["pages_with_another_answer"] = use.wrong_answers
+    counts["processes_that_ended"] = len(watch.ended)
     memory = {name: growth(samples) for name, samples in watch.own.items()}
     memory |= {f"{name}_rss": growth(samples) for name, samples in watch.rss.items()}
     pages = {str(status): number for status, number in sorted(use.answers.items())}

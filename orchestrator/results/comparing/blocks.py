@@ -278,7 +278,7 @@ def _paired(
     if not paired:
         metrics = {each: (first[each].values, second[each].values) for each in common}
     if only is not None:
-        # Of many runs, and nobody asks for them again: a page of a run is kept for a while.
+        # They are of all runs, `shared` says which blocks count, and a page is kept for a while.
         before, after = _without_values(before), _without_values(after)
     return Cell(
         baseline=before,

@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from orchestrator.benchmarks.models import Commit
-from orchestrator.results.comparing.blocks import Found, Measured, Place, Values
+from orchestrator.results.comparing.blocks import Found, Place, Values
 from orchestrator.results.models.series import MOST_VALUES
 from orchestrator.results.recording.likeness import block_of
 from orchestrator.results.recording.readings import values_of
@@ -65,15 +66,11 @@ def _with_own(found: Found, own: Mapping[Place, _Series], *, other: Found) -> Fo
         likenesses = found[place]
         common = [likenesses[each] for each in likenesses.keys() & other.get(place, {}).keys()]
         newest = max(common or likenesses.values(), key=lambda each: each.at)
-        whole[place] = {newest.likeness: _measured(newest, own[place])}
+        metrics = {metric: _values(series) for metric, series in own[place].items()}
+        whole[place] = {newest.likeness: replace(newest, metrics=metrics)}
     return whole
 
 
-def _measured(point: Measured, own: _Series) -> Measured:
-    metrics = {
-        metric: Values(
-            [value for value, _ in series], "{" + ",".join(str(block) for _, block in series) + "}"
-        )
-        for metric, series in own.items()
-    }
-    return Measured(point.place, point.likeness, point.at, point.suspect, point.invalid, metrics)
+def _values(series: list[tuple[float, int]]) -> Values:
+    blocks = ",".join(str(block) for _, block in series)
+    return Values([value for value, _ in series], f"{{{blocks}}}")
