@@ -27,7 +27,8 @@ CACHE = "programs.json"
 _FRESH_S = 86_400.0
 #: Of an answer; what an older agent kept is asked again.
 _FORMAT = 2
-#: How long the load tools, git and what a job wants may take, and all the others.
+#: How long the load tools, git, what a job wants and what builds are told apart by may take, and
+#: all the others: a language that is told one time and not the next would be built with anew.
 _NEEDED_S, _WELCOME_S = 5.0, 0.8
 #: Programs that a job of Pitwall itself needs; of these the contents are known by their hash.
 NEEDED = {**ARGUMENTS, "git": "--version"}
@@ -114,7 +115,8 @@ def survey(root: Optional[Path], wanted: Sequence[str] = ()) -> dict[str, Any]:
 
     A program is {"path", "version", "sha256"}, with a "reason" where it did not tell its version,
     "features" where its builds differ in what they can do, and "beyond_path" where a shell would
-    not find it by its name; None where it was not found. `wanted` are given time to answer.
+    not find it by its name; None where it was not found. Load tools, git, languages and `wanted`
+    are given time to answer.
     """
     known = {**NEEDED, **SERVERS, **LANGUAGES, **PYTHONS, **OTHERS}
     more = {name: _USUAL for name in wanted if name not in known and _NAME.match(name)}
@@ -130,7 +132,7 @@ def survey(root: Optional[Path], wanted: Sequence[str] = ()) -> dict[str, Any]:
         and (kept[path]["version"] or name not in wanted)
     }
     missing = {name: path for name, path in paths.items() if name not in told}
-    asked = _ask(missing, arguments, {*NEEDED, *wanted})
+    asked = _ask(missing, arguments, {*NEEDED, *LANGUAGES, *PYTHONS, *wanted})
     told.update(asked)
     if asked:
         _keep(root, {**kept, **{one["path"]: one for one in told.values()}})

@@ -100,11 +100,11 @@ def test_it_says_which_program_did_not_tell_its_version(path: Path, work: Path) 
 def test_it_waits_for_no_program(path: Path, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "_WELCOME_S", 0.2)
     slow = f"{sys.executable} -c 'import time; time.sleep(300)' & echo $! > {work}/pid; wait"
-    install(path, "java", slow)
+    install(path, "ghc", slow)
     install(path, "node", "echo v20.11.1")
     found = survey(work)
-    java = found["languages"]["java"]
-    assert (java["version"], java["reason"]) == (None, "it did not answer in time")
+    ghc = found["programs"]["ghc"]
+    assert (ghc["version"], ghc["reason"]) == (None, "it did not answer in time")
     assert found["languages"]["node"]["version"] == "20.11.1"
     # What the program itself had started has ended, too.
     pid = int((work / "pid").read_text())
@@ -112,6 +112,16 @@ def test_it_waits_for_no_program(path: Path, work: Path, monkeypatch: pytest.Mon
     while _lives(pid):
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize(("name", "says"), [("go", "go version go1.19.8"), ("python3.9", "3.9.2")])
+def test_it_waits_for_what_builds_are_told_apart_by(
+    path: Path, work: Path, monkeypatch: pytest.MonkeyPatch, name: str, says: str
+) -> None:
+    monkeypatch.setattr(programs, "_WELCOME_S", 0.0)
+    wait = f"{sys.executable} -c 'import time; time.sleep(0.3)'"
+    install(path, name, f"{wait}; echo {says}")
+    assert survey(work)["languages"][name]["version"] == says.rpartition("go")[2]
 
 
 def _lives(pid: int) -> bool:
