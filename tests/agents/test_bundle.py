@@ -14,6 +14,7 @@ import pytest
 from agents.hostagent import bundle
 from agents.hostagent.bundle import PACKAGES, build_bundle
 from agents.hostagent.unpacking import unpack
+from tests.support.pythons import oldest_python
 from tests.support.webservers import Reply, Site, http2, serving
 
 SOURCES = sorted(Path(bundle.__file__).parent.glob("*.py"))
@@ -90,9 +91,9 @@ def _imported(path: Path) -> set[str]:
 def test_it_speaks_http_2_with_what_it_carries(
     tmp_path: Path, version: str, unpacked: bool
 ) -> None:
-    python = sys.executable if version == "this" else _python_3_9()
+    python = sys.executable if version == "this" else oldest_python()
     if python is None:
-        pytest.skip("no python3.9 on the PATH that runs")
+        pytest.skip("no Python 3.9 that runs")
     agent = tmp_path / "agent.pyz"
     agent.write_bytes(build_bundle().content)
     if unpacked:
@@ -124,17 +125,10 @@ print(json.dumps(told))
 
 
 def test_it_runs_on_python_3_9(tmp_path: Path) -> None:
-    python = _python_3_9()
+    python = oldest_python()
     if python is None:
-        pytest.skip("no python3.9 on the PATH that runs")
+        pytest.skip("no Python 3.9 that runs")
     (tmp_path / "agent.pyz").write_bytes(build_bundle().content)
     argv = [python, "agent.pyz", "--root", "work", "status", "j1", "a1-r1"]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True)
     assert '"started": false' in done.stdout, done.stderr
-
-
-def _python_3_9() -> str | None:
-    """A python3.9 that runs: the name alone may be the empty shell of a version manager."""
-    path = shutil.which("python3.9")
-    works = path and subprocess.run([path, "--version"], capture_output=True).returncode == 0
-    return path if works else None

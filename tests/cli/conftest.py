@@ -12,15 +12,9 @@ import pytest
 from cli.bundle import build_command
 from cli.pitwall.main import main
 from tests.api.conftest import Lab, alice, bob, lab, mallory
+from tests.support.pythons import oldest_python
 
 __all__ = ["Lab", "alice", "bob", "lab", "mallory"]
-
-
-def oldest_python() -> str:
-    """The oldest Python that the file runs on, where this machine has it."""
-    installed = sorted(Path.home().glob(".pyenv/versions/3.9.*/bin/python"))
-    named = os.environ.get("PITWALL_AGENT_PYTHON")
-    return named or (str(installed[0]) if installed else sys.executable)
 
 
 class Done(NamedTuple):
@@ -63,8 +57,9 @@ def start(lab: Lab, alice: Any, live_server: Any, tmp_path: Path) -> Iterator[Ca
             "PITWALL_URL": live_server.url,
             "PITWALL_TOKEN": alice.secret,
         }
+        python = oldest_python() or sys.executable
         process = subprocess.Popen(
-            [oldest_python(), "-I", program, *words], env=environment, stdout=subprocess.PIPE,
+            [python, "-I", program, *words], env=environment, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, cwd=lab.repository,
         )  # fmt: skip
         started.append(process)
