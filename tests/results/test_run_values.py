@@ -11,10 +11,15 @@ from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import new_id
 from orchestrator.results.comparing.comparisons import compare_commits
-from orchestrator.results.models import Point, Reading
+from orchestrator.results.comparing.points import points_of
+from orchestrator.results.comparing.run_values import points_of_run
+from orchestrator.results.comparing.sides import Side
+from orchestrator.results.models import Point
 from orchestrator.results.models.series import MOST_VALUES
 from orchestrator.results.recording.record import Measured, record
-from orchestrator.runs.models import Run
+from orchestrator.results.retention.pruning import prune
+from orchestrator.results.retention.retentions import Wanted, save_retention
+from orchestrator.runs.models import Run, Trial
 from tests.support.factories import (
     Personas,
     finish_run,
@@ -64,9 +69,21 @@ class World:
         with transaction.atomic():
             record(rows)
 
+    def prune(self) -> None:
+        """The retention takes the trials of all runs, and leaves the points."""
+        project = Benchmark.objects.get().project
+        wanted = Wanted(
+            files_days=1, distributions_days=1, trials_days=1, points_days=None, keep_every=None
+        )
+        save_retention(member=self.alice, project=project, wanted=wanted)
+        prune(project, utc_now() + timedelta(days=3))
+
+    def commit(self, number: int) -> Commit:
+        return Commit.objects.get(sha=self.shas[number])
+
     def compared(self, contender: int, run: Run | None = None) -> Any:
         """Of each metric: change, interval and blocks."""
-        before, after = (Commit.objects.get(sha=self.shas[n]) for n in (0, contender))
+        before, after = self.commit(0), self.commit(contender)
         report = compare_commits(
             self.alice,
             benchmark=Benchmark.objects.get(),
@@ -110,5 +127,20 @@ def test_where_trials_are_not_kept_the_points_are_what_there_is(world: World) ->
     world.measure_often(0)
     run = world.run(2, 1200)
     before = world.compared(2, run)
-    Reading.objects.all().delete()
+    world.prune()
+    assert not Trial.objects.exists()
     assert world.compared(2, run) == before
+
+
+def test_of_what_other_runs_measured_nothing_is_read(world: World) -> None:
+    run = world.run(1, 850)
+    world.measure_often(0)
+    world.measure_often(1)
+    sides = Side(commit=world.commit(0)), Side(commit=world.commit(1))
+    found = points_of_run(Benchmark.objects.get(), sides, run, metrics=None, places=(None, None))
+    for side in found:
+        ((measured,),) = (likenesses.values() for likenesses in side.values())
+        assert {len(values.values) for values in measured.metrics.values()} == {6}
+    whole = points_of(Benchmark.objects.get(), sides[0])
+    ((measured,),) = (likenesses.values() for likenesses in whole.values())
+    assert {len(values.values) for values in measured.metrics.values()} == {MOST_VALUES}

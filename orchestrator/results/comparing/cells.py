@@ -1,24 +1,16 @@
 """The cells of two sides: which places are put beside each other, and what does not count."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.benchmarks.models import Benchmark, Case
 from orchestrator.fleet.models import Host
-from orchestrator.results.comparing.blocks import (
-    Cell,
-    Found,
-    Key,
-    Likeness,
-    Place,
-    blocks_of_run,
-    cells_of,
-    points_of,
-)
+from orchestrator.results.comparing.blocks import Cell, Key, blocks_of_run, cells_of
 from orchestrator.results.comparing.compared import CaseName, HostName
 from orchestrator.results.comparing.measured_how import Hows, hows_of
 from orchestrator.results.comparing.packed_cells import packed_cells
-from orchestrator.results.comparing.run_values import completed
+from orchestrator.results.comparing.points import Counts, Found, Likeness, Place, points_of
+from orchestrator.results.comparing.run_values import points_of_run
 from orchestrator.results.comparing.sides import Side
 from orchestrator.results.comparing.unlike import Names
 from orchestrator.results.comparing.void_blocks import (
@@ -60,9 +52,7 @@ def cells_between(
     metrics: Collection[str] | None,
 ) -> Cells:
     """All cells of two sides, with their names. None at all where they have none in common."""
-    found = _points(benchmark, sides[0], metrics), _points(benchmark, sides[1], metrics)
-    if run is not None:
-        found = completed(found, run, (sides[0].commit, sides[1].commit), metrics)
+    found = _points(benchmark, sides, run, metrics)
     places = {*found[0], *found[1], *(each.place for each in doubtful)}
     names = _names(benchmark, {place.host for place in places})
     only = None if run is None else blocks_of_run(run)
@@ -126,11 +116,22 @@ def _settled(cell: Cell, voids: Voids) -> Cell:
     return Cell(baseline=cell.baseline, contender=cell.contender, paired=True, metrics={})
 
 
-def _points(benchmark: Benchmark, side: Side, metrics: Collection[str] | None) -> Found:
-    return points_of(benchmark, side, metrics=metrics, places=_chosen(benchmark, side))
+def _points(
+    benchmark: Benchmark,
+    sides: tuple[Side, Side],
+    run: Run | None,
+    metrics: Collection[str] | None,
+) -> tuple[Found, Found]:
+    first, second = places = _chosen(benchmark, sides[0]), _chosen(benchmark, sides[1])
+    if run is not None:
+        return points_of_run(benchmark, sides, run, metrics=metrics, places=places)
+    return (
+        points_of(benchmark, sides[0], metrics=metrics, places=first),
+        points_of(benchmark, sides[1], metrics=metrics, places=second),
+    )
 
 
-def _chosen(benchmark: Benchmark, side: Side) -> Callable[[Place, Likeness], bool] | None:
+def _chosen(benchmark: Benchmark, side: Side) -> Counts | None:
     """What counts of a side of one tool or of one version of the definition."""
     if not side.tool and side.definition is None:
         return None

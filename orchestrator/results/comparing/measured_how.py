@@ -16,7 +16,7 @@ from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
 from orchestrator.benchmarks.resolved import measured_by
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.spec import Spec
-from orchestrator.results.comparing.blocks import Place
+from orchestrator.results.comparing.points import Place
 from orchestrator.results.recording.likeness import shape_of_measured
 from orchestrator.runs.models import HostRole, Placement, Trial
 from orchestrator.runs.states import TrialState

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.loadtools.metrics import metric_for
-from orchestrator.results.comparing.blocks import Cell, Likeness, Measured, Place
+from orchestrator.results.comparing.blocks import Cell
+from orchestrator.results.comparing.points import Likeness, Measured, Place
 from orchestrator.stats.many import Brief, compare_columns
 
 _PACKED = """

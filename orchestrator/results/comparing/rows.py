@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.loadtools.metrics import Metric, metrics_of
-from orchestrator.results.comparing.blocks import Cell, Measured, Place
+from orchestrator.results.comparing.blocks import Cell
 from orchestrator.results.comparing.cells import Cells
 from orchestrator.results.comparing.compared import CaseComparison, HostName, MetricComparison
+from orchestrator.results.comparing.points import Measured, Place
 from orchestrator.results.comparing.unlike import Unlikes
 from orchestrator.results.comparing.void_blocks import RunOfBoth, Voids
 from orchestrator.results.trials.doubts import doubts_in

@@ -4,11 +4,14 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from orchestrator.benchmarks.models import Commit
-from orchestrator.results.comparing.blocks import Found, Place, Values
+from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.results.comparing.points import NOT_READ, Counts, Found, Place, Values, points_of
+from orchestrator.results.comparing.sides import Side
+from orchestrator.results.models import Removed
 from orchestrator.results.models.series import MOST_VALUES
 from orchestrator.results.recording.likeness import block_of
 from orchestrator.results.recording.readings import values_of
+from orchestrator.results.retention.removed import removals_of
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import TrialState, Validity
 
@@ -16,30 +19,44 @@ from orchestrator.runs.states import TrialState, Validity
 _Series = Mapping[str, list[tuple[float, int]]]
 
 
-def completed(
-    found: tuple[Found, Found],
+def points_of_run(
+    benchmark: Benchmark,
+    sides: tuple[Side, Side],
     run: Run,
-    commits: tuple[Commit, Commit],
+    *,
     metrics: Collection[str] | None,
+    places: tuple[Counts | None, Counts | None],
 ) -> tuple[Found, Found]:
-    """Both sides of a comparison of a run, with all that it measured.
+    """The points of both sides, with all that the run measured.
 
     A commit that was measured in many runs, such as a release that each new commit is compared
-    with, has points that keep the newest values only. Where single trials are not kept any more,
-    what the points have is all that there is.
+    with, has points that keep the newest values only, and nearly all of them are of other runs:
+    those are not even read. Where single trials are not kept any more, what the points have is
+    all that there is.
     """
-    if not any(map(_is_full, found)):
-        return found
-    first, second = (_of_run(run, commit, metrics) for commit in commits)
+
+    def found(below: int | None = None) -> tuple[Found, Found]:
+        first, second = (
+            points_of(benchmark, side, metrics=metrics, places=counts, below=below)
+            for side, counts in zip(sides, places, strict=True)
+        )
+        return first, second
+
+    points = found(below=MOST_VALUES)
+    if not any(map(_is_cut, points)):
+        return points
+    if Removed.TRIALS in removals_of(run.pk):
+        return found()
+    first, second = (_of_run(run, side.commit, metrics) for side in sides)
     return (
-        _with_own(found[0], first, other=found[1]),
-        _with_own(found[1], second, other=found[0]),
+        _with_own(points[0], first, other=points[1]),
+        _with_own(points[1], second, other=points[0]),
     )
 
 
-def _is_full(found: Found) -> bool:
+def _is_cut(found: Found) -> bool:
     return any(
-        len(values.values) >= MOST_VALUES
+        values is NOT_READ
         for likenesses in found.values()
         for measured in likenesses.values()
         for values in measured.metrics.values()

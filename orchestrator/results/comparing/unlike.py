@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.versions import diff_lines
 from orchestrator.fleet.models import HostChange
-from orchestrator.results.comparing.blocks import Cell, Measured
+from orchestrator.results.comparing.blocks import Cell
 from orchestrator.results.comparing.compared import CaseName, HostName, Unlike
 from orchestrator.results.comparing.measured_how import How, Hows, hows_of
+from orchestrator.results.comparing.points import Measured
 from orchestrator.results.comparing.sides import Side
 
 #: Of so many different cells it is told how they were measured.

@@ -9,7 +9,8 @@ from uuid import UUID
 from django.db.models import Q
 
 from orchestrator.benchmarks.models import Benchmark, Commit
-from orchestrator.results.comparing.blocks import Cell, Place
+from orchestrator.results.comparing.blocks import Cell
+from orchestrator.results.comparing.points import Place
 from orchestrator.results.recording.likeness import block_of
 from orchestrator.runs.models import Run, Trial, Until, Variant
 from orchestrator.runs.states import TrialState, Validity
