@@ -1,18 +1,23 @@
-"""A thread of each process that says it is alive and hands on what was counted."""
+"""A thread of each process: it says it is alive, hands on what was counted, and tidies memory."""
 
 import contextlib
 import logging
 import os
 import threading
+from itertools import count
 
 from django.conf import settings
 from redis import RedisError
 
 from orchestrator.operations.counts import hand_on
+from orchestrator.operations.freed_memory import give_free_pages_back
 from orchestrator.operations.heard import EVERY_S, forget, note_heard, own_name
 from orchestrator.operations.our_redis import our_redis
 
 logger = logging.getLogger(__name__)
+
+#: Beats from one tidying to the next.
+TIDY_EVERY = 12
 
 
 class Pulse:
@@ -51,8 +56,10 @@ class Pulse:
             self._silent = True
 
     def _run(self) -> None:
-        while True:
+        for beat in count(1):
             self.beat_once()
+            if beat % TIDY_EVERY == 0:
+                give_free_pages_back()
             if self._end.wait(EVERY_S):
                 return
 

@@ -3,8 +3,11 @@
 import platform
 import subprocess
 import sys
+import threading
 
 import pytest
+
+from orchestrator.operations import pulse
 
 MIB = 2**20
 
@@ -40,14 +43,52 @@ print((resident() - before) * 4096)
 """
 
 
-def left_behind(how: str) -> int:
+#: Of many small blocks all are freed but one here and there.
+SCATTERED = """
+from pathlib import Path
+from orchestrator.operations.freed_memory import give_free_pages_back, give_freed_memory_back
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1])
+
+give_freed_memory_back()
+before = resident()
+blocks = [bytearray(2000) for _ in range(20_000)]
+kept = blocks[::100]
+del blocks
+left = resident()
+give_free_pages_back()
+print((left - before) * 4096, (resident() - before) * 4096)
+"""
+
+glibc_only = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps it")
+
+
+def told(program: str, *words: str) -> list[int]:
     """Bytes."""
-    argv = [sys.executable, "-c", PROGRAM, how]
+    argv = [sys.executable, "-c", program, *words]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
-    return int(done.stdout)
+    return [int(word) for word in done.stdout.split()]
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps it")
-def test_it_goes_back_to_the_system():
-    assert left_behind("given back") < 8 * MIB
-    assert left_behind("as it is") > 24 * MIB
+@glibc_only
+def test_it_goes_back_to_the_system() -> None:
+    assert told(PROGRAM, "given back") < [8 * MIB]
+    assert told(PROGRAM, "as it is") > [24 * MIB]
+
+
+@glibc_only
+def test_what_lies_free_between_blocks_goes_back() -> None:
+    left, afterwards = told(SCATTERED)
+    assert left > 30 * MIB
+    assert afterwards < 10 * MIB
+
+
+def test_each_process_tidies_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = threading.Event()
+    monkeypatch.setattr(pulse, "EVERY_S", 0.01)
+    monkeypatch.setattr(pulse, "give_free_pages_back", done.set)
+    beating = pulse.Pulse(None)
+    beating.start()
+    assert done.wait(30)
+    beating.stop()
