@@ -1,0 +1,72 @@
+"""Of a connection that a worker had to Redis nothing stays in its event loop."""
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from kombu import Connection
+from kombu.asynchronous import Hub
+from kombu.transport.redis import Transport
+
+from orchestrator.config.celery import app
+
+Connect = Callable[[], Connection]
+
+
+@pytest.fixture
+def hub() -> Iterator[Any]:
+    hub = Hub()
+    yield hub
+    hub.close()
+
+
+def usual() -> Connection:
+    return app.connection_for_read()
+
+
+def as_kombu_does() -> Connection:
+    connection = app.connection_for_read()
+    connection.transport_cls = Transport
+    return connection
+
+
+def used_and_closed(hub: Any, connect: Connect) -> Any:
+    """A weak reference to the transport of a connection, as a worker has it."""
+    connection = connect()
+    connection.transport.register_with_event_loop(connection.connection, hub)
+    channel = connection.channel()
+    channel.client.ping()
+    found = weakref.ref(connection.transport)
+    connection.collect()
+    return found
+
+
+def left(hub: Any, connect: Connect) -> tuple[int, int, int]:
+    """Ticks, timers and transports that there still are after three connections."""
+    transports = [used_and_closed(hub, connect) for _ in range(3)]
+    timers = [entry for *_, entry in hub.timer._queue if not entry.canceled]
+    found = len(hub.on_tick), len(timers)
+    hub.timer.clear()
+    gc.collect()
+    return *found, sum(each() is not None for each in transports)
+
+
+def test_nothing_of_it_stays(hub: Any) -> None:
+    assert left(hub, usual) == (0, 0, 0)
+
+
+def test_a_connection_that_is_open_keeps_its_part(hub: Any) -> None:
+    connection = usual()
+    connection.transport.register_with_event_loop(connection.connection, hub)
+    alone = len(hub.on_tick), len(hub.timer._queue)
+    assert left(hub, usual)[:2] == alone
+    assert alone > (0, 0)
+    connection.close()
+    assert not hub.on_tick
+
+
+def test_by_kombus_own_transport_it_would_stay(hub: Any) -> None:
+    """Else there is no need for ours."""
+    assert left(hub, as_kombu_does)[0] == 3
