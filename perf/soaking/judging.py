@@ -29,6 +29,8 @@ KEPT = frozenset(
 def trials(asked: Iterable[UUID], fleet: Fleet) -> dict[str, int]:
     """Counts of trials, and of those of which the hosts tell something else than the database."""
     ours = Trial.objects.filter(job__run__in=list(asked))
+    for trial in ours.exclude(state="measured"):
+        print(f"  {trial.state}: trial {trial.pk}: {trial.message[:1000]}", flush=True)
     measured = {str(pk) for pk in ours.filter(state="measured").values_list("pk", flat=True)}
     done = Counter(
         trial
