@@ -57,7 +57,7 @@ def start(lab: Lab, alice: Any, live_server: Any, tmp_path: Path) -> Iterator[Ca
             "PITWALL_URL": live_server.url,
             "PITWALL_TOKEN": alice.secret,
         }
-        python = oldest_python() or sys.executable
+        python = os.environ.get("PITWALL_AGENT_PYTHON") or oldest_python() or sys.executable
         process = subprocess.Popen(
             [python, "-I", program, *words], env=environment, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, cwd=lab.repository,
