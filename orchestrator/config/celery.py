@@ -19,18 +19,13 @@ from celery.signals import (
     worker_shutdown,
 )
 from django.db import close_old_connections
-from kombu.transport import TRANSPORT_ALIASES
-from kombu.transport.redis import Channel
 
-from orchestrator.config.left_connections import LeavingTransport
-from orchestrator.config.lost_messages import QoSWithoutRedis
+from orchestrator.config.broker import use_this_transport
 from orchestrator.operations.process_life import begin_process, end_process
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "orchestrator.config.settings")
 
-Channel.QoS = QoSWithoutRedis
-for _scheme in ("redis", "rediss"):
-    TRANSPORT_ALIASES[_scheme] = f"{LeavingTransport.__module__}:{LeavingTransport.__name__}"
+use_this_transport()
 
 app = Celery("pitwall", task_cls="orchestrator.operations.watched_tasks:WatchedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
