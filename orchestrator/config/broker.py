@@ -13,6 +13,12 @@ class QoSWithoutRedis(kombu_redis.QoS):
 
     restore_at_shutdown = False
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # For a restoring when the process ends, which would keep the channel until then: one that
+        # is closed without Redis does not come to its own taking back of it.
+        self._on_collect.cancel()
+
     def ack(self, delivery_tag: Any) -> None:
         """Nothing where the message came by a channel that was closed since: a task that began
         before Redis went away is acknowledged when there is a new one."""

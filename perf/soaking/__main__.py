@@ -22,7 +22,7 @@ from orchestrator.benchmarks.sharing import set_public
 from orchestrator.core.progress import Progress
 from perf.dispatching.hosts import running_fleet
 from perf.dispatching.repositories import server_repository
-from perf.dispatching.seed import add_benchmark, add_fleet, make_account
+from perf.dispatching.seed import Account, add_benchmark, add_fleet, make_account
 from perf.harness.machine import machine
 from perf.harness.report import Wanted, keep, table, verdict
 from perf.scaling.servers import collect_static
@@ -30,7 +30,7 @@ from perf.soaking.asking import Use, wait_for_the_end
 from perf.soaking.faults import Faults
 from perf.soaking.judging import left_over, trials
 from perf.soaking.memory import Growth, Watch, growth
-from perf.soaking.parts import running_parts
+from perf.soaking.parts import Parts, running_parts
 
 NAME = "soak"
 HOSTS = 4
@@ -76,20 +76,20 @@ def main() -> None:
     extent = extent_of(options)
     came_from, began = machine(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="pws-") as name:
-        counts, faults, pages, memory = soak(extent, options.seed, Path(name))
-    struck = {f"struck_{'_'.join(name.lower().split())}": n for name, n in faults.items()}
-    figures = {**counts, **struck, **figures_of(memory)}
+        found = soak(extent, options.seed, Path(name))
+    struck = {f"struck_{'_'.join(name.lower().split())}": n for name, n in found.faults.items()}
+    figures = {**found.counts, **struck, **figures_of(found.memory)}
     wanted = {key: WANTED.get(key) for key in figures} | dict.fromkeys(struck, ONCE)
     if extent.judges_memory:
-        wanted |= {key.format(each): want for key, want in FLAT.items() for each in memory}
+        wanted |= {key.format(each): want for key, want in FLAT.items() for each in found.memory}
     answer = verdict(NAME, figures, wanted)
-    print(f"\n{text(counts, faults, memory)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    print(f"\n{text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
         details = {
             "minutes": extent.minutes,
             "seed": options.seed,
-            "pages": pages,
-            "memory": {each: asdict(found) for each, found in memory.items()},
+            "pages": found.pages,
+            "memory": {name: asdict(each) for name, each in found.memory.items()},
         }
         print(f"kept in {keep(NAME, {**answer, 'machine': came_from, 'details': details})}")
     print(json.dumps(answer))
@@ -110,11 +110,37 @@ def extent_of(options: argparse.Namespace) -> Extent:
     return Extent(minutes=options.minutes, fault_every_s=20, sample_every_s=2)
 
 
-def soak(
-    extent: Extent, seed: int, folder: Path
-) -> tuple[dict[str, int], dict[str, int], dict[str, int], dict[str, Growth]]:
-    """Counts of what is wrong, how often each fault struck, pages by status, and how each process
-    grew."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Soaked:
+    counts: dict[str, int]  # what is wrong
+    faults: dict[str, int]  # how often each struck
+    pages: dict[str, int]  # by status
+    memory: dict[str, Growth]
+
+
+def soak(extent: Extent, seed: int, folder: Path) -> Soaked:
+    account, shas, project = prepare(folder)
+    with running_fleet(folder, HOSTS) as fleet:
+        add_fleet(account.member, fleet)
+        with running_parts(folder) as parts:
+            url = f"http://127.0.0.1:{parts.web.port}"
+            public = f"{url}/public/{account.member.team.slug}/{project.slug}/"
+            use = Use(Client(url, account.token), fleet, shas, public)
+            faults = Faults(parts, fleet, seed=seed, every_s=extent.fault_every_s)
+            watch = use_and_break(extent, parts, use, faults)
+            wait_for_the_end(use.asked, limit_s=END_S)
+            counts = trials(use.asked, fleet)
+        counts |= left_over(fleet)
+    counts["pages_with_another_answer"] = use.wrong_answers
+    counts["processes_that_ended"] = len(watch.ended)
+    memory = {name: growth(samples) for name, samples in watch.own.items()}
+    memory |= {f"{name}_rss": growth(samples) for name, samples in watch.rss.items()}
+    pages = {str(status): number for status, number in sorted(use.answers.items())}
+    return Soaked(counts=counts, faults=faults.struck, pages=pages, memory=memory)
+
+
+def prepare(folder: Path) -> tuple[Account, tuple[str, str], Project]:
+    """Who asks, the commits of the server to measure, and the public project they belong to."""
     collect_static()
     call_command("migrate", verbosity=0)
     account = make_account()
@@ -124,33 +150,22 @@ def soak(
     )
     project = Project.objects.get()
     set_public(member=account.member, project=project, public=True)
-    with running_fleet(folder, HOSTS) as fleet:
-        add_fleet(account.member, fleet)
-        with running_parts(folder) as parts:
-            url = f"http://127.0.0.1:{parts.web.port}"
-            public = f"{url}/public/{account.member.team.slug}/{project.slug}/"
-            use = Use(Client(url, account.token), fleet, shas, public)
-            faults = Faults(parts, fleet, seed=seed, every_s=extent.fault_every_s)
-            began = time.monotonic()
-            with Progress("Soaking, seconds", out=sys.stderr) as show:
+    return account, shas, project
 
-                def tell() -> None:
-                    done = min(time.monotonic() - began, 60 * extent.minutes)
-                    note = f"{len(use.asked)} runs, {sum(faults.struck.values())} faults"
-                    show(int(done), int(60 * extent.minutes), note)
 
-                watch = Watch(pids=parts.steady, every_s=extent.sample_every_s, tick=tell)
-                with watch, use:
-                    faults.break_things(60 * extent.minutes)
-            wait_for_the_end(use.asked, limit_s=END_S)
-            counts = trials(use.asked, fleet)
-        counts |= left_over(fleet)
-    counts["pages_with_another_answer"] = use.wrong_answers
-    counts["processes_that_ended"] = len(watch.ended)
-    memory = {name: growth(samples) for name, samples in watch.own.items()}
-    memory |= {f"{name}_rss": growth(samples) for name, samples in watch.rss.items()}
-    pages = {str(status): number for status, number in sorted(use.answers.items())}
-    return counts, faults.struck, pages, memory
+def use_and_break(extent: Extent, parts: Parts, use: Use, faults: Faults) -> Watch:
+    """Runs, pages and faults for as long as the extent says, with memory watched."""
+    began, length_s = time.monotonic(), 60 * extent.minutes
+    with Progress("Soaking, seconds", out=sys.stderr) as show:
+
+        def tell() -> None:
+            note = f"{len(use.asked)} runs, {sum(faults.struck.values())} faults"
+            show(int(min(time.monotonic() - began, length_s)), int(length_s), note)
+
+        watch = Watch(pids=parts.steady, every_s=extent.sample_every_s, tick=tell)
+        with watch, use:
+            faults.break_things(length_s)
+    return watch
 
 
 def figures_of(memory: dict[str, Growth]) -> dict[str, float]:
@@ -166,17 +181,17 @@ def figures_of(memory: dict[str, Growth]) -> dict[str, float]:
     }
 
 
-def text(counts: dict[str, int], faults: dict[str, int], memory: dict[str, Growth]) -> str:
-    rows = [[name.replace("_", " "), str(number)] for name, number in counts.items()]
-    broken = [[name, str(number)] for name, number in sorted(faults.items())]
+def text(found: Soaked) -> str:
+    counts = [[name.replace("_", " "), str(number)] for name, number in found.counts.items()]
+    faults = [[name, str(number)] for name, number in sorted(found.faults.items())]
     sizes = [
-        [name, f"{found.mean_bytes / 2**20:.1f}"]
-        + [f"{100 * share:+.2f}" for share in (found.share_an_hour, found.low, found.high)]
-        for name, found in memory.items()
+        [name, f"{each.mean_bytes / 2**20:.1f}"]
+        + [f"{100 * share:+.2f}" for share in (each.share_an_hour, each.low, each.high)]
+        for name, each in found.memory.items()
     ]
     head = ["memory, second half", "MiB", "% an hour", "low", "high"]
     return "\n\n".join(
-        [table(["faults", "struck"], broken), table(["", "number"], rows), table(head, sizes)]
+        [table(["faults", "struck"], faults), table(["", "number"], counts), table(head, sizes)]
     )
 
 
