@@ -1,16 +1,18 @@
-"""Of a connection that a worker had to Redis nothing stays in its event loop."""
+"""Of a connection that a worker had to Redis nothing stays."""
 
 import gc
 import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from kombu import Connection
+from kombu import Connection, Queue
 from kombu.asynchronous import Hub
 from kombu.transport.redis import Transport
 
 from orchestrator.config.celery import app
+from tests.chaos.own_servers import own_redis
 
 Connect = Callable[[], Connection]
 
@@ -70,3 +72,25 @@ def test_a_connection_that_is_open_keeps_its_part(hub: Any) -> None:
 def test_by_kombus_own_transport_it_would_stay(hub: Any) -> None:
     """Else there is no need for ours."""
     assert left(hub, as_kombu_does)[0] == 3
+
+
+def test_one_that_lost_its_redis_while_it_waited_is_not_kept(hub: Any, tmp_path: Path) -> None:
+    channel = lost_while_it_waited(hub, tmp_path)
+    gc.collect()
+    assert channel() is None
+
+
+def lost_while_it_waited(hub: Any, folder: Path) -> Any:
+    """A weak reference to the channel that asked for a message when its Redis was killed."""
+    with own_redis(folder) as redis:
+        connection = Connection(redis.url)
+        connection.transport.register_with_event_loop(connection.connection, hub)
+        channel = connection.channel()
+        connection.Consumer(Queue("work"), channel=channel).consume()
+        for tick in list(hub.on_tick):
+            tick()
+        assert channel._in_poll
+        redis.kill()
+        connection.collect()
+        hub.reset()  # as a worker does when a connection is lost
+        return weakref.ref(channel)
