@@ -9,7 +9,7 @@ VENV_PYTHON := .venv/bin/python
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo seeds run test chaos soak tools bench-dispatch bench-fidelity bench-detection bench-scale bench-api bench-pages fuzz fuzz-api audit screenshots permissions check lock openapi schemas check-docker clean clean-all
+.PHONY: help demo seeds run manage test chaos soak tools bench-dispatch bench-fidelity bench-detection bench-scale bench-api bench-pages fuzz fuzz-api audit screenshots permissions check lock openapi schemas check-docker clean clean-all
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -25,6 +25,10 @@ seeds: ## reproduce the five reports in miniature (ARGS="--only 002", ARGS="--fu
 run: ## start Pitwall and leave it running until Ctrl-C
 	@$(PYTHON) -m devstack.bootstrap
 	@$(VENV_PYTHON) -m devstack run
+
+manage: ## run a command of manage.py on what `make run` keeps (ARGS="create_team red")
+	@$(PYTHON) -m devstack.bootstrap
+	@$(VENV_PYTHON) -m devstack manage -- $(ARGS)
 
 test: NAME ?= test
 test: ## run the tests on a PostgreSQL and a Redis of their own (ARGS="tests/stats -k change")

@@ -1,4 +1,4 @@
-"""`python -m devstack demo|seeds|run|exec`: see `make help`."""
+"""`python -m devstack demo|seeds|run|manage|exec`: see `make help`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from devstack.errors import DevstackError
 from devstack.instance import hold_free_instance, hold_instance
 from devstack.interrupts import StopRequested
+from devstack.manage import manage
 from devstack.places import CHECKOUT
 from devstack.processes import Command
 from devstack.stack import Stack, stack_of
@@ -20,6 +21,8 @@ def main() -> int:
     try:
         if options.what == "exec":
             return execute(options)
+        if options.what == "manage":
+            return manage(options.name, options.argv)
         return serve(options)
     except DevstackError as error:
         say(str(error))
@@ -34,7 +37,11 @@ def parse() -> argparse.Namespace:
     seeds = commands.add_parser("seeds", help="start Pitwall and reproduce the five reports")
     seeds.add_argument("--name", default="seeds", help="the instance, under .pitwall")
     seeds.add_argument("argv", nargs="*", metavar="ARG", help="of devstack.seeds; -- before them")
-    commands.add_parser("run", help="start Pitwall and leave it running")
+    serving = commands.add_parser("run", help="start Pitwall and leave it running")
+    serving.add_argument("--name", default="demo", help="the instance, under .pitwall")
+    managing = commands.add_parser("manage", help="run manage.py on the database of `run`")
+    managing.add_argument("--name", default="demo", help="the instance, under .pitwall")
+    managing.add_argument("argv", nargs="+", metavar="ARG", help="of manage.py; -- before them")
     execute = commands.add_parser("exec", help="run a command with PostgreSQL and Redis")
     execute.add_argument("--name", default="test", help="the instance, under .pitwall")
     execute.add_argument("--without-oha", action="store_true", help="do not get a load tool")
@@ -56,13 +63,14 @@ def execute(options: argparse.Namespace) -> int:
 
 def serve(options: argparse.Namespace) -> int:
     """Run the whole of Pitwall until somebody stops it; seeds and --once end by themselves."""
-    name = options.name if options.what == "seeds" else "demo"
+    name = "demo" if options.what == "demo" else options.name
     with stack_of(hold_instance(name), careless=False) as stack:
         try:
             stack.provide_tools()
             stack.start_servers()
             url = stack.start_application()
             if options.what == "run":
+                run(stack, sys.executable, str(CHECKOUT / "manage.py"), "setup_link")
                 return stay(stack, url)
             if options.what == "seeds":
                 root = str(stack.instance.root)

@@ -77,6 +77,22 @@ def hold_instance(name: str) -> Instance:
     return fresh(Instance(name=name, root=root, lock=lock))
 
 
+def running_instance(name: str) -> tuple[Instance, str] | None:
+    """The instance that another process runs, and its address; None where nobody does.
+
+    Raises InstanceError while it is still starting, or is used without an address.
+    """
+    root = STATE / name
+    lock = try_lock(root / "lock")
+    if lock is not None:
+        os.close(lock)
+        return None
+    pid, url = running(root)
+    if not url:
+        raise InstanceError(f"Pitwall is starting or in use (process {pid}). Try again soon.")
+    return Instance(name=name, root=root, lock=-1), url
+
+
 def hold_free_instance(name: str) -> Instance:
     """The instance of this name, or the first of `name-2`, `name-3`… that nobody uses."""
     names = [name, *(f"{name}-{number}" for number in range(2, MOST_COPIES + 1))]

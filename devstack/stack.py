@@ -54,11 +54,7 @@ class Stack:
         if not os.environ.get("DATABASE_URL"):
             self._start_postgres()
         if not os.environ.get("REDIS_URL"):
-            redis = Redis(
-                data=self.instance.root / "redis",
-                log=self.instance.log("redis"),
-                careless=self.careless,
-            )
+            redis = self._redis()
             self._folders.append(redis.socket.parent)
             say(f"starting {redis.binary.flavour}")
             self.supervisor.start(redis.service())
@@ -83,8 +79,7 @@ class Stack:
         port = self.instance.port()
         url = f"http://127.0.0.1:{port}"
         self.env["PITWALL_BASE_URL"] = url
-        say("preparing the database")
-        self._step("migrate", "migrate", "--noinput")
+        self.migrate()
         self._step("collectstatic", "collectstatic", "--noinput")
         say("starting web, worker and beat")
         self.supervisor.on_stop(self._manage("stop_local_agents", "stop_local_agents"))
@@ -114,12 +109,26 @@ class Stack:
             "PITWALL_DEBUG": "0",
         }
 
+    def environment_of_running(self, url: str) -> dict[str, str]:
+        """That of the processes which another supervisor runs for this instance at `url`."""
+        servers = {"DATABASE_URL": self._postgres().url, "REDIS_URL": self._redis().url}
+        given = {name: os.environ[name] for name in servers if os.environ.get(name)}
+        return {**self.env, **servers, **given, "PITWALL_BASE_URL": url}
+
+    def migrate(self) -> None:
+        say("preparing the database")
+        self._step("migrate", "migrate", "--noinput")
+
+    def _postgres(self) -> Postgres:
+        root, log = self.instance.root, self.instance.log("postgres")
+        return Postgres(data=root / "postgres", log=log, careless=self.careless)
+
+    def _redis(self) -> Redis:
+        root, log = self.instance.root, self.instance.log("redis")
+        return Redis(data=root / "redis", log=log, careless=self.careless)
+
     def _start_postgres(self) -> None:
-        postgres = Postgres(
-            data=self.instance.root / "postgres",
-            log=self.instance.log("postgres"),
-            careless=self.careless,
-        )
+        postgres = self._postgres()
         self._folders.append(postgres.sockets)
         postgres.prepare()
         say(f"starting PostgreSQL {postgres.binaries.major}")

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
@@ -13,6 +12,7 @@ from django.db.models import QuerySet
 from orchestrator.accounts.members import Member, article
 from orchestrator.accounts.memberships import check_role, require_to_give
 from orchestrator.accounts.models import Invitation, Membership, Role, Team, User
+from orchestrator.accounts.new_accounts import create_account
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, GoneError, InvalidRequestError, NotFoundError
@@ -121,18 +121,7 @@ def accept_invitation(*, user: User, secret: str) -> Member:
 def accept_as_new_user(*, secret: str, username: str, password: str) -> Member:
     """Makes an account, and lets it in; nothing of both where one of them is refused."""
     invitation = invitation_for(secret, lock=True)
-    user = User(username=username, email=invitation.email)
-    try:
-        user.full_clean(exclude=["password"])
-    except ValidationError as error:
-        told = " ".join(error.message_dict.get("username", error.messages))
-        raise InvalidRequestError(told, field="username") from error
-    try:
-        validate_password(password, user)
-    except ValidationError as error:
-        raise InvalidRequestError(" ".join(error.messages), field="password") from error
-    user.set_password(password)
-    user.save()
+    user = create_account(username=username, password=password, email=invitation.email)
     return accept_invitation(user=user, secret=secret)
 
 

@@ -5,6 +5,7 @@ Options of its command line count before these.
 
 import gc
 import json
+import logging
 import os
 from typing import Any
 
@@ -12,7 +13,7 @@ from gunicorn.http.errors import LimitRequestLine
 from gunicorn.util import write_nonblock
 from gunicorn.workers.gthread import ThreadWorker
 
-from orchestrator.core.logs import FORMATS
+from orchestrator.core.logs import FORMATS, redact_record
 from orchestrator.operations.process_life import begin_process, end_process
 
 wsgi_app = "orchestrator.config.wsgi"
@@ -40,6 +41,10 @@ if os.environ.get("PITWALL_LOG_FORMAT") == "json":
             for name in ("gunicorn.error", "gunicorn.access")
         },
     }
+
+# Lines of requests name paths, and gunicorn's own formatters do not redact the secrets in them.
+for name in ("gunicorn.error", "gunicorn.access"):
+    logging.getLogger(name).addFilter(redact_record)
 
 #: How many objects are made before it is looked for garbage among the new ones, since Python's own
 #: 700 are fewer than one page; each so many times among those that were in use then. Models that

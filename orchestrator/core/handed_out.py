@@ -4,6 +4,7 @@ Of those that it only has to recognise it keeps the digest: a hash without salt 
 nobody guesses 256 random bits. Those that it signs with are sealed by whoever keeps them.
 """
 
+import re
 import secrets
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,6 +17,7 @@ class Kind(StrEnum):
 
     API_TOKEN = "pw"
     INVITATION = "pwi"
+    SETUP = "pwsetup"
     SHARED_LINK = "pws"
     FORGE_WEBHOOK = "pwforge"
     CHANNEL_WEBHOOK = "pwhook"
@@ -45,3 +47,19 @@ def new_secret(kind: Kind) -> NewSecret:
 def digest_of_secret(text: str) -> str:
     """By which the row of a secret that somebody shows is found; `text` may be anything."""
     return sha256_hex(text.encode())
+
+
+#: A secret of any kind, also where a link lost its last characters.
+_SECRET = re.compile(rf"({'|'.join(sorted(Kind, key=len, reverse=True))})_[A-Za-z0-9_-]{{20,}}")
+
+
+def redact_secrets(text: str) -> str:
+    """`text` with the kind of each of our secrets in it and nothing more, such as `pwi_REDACTED`.
+
+    For logs: the secrets of invitations and shared links are parts of addresses.
+    """
+    return _SECRET.sub(r"\1_REDACTED", text)
+
+
+def has_secret(text: str) -> bool:
+    return _SECRET.search(text) is not None

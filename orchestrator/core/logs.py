@@ -1,4 +1,7 @@
-"""Log lines as JSON objects, with the ids of what a process works on: run, job, task, request."""
+"""Log lines as JSON objects, with the ids of what a process works on: run, job, task, request.
+
+No line has a secret that Pitwall handed out, such as that of an invitation in a path.
+"""
 
 import json
 import logging
@@ -7,6 +10,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import MappingProxyType
+
+from orchestrator.core.handed_out import redact_secrets
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _about: ContextVar[Mapping[str, str]] = ContextVar("log_context", default=_NOTHING)
@@ -27,6 +32,13 @@ def log_context() -> Mapping[str, str]:
     return _about.get()
 
 
+def redact_record(record: logging.LogRecord) -> bool:
+    """A filter that keeps every record, without the secrets in its message; for loggers whose
+    handlers have formatters of somebody else."""
+    record.msg, record.args = redact_secrets(record.getMessage()), None
+    return True
+
+
 class JsonFormatter(logging.Formatter):
     """One JSON object a line: at, level, logger, message, the ids, and a trace where there is one.
 
@@ -45,7 +57,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        return redact_secrets(json.dumps(line, ensure_ascii=False))
 
 
 class LineFormatter(logging.Formatter):
@@ -55,6 +67,9 @@ class LineFormatter(logging.Formatter):
         ids = " ".join(f"{name}={value}" for name, value in log_context().items())
         line = super().formatMessage(record)
         return f"{line} [{ids}]" if ids else line
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact_secrets(super().format(record))
 
 
 #: The values of PITWALL_LOG_FORMAT.

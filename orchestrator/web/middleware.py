@@ -16,6 +16,7 @@ from orchestrator.core.errors import (
     PermissionRefusedError,
     PitwallError,
 )
+from orchestrator.core.handed_out import has_secret
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -82,6 +83,10 @@ def content_security_policy(get_response: GetResponse) -> GetResponse:
         response = get_response(request)
         response.headers.setdefault("Content-Security-Policy", POLICY)
         response.headers.setdefault("Permissions-Policy", FEATURES)
+        if has_secret(request.get_full_path()):
+            # A browser sends such an address to nobody, not even to us. `no-referrer` would also
+            # make the `Origin` of our own forms "null", which the check of their token refuses.
+            response.headers["Referrer-Policy"] = "strict-origin"
         return response
 
     return middleware
@@ -106,7 +111,10 @@ def came_from(request: HttpRequest) -> str:
     """The page of ours whose link or button led here; empty where there is none to go back to."""
     page = request.headers.get("Referer", "")
     ours = url_has_allowed_host_and_scheme(page, {request.get_host()})
-    return page if ours and page != request.build_absolute_uri() else ""
+    here = request.build_absolute_uri()
+    # Pages with a secret in their address send the name of this server alone.
+    bare = has_secret(here) and page == request.build_absolute_uri("/")
+    return page if ours and page != here and not bare else ""
 
 
 def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:

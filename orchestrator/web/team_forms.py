@@ -76,6 +76,13 @@ class NewAccountForm(forms.Form):
         return data
 
 
+class FirstOwnerForm(NewAccountForm):
+    """What the first user of an instance is asked for."""
+
+    team = forms.CharField(max_length=100, help_text="Such as “Web servers”.")
+    field_order = ("team", "username", "password", "again")
+
+
 class AuditForm(TeamForm):
     """All optional; in the address of the page."""
 

@@ -109,7 +109,6 @@ def _held(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Links to what a visitor cannot open become plain text."""
     visitor = visitor_of(request)
     response.headers["X-Robots-Tag"] = "noindex"
-    response.headers["Referrer-Policy"] = "no-referrer"
     if visitor is None or not response.headers.get("Content-Type", "").startswith("text/html"):
         return response
     text = response.content.decode()

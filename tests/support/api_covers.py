@@ -178,6 +178,7 @@ NOT_COVERED: Mapping[str, str] = {
          "mfa_view_recovery_codes", "mfa_download_recovery_codes"),
         _ACCOUNT,
     ),
+    "setup": "the first user is made before there is a token",
     "invitation": "whoever is invited joins as a person, before there is a token",
     "team-leave": "a person's own decision; their tokens end with it",
     "team-switch": "a token is of one team",

@@ -339,7 +339,7 @@ def test_it_shares_one_comparison_and_nothing_beside_it(
     page = client.get(link)
     text = page.content.decode()
     assert "regressed" in text
-    assert page.headers["Referrer-Policy"] == "no-referrer"
+    assert page.headers["Referrer-Policy"] == "strict-origin"
     other = client.get(f"{link}?contender={world.shas[1]}").content.decode()
     assert world.shas[1][:10] not in other
     place = link.removesuffix("compare/")

@@ -35,9 +35,7 @@ def invitation(request: HttpRequest, secret: str) -> HttpResponse:
             return redirect("overview")
     context = {"invitation": found, "form": form, "here": request.path}
     status = 422 if form.is_bound else 200
-    answer = render(request, "team/invitation.html", context, status=status)
-    answer.headers["Referrer-Policy"] = "no-referrer"
-    return answer
+    return render(request, "team/invitation.html", context, status=status)
 
 
 def _joined(request: HttpRequest, form: NewAccountForm, secret: str) -> Member | None:

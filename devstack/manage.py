@@ -1,0 +1,35 @@
+"""A command of manage.py on the database of an instance, whether it runs or not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from devstack.instance import hold_instance, running_instance
+from devstack.interrupts import StopRequested
+from devstack.places import CHECKOUT
+from devstack.processes import Command
+from devstack.stack import Stack, stack_of
+from devstack.supervisor import Supervisor
+
+
+def manage(name: str, argv: Sequence[str]) -> int:
+    """The exit status of the command, which has our terminal. Raises InstanceError."""
+    command = (sys.executable, str(CHECKOUT / "manage.py"), *argv)
+    found = running_instance(name)
+    if found is not None:
+        instance, url = found
+        env = Stack(instance, Supervisor(), careless=False).environment_of_running(url)
+        return subprocess.run(command, env=env, cwd=CHECKOUT).returncode
+    with stack_of(hold_instance(name), careless=False) as stack:
+        try:
+            stack.start_servers()
+            stack.env["PITWALL_BASE_URL"] = f"http://127.0.0.1:{stack.instance.port()}"
+            stack.migrate()
+            status = stack.supervisor.run(
+                Command(name="command", argv=command, env=stack.env, cwd=CHECKOUT)
+            )
+        except StopRequested as request:
+            return 128 + request.signum
+    return 128 - status if status < 0 else status

@@ -1,0 +1,65 @@
+"""The first user of an instance: made by whoever has the link that `make run` prints.
+
+The link works once, for an hour, and only while there is no user. Of its secret only the digest is
+kept, in the cache that all web processes share.
+"""
+
+import hmac
+
+from django.conf import settings
+from django.core.cache import cache
+from django.db import transaction
+from django.utils.text import slugify
+
+from orchestrator.accounts.members import Member, member_of
+from orchestrator.accounts.models import Membership, Role, User
+from orchestrator.accounts.new_accounts import create_account
+from orchestrator.accounts.new_teams import start_team
+from orchestrator.core.errors import GoneError, InvalidRequestError, PitwallError
+from orchestrator.core.handed_out import Kind, digest_of_secret, new_secret
+
+SETUP_LINK_S = 3_600
+_KEY = "setup-link"
+
+
+def has_users() -> bool:
+    return User.objects.exists()
+
+
+def create_setup_link() -> str:
+    """The address of the page that makes the first user; a link made before no longer works."""
+    secret = new_secret(Kind.SETUP)
+    cache.set(_KEY, secret.digest, timeout=SETUP_LINK_S)
+    return f"{settings.BASE_URL}/setup/{secret.text}"
+
+
+def check_setup_link(secret: str) -> None:
+    """GoneError unless the link may still be used."""
+    if has_users():
+        raise GoneError("this Pitwall has a user already; log in, or ask an owner to invite you")
+    known = cache.get(_KEY)
+    if known is None or not hmac.compare_digest(known, digest_of_secret(secret)):
+        raise GoneError(
+            "this link has expired or another one was made since; `manage.py setup_link` on the "
+            "server prints a new one"
+        )
+
+
+@transaction.atomic
+def create_first_owner(*, secret: str, username: str, password: str, team: str) -> Member:
+    """The first user as the owner of a new team; nothing of both where one of them is refused.
+
+    Raises GoneError where the link was used meanwhile, InvalidRequestError with the field.
+    """
+    check_setup_link(secret)
+    if not cache.delete(_KEY):
+        raise GoneError("this link was used a moment ago; log in")
+    user = create_account(username=username, password=password)
+    slug = slugify(team)[:50]
+    if not slug:
+        raise InvalidRequestError("give the team a name with letters or digits", field="team")
+    try:
+        start_team(slug=slug, name=team, owner=username)
+    except PitwallError as error:
+        raise InvalidRequestError(str(error), field="team") from error
+    return member_of(Membership.objects.get(user=user, role=Role.OWNER))

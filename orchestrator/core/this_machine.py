@@ -1,0 +1,25 @@
+"""Whether a request was made on this machine and came to us without a proxy."""
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+
+#: What proxies add to requests, in lower case.
+_OF_PROXIES = frozenset(
+    {"forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip",
+     "cf-connecting-ip", "x-original-host"}
+)  # fmt: skip
+
+
+def is_of_this_machine(address: str, headers: Iterable[str]) -> bool:
+    """Whether a request from `address` with headers of these names was made on this machine.
+
+    A proxy on this machine that adds no header cannot be told apart: a caller who knows that there
+    is one must not ask.
+    """
+    try:
+        client = ip_address(address)
+    except ValueError:
+        return False
+    names = {name.lower() for name in headers}
+    passed_on = names & _OF_PROXIES or any(name.startswith("x-forwarded") for name in names)
+    return client.is_loopback and not passed_on
