@@ -95,8 +95,11 @@ def metrics_token() -> Iterator[Finding]:
     if settings.METRICS_TOKEN and len(settings.METRICS_TOKEN) < 20:
         yield failed("metrics", "the token can be guessed", "Set a longer PITWALL_METRICS_TOKEN.")
     else:
-        who = "whoever has the token" if settings.METRICS_TOKEN else "this machine only"
-        yield ok("metrics", f"told to {who}")
+        proxied = settings.HTTPS or settings.ALLAUTH_TRUSTED_PROXY_COUNT
+        others = "nobody until PITWALL_METRICS_TOKEN is set" if proxied else "this machine only"
+        yield ok(
+            "metrics", f"told to {'whoever has the token' if settings.METRICS_TOKEN else others}"
+        )
 
 
 def local_repositories() -> Iterator[Finding]:

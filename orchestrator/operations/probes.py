@@ -11,16 +11,16 @@ from types import MappingProxyType
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from orchestrator.core.this_machine import is_of_this_machine
 from orchestrator.operations.exposition import CONTENT_TYPE
 from orchestrator.operations.metrics import metrics_text
 from orchestrator.operations.readiness import parts
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
-_HERE = frozenset({"127.0.0.1", "::1"})
 _REFUSED = (
-    "Metrics are told to whoever sends PITWALL_METRICS_TOKEN as a bearer token. While none is set, "
-    "they are told to this machine only, and to nobody behind a proxy.\n"
+    "Send PITWALL_METRICS_TOKEN as a bearer token to read the metrics. While it is not set, only "
+    "this machine reads them, and nobody where Pitwall is behind a proxy.\n"
 )
 
 
@@ -62,8 +62,10 @@ def _may_see_metrics(request: HttpRequest) -> bool:
     if token := settings.METRICS_TOKEN:
         given = request.headers.get("Authorization", "")
         return hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
-    behind_a_proxy = {"X-Forwarded-For", "Forwarded", "X-Real-IP"} & set(request.headers)
-    return request.META.get("REMOTE_ADDR") in _HERE and not behind_a_proxy
+    # Settings that name a proxy: it need not add a header to what it passes on.
+    if settings.HTTPS or settings.ALLAUTH_TRUSTED_PROXY_COUNT:
+        return False
+    return is_of_this_machine(request.META.get("REMOTE_ADDR", ""), request.headers)
 
 
 _PROBES: Mapping[str, Callable[[HttpRequest], HttpResponse]] = MappingProxyType(

@@ -109,7 +109,15 @@ def test_pages_are_timed_by_their_pattern(client, queued, settings):
 @pytest.mark.django_db
 def test_it_tells_nobody_else(client, settings):
     assert client.get("/metrics", REMOTE_ADDR="10.0.0.9").status_code == 403
-    assert client.get("/metrics", headers={"X-Forwarded-For": "127.0.0.1"}).status_code == 403
+    assert client.get("/metrics").status_code == 200
+    for name in ("X-Forwarded-For", "X-Real-IP", "x-real-ip", "Forwarded", "Via"):
+        assert client.get("/metrics", headers={name: "127.0.0.1"}).status_code == 403, name
+    # Behind a proxy that adds nothing, every stranger seems to be this machine.
+    for name, value in (("ALLAUTH_TRUSTED_PROXY_COUNT", 1), ("HTTPS", True)):
+        usual = getattr(settings, name)
+        setattr(settings, name, value)
+        assert client.get("/metrics").status_code == 403, name
+        setattr(settings, name, usual)
     settings.METRICS_TOKEN = "a-token-of-some-length"
     assert client.get("/metrics").status_code == 403
     assert client.get("/metrics", headers={"Authorization": "Bearer other"}).status_code == 403
