@@ -54,7 +54,7 @@ DROP FUNCTION accounts_audit_stays();
 
 class Migration(migrations.Migration):
 
-    dependencies = [('accounts', '0002_shared_cache'), ('benchmarks', '0001_initial')]
+    dependencies = [("accounts", "0002_shared_cache"), ("benchmarks", "0001_initial")]
 
     operations = [
         migrations.RemoveConstraint(model_name='membership', name='membership_role_known'),

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0003_teams'),
+        ("accounts", "0003_teams"),
     ]
 
     operations = [

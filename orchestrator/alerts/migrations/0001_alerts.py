@@ -11,8 +11,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('accounts', '0001_initial'),
-        ('results', '0012_steps_that_measured_nothing'),
+        ("accounts", "0001_initial"),
+        ("results", "0012_steps_that_measured_nothing"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -8,10 +8,10 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0001_initial'),
-        ('alerts', '0001_alerts'),
-        ('benchmarks', '0005_newest_commits'),
-        ('results', '0016_annotations'),
+        ("accounts", "0001_initial"),
+        ("alerts", "0001_alerts"),
+        ("benchmarks", "0005_newest_commits"),
+        ("results", "0016_annotations"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

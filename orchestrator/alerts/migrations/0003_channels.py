@@ -10,8 +10,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0001_initial'),
-        ('alerts', '0002_triage'),
+        ("accounts", "0001_initial"),
+        ("alerts", "0002_triage"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

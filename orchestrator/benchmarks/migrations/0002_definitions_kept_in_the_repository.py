@@ -18,7 +18,7 @@ def note_axes(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('benchmarks', '0001_initial'),
+        ("benchmarks", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

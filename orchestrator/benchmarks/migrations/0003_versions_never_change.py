@@ -17,7 +17,7 @@ ON benchmarks_definition FOR EACH ROW EXECUTE FUNCTION benchmarks_refuse_update(
 
 
 class Migration(migrations.Migration):
-    dependencies = [('benchmarks', '0002_definitions_kept_in_the_repository')]
+    dependencies = [("benchmarks", "0002_definitions_kept_in_the_repository")]
 
     operations = [
         migrations.RunSQL(FUNCTION, 'DROP FUNCTION benchmarks_refuse_update();'),

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('benchmarks', '0003_versions_never_change'),
+        ("benchmarks", "0003_versions_never_change"),
     ]
 
     operations = [

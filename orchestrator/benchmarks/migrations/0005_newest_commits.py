@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('benchmarks', '0004_changes_and_branches'),
+        ("benchmarks", "0004_changes_and_branches"),
     ]
 
     operations = [

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('benchmarks', '0005_newest_commits'),
+        ("benchmarks", "0005_newest_commits"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

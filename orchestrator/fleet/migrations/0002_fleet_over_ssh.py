@@ -8,8 +8,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0001_initial'),
-        ('fleet', '0001_initial'),
+        ("accounts", "0001_initial"),
+        ("fleet", "0001_initial"),
     ]
 
     operations = [

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('fleet', '0002_fleet_over_ssh'),
+        ("fleet", "0002_fleet_over_ssh"),
     ]
 
     operations = [

@@ -6,8 +6,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0001_initial'),
-        ('fleet', '0003_host_changes'),
+        ("accounts", "0001_initial"),
+        ("fleet", "0003_host_changes"),
     ]
 
     operations = [

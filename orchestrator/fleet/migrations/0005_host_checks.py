@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('fleet', '0004_external_hosts'),
+        ("fleet", "0004_external_hosts"),
     ]
 
     operations = [

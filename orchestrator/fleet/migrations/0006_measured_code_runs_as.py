@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('fleet', '0005_host_checks'),
+        ("fleet", "0005_host_checks"),
     ]
 
     operations = [

@@ -12,8 +12,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('benchmarks', '0005_newest_commits'),
-        ('runs', '0012_schedules_of_branches'),
+        ("benchmarks", "0005_newest_commits"),
+        ("runs", "0012_schedules_of_branches"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -7,9 +7,9 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('fleet', '0003_host_changes'),
-        ('results', '0002_insert_only'),
-        ('runs', '0003_placements_of_old_jobs'),
+        ("fleet", "0003_host_changes"),
+        ("results", "0002_insert_only"),
+        ("runs", "0003_placements_of_old_jobs"),
     ]
 
     operations = [

@@ -9,10 +9,10 @@ TABLE = "results_calibration"
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('benchmarks', '0001_initial'),
-        ('fleet', '0003_host_changes'),
-        ('results', '0003_golden_outcomes'),
-        ('runs', '0004_calibration_trigger'),
+        ("benchmarks", "0001_initial"),
+        ("fleet", "0003_host_changes"),
+        ("results", "0003_golden_outcomes"),
+        ("runs", "0004_calibration_trigger"),
     ]
 
     operations = [

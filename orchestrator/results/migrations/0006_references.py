@@ -8,9 +8,9 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0001_initial'),
-        ('fleet', '0003_host_changes'),
-        ('results', '0005_load_results'),
+        ("accounts", "0001_initial"),
+        ("fleet", "0003_host_changes"),
+        ("results", "0005_load_results"),
     ]
 
     operations = [

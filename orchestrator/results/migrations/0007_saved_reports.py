@@ -8,9 +8,9 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0001_initial'),
-        ('benchmarks', '0001_initial'),
-        ('results', '0006_references'),
+        ("accounts", "0001_initial"),
+        ("benchmarks", "0001_initial"),
+        ("results", "0006_references"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

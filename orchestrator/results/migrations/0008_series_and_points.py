@@ -100,10 +100,10 @@ CREATE TRIGGER insert_only BEFORE UPDATE ON results_reading
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('benchmarks', '0003_versions_never_change'),
-        ('fleet', '0003_host_changes'),
-        ('runs', '0008_pairwise_schedules'),
-        ('results', '0007_saved_reports'),
+        ("benchmarks", "0003_versions_never_change"),
+        ("fleet", "0003_host_changes"),
+        ("runs", "0008_pairwise_schedules"),
+        ("results", "0007_saved_reports"),
     ]
 
     operations = [

@@ -10,9 +10,9 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('benchmarks', '0004_changes_and_branches'),
-        ('results', '0009_retention'),
-        ('runs', '0008_pairwise_schedules'),
+        ("benchmarks", "0004_changes_and_branches"),
+        ("results", "0009_retention"),
+        ("runs", "0008_pairwise_schedules"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

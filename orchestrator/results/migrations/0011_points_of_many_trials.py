@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('results', '0010_change_points'),
+        ("results", "0010_change_points"),
     ]
 
     operations = [

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('results', '0011_points_of_many_trials'),
+        ("results", "0011_points_of_many_trials"),
     ]
 
     operations = [

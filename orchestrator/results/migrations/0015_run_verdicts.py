@@ -7,8 +7,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('results', '0014_readings_by_time'),
-        ('runs', '0011_until_decided'),
+        ("results", "0014_readings_by_time"),
+        ("runs", "0011_until_decided"),
     ]
 
     operations = [

@@ -9,8 +9,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('benchmarks', '0005_newest_commits'),
-        ('results', '0015_run_verdicts'),
+        ("benchmarks", "0005_newest_commits"),
+        ("results", "0015_run_verdicts"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

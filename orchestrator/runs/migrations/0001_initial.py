@@ -12,9 +12,9 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('accounts', '0001_initial'),
-        ('benchmarks', '0001_initial'),
-        ('fleet', '0001_initial'),
+        ("accounts", "0001_initial"),
+        ("benchmarks", "0001_initial"),
+        ("fleet", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

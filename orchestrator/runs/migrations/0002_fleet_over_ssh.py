@@ -11,9 +11,9 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('benchmarks', '0001_initial'),
-        ('fleet', '0003_host_changes'),
-        ('runs', '0001_initial'),
+        ("benchmarks", "0001_initial"),
+        ("fleet", "0003_host_changes"),
+        ("runs", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

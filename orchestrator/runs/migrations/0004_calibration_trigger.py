@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0003_placements_of_old_jobs'),
+        ("runs", "0003_placements_of_old_jobs"),
     ]
 
     operations = [

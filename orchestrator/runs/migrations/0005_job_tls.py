@@ -6,8 +6,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('fleet', '0003_host_changes'),
-        ('runs', '0004_calibration_trigger'),
+        ("fleet", "0003_host_changes"),
+        ("runs", "0004_calibration_trigger"),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0005_job_tls'),
+        ("runs", "0005_job_tls"),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0008_pairwise_schedules'),
+        ("runs", "0008_pairwise_schedules"),
     ]
 
     operations = [

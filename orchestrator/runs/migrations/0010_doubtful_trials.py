@@ -6,9 +6,9 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('benchmarks', '0004_changes_and_branches'),
-        ('fleet', '0004_external_hosts'),
-        ('runs', '0009_triggers_of_changes'),
+        ("benchmarks", "0004_changes_and_branches"),
+        ("fleet", "0004_external_hosts"),
+        ("runs", "0009_triggers_of_changes"),
     ]
 
     operations = [

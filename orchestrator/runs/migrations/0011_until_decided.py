@@ -9,10 +9,10 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0001_initial'),
-        ('benchmarks', '0004_changes_and_branches'),
-        ('fleet', '0004_external_hosts'),
-        ('runs', '0010_doubtful_trials'),
+        ("accounts", "0001_initial"),
+        ("benchmarks", "0004_changes_and_branches"),
+        ("fleet", "0004_external_hosts"),
+        ("runs", "0010_doubtful_trials"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -7,10 +7,10 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0001_initial'),
-        ('benchmarks', '0005_newest_commits'),
-        ('fleet', '0004_external_hosts'),
-        ('runs', '0011_until_decided'),
+        ("accounts", "0001_initial"),
+        ("benchmarks", "0005_newest_commits"),
+        ("fleet", "0004_external_hosts"),
+        ("runs", "0011_until_decided"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

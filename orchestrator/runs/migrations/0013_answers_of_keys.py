@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0012_schedules_of_branches'),
+        ("runs", "0012_schedules_of_branches"),
     ]
 
     operations = [

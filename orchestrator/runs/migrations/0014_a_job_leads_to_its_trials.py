@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0013_answers_of_keys'),
+        ("runs", "0013_answers_of_keys"),
     ]
 
     operations = [

@@ -29,7 +29,7 @@ def _active(apps: Any) -> Any:
 
 class Migration(migrations.Migration):
 
-    dependencies = [('runs', '0014_a_job_leads_to_its_trials')]
+    dependencies = [("runs", "0014_a_job_leads_to_its_trials")]
 
     operations = [
         migrations.AddField(
