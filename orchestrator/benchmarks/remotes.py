@@ -39,7 +39,7 @@ def way_to(url: str, allowed: Sequence[str]) -> Way:
     try:
         address = checked_address(host, port, allowed)
     except ForbiddenAddressError as error:
-        raise InvalidRequestError(f"{url}: {error}", field="repository_url") from error
+        raise InvalidRequestError(str(error), field="repository_url") from error
     except UnresolvedError:
         return Way(_NO_REDIRECTS)
     if scheme == "ssh":
@@ -64,7 +64,11 @@ def _place(url: str) -> tuple[str, str, int] | None:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise InvalidRequestError(f"{url!r} is no address", field="repository_url") from error
+        raise InvalidRequestError(
+            "the address of the repository is no URL", field="repository_url"
+        ) from error
     if not host:
-        raise InvalidRequestError(f"{url!r} names no host", field="repository_url")
+        raise InvalidRequestError(
+            "the address of the repository names no host", field="repository_url"
+        )
     return parts.scheme, host, port or _PORTS[parts.scheme]

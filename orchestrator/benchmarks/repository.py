@@ -18,6 +18,7 @@ _REMOTE = re.compile(
     r"^(https?|ssh)://[^\s\x00-\x1f-][^\s\x00-\x1f]*$|^\w[\w.-]*@[\w.-]+:[\w./~-]+$"
 )
 _REF = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._/+@~^-]{0,199}$")
+_USER_INFO = re.compile(r"://[^/\s]*@")
 _FIELDS = "%H%x1f%P%x1f%cI%x1f%an%x1f%s"
 GIT_TIMEOUT_S = 120
 
@@ -74,16 +75,16 @@ class Repository:
             self._fetch(kept)
 
     def resolve(self, ref: str) -> str:
-        """The full hash of a branch, tag or (abbreviated) commit."""
+        """The full hash of a branch, tag or (abbreviated) commit of the mirror as it is.
+
+        It never fetches. InvalidRequestError for a name that the last fetch did not bring.
+        """
         if not _REF.match(ref):
             raise InvalidRequestError(f"{ref!r} is not the name of a commit, branch or tag")
         found = self._lookup(ref)
         if found is None:
-            self.fetch()
-            found = self._lookup(ref)
-        if found is None:
             raise InvalidRequestError(
-                f"there is no commit, branch or tag {ref} in {self._url}; check the spelling, "
+                f"there is no commit, branch or tag {ref} in the repository; check the spelling, "
                 "and that it was pushed"
             )
         return found.strip()
@@ -231,14 +232,24 @@ class Repository:
             done = run_bounded(["git", *args], environment, GIT_TIMEOUT_S)
         except TimeoutError as error:
             raise InvalidRequestError(
-                f"git did not answer within {GIT_TIMEOUT_S} s for {self._url}; is it reachable?"
+                f"git did not answer within {GIT_TIMEOUT_S} s; is the repository's server reachable?"
             ) from error
         except TooMuchError as error:
-            raise InvalidRequestError(f"{self._url}: {error}") from error
+            raise InvalidRequestError(f"git was ended: {error}") from error
         if check and done.returncode:
-            words = done.stderr.decode(errors="replace").strip()[-500:]
-            raise InvalidRequestError(f"git cannot read {self._url}: {words}")
+            words = self._without_url(done.stderr.decode(errors="replace").strip())[-500:]
+            raise InvalidRequestError(f"git cannot read the repository: {words}")
         return done
+
+    def _without_url(self, text: str) -> str:
+        """What git printed, without this repository's URL and without the user of any URL.
+
+        Messages reach people who may not know either; a user is often a token.
+        """
+        bare = _USER_INFO.sub("://", self._url)
+        for url in {self._url, bare, bare.removesuffix(".git")}:
+            text = text.replace(url, "the repository")
+        return _USER_INFO.sub("://", text)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -6,12 +6,13 @@ from typing import Any
 from django.db.models import Count, Max, Q, QuerySet
 
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
 from orchestrator.benchmarks.spec import Spec, from_data
 from orchestrator.core.errors import NotFoundError
 
 #: Fewer digits of a hash name nothing.
-_LEAST_DIGITS = 7
+LEAST_DIGITS = 7
 #: Of so many commits with the same first digits it is known that they are several.
 _MOST_ALIKE = 20
 
@@ -112,16 +113,20 @@ def commits_in(member: Member, project: Project, shas: Sequence[str]) -> list[Co
     """The same of a project."""
     wanted = Q(pk__in=[])
     for sha in shas:
-        if len(sha) >= _LEAST_DIGITS:
+        if len(sha) >= LEAST_DIGITS:
             wanted |= Q(sha__startswith=sha.lower())
     known = project.commits.filter(wanted, member.sees("project"))
+    if isinstance(member, Visitor):
+        # Not those that were filed only because they lie between measured ones.
+        has_points = Q(points__series__benchmark__project=project)
+        known = known.filter(has_points | Q(variants__isnull=False)).distinct()
     found = list(known[:_MOST_ALIKE])
     return [_one_of(found, sha, project) for sha in shas]
 
 
 def _one_of(commits: Sequence[Commit], sha: str, project: Project) -> Commit:
     alike = [each for each in commits if sha and each.sha.startswith(sha.lower())]
-    if not alike or len(sha) < _LEAST_DIGITS:
+    if not alike or len(sha) < LEAST_DIGITS:
         raise NotFoundError(f"no commit {sha or '(none)'} of {project.name} is known here")
     if len(alike) > 1:
         raise NotFoundError(f"{sha} is the beginning of several commits; give more digits")

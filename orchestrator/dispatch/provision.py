@@ -100,8 +100,7 @@ def _send_bundles(job: Job, site: Site, shas: list[str]) -> None:
 
 def _send_bundle(site: Site, repository: Repository, name: str, sha: str) -> None:
     """The commit with all of its history that the host does not have yet."""
-    # Another worker's mirror may not have this commit yet.
-    repository.resolve(sha)
+    _fetch_if_unknown(repository, sha)
     ancestors = repository.ancestors(sha, limit=ANCESTORS)
     there = site.agent.commits(name, *ancestors) if ancestors else {}
     known = next((each for each in ancestors if there.get(each)), None)
@@ -112,6 +111,12 @@ def _send_bundle(site: Site, repository: Repository, name: str, sha: str) -> Non
 def _send_archives(job: Job, site: Site, shas: list[str]) -> None:
     for sha in shas:
         repository = repository_of(job.run.definition.benchmark.project)
-        repository.resolve(sha)
+        _fetch_if_unknown(repository, sha)
         site.transport.put(repository.archive(sha), source_path(sha))
         turns.change(job)
+
+
+def _fetch_if_unknown(repository: Repository, sha: str) -> None:
+    """Another worker's mirror may not have this commit yet."""
+    if not repository.has(sha):
+        repository.fetch()

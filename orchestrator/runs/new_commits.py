@@ -57,8 +57,8 @@ def _tip(project: Project, repository: Repository, branch: str) -> str:
     found = dict(repository.tips()).get(branch)
     if found is None:
         raise InvalidRequestError(
-            f"there is no branch {branch} in {project.repository_url}; check the spelling, and "
-            "that it was pushed",
+            f"there is no branch {branch} in the repository; check the spelling, and that it was "
+            "pushed",
             field="branch",
         )
     return found

@@ -67,6 +67,7 @@ def test_it_asks_no_server_inside_unless_that_is_allowed(
     assert server.asked == []
 
     allowed = Repository(url, tmp_path / "yes.git", allow_local=False, allowed=HERE)
+    allowed.fetch()
     assert allowed.resolve("main") == sha
 
 
@@ -76,6 +77,7 @@ def test_git_connects_to_the_address_that_was_checked(
     named(monkeypatch, "127.0.0.1")
     url = served[0].replace("127.0.0.1", NAME)
     repository = Repository(url, tmp_path / "m.git", allow_local=False, allowed=HERE)
+    repository.fetch()
     assert repository.resolve("main") == served[2]
 
 

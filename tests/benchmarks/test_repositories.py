@@ -30,6 +30,7 @@ def test_it_resolves_branches_tags_and_short_hashes(
     folder, shas = origin
     git(folder, "tag", "v1", shas[0])
     repository = reader(folder, tmp_path)
+    repository.fetch()
     assert repository.resolve("main") == shas[2]
     assert repository.resolve("v1") == shas[0]
     assert repository.resolve(shas[1][:8]) == shas[1]
@@ -76,9 +77,37 @@ def test_it_refuses_addresses_that_are_no_repository_of_a_server(url: str) -> No
         check_url(url, allow_local=False)
 
 
+def test_it_resolves_names_without_a_fetch(origin: tuple[Path, list[str]], tmp_path: Path) -> None:
+    """Pages resolve names: they never wait for a git server."""
+    folder, shas = origin
+    repository = reader(folder, tmp_path)
+    with pytest.raises(InvalidRequestError, match="no commit, branch or tag main"):
+        repository.resolve("main")
+    repository.fetch()
+    newer = commit_files(folder, {"a.txt": "four"}, 4)
+    assert repository.resolve("main") == shas[2]
+    with pytest.raises(InvalidRequestError):
+        repository.resolve(newer)
+
+
 def test_it_says_what_git_said_of_a_repository_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequestError, match="nothing-here"):
+    with pytest.raises(InvalidRequestError, match="not appear to be a git repository") as caught:
         reader(tmp_path / "nothing-here", tmp_path).fetch()
+    assert "nothing-here" not in str(caught.value)
+
+
+def test_no_message_has_the_url_of_the_repository(tmp_path: Path) -> None:
+    """Its user is often a token, and its host is nobody's business outside the team."""
+    url = "https://bot:glpat-SECRET@127.0.0.1:9/inner/project.git"
+    repository = Repository(
+        url, tmp_path / "mirror.git", allow_local=False, allowed=["127.0.0.0/8"]
+    )
+    messages = []
+    for attempt in (repository.fetch, lambda: repository.resolve("zzz")):
+        with pytest.raises(InvalidRequestError) as caught:
+            attempt()
+        messages.append(str(caught.value))
+    assert not [each for each in messages if "SECRET" in each or "inner/project" in each]
 
 
 @pytest.mark.django_db

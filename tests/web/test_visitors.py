@@ -15,7 +15,7 @@ from django.utils import timezone
 from orchestrator.accounts.models import AuditEntry
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Project, ShareLink
-from orchestrator.benchmarks.services import create_project
+from orchestrator.benchmarks.services import create_project, refresh_project, repository_of
 from orchestrator.benchmarks.sharing import set_public
 from orchestrator.core.errors import PermissionRefusedError, PitwallError
 from orchestrator.core.handed_out import digest_of_secret
@@ -28,7 +28,9 @@ from orchestrator.web.urls import urlpatterns
 from tests.support.factories import (
     DEFINITION,
     Personas,
+    commit_files,
     finish_run,
+    git,
     make_definition,
     make_local_host,
     make_repository,
@@ -100,6 +102,41 @@ def test_it_tells_a_visitor_no_message_of_a_trial_that_failed(
         page = client.get(PLACE + name)
         assert page.status_code == 200, name
         assert ADDRESS not in page.content.decode(), name
+
+
+def test_a_visitor_names_commits_by_the_hashes_of_measured_ones_alone(
+    public: Project, world: World, client: Client, alice: Client
+) -> None:
+    """Neither a branch nor a tag can be told from nonsense, and nothing is fetched."""
+    folder = Path(public.repository_url)
+    unmeasured = commit_files(folder, {"a.txt": "never measured"}, 99)
+    git(folder, "branch", "secret-branch", world.shas[0])
+    git(folder, "tag", "secret-tag", world.shas[0])
+    refresh_project(project=public)
+    unfetched = commit_files(folder, {"a.txt": "never fetched"}, 100)
+    names = ["secret-branch", "secret-tag", "main", "main~1", "HEAD", unmeasured, unmeasured[:8]]
+    for name in [*names, unfetched, "nonsense", world.shas[0][:6], "--all", "a b"]:
+        for page in ("reports/cases/", "reports/cases.json"):
+            answer = client.get(f"{PLACE}{page}", {"commit": name})
+            assert answer.status_code == 404, name
+            text = unescape(answer.content.decode())
+            assert f"nothing of hello was measured at {name}" in text
+            assert not [
+                sha for sha in [unmeasured, unfetched] if sha[:10] in text.replace(name, "")
+            ]
+            assert str(folder) not in text
+    sides = {"benchmark": "server/hello", "baseline": world.shas[0]}
+    for name in (*names, unfetched, "nonsense"):
+        answer = client.get(f"{PLACE}compare/", {**sides, "contender": name})
+        assert answer.status_code == 404, name
+    for sha in (world.shas[0], world.shas[0][:7]):
+        assert client.get(f"{PLACE}reports/cases/", {"commit": sha}).status_code == 200
+    assert not repository_of(public).has(unfetched)
+    assert alice.get("/reports/cases/", {"commit": "secret-tag"}).status_code == 200
+    answer = alice.get("/reports/cases/", {"commit": unfetched})
+    assert answer.status_code == 400
+    assert str(folder) not in answer.content.decode()
+    assert not repository_of(public).has(unfetched)
 
 
 def _arguments(pattern: URLPattern, run: Run) -> dict[str, Any]:

@@ -10,7 +10,12 @@ from django.db.models import QuerySet
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
-from orchestrator.benchmarks.selectors import benchmark_for, latest_definition, spec_of
+from orchestrator.benchmarks.selectors import (
+    LEAST_DIGITS,
+    benchmark_for,
+    latest_definition,
+    spec_of,
+)
 from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host
@@ -129,18 +134,48 @@ def _commits(member: Member, benchmark: Benchmark, asked: str, run: Run | None) 
         return [variant.commit for variant in run.variants.select_related("commit")]
     if asked in _NEWEST:
         return commits_measured(member, benchmark, _NEWEST[asked])
-    found = commits_measured(member, benchmark, sha=asked.lower()) if len(asked) >= 7 else []
-    if len(found) == 1:
+    found = _commits_of_hash(member, benchmark, asked)
+    if found:
         return found
-    # A name: what it means is known since the last fetch, and a page must not wait for another.
+    # A name: it means what it meant at the last fetch, a page does not wait for another.
     try:
         sha = repository_of(benchmark.project).resolve(asked)
     except InvalidRequestError as error:
+        if isinstance(member, Visitor):
+            raise _not_measured(benchmark, asked) from error
         raise InvalidRequestError(f"commit: {error}", field="commit") from error
     named = commits_measured(member, benchmark, sha=sha)
     if not named:
-        raise NotFoundError(f"nothing of {benchmark.slug} was measured at {asked} ({sha[:10]})")
+        shown = asked if isinstance(member, Visitor) else f"{asked} ({sha[:10]})"
+        raise _not_measured(benchmark, shown)
     return named
+
+
+def commit_of_visitor(member: Member, spec: ReportSpec, asked: str) -> str:
+    """The full hash of the measured commit that a visitor names by at least 7 digits of it.
+
+    NotFoundError for all else, also for branches and tags: what they are called, and where they
+    are, is for members.
+    """
+    if asked in _NEWEST:
+        return asked
+    benchmark = benchmark_of(member, spec)
+    found = _commits_of_hash(member, benchmark, asked)
+    if not found:
+        raise _not_measured(benchmark, asked)
+    return found[0].sha
+
+
+def _commits_of_hash(member: Member, benchmark: Benchmark, text: str) -> list[Commit]:
+    """The one measured commit whose hash begins with `text`; none where it is not the only one."""
+    if len(text) < LEAST_DIGITS:
+        return []
+    found = commits_measured(member, benchmark, sha=text.lower())
+    return found if len(found) == 1 else []
+
+
+def _not_measured(benchmark: Benchmark, asked: str) -> NotFoundError:
+    return NotFoundError(f"nothing of {benchmark.slug} was measured at {asked}")
 
 
 def _trials(

@@ -11,10 +11,16 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
+from orchestrator.accounts.visitors import Visitor
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.core.kept import kept
 from orchestrator.results.reporting.exports import report_csv, report_json, report_markdown
-from orchestrator.results.reporting.pivots import Report, mark_of_report, report_of
+from orchestrator.results.reporting.pivots import (
+    Report,
+    commit_of_visitor,
+    mark_of_report,
+    report_of,
+)
 from orchestrator.results.reporting.provenance import provenance_of
 from orchestrator.results.reporting.report_spec import ReportSpec, from_data, to_yaml
 from orchestrator.results.reporting.saved_reports import (
@@ -64,7 +70,7 @@ def report(request: HttpRequest, member: Member, slug: str, ending: str = "") ->
         "placements_of_published": ("none", "columns", "rows"),
     }
     try:
-        spec = _changed(spec_of_report(saved), request)
+        spec = _changed(member, spec_of_report(saved), request)
         run = chosen_run(member, request.GET.get("run", ""))
         if run is None and not wanted:
             mark = f"{saved.changed_at} {mark_of_report(member, spec)}"
@@ -207,10 +213,13 @@ def _pairs(request: HttpRequest) -> list[tuple[str, str]]:
     return [(key, value) for key, values in request.GET.lists() for value in values]
 
 
-def _changed(spec: ReportSpec, request: HttpRequest) -> ReportSpec:
+def _changed(member: Member, spec: ReportSpec, request: HttpRequest) -> ReportSpec:
     """With what the address asks for otherwise; checked as if it had been written so."""
     data = spec.model_dump(mode="json", exclude_defaults=True)
-    data |= {name: request.GET[name] for name in _CHANGES if request.GET.get(name)}
+    asked = {name: request.GET[name] for name in _CHANGES if request.GET.get(name)}
+    if isinstance(member, Visitor) and "commit" in asked:
+        asked["commit"] = commit_of_visitor(member, spec, asked["commit"])
+    data |= asked
     if hosts := [name for name in request.GET.getlist("host") if name]:
         data["hosts"] = hosts
     return from_data({**data, "version": 1})
