@@ -232,7 +232,7 @@ class Repository:
             done = run_bounded(["git", *args], environment, GIT_TIMEOUT_S)
         except TimeoutError as error:
             raise InvalidRequestError(
-                f"git did not answer within {GIT_TIMEOUT_S} s; is the repository's server reachable?"
+                f"git did not answer within {GIT_TIMEOUT_S} s; is its server reachable?"
             ) from error
         except TooMuchError as error:
             raise InvalidRequestError(f"git was ended: {error}") from error
