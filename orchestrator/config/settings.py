@@ -85,6 +85,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "orchestrator.operations.probes.probes",
     "orchestrator.operations.requests.watched",
+    "orchestrator.web.middleware.require_scheme",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # Pages travel compressed; docs/decisions/0027-compressed-pages.md says why that is safe here.

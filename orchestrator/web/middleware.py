@@ -3,6 +3,7 @@ and errors as pages."""
 
 from collections.abc import Callable
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -70,6 +71,23 @@ def bounded_bodies(get_response: GetResponse) -> GetResponse:
                 f"a request has at most {most} MiB; larger files go in by a server's command\n",
                 content_type="text/plain; charset=utf-8",
                 status=413,
+            )
+        return get_response(request)
+
+    return middleware
+
+
+def require_scheme(get_response: GetResponse) -> GetResponse:
+    """Answers 502 where a trusted proxy sends no scheme: a redirect to https would loop."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        if settings.SECURE_SSL_REDIRECT and "X-Forwarded-Proto" not in request.headers:
+            return HttpResponse(
+                "The reverse proxy did not send X-Forwarded-Proto, so Pitwall cannot know whether "
+                "this request came by HTTPS. Set the header in the proxy, as docs/deployment.md "
+                "shows, or set PITWALL_TRUSTED_PROXIES=0 if there is no proxy.\n",
+                content_type="text/plain; charset=utf-8",
+                status=502,
             )
         return get_response(request)
 

@@ -1,0 +1,80 @@
+"""docs/deployment.md, followed literally: people log in through a real nginx."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.hashers import Argon2PasswordHasher, make_password
+from django.urls import reverse
+
+from orchestrator.accounts.models import User
+from orchestrator.web.middleware import MOST_BODY_BYTES
+from tests.deployment.proxied import NAME, Site, block, deployed, environment, manage
+from tests.support.engine import own_database_url
+from tests.support.factories import PASSWORD, make_personas
+
+LOGIN = reverse("login")
+
+pytestmark = [pytest.mark.engine, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    make_personas()
+    # The tests' own quick hasher is not among those of the deployed process.
+    password = make_password(PASSWORD, hasher=Argon2PasswordHasher())
+    User.objects.filter(username="alice").update(password=password)
+    with deployed(tmp_path, block("nginx")) as site:
+        yield site
+
+
+def test_somebody_logs_in_reads_a_page_and_sends_a_form(site: Site) -> None:
+    first = site.curl(f"http://{NAME}{LOGIN}", "--location", "--max-redirs", "3")
+    assert first.status == 200
+    assert first.head.count("HTTP/1.1 301") == 1, "from http to https, once"
+    sent = ("--data-urlencode", f"csrfmiddlewaretoken={first.form_token()}")
+    who = ("--data-urlencode", "username=alice", "--data-urlencode", f"password={PASSWORD}")
+    here = ("--header", f"Origin: https://{NAME}", "--location", "--max-redirs", "5")
+    inside = site.curl(f"https://{NAME}{LOGIN}", *sent, *who, *here)
+    assert inside.status == 200, inside.head
+    assert 'name="password"' not in inside.body
+    assert {"Secure", "HttpOnly"} <= set(re.split("; ?", inside.cookie("sessionid")))
+    assert "Secure" in re.split("; ?", inside.cookie("csrftoken"))
+    assert "strict-transport-security: max-age=" in inside.head.lower()
+    out = site.curl(
+        f"https://{NAME}{reverse('logout')}",
+        *("--data-urlencode", f"csrfmiddlewaretoken={inside.form_token()}", *here),
+    )
+    assert out.status == 200
+    again = site.curl(f"https://{NAME}/", "--location", "--max-redirs", "5")
+    assert 'name="password"' in again.body
+
+
+def test_an_upload_may_be_as_long_as_pitwall_takes_it(site: Site, tmp_path: Path) -> None:
+    """An answer of Pitwall shows that nginx has let it pass."""
+    body = tmp_path / "upload"
+    with body.open("wb") as file:
+        file.truncate(MOST_BODY_BYTES - 1024)
+    options = ("--data-binary", f"@{body}", "--header", "Content-Type: application/json")
+    answer = site.curl(f"https://{NAME}/api/v1/results", *options)
+    assert answer.status == 401, answer.body
+    assert "nginx" not in answer.body
+
+
+def test_a_proxy_that_does_not_tell_the_scheme_is_named_and_no_loop(tmp_path: Path) -> None:
+    line = "proxy_set_header X-Forwarded-Proto $scheme;"
+    assert line in block("nginx")
+    with deployed(tmp_path, block("nginx").replace(line, "")) as site:
+        answer = site.curl(f"https://{NAME}{LOGIN}", "--location", "--max-redirs", "5")
+        assert answer.status == 502
+        assert "X-Forwarded-Proto" in answer.body
+
+
+def test_the_doctor_has_nothing_against_the_documented_environment() -> None:
+    given = {**environment(), "DATABASE_URL": own_database_url()}
+    assert "no issues" in manage(given, "check", "--deploy", "--fail-level", "WARNING")
+    # No worker runs here, so the doctor ends with 1; these lines are about the settings.
+    report = manage(given, "doctor", status=1)
+    for part in ("address", "allowed hosts", "proxies", "repositories", "secret key"):
+        assert re.search(rf"(?m)^ok +{part}\b", report), report
