@@ -1,0 +1,156 @@
+"""While `migrate` runs and until all are replaced, processes of the old version use the new schema.
+
+So a migration takes nothing away that they read, and asks nothing of what they insert.
+"""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.apps import apps
+from django.db import migrations, models
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.operations.base import Operation
+from django.db.migrations.state import ProjectState
+
+#: The last migration of each app that nobody had deployed before: there was no release until then.
+BEFORE_THE_FIRST_RELEASE = {
+    "accounts": 4, "alerts": 3, "benchmarks": 6, "fleet": 6, "forges": 1, "results": 16, "runs": 16,
+}  # fmt: skip
+#: `app.migration` → the release whose processes are the last to use what it removes. The release
+#: after that one has the migration.
+UNUSED_SINCE: dict[str, str] = {}
+
+_REMOVES = re.compile(
+    r"\b(DROP\s+(TABLE|COLUMN|VIEW|SCHEMA)|RENAME\s+(TO|COLUMN|\S+\s+TO)|SET\s+NOT\s+NULL)\b",
+    re.IGNORECASE,
+)
+_GONE = "do it in the release after the last one that uses it, and list the migration here"
+
+
+def problems(app: str, migration: migrations.Migration, state: ProjectState) -> list[str]:
+    """What of it makes processes of the version before answer with errors; changes `state`."""
+    made = {
+        each.name.lower()
+        for each in migration.operations
+        if isinstance(each, migrations.CreateModel)
+    }
+    found = []
+    for whole in migration.operations:
+        for operation in _database_operations(whole):
+            # A table that the same migration makes, no process of the old version knows.
+            if getattr(operation, "model_name", "").lower() not in made:
+                found.append(_problem(app, operation, state))
+        whole.state_forwards(app, state)
+    return [f"{app}.{migration.name}: {problem}" for problem in found if problem]
+
+
+def _database_operations(operation: Operation) -> Iterator[Operation]:
+    """Without those that change only what Django knows: so a column is given up before it goes."""
+    if isinstance(operation, migrations.SeparateDatabaseAndState):
+        for each in operation.database_operations:
+            yield from _database_operations(each)
+    else:
+        yield operation
+
+
+def _problem(app: str, operation: Operation, state: ProjectState) -> str:
+    removing = (
+        migrations.RemoveField | migrations.DeleteModel
+        | migrations.RenameField | migrations.RenameModel | migrations.AlterModelTable
+    )  # fmt: skip
+    if isinstance(operation, removing):
+        return f"{operation.describe()}: {_GONE}"
+    if isinstance(operation, migrations.RunSQL):
+        found = _REMOVES.search(str(operation.sql))
+        return f"its SQL has {found[0]}: {_GONE}" if found else ""
+    if isinstance(operation, migrations.AddField):
+        return _problem_of_new(operation)
+    if isinstance(operation, migrations.AlterField):
+        return _problem_of_changed(app, operation, state)
+    return ""
+
+
+def _problem_of_new(operation: migrations.AddField) -> str:
+    field = operation.field
+    if field.many_to_many or field.null or field.db_default is not models.NOT_PROVIDED:
+        return ""
+    return f"{operation.describe()}: old processes insert without it; give it null or a db_default"
+
+
+def _problem_of_changed(app: str, operation: migrations.AlterField, state: ProjectState) -> str:
+    old = state.models[app, operation.model_name_lower].fields[operation.name]
+    if old.null and not operation.field.null:
+        return f"{operation.describe()}: old processes insert null; {_GONE}"
+    if old.db_column != operation.field.db_column:
+        return f"{operation.describe()}: this renames the column; {_GONE}"
+    return ""
+
+
+def test_no_migration_takes_away_what_the_version_before_uses():
+    loader, found = MigrationLoader(None), []
+    for (app, name), migration in loader.disk_migrations.items():
+        is_new = app in BEFORE_THE_FIRST_RELEASE and int(name[:4]) > BEFORE_THE_FIRST_RELEASE[app]
+        if is_new and f"{app}.{name}" not in UNUSED_SINCE:
+            before = loader.project_state((app, name), at_end=False)
+            found += problems(app, migration, before)
+    assert found == []
+
+
+def test_each_app_of_ours_is_looked_at():
+    ours = {config.label for config in apps.get_app_configs() if config.name.startswith("orchestr")}
+    assert ours & {app for app, _ in MigrationLoader(None).disk_migrations} <= set(
+        BEFORE_THE_FIRST_RELEASE
+    )
+
+
+def test_it_would_have_refused_the_two_that_did_so():
+    """The second was tried: the version before answered 48 requests with 500 after it."""
+    loader = MigrationLoader(None)
+    for app, name, said in (
+        ("results", "0008_series_and_points", "Delete model Measurement"),
+        ("runs", "0015_sealed_job_secrets", "Remove field secret from job"),
+    ):
+        before = loader.project_state((app, name), at_end=False)
+        (problem,) = problems(app, loader.disk_migrations[app, name], before)
+        assert said in problem
+
+
+BREAKING = [
+    migrations.RemoveField("trial", "state"),
+    migrations.RenameField("trial", "state", "status"),
+    migrations.DeleteModel("Look"),
+    migrations.RenameModel("Look", "Sight"),
+    migrations.AlterModelTable("look", "runs_sight"),
+    migrations.AlterField("trial", "host", models.IntegerField()),
+    migrations.AlterField("trial", "state", models.CharField(db_column="status")),
+    migrations.AddField("trial", "x", models.IntegerField(default=0)),
+    migrations.RunSQL("ALTER TABLE runs_trial DROP COLUMN state"),
+    migrations.RunSQL("ALTER TABLE runs_trial RENAME state TO status"),
+    migrations.RunSQL(["SELECT 1", "ALTER TABLE runs_trial ALTER COLUMN host_id SET NOT NULL"]),
+    migrations.SeparateDatabaseAndState([migrations.RunSQL("DROP TABLE runs_look")]),
+]
+HARMLESS = [
+    migrations.AddField("trial", "x", models.IntegerField(null=True)),
+    migrations.AddField("trial", "x", models.IntegerField(db_default=0)),
+    migrations.AlterField("trial", "state", models.CharField(max_length=90)),
+    migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS x"),
+    migrations.SeparateDatabaseAndState(
+        state_operations=[migrations.RemoveField("trial", "state")]
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("operation", "breaks"),
+    [*((each, True) for each in BREAKING), *((each, False) for each in HARMLESS)],
+)
+def test_it_knows_what_breaks_the_version_before(operation, breaks, state):
+    migration = migrations.Migration("9999_made_up", "runs")
+    migration.operations = [operation]
+    assert bool(problems("runs", migration, state.clone())) is breaks
+
+
+@pytest.fixture(scope="module")
+def state() -> ProjectState:
+    return MigrationLoader(None).project_state()
