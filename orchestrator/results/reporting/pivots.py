@@ -49,7 +49,7 @@ _NEWEST = {"newest": 1, "all": MAX_COMMITS}
 class Report:
     """A report as it is shown. `trials` are those behind its numbers; `versions` of the
     definition are all those that they were measured with. `outcomes`: how many trials of its cases
-    were valid, suspect, invalid, failed and so on."""
+    were valid, suspect, invalid, failed and so on. `with_host_facts`: visitors get none of them."""
 
     spec: ReportSpec
     benchmark: Benchmark
@@ -62,6 +62,7 @@ class Report:
     versions: tuple[int, ...]
     outcomes: Mapping[str, int]
     run: Run | None
+    with_host_facts: bool
 
 
 def report_of(member: Member, spec: ReportSpec, *, run: Run | None = None) -> Report:
@@ -97,6 +98,7 @@ def report_of(member: Member, spec: ReportSpec, *, run: Run | None = None) -> Re
         versions=versions,
         outcomes=Counter(one.validity or one.state for each in seen for one in each.samples),
         run=run,
+        with_host_facts=not isinstance(member, Visitor),
     )
 
 

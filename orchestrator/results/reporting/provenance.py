@@ -51,11 +51,15 @@ class Provenance:
 
 
 def provenance_of(report: Report) -> Provenance:
-    """Of the trials behind the numbers of a report, in few queries whatever their number."""
+    """Of the trials behind the numbers of a report, in few queries whatever their number.
+
+    A report that was made for a visitor has no hosts here, in whatever format it is shown.
+    """
     counted = Trial.objects.filter(pk__in=report.trials)
+    hosts = report.hosts if report.with_host_facts else ()
     return Provenance(
         facts=tuple(_facts(report, counted)),
-        hosts=tuple(_host(host, counted) for host in report.hosts),
+        hosts=tuple(_host(host, counted) for host in hosts),
         missing=tuple(_missing(report)),
     )
 

@@ -1,0 +1,230 @@
+"""All that a visitor can ask for: every open page, below a public project and by shared links, with
+every parameter that its view reads; and facts of hosts that no answer may contain."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from unittest.mock import patch
+from urllib.parse import urlencode
+
+from django.db.models import F
+from django.http import QueryDict
+from django.test import Client
+from django.urls import get_resolver
+from django.urls.resolvers import URLPattern, URLResolver
+
+from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.sharing import SHAREABLE, SharedPage, create_share_link
+from orchestrator.fleet.models import HardwareProfile, Host, HostChange, HostSnapshot
+from orchestrator.results.reporting.provenance import _FACTS
+from orchestrator.runs.models import Job, Run, Trial
+from tests.support.everything import Everything, all_pages
+
+PUBLIC = "/public/red/server"
+#: Stands in everything that only members may read.
+SECRET = "membersonly"
+#: A page that is shared, and what its address says besides its query.
+_GIVEN: Mapping[str, Mapping[str, str]] = {
+    "report": {"slug": "connections"},
+    "badge-value": {"project": "server", "slug": "long"},
+    "badge-verdict": {"project": "server", "slug": "long"},
+}
+
+
+@dataclass(slots=True)
+class OpenPage:
+    """`reads`: the names of parameters that its view asked for. `values`: for each name what makes
+    sense; of several the first is sent where another parameter is tried."""
+
+    name: str
+    path: str
+    view: Any
+    reads: set[str] = field(default_factory=set)
+    values: dict[str, list[str]] = field(default_factory=dict)
+
+    def usual(self) -> dict[str, str]:
+        """A query that shows something; it asks for no file."""
+        return {name: self.values[name][0] for name in _USUAL if self.values.get(name)}
+
+    def address(self, **changes: str) -> str:
+        return f"{self.path}?{urlencode({**self.usual(), **changes})}"
+
+    def addresses(self) -> Iterator[str]:
+        """The page bare, as it is usual, and with each value of each parameter."""
+        yield self.path
+        yield self.address()
+        for name in sorted(self.reads):
+            for value in self.values.get(name, ["1"]):
+                yield self.address(**{name: value})
+
+
+_USUAL = ("benchmark", "baseline", "contender", "of", "on")
+
+
+def visitor_site(everything: Everything) -> list[OpenPage]:
+    """Every page that is open to visitors, at each place where one may open it, with what it
+    reads of its query."""
+    views = dict(_views(get_resolver().url_patterns))
+    names = [name for name, view in views.items() if getattr(view, "open_to_visitors", False)]
+    values = _values(everything)
+    pages = [
+        OpenPage(
+            name=name,
+            path=PUBLIC + path,
+            view=views[name],
+            values=_with_formats(views[name], values),
+        )
+        for name in names
+        for path in _paths(everything, name, views[name])
+    ]
+    for shared, parts in SHAREABLE.items():
+        place = f"/shared/{_share(everything, shared, values)}"
+        pages += [
+            OpenPage(name=f"shared {name}", path=place + path, view=views[name],
+                     values=_with_formats(views[name], values))
+            for name in sorted(parts)
+            for path in _paths(everything, name, views[name])
+        ]  # fmt: skip
+    client, learned = Client(raise_request_exception=False), dict[object, set[str]]()
+    for page in pages:
+        if page.view not in learned:
+            learned[page.view] = _parameters(client, page)
+        page.reads = learned[page.view]
+    return pages
+
+
+def _parameters(client: Client, page: OpenPage) -> set[str]:
+    """Those that its view reads: each that is found is sent once, which may show others."""
+    found, sent = set[str](), set[str]()
+    with reading(found):
+        client.get(page.path)
+        client.get(page.address())
+        while new := found - sent:
+            for name in sorted(new):
+                client.get(page.address(**{name: page.values.get(name, ["1"])[0]}))
+            sent |= new
+    return found
+
+
+@contextmanager
+def reading(names: set[str]) -> Iterator[None]:
+    """Adds to `names` what is asked of any query meanwhile."""
+    first_get, first_list = QueryDict.__getitem__, QueryDict.getlist
+
+    def getitem(self: QueryDict, key: str) -> Any:
+        names.add(key)
+        return first_get(self, key)
+
+    def getlist(self: QueryDict, key: str, default: Any = None) -> Any:
+        names.add(key)
+        return first_list(self, key, default)
+
+    def contains(self: QueryDict, key: object) -> bool:
+        names.add(str(key))
+        return dict.__contains__(self, key)
+
+    with (
+        patch.object(QueryDict, "__getitem__", getitem),
+        patch.object(QueryDict, "getlist", getlist),
+        patch.object(QueryDict, "__contains__", contains, create=True),
+    ):
+        yield
+
+
+def _views(patterns: list[Any]) -> Iterator[tuple[str, Any]]:
+    for each in patterns:
+        if isinstance(each, URLResolver):
+            yield from _views(each.url_patterns)
+        elif isinstance(each, URLPattern) and each.name:
+            yield each.name, each.callback
+
+
+def _paths(everything: Everything, name: str, view: Any) -> Iterator[str]:
+    parameters = all_pages()[name]
+    endings = _formats(view) if "ending" in parameters else [""]
+    for ending in endings:
+        path = everything.page(name, parameters)
+        yield path.rpartition(".")[0] + f".{ending}" if ending else path
+
+
+def _formats(view: Any) -> list[str]:
+    """Those that the view's module knows: a page with files lists them in FORMATS."""
+    return list(sys.modules[view.__module__].FORMATS)
+
+
+def _with_formats(view: Any, values: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    module = sys.modules[view.__module__]
+    return {**values, "format": list(getattr(module, "FORMATS", ["json"]))}
+
+
+def _values(everything: Everything) -> dict[str, list[str]]:
+    shas, ids = everything.shas, everything.ids
+    return {
+        "benchmark": ["server/many", "server/hello", "server/long"],
+        "baseline": [shas[0]],
+        "contender": [shas[1]],
+        "commit": [shas[0], "newest"],
+        "of": [str(ids["case"])],
+        "on": [ids["host_id"].hex],  # type: ignore[attr-defined]
+        "case": [str(ids["case"])],
+        "host": ["here"],
+        "run": [str(ids["run_id"])],
+        "metric": ["requests.rate", "latency.p99"],
+        "published": ["rows", "columns"],
+        "branch": ["main"],
+        "load": ["1"],
+        "panel": ["1"],
+        "percentiles": ["50, 99"],
+        "invalid": ["1"],
+    }
+
+
+def _share(everything: Everything, page: str, values: Mapping[str, list[str]]) -> str:
+    """The secret of a link to a page of the public project."""
+    given = _GIVEN.get(page, {"run_id": str(everything.ids["run_id"])} if page == "run" else {})
+    query = {name: values[name][0] for name in ("benchmark", "baseline", "contender")}
+    shared = SharedPage(
+        project=Project.objects.get(slug="server"),
+        page=page,
+        given=given,
+        query=urlencode(query) if page == "compare" else "",
+        title=page,
+    )
+    return create_share_link(member=everything.personas.alice, shared=shared, days=1).secret
+
+
+def plant_secrets() -> None:
+    """SECRET in each fact and setting of hosts, each message, and whatever else of what was
+    measured is for members alone."""
+    facts: dict[str, Any] = {key: f"{SECRET}-{key}" for key in _FACTS}
+    facts["memory_bytes"] = 2**36
+    for group in ("languages", "programs", "tools"):
+        facts[group] = {"python": f"{SECRET}-{group}"}
+    for host in Host.objects.all():
+        snapshot = HostSnapshot.objects.create(
+            host=host, facts=facts, fingerprint=f"{SECRET}-print"
+        )
+        Job.objects.filter(host=host).update(snapshot=snapshot)
+        HostChange.objects.create(
+            host=host, snapshot=snapshot, at=snapshot.taken_at,
+            changed={"kernel": [f"{SECRET}-before", f"{SECRET}-after"]},
+        )  # fmt: skip
+    Host.objects.update(
+        address=f"{SECRET}.example", data_address=f"{SECRET}-data.example", login=SECRET,
+        work_dir=SECRET, python=SECRET, host_key=SECRET, message=SECRET,
+        tuning={"governor": SECRET}, tags=[SECRET],
+    )  # fmt: skip
+    HardwareProfile.objects.update(cpu_model=SECRET, os=SECRET, notes=SECRET)
+    Run.objects.update(message=SECRET)
+    Job.objects.update(message=SECRET)
+    Project.objects.update(repository_url=f"https://bot:{SECRET}@git.example.org/x.git")
+    for trial in Trial.objects.annotate(codes=F("reasons")):
+        trial.reasons = [f"{str(each).partition(':')[0]}: {SECRET}" for each in trial.reasons]
+        trial.message = SECRET
+        trial.provenance = {
+            **trial.provenance, "argv": [SECRET], "server_argv": [SECRET], "limits": SECRET,
+            "hosts": {"target": SECRET}, "checks": [SECRET], "usage": {"a": SECRET},
+        }  # fmt: skip
+        trial.save(update_fields=["reasons", "message", "provenance"])

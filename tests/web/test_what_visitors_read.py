@@ -1,0 +1,65 @@
+"""No page, file, chart or badge tells a visitor what is for members: facts and settings of hosts,
+messages, addresses, the repository. All open addresses are tried, with every parameter that they
+read."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import transaction
+from django.test import Client, override_settings
+
+from orchestrator.web.pages import reports
+from tests.support.everything import Everything, make_everything
+from tests.support.visitor_site import SECRET, OpenPage, plant_secrets, visitor_site
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def everything(
+    django_db_setup: None, django_db_blocker: object, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Everything]:
+    folder = tmp_path_factory.mktemp("visitors")
+    local = override_settings(ALLOW_LOCAL_REPOSITORIES=True, DATA_DIR=folder / "data")
+    with django_db_blocker.unblock(), local, transaction.atomic():  # type: ignore[attr-defined]
+        found = make_everything(folder)
+        plant_secrets()
+        yield found
+        transaction.set_rollback(True)
+
+
+@pytest.fixture(scope="module")
+def site(everything: Everything) -> list[OpenPage]:
+    return visitor_site(everything)
+
+
+def test_no_answer_to_a_visitor_has_what_is_for_members(site: list[OpenPage]) -> None:
+    client, answered, faults = Client(), set(), []
+    for page in site:
+        for address in page.addresses():
+            answer = client.get(address)
+            if SECRET in answer.content.decode(errors="replace"):
+                faults.append(address)
+            if answer.status_code == 200:
+                answered.add(page.path)
+    assert not faults, "\n".join(faults)
+    closed = [page.path for page in site if page.path not in answered]
+    assert not closed, closed
+
+
+def test_members_read_it_so_that_it_would_be_seen(
+    everything: Everything, site: list[OpenPage]
+) -> None:
+    """The test above looks for something that is really in the answers to members."""
+    alice = Client()
+    alice.force_login(everything.personas.alice.user)
+    for ending in reports.FORMATS:
+        text = alice.get(f"/reports/connections.{ending}").content.decode()
+        assert (f"{SECRET}-kernel" in text) is (ending != "csv"), ending
+    assert f"{SECRET}-kernel" in alice.get("/reports/connections/").content.decode()
+    tried = {(page.name, name) for page in site for name in page.reads}
+    assert tried >= {
+        ("report", "format"), ("report", "commit"), ("compare", "format"), ("compare", "run"),
+        ("trial", "load"), ("badge-value", "label"), ("history", "metric"), ("embed", "branch"),
+        ("shared report", "format"), ("shared compare", "format"), ("shared run-trials", "invalid"),
+    }  # fmt: skip
