@@ -3,22 +3,25 @@
 import contextlib
 import os
 import resource
+import selectors
 import signal
 import subprocess
-import tempfile
-import threading
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, BinaryIO, NamedTuple
 
-#: Of an archive, a bundle or a list: more would fill the memory of a worker.
-MOST_OUTPUT_BYTES = 1 << 30
-#: Of a file that it writes: a pack without an end would fill the disk.
+#: Of a list or a file that is kept in memory; larger things go to a file.
+MOST_OUTPUT_BYTES = 256 << 20
+#: Of one file that it writes, where no smaller limit is given.
 MOST_FILE_BYTES = 16 << 30
 _MOST_WORDS = 1 << 16
+_CHUNK_BYTES = 1 << 16
+#: How often the time limit and `check` are looked at while the program is silent.
+_CHECK_S = 0.5
 
 
 class Completed(NamedTuple):
-    """`stderr` is the end of it."""
+    """`stdout` is empty where it went to a file; `stderr` is the end of it."""
 
     returncode: int
     stdout: bytes
@@ -34,47 +37,99 @@ def run_bounded(
     environment: Mapping[str, str],
     timeout_s: float,
     most_bytes: int = MOST_OUTPUT_BYTES,
+    *,
+    target: BinaryIO | None = None,
+    on_stderr: Callable[[bytes], None] | None = None,
+    check: Callable[[], None] | None = None,
 ) -> Completed:
-    """TimeoutError, or TooMuchError, where it has to be ended, with all that it started."""
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(
-            list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said,
-            env=dict(environment), start_new_session=True,
-        )  # fmt: skip
-        if hasattr(resource, "prlimit"):  # Linux; it starts nothing so soon.
-            with contextlib.suppress(ProcessLookupError):
-                limits = (MOST_FILE_BYTES, MOST_FILE_BYTES)
-                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, limits)
-        too_late = threading.Event()
-        timer = threading.Timer(timeout_s, _end, [process, too_late])
-        timer.daemon = True
-        timer.start()
-        try:
-            output = _read(process, most_bytes)
-            status = process.wait()
-        finally:
-            timer.cancel()
-            _end(process)
-        if too_late.is_set():
-            raise TimeoutError
-        said.seek(max(0, said.seek(0, os.SEEK_END) - _MOST_WORDS))
-        return Completed(status, output, said.read())
+    """Run a program to its end; its standard output goes to `target`, or is returned.
 
-
-def _read(process: "subprocess.Popen[bytes]", most_bytes: int) -> bytes:
+    `on_stderr` gets what it writes there as it comes. `check` is called about twice a second and
+    ends the program by raising. TimeoutError or TooMuchError where the program had to be ended,
+    with all that it started.
+    """
+    process = subprocess.Popen(
+        list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=dict(environment), start_new_session=True,
+    )  # fmt: skip
     assert process.stdout is not None
-    with process.stdout as stream:
-        output = stream.read(most_bytes + 1)
-    if len(output) > most_bytes:
-        raise TooMuchError(f"git gives more than {most_bytes >> 20} MiB at once")
-    return output
+    assert process.stderr is not None
+    output = _Output(most_bytes, target)
+    words = _Words(on_stderr)
+    try:
+        _limit_files(process)
+        deadline = time.monotonic() + timeout_s
+        sinks = {process.stdout: output.add, process.stderr: words.add}
+        _follow(sinks, deadline, check or (lambda: None))
+        status = process.wait(max(0.0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        raise TimeoutError from None
+    finally:
+        _end(process)
+        process.stdout.close()
+        process.stderr.close()
+    return Completed(status, bytes(output.kept), bytes(words.kept))
 
 
-def _end(process: "subprocess.Popen[bytes]", noted: threading.Event | None = None) -> None:
+class _Output:
+    def __init__(self, most_bytes: int, target: BinaryIO | None) -> None:
+        self.kept = bytearray()
+        self._most, self._target, self._bytes = most_bytes, target, 0
+
+    def add(self, data: bytes) -> None:
+        self._bytes += len(data)
+        if self._bytes > self._most:
+            raise TooMuchError(f"git gives more than {self._most >> 20} MiB at once")
+        if self._target is None:
+            self.kept += data
+        else:
+            self._target.write(data)
+
+
+class _Words:
+    def __init__(self, on_stderr: Callable[[bytes], None] | None) -> None:
+        self.kept = bytearray()
+        self._on_stderr = on_stderr
+
+    def add(self, data: bytes) -> None:
+        self.kept += data
+        del self.kept[:-_MOST_WORDS]
+        if self._on_stderr is not None:
+            self._on_stderr(data)
+
+
+def _follow(
+    sinks: Mapping[IO[bytes], Callable[[bytes], None]], deadline: float, check: Callable[[], None]
+) -> None:
+    """Hands on what the program writes until it has closed both streams."""
+    with selectors.DefaultSelector() as selector:
+        for stream, add in sinks.items():
+            selector.register(stream, selectors.EVENT_READ, add)
+        next_check = 0.0
+        while selector.get_map():
+            if time.monotonic() > deadline:
+                raise TimeoutError
+            for key, _ in selector.select(_CHECK_S):
+                data = os.read(key.fd, _CHUNK_BYTES)
+                if data:
+                    key.data(data)
+                else:
+                    selector.unregister(key.fileobj)
+            if time.monotonic() >= next_check:
+                check()
+                next_check = time.monotonic() + _CHECK_S
+
+
+def _limit_files(process: "subprocess.Popen[bytes]") -> None:
+    if hasattr(resource, "prlimit"):  # Linux; the program starts nothing so soon.
+        with contextlib.suppress(ProcessLookupError):
+            limits = (MOST_FILE_BYTES, MOST_FILE_BYTES)
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, limits)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
     """With its session; it is not collected before, so its number is still its own."""
     if process.returncode is None:
-        if noted is not None:
-            noted.set()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -1,74 +1,131 @@
 """The way to a git server that somebody typed: never to one inside our own network.
 
-As for webhooks (`transport/http.py`) the name is resolved once and checked, git is told to connect
-to the address that was checked, and a redirect is not followed: it would lead anywhere.
+git gets no way to the network but a `Relay` that leads to the checked addresses of the one host
+that the URL names. What git, curl or ssh make of the URL does not matter then. A redirect is not
+followed: it would lead elsewhere.
 """
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.transport.http import ForbiddenAddressError, UnresolvedError, checked_address
+from orchestrator.transport.http import DeliveryError, checked_addresses
+from orchestrator.transport.relay import IDLE_S, Relay
 
-SSH = "ssh -o BatchMode=yes"
 _PORTS = {"http": 80, "https": 443, "ssh": 22}
-_SHORT = re.compile(r"^\w[\w.-]*@([\w.-]+):")
+# A host begins with no dash: that would be an option of ssh. It has no `%`: git decodes those.
+_HOST = r"(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])"
+_USER = r"(?P<user>[A-Za-z0-9_][A-Za-z0-9._-]*)@"
+_REST = r"(?::(?P<port>[0-9]{1,5}))?(?P<path>/[^\s\x00-\x1f\x7f]*)?"
+_WEB = re.compile(rf"(?P<scheme>https?)://{_HOST}{_REST}")
+_SSH = re.compile(rf"(?P<scheme>ssh)://(?:{_USER})?{_HOST}{_REST}")
+_SHORT = re.compile(rf"{_USER}{_HOST}:(?P<path>[\w./~-]+)", re.ASCII)
+_SECRET = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*@|[^/@\s]*:[^/@\s]*@", re.IGNORECASE)
 
 
-class Way(NamedTuple):
-    """Options of git, and the command that it starts for SSH."""
+class Place(NamedTuple):
+    scheme: str
+    host: str
+    port: int
 
-    options: tuple[str, ...] = ()
-    ssh: str = SSH
+    @property
+    def known_as(self) -> str:
+        """How a `known_hosts` file names it."""
+        host = self.host.lower()
+        return host if self.port == _PORTS["ssh"] else f"[{host}]:{self.port}"
 
 
-def way_to(url: str, allowed: Sequence[str]) -> Way:
-    """How git gets to a URL of `check_url`, or to a path of this machine.
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What git needs for a call: settings, environment variables; `relay` says what went wrong."""
+
+    config: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+    relay: Relay | None = None
+
+
+def check_url(url: str, *, allow_local: bool) -> None:
+    """InvalidRequestError unless `url` is an https, http or ssh one, or a path where allowed."""
+    if not (allow_local and url.startswith("/")):
+        place_of(url)
+
+
+def place_of(url: str) -> Place:
+    """Scheme, host and port of an address that is no path; InvalidRequestError for any other."""
+    match = _WEB.fullmatch(url) or _SSH.fullmatch(url) or _SHORT.fullmatch(url)
+    if match is None:
+        raise InvalidRequestError(_fault(url), field="repository_url")
+    groups = match.groupdict()
+    scheme = groups.get("scheme") or "ssh"
+    port = int(groups.get("port") or _PORTS[scheme])
+    if not 0 < port < 1 << 16:
+        raise InvalidRequestError(f"{port} is not a port", field="repository_url")
+    return Place(scheme, match["host"].strip("[]"), port)
+
+
+def _fault(url: str) -> str:
+    if _SECRET.match(url):
+        return (
+            "an address has no user name or password in it, except git@ of SSH; after the project "
+            "was added, store an access token or a deploy key in its settings, under Repository "
+            "access"
+        )
+    # What is misspelt may have a password as well.
+    got = f", got {url[:200]!r}" if "@" not in url else ""
+    return (
+        "expected a repository address such as https://host/path or git@host:path, with the host "
+        f"in ASCII letters (xn--… for others){got}"
+    )
+
+
+@contextmanager
+def way_to(
+    place: Place, allowed: Sequence[str], *, ssh_options: Sequence[str], proxy: str = ""
+) -> Iterator[Way]:
+    """How git gets to a server.
 
     `allowed`: networks of our own that servers may be in. InvalidRequestError for any other one
-    inside. A name that means nothing here is left to git, which may have a proxy, or to ssh, whose
-    configuration may know it: both are the business of whoever runs Pitwall.
+    inside, and for a name that cannot be resolved. `proxy`: an HTTP proxy of the operator's that is
+    used for http and https instead, and has to refuse inner addresses itself.
     """
-    place = _place(url)
-    if place is None:
-        return Way()
-    scheme, host, port = place
+    is_web = place.scheme != "ssh"
+    if proxy and is_web:
+        yield Way({**_WEB_CONFIG, "http.proxy": proxy})
+        return
     try:
-        address = checked_address(host, port, allowed)
-    except ForbiddenAddressError as error:
+        addresses = checked_addresses(place.host, place.port, allowed)
+    except DeliveryError as error:
         raise InvalidRequestError(str(error), field="repository_url") from error
-    except UnresolvedError:
-        return Way(_NO_REDIRECTS)
-    if scheme == "ssh":
-        known_as = host if port == _PORTS["ssh"] else f"[{host}]:{port}"
-        words = ("-o", f"HostName={address}", "-o", f"HostKeyAlias={known_as}")
-        return Way(ssh=f"{SSH} {shlex.join(words)}")
-    shown = f"[{address}]" if ":" in address else address
-    return Way((*_NO_REDIRECTS, "-c", f"http.curloptResolve={host}:{port}:{shown}"))
+    with Relay(place.host, place.port, addresses, socks=is_web) as relay:
+        if is_web:
+            door = {"http.proxy": f"socks5h://127.0.0.1:{relay.port}"}
+            yield Way({**_WEB_CONFIG, **door}, relay=relay)
+        else:
+            command = _ssh_command(place, relay.port, ssh_options)
+            variables = {"GIT_SSH_COMMAND": command, "GIT_SSH_VARIANT": "ssh"}
+            yield Way(variables=variables, relay=relay)
 
 
-_NO_REDIRECTS = ("-c", "http.followRedirects=false")
+_WEB_CONFIG = {
+    "http.followRedirects": "false",
+    "http.lowSpeedLimit": "1",
+    "http.lowSpeedTime": f"{IDLE_S:.0f}",
+}
+_SSH_OPTIONS = (
+    "BatchMode=yes", "IdentitiesOnly=yes", "IdentityAgent=none", "ForwardAgent=no",
+    "PreferredAuthentications=publickey", "ClearAllForwardings=yes", "ControlPath=none",
+    "PermitLocalCommand=no", "GlobalKnownHostsFile=/dev/null", "UpdateHostKeys=no",
+    "CheckHostIP=no", "ConnectTimeout=20", "ServerAliveInterval=15", "ServerAliveCountMax=4",
+)  # fmt: skip
 
 
-def _place(url: str) -> tuple[str, str, int] | None:
-    """Scheme, host and port; None for a path of this machine."""
-    if url.startswith("/"):
-        return None
-    short = _SHORT.match(url)
-    if short:
-        return "ssh", short[1], _PORTS["ssh"]
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise InvalidRequestError(
-            "the address of the repository is no URL", field="repository_url"
-        ) from error
-    if not host:
-        raise InvalidRequestError(
-            "the address of the repository names no host", field="repository_url"
-        )
-    return parts.scheme, host, port or _PORTS[parts.scheme]
+def _ssh_command(place: Place, port: int, options: Sequence[str]) -> str:
+    door = ("HostName=127.0.0.1", f"Port={port}", f"HostKeyAlias={place.known_as}")
+    words = ["ssh", "-F", "/dev/null"]
+    for option in (*door, *_SSH_OPTIONS, *options):
+        words += ["-o", option]
+    return shlex.join(words)

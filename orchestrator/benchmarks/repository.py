@@ -1,30 +1,43 @@
 """git repositories: a bare mirror below the data folder, which is a cache and may be lost."""
 
-import fcntl
 import gzip
-import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator.benchmarks.bounded import Completed, TooMuchError, run_bounded
-from orchestrator.benchmarks.remotes import SSH, way_to
+from orchestrator.benchmarks.bounded import Completed
+from orchestrator.benchmarks.git_calls import call_git, is_repository
+from orchestrator.benchmarks.mirrors import (
+    check_size,
+    lock_mirror,
+    remove_leftovers,
+    remove_mirror,
+    size_check,
+)
+from orchestrator.benchmarks.remote_calls import Remote
 from orchestrator.core.errors import InvalidRequestError
 
-_REMOTE = re.compile(
-    r"^(https?|ssh)://[^\s\x00-\x1f-][^\s\x00-\x1f]*$|^\w[\w.-]*@[\w.-]+:[\w./~-]+$"
-)
+_ALL_REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 _REF = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._/+@~^-]{0,199}$")
-_USER_INFO = re.compile(r"://[^/\s]*@")
-_FIELDS = "%H%x1f%P%x1f%cI%x1f%an%x1f%s"
-GIT_TIMEOUT_S = 120
+_FIELDS = "%H%x1f%P%x1f%ct%x1f%an%x1f%s"
+#: 9999-12-31: later ones have no date in Python.
+_LATEST_DATE_S = 253_402_214_400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one repository may take of the server."""
+
+    fetch_timeout_s: float = 3600.0
+    mirror_bytes: int = 20 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitFacts:
+    """`committed_at` is within 1970 and 9999; 1970-01-01 where the commit says no readable date."""
+
     sha: str
     parents: tuple[str, ...]
     committed_at: datetime
@@ -32,47 +45,43 @@ class CommitFacts:
     subject: str
 
 
-def check_url(url: str, *, allow_local: bool) -> None:
-    """InvalidRequestError unless `url` is an https, http or ssh one, or a path where allowed."""
-    # A host that begins with a dash would be an option of ssh.
-    if (_REMOTE.match(url) and "@-" not in url) or (allow_local and url.startswith("/")):
-        return
-    raise InvalidRequestError(
-        f"expected a repository address such as https://… or git@host:path, got {url!r}",
-        field="repository_url",
-    )
-
-
 class Repository:
-    """Reads one repository through its mirror; every git call is an argument list with limits.
+    """Reads one repository through its mirror; every git call is an argument list with limits."""
 
-    `allowed`: networks of our own that the server may be in (see `remotes.way_to`).
-    """
-
-    def __init__(
-        self, url: str, mirror: Path, *, allow_local: bool, allowed: Sequence[str] = ()
-    ) -> None:
-        check_url(url, allow_local=allow_local)
-        self._url = url
+    def __init__(self, remote: Remote, mirror: Path, *, limits: Limits | None = None) -> None:
+        self._remote = remote
         self._mirror = mirror
-        self._allowed_networks = tuple(allowed)
-        self._allowed = "https:http:ssh" + (":file" if allow_local else "")
+        self._limits = limits or Limits()
 
-    def fetch(self) -> None:
-        """Brings the mirror up to date; InvalidRequestError with git's own words if it cannot."""
-        with self._locked():
-            if not (self._mirror / "HEAD").exists():
-                self._call("init", "--quiet", "--bare", str(self._mirror))
-            self._fetch("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*", prune=True)
+    def fetch(self, *refs: str, on_progress: Callable[[str], None] | None = None) -> None:
+        """Brings branches, tags and `refs` (such as `refs/pull/5/head`) of the mirror up to date.
+
+        `on_progress` gets what git says of it, a line at most once a second. InvalidRequestError
+        with git's own words where it cannot; a first fetch that fails leaves no mirror.
+        """
+        for ref in refs:
+            if not _REF.match(ref):
+                raise InvalidRequestError(f"{ref!r} is not the name of a ref")
+        with lock_mirror(self._mirror):
+            is_first = not is_repository(self._mirror)
+            try:
+                if is_first:
+                    call_git("init", "--quiet", "--bare", str(self._mirror))
+                self._fetch(*_ALL_REFS, prune=True, on_progress=on_progress)
+                is_first = False
+                if refs:
+                    kept = (f"+{ref}:refs/pitwall/{ref.removeprefix('refs/')}" for ref in refs)
+                    self._fetch(*kept, on_progress=on_progress)
+            except BaseException:
+                if is_first:
+                    remove_mirror(self._mirror)
+                else:
+                    remove_leftovers(self._mirror)
+                raise
 
     def fetch_also(self, ref: str) -> None:
-        """As `fetch`, and what is on no branch, such as `refs/pull/5/head`."""
-        if not _REF.match(ref):
-            raise InvalidRequestError(f"{ref!r} is not the name of a ref")
-        self.fetch()
-        with self._locked():
-            kept = f"+{ref}:refs/pitwall/{ref.removeprefix('refs/')}"
-            self._fetch(kept)
+        """As `fetch`, and what is on no branch."""
+        self.fetch(ref)
 
     def resolve(self, ref: str) -> str:
         """The full hash of a branch, tag or (abbreviated) commit of the mirror as it is.
@@ -94,10 +103,7 @@ class Repository:
 
     def history(self, ref: str, *, limit: int) -> list[CommitFacts]:
         """At most `limit` newest commits of `ref` in topological order, parents first."""
-        log = self._git(
-            "log", "--topo-order", f"--max-count={limit}", f"--format={_FIELDS}", ref, "--"
-        )
-        return [_commit(line) for line in reversed(log.splitlines())]
+        return self._log(ref, limit=limit)
 
     def count(self, ref: str) -> int:
         """The number of commits that `ref` can reach."""
@@ -109,7 +115,7 @@ class Repository:
             "for-each-ref", "--sort=-committerdate", "--format=%(objectname) %(refname:short)",
             "refs/heads",
         )  # fmt: skip
-        rows = (line.partition(" ") for line in listed.splitlines())
+        rows = (line.partition(" ") for line in listed.split("\n") if line)
         return [(name, sha) for sha, _, name in rows]
 
     def branches(self) -> list[str]:
@@ -145,11 +151,7 @@ class Repository:
 
     def new_since(self, ref: str, other: str, *, limit: int) -> list[CommitFacts]:
         """As `history`, without what `other` contains."""
-        log = self._git(
-            "log", "--topo-order", f"--max-count={limit}", f"--format={_FIELDS}", ref,
-            f"^{other}", "--",
-        )  # fmt: skip
-        return [_commit(line) for line in reversed(log.splitlines())]
+        return self._log(ref, f"^{other}", limit=limit)
 
     def contained(self, ref: str) -> list[str]:
         """All commits that `ref` contains, newest first."""
@@ -199,7 +201,7 @@ class Repository:
         )
 
     def _try(self, *args: str) -> str | None:
-        if not (self._mirror / "HEAD").exists():
+        if not is_repository(self._mirror):
             return None
         done = self._run(*args, check=False)
         return done.stdout.decode(errors="replace") if done.returncode == 0 else None
@@ -207,64 +209,50 @@ class Repository:
     def _git(self, *args: str) -> str:
         return self._run(*args).stdout.decode(errors="replace")
 
-    def _fetch(self, *refs: str, prune: bool = False) -> None:
-        way = way_to(self._url, self._allowed_networks)
-        # As one pack: loose objects would be written one by one.
-        options = ("--git-dir", str(self._mirror), "-c", "fetch.unpackLimit=1", *way.options)
-        words = ("--quiet", "--force", *(("--prune",) if prune else ()), "--", self._url, *refs)
-        self._call(*options, "fetch", *words, ssh=way.ssh)
+    def _log(self, *revisions: str, limit: int) -> list[CommitFacts]:
+        """Parents first."""
+        # Subjects and names may have any character but NUL.
+        log = self._git(
+            "log", "-z", "--topo-order", f"--max-count={limit}", f"--format={_FIELDS}",
+            *revisions, "--",
+        )  # fmt: skip
+        return [_commit(line) for line in reversed(log.split("\0")) if line]
+
+    def _fetch(
+        self, *refs: str, prune: bool = False, on_progress: Callable[[str], None] | None
+    ) -> None:
+        words = ("--progress", "--force", *(("--prune",) if prune else ()), "--")
+        self._remote.call(
+            "--git-dir", str(self._mirror), "fetch", *words, self._remote.url, *refs,
+            config={
+                # As one pack: loose objects would be written one by one.
+                "fetch.unpackLimit": "1",
+                # What tidies the mirror ends with this call, within its limits.
+                "gc.autoDetach": "false",
+                "maintenance.autoDetach": "false",
+            },
+            timeout_s=self._limits.fetch_timeout_s,
+            on_progress=on_progress,
+            size_check=size_check(self._mirror, self._limits.mirror_bytes),
+        )  # fmt: skip
+        check_size(self._mirror, self._limits.mirror_bytes)
 
     def _run(self, *args: str, check: bool = True) -> Completed:
-        return self._call("--git-dir", str(self._mirror), *args, check=check)
-
-    def _call(self, *args: str, check: bool = True, ssh: str = SSH) -> Completed:
-        environment = {
-            **os.environ,
-            "GIT_ALLOW_PROTOCOL": self._allowed,
-            "GIT_TERMINAL_PROMPT": "0",
-            "GIT_SSH_COMMAND": ssh,
-            # The mirror of a path may belong to another user of this machine.
-            "GIT_CONFIG_COUNT": "1",
-            "GIT_CONFIG_KEY_0": "safe.directory",
-            "GIT_CONFIG_VALUE_0": "*",
-        }
-        try:
-            done = run_bounded(["git", *args], environment, GIT_TIMEOUT_S)
-        except TimeoutError as error:
-            raise InvalidRequestError(
-                f"git did not answer within {GIT_TIMEOUT_S} s; is its server reachable?"
-            ) from error
-        except TooMuchError as error:
-            raise InvalidRequestError(f"git was ended: {error}") from error
-        if check and done.returncode:
-            words = self._without_url(done.stderr.decode(errors="replace").strip())[-500:]
-            raise InvalidRequestError(f"git cannot read the repository: {words}")
-        return done
-
-    def _without_url(self, text: str) -> str:
-        """What git printed, without this repository's URL and without the user of any URL.
-
-        Messages reach people who may not know either; a user is often a token.
-        """
-        bare = _USER_INFO.sub("://", self._url)
-        for url in {self._url, bare, bare.removesuffix(".git")}:
-            text = text.replace(url, "the repository")
-        return _USER_INFO.sub("://", text)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        self._mirror.parent.mkdir(parents=True, exist_ok=True)
-        with open(f"{self._mirror}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+        return call_git("--git-dir", str(self._mirror), *args, check=check)
 
 
 def _commit(line: str) -> CommitFacts:
-    sha, parents, committed_at, author, subject = line.split("\x1f", 4)
+    sha, parents, seconds, author, subject = line.split("\x1f", 4)
     return CommitFacts(
         sha=sha,
         parents=tuple(parents.split()),
-        committed_at=datetime.fromisoformat(committed_at),
+        committed_at=_date(seconds),
         author=author[:200],
         subject=subject[:300],
     )
+
+
+def _date(seconds: str) -> datetime:
+    """Of git's `%ct`: it is empty without a readable date, and a zone does not matter to it."""
+    known = int(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 21 else 0
+    return datetime.fromtimestamp(min(known, _LATEST_DATE_S), UTC)

@@ -13,19 +13,26 @@ from orchestrator.benchmarks.filing import file_branch, file_default_branch
 from orchestrator.benchmarks.loads import check_loads
 from orchestrator.benchmarks.matrix import CaseSpec
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
-from orchestrator.benchmarks.repository import Repository, check_url
+from orchestrator.benchmarks.remote_calls import Remote
+from orchestrator.benchmarks.remotes import check_url
+from orchestrator.benchmarks.repository import Limits, Repository
 from orchestrator.benchmarks.spec import Spec, parse
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.core.ids import digest_of
 
 
 def repository_of(project: Project) -> Repository:
-    return Repository(
-        project.repository_url,
-        mirror_of(project),
+    remote = Remote(
+        url=project.repository_url,
         allow_local=settings.ALLOW_LOCAL_REPOSITORIES,
         allowed=settings.ALLOWED_INTERNAL_NETWORKS,
+        proxy=settings.GIT_PROXY,
     )
+    limits = Limits(
+        fetch_timeout_s=settings.GIT_FETCH_TIMEOUT_S,
+        mirror_bytes=settings.GIT_MIRROR_LIMIT_MIB << 20,
+    )
+    return Repository(remote, mirror_of(project), limits=limits)
 
 
 def mirror_of(project: Project) -> Path:

@@ -58,6 +58,15 @@ def server_url(name: str) -> str:
     return value
 
 
+def proxy_url(name: str) -> str:
+    """An HTTP proxy, `http://[user:password@]host:port`; empty if not set."""
+    value = text(name).rstrip("/")
+    parts = urlsplit(value)
+    if value and not (parts.scheme in {"http", "https"} and parts.hostname):
+        raise ValueError(f"{name}: expected an address such as http://proxy.example.org:3128")
+    return value
+
+
 def named_keys(name: str) -> list[tuple[str, str]]:
     """`id:secret` pairs, the newest first; ValueError where one is neither, or too short."""
     pairs = [word.partition(":") for word in words(name)]

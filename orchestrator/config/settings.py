@@ -45,6 +45,12 @@ ALLOW_LOCAL_REPOSITORIES = environment.flag("PITWALL_ALLOW_LOCAL_REPOSITORIES")
 # Networks of our own (10.1.0.0/16) that webhooks and forges may be in; all others are refused.
 ALLOWED_INTERNAL_NETWORKS = environment.words("PITWALL_ALLOWED_INTERNAL_NETWORKS")
 
+# Fetching of repositories: the time that one fetch may take, and the disk space of one mirror.
+GIT_FETCH_TIMEOUT_S = environment.number("PITWALL_GIT_FETCH_TIMEOUT_S", 3600)
+# An HTTP proxy that git uses for http and https; it has to refuse inner addresses itself.
+GIT_PROXY = environment.proxy_url("PITWALL_GIT_PROXY")
+GIT_MIRROR_LIMIT_MIB = environment.number("PITWALL_GIT_MIRROR_LIMIT_MIB", 20_480)
+
 # The mail server of channels and invitations; without one there is no channel by e-mail, and
 # invitations are links to be copied.
 EMAIL_HOST = environment.text("PITWALL_SMTP_HOST")

@@ -8,9 +8,11 @@ followed.
 import contextlib
 import http.client
 import ipaddress
+import queue
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -19,6 +21,9 @@ from orchestrator.core.errors import InvalidRequestError, PitwallError
 
 TIMEOUT_S = 10.0
 CONNECT_TIMEOUT_S = 5.0
+RESOLVE_TIMEOUT_S = 10.0
+#: More addresses of one name are not tried.
+_MOST_ADDRESSES = 8
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -75,7 +80,7 @@ def refuse_internal(url: str, *, allowed: Sequence[str] = ()) -> None:
     parts = urlsplit(url)
     with contextlib.suppress(UnresolvedError):
         port = parts.port or _port(parts.scheme)
-        checked_address(parts.hostname or "", port, allowed, flags=socket.AI_NUMERICHOST)
+        checked_addresses(parts.hostname or "", port, allowed, flags=socket.AI_NUMERICHOST)
 
 
 def send(
@@ -95,16 +100,19 @@ def send(
     """
     check_web_address(url)
     parts = urlsplit(url)
-    address = checked_address(parts.hostname or "", parts.port or _port(parts.scheme), allowed)
-    connection = _Connection(parts.hostname or "", parts.port, parts.scheme == "https", address)
-    late = threading.Timer(timeout_s, connection.cut)
+    deadline = time.monotonic() + timeout_s
+    port = parts.port or _port(parts.scheme)
+    addresses = checked_addresses(parts.hostname or "", port, allowed, timeout_s=timeout_s)
+    encrypted = parts.scheme == "https"
+    connection = _Connection(parts.hostname or "", port, encrypted, addresses, deadline)
+    late = threading.Timer(max(0.0, deadline - time.monotonic()), connection.cut)
     late.daemon = True
     late.start()
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
         connection.request(method, target, body=body or None, headers=dict(headers))
-        answer = connection.getresponse()
-        start = answer.read(most_bytes)
+        with contextlib.closing(connection.getresponse()) as answer:
+            start = answer.read(most_bytes)
         if connection.was_cut:
             raise TimeoutError
         return Answer(status=answer.status, body=start)
@@ -116,25 +124,53 @@ def send(
         connection.close()
 
 
-def checked_address(host: str, port: int, allowed: Sequence[str], flags: int = 0) -> str:
-    """An address of the host to connect to; of several, all have to be allowed.
+def checked_addresses(
+    host: str,
+    port: int,
+    allowed: Sequence[str],
+    *,
+    flags: int = 0,
+    timeout_s: float = RESOLVE_TIMEOUT_S,
+) -> list[str]:
+    """The addresses of the host to connect to, at least one; all of them have to be allowed.
 
-    UnresolvedError where there is none, ForbiddenAddressError for one inside.
+    UnresolvedError where there is none or no answer in time, ForbiddenAddressError for one inside.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+        found = _resolve(host, port, flags, timeout_s)
     except (OSError, UnicodeError) as error:
         raise UnresolvedError(f"{host} cannot be resolved: {_words(error)}") from error
     networks = [ipaddress.ip_network(each, strict=False) for each in allowed]
-    # A zone (`fe80::1%eth0`) is no part of the address.
-    addresses = [str(each[4][0]).partition("%")[0] for each in found]
-    for each in map(ipaddress.ip_address, addresses):
+    for each in map(ipaddress.ip_address, found):
         if is_internal(each) and not any(each in network for network in networks):
             raise ForbiddenAddressError(
                 f"{host} is {each}, an address inside this network; whoever runs Pitwall can allow "
                 "it with PITWALL_ALLOWED_INTERNAL_NETWORKS"
             )
-    return addresses[0]
+    return found[:_MOST_ADDRESSES]
+
+
+def _resolve(host: str, port: int, flags: int, timeout_s: float) -> list[str]:
+    """In a thread of its own: a resolver has no time limit, and its own attempts end it."""
+    answers: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+            # A zone (`fe80::1%eth0`) is no part of the address.
+            plain = (str(each[4][0]).partition("%")[0] for each in found)
+            answers.put(list(dict.fromkeys(plain)))
+        except Exception as error:
+            answers.put(error)
+
+    threading.Thread(target=ask, name="resolve", daemon=True).start()
+    try:
+        answer = answers.get(timeout=timeout_s)
+    except queue.Empty:
+        raise TimeoutError(f"no answer within {timeout_s:g} s") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def is_internal(address: _Address) -> bool:
@@ -155,21 +191,28 @@ def _embedded(address: _Address) -> ipaddress.IPv4Address | None:
 
 
 class _Connection(http.client.HTTPConnection):
-    """To the address that was checked, whatever the name resolves to by now."""
+    """To the addresses that were checked, one after the other, whatever the name resolves to."""
 
-    def __init__(self, host: str, port: int | None, encrypted: bool, address: str) -> None:
+    def __init__(
+        self, host: str, port: int, encrypted: bool, addresses: Sequence[str], deadline: float
+    ) -> None:
         # The brackets of an IPv6 literal are for the Host header; http.client adds them.
-        super().__init__(host, port or _port("https" if encrypted else "http"))
+        super().__init__(host, port)
         if encrypted:
             self.default_port = 443
-        self._address, self._encrypted = address, encrypted
+        self._addresses, self._encrypted, self._deadline = addresses, encrypted, deadline
         self.was_cut = False
 
     def connect(self) -> None:
-        self.sock = socket.create_connection((self._address, self.port), CONNECT_TIMEOUT_S)
+        self._keep(self._first_that_answers())
         if self._encrypted:
             context = ssl.create_default_context()
-            self.sock = context.wrap_socket(self.sock, server_hostname=self.host)
+            # `cut` has to reach the socket during the handshake as well.
+            wrapped = context.wrap_socket(
+                self.sock, server_hostname=self.host, do_handshake_on_connect=False
+            )
+            self._keep(wrapped)
+            wrapped.do_handshake()
         self.sock.settimeout(TIMEOUT_S)
 
     def cut(self) -> None:
@@ -178,6 +221,25 @@ class _Connection(http.client.HTTPConnection):
         if sock is not None:
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
+
+    def _keep(self, sock: socket.socket) -> None:
+        self.sock = sock
+        if self.was_cut:  # It was too early for `cut` to find this socket.
+            raise TimeoutError
+
+    def _first_that_answers(self) -> socket.socket:
+        problem: OSError = OSError("there is no address")
+        for address in self._addresses:
+            if self.was_cut:
+                raise TimeoutError
+            left_s = max(0.01, self._deadline - time.monotonic())
+            try:
+                return socket.create_connection(
+                    (address, self.port), min(CONNECT_TIMEOUT_S, left_s)
+                )
+            except OSError as error:
+                problem = error
+        raise problem
 
 
 def _port(scheme: str) -> int:

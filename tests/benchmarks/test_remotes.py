@@ -1,19 +1,24 @@
 """Where git may be sent by an address that somebody typed, and how much it may bring."""
 
+import contextlib
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.benchmarks.bounded import TooMuchError, run_bounded
-from orchestrator.benchmarks.remotes import way_to
-from orchestrator.benchmarks.repository import Repository, check_url
+from orchestrator.benchmarks.git_calls import call_git
+from orchestrator.benchmarks.remote_calls import Remote
+from orchestrator.benchmarks.remotes import Place, check_url, place_of, way_to
+from orchestrator.benchmarks.repository import Repository
 from orchestrator.core.errors import InvalidRequestError
 from tests.support.factories import make_repository
 from tests.support.http_servers import Got, serving
@@ -58,15 +63,45 @@ def named(monkeypatch: Any, address: str) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
 
 
+def reader(url: str, mirror: Path, **more: Any) -> Repository:
+    return Repository(Remote(url=url, allow_local=False, **{"allowed": HERE, **more}), mirror)
+
+
+class Trap:
+    """Listens on loopback and counts who comes; nobody must."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener.setblocking(False)
+        self.port = self._listener.getsockname()[1]
+
+    def was_reached(self) -> bool:
+        """Connections wait in the queue of the kernel."""
+        try:
+            self._listener.accept()
+        except BlockingIOError:
+            return False
+        return True
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+@pytest.fixture
+def trap() -> Iterator[Trap]:
+    with contextlib.closing(Trap()) as trap:
+        yield trap
+
+
 def test_it_asks_no_server_inside_unless_that_is_allowed(
     served: tuple[str, GitServer, str], tmp_path: Path
 ) -> None:
     url, server, sha = served
     with pytest.raises(InvalidRequestError, match="PITWALL_ALLOWED_INTERNAL_NETWORKS"):
-        Repository(url, tmp_path / "no.git", allow_local=False).fetch()
+        reader(url, tmp_path / "no.git", allowed=()).fetch()
     assert server.asked == []
 
-    allowed = Repository(url, tmp_path / "yes.git", allow_local=False, allowed=HERE)
+    allowed = reader(url, tmp_path / "yes.git")
     allowed.fetch()
     assert allowed.resolve("main") == sha
 
@@ -75,8 +110,7 @@ def test_git_connects_to_the_address_that_was_checked(
     served: tuple[str, GitServer, str], tmp_path: Path, monkeypatch: Any
 ) -> None:
     named(monkeypatch, "127.0.0.1")
-    url = served[0].replace("127.0.0.1", NAME)
-    repository = Repository(url, tmp_path / "m.git", allow_local=False, allowed=HERE)
+    repository = reader(served[0].replace("127.0.0.1", NAME), tmp_path / "m.git")
     repository.fetch()
     assert repository.resolve("main") == served[2]
 
@@ -91,7 +125,7 @@ def test_git_follows_no_redirect(served: tuple[str, GitServer, str], tmp_path: P
         serving(lead_on) as url,
         pytest.raises(InvalidRequestError, match="git cannot read"),
     ):
-        Repository(f"{url}/r.git", tmp_path / "m.git", allow_local=False, allowed=HERE).fetch()
+        reader(f"{url}/r.git", tmp_path / "m.git").fetch()
     assert server.asked == []
 
 
@@ -100,19 +134,102 @@ def test_git_follows_no_redirect(served: tuple[str, GitServer, str], tmp_path: P
     [
         "http://169.254.169.254/latest/x.git", "https://[::1]/x.git", "https://10.0.0.1:8443/x",
         "ssh://git@192.168.0.1:2222/x.git", "git@127.0.0.1:x.git", "https://2130706433/x",
-        "https://[::ffff:10.0.0.1]/x", "https://localhost/x",
+        "https://[::ffff:10.0.0.1]/x", "https://localhost/x", "https://0x7f.1/x",
     ],
 )  # fmt: skip
 def test_no_form_of_an_inside_address_is_let_through(url: str) -> None:
-    check_url(url, allow_local=False)
+    with (
+        pytest.raises(InvalidRequestError, match="inside this network"),
+        way_to(place_of(url), (), ssh_options=()),
+    ):
+        raise AssertionError("there is no way")
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["%31%32%37.0.0.1", "%31%36%39.254.169.254", "fa\u00df.example", "a\\@b", "a%00", "[a", ""],
+)
+@pytest.mark.parametrize("form", ["http://{}:9/x", "https://{}/x", "ssh://git@{}:9/x", "git@{}:x"])
+def test_a_host_that_git_may_read_in_another_way_is_refused(host: str, form: str) -> None:
+    with pytest.raises(InvalidRequestError):
+        check_url(form.format(host), allow_local=True)
+
+
+@pytest.mark.parametrize("host", ["%31%32%37.0.0.1", "127.0.0.1", "fa\u00df.example", "localhost"])
+def test_git_gets_to_no_other_host_whatever_it_makes_of_the_url(
+    host: str, trap: Trap, monkeypatch: Any
+) -> None:
+    """The check of the URL is left out here: the relay is what holds."""
+    named(monkeypatch, "127.0.0.1")
+    with way_to(Place("http", NAME, trap.port), HERE, ssh_options=()) as way:
+        done = call_git(
+            "ls-remote", f"http://{host}:{trap.port}/x", config=way.config,
+            variables={"GIT_ALLOW_PROTOCOL": "http"}, check=False,
+        )  # fmt: skip
+    assert done.returncode
+    assert way.relay is not None
+    # A curl that cannot convert names does not even ask.
+    assert "is not the repository's host" in way.relay.problem or not host.isascii()
+    assert not trap.was_reached()
+
+
+@pytest.mark.parametrize("host", ["%31%32%37.0.0.1", "127.0.0.1"])
+def test_ssh_gets_to_no_other_host_whatever_git_makes_of_the_url(
+    host: str, trap: Trap, monkeypatch: Any
+) -> None:
+    named(monkeypatch, "127.0.0.1")
+    with (
+        socket.create_server(("127.0.0.1", 0)) as checked,
+        way_to(Place("ssh", NAME, checked.getsockname()[1]), HERE, ssh_options=()) as way,
+    ):
+        checked.settimeout(30)
+        thread = threading.Thread(target=lambda: checked.accept()[0].close())
+        thread.start()
+        done = call_git(
+            "ls-remote", f"ssh://git@{host}:{trap.port}/x",
+            variables={"GIT_ALLOW_PROTOCOL": "ssh", **way.variables}, check=False,
+        )  # fmt: skip
+        thread.join()
+    assert done.returncode
+    assert not trap.was_reached()
+
+
+def test_a_name_that_has_no_address_when_it_is_checked_is_not_left_to_git(
+    tmp_path: Path, trap: Trap, monkeypatch: Any
+) -> None:
+    """Its server may answer git with an inner address a moment later."""
+    real, asked = socket.getaddrinfo, []
+
+    def resolve(host: str, *more: Any, **words: Any) -> Any:
+        asked.append(host)
+        if host == NAME and asked.count(NAME) == 1:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return real("127.0.0.1" if host == NAME else host, *more, **words)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    repository = reader(f"http://{NAME}:{trap.port}/x", tmp_path / "m.git", allowed=())
+    with pytest.raises(InvalidRequestError, match="cannot be resolved"):
+        repository.fetch()
     with pytest.raises(InvalidRequestError, match="inside this network"):
-        way_to(url, ())
+        repository.fetch()
+    assert not trap.was_reached()
 
 
-def test_ssh_is_led_to_the_checked_address_and_asks_for_the_key_of_the_name() -> None:
-    way = way_to("ssh://git@127.0.0.1:2222/x.git", HERE)
-    assert way.ssh.endswith("-o HostName=127.0.0.1 -o 'HostKeyAlias=[127.0.0.1]:2222'")
-    assert way.options == ()
+def test_an_operators_proxy_is_used_instead(
+    served: tuple[str, GitServer, str], tmp_path: Path
+) -> None:
+    _, server, sha = served
+    asked: list[str] = []
+
+    def pass_on(got: Got) -> tuple[int, bytes, dict[str, str]]:
+        asked.append(got.path)
+        return server(replace(got, path=got.path.removeprefix(f"http://{NAME}")))
+
+    with serving(pass_on) as proxy:
+        repository = reader(f"http://{NAME}/r.git", tmp_path / "m.git", proxy=proxy)
+        repository.fetch()
+    assert repository.resolve("main") == sha
+    assert all(path.startswith(f"http://{NAME}/r.git/") for path in asked)
 
 
 @pytest.mark.parametrize("url", ["ssh://git@-oProxyCommand=id/x", "ssh://-oProxyCommand=id/x"])

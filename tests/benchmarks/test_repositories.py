@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.benchmarks.repository import Repository, check_url
+from orchestrator.benchmarks.remote_calls import Remote
+from orchestrator.benchmarks.remotes import check_url
+from orchestrator.benchmarks.repository import Repository
 from orchestrator.benchmarks.services import Refs, commit_of_ref, refresh_project
 from orchestrator.core.errors import InvalidRequestError
 from tests.support.factories import Personas, commit_files, git, make_project, make_repository
@@ -21,7 +23,7 @@ def origin(tmp_path: Path) -> tuple[Path, list[str]]:
 
 
 def reader(folder: Path, tmp_path: Path) -> Repository:
-    return Repository(str(folder), tmp_path / "mirror.git", allow_local=True)
+    return Repository(Remote(url=str(folder), allow_local=True), tmp_path / "mirror.git")
 
 
 def test_it_resolves_branches_tags_and_short_hashes(
@@ -97,17 +99,28 @@ def test_it_says_what_git_said_of_a_repository_that_is_not_there(tmp_path: Path)
 
 
 def test_no_message_has_the_url_of_the_repository(tmp_path: Path) -> None:
-    """Its user is often a token, and its host is nobody's business outside the team."""
-    url = "https://bot:glpat-SECRET@127.0.0.1:9/inner/project.git"
-    repository = Repository(
-        url, tmp_path / "mirror.git", allow_local=False, allowed=["127.0.0.0/8"]
-    )
+    """Its host is nobody's business outside the team."""
+    url = "https://127.0.0.1:9/inner/project.git"
+    remote = Remote(url=url, allow_local=False, allowed=["127.0.0.0/8"])
+    repository = Repository(remote, tmp_path / "mirror.git")
     messages = []
     for attempt in (repository.fetch, lambda: repository.resolve("zzz")):
         with pytest.raises(InvalidRequestError) as caught:
             attempt()
         messages.append(str(caught.value))
-    assert not [each for each in messages if "SECRET" in each or "inner/project" in each]
+    assert not [each for each in messages if "inner/project" in each]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://bot:glpat-SECRET@h.example/x.git", "https://SECRET@h/x", "ssh://git:SECRET@h/x",
+     "git:SECRET@h.example:x.git", "https//bot:SECRET@h/x"],
+)  # fmt: skip
+def test_an_address_with_a_secret_is_refused_without_it(url: str) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        check_url(url, allow_local=True)
+    assert "SECRET" not in str(caught.value)
+    assert "//" not in url or "https//" in url or "Repository access" in str(caught.value)
 
 
 @pytest.mark.django_db

@@ -124,6 +124,56 @@ def test_it_cuts_an_answer_that_trickles() -> None:
         listener.close()
 
 
+def test_a_handshake_that_trickles_is_cut() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+
+    def trickle() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(b"\x16\x03\x03\x40\x00")  # A record of 16 KiB.
+            while not over.wait(0.05):
+                try:
+                    connection.sendall(b".")
+                except OSError:
+                    return
+
+    thread = threading.Thread(target=trickle)
+    thread.start()
+    url = f"https://127.0.0.1:{listener.getsockname()[1]}/"
+    try:
+        with pytest.raises(DeliveryError, match=r"no whole answer within 0\.3 s"):
+            send("GET", url, headers={}, allowed=HERE, timeout_s=0.3)
+    finally:
+        over.set()
+        thread.join()
+        listener.close()
+
+
+def test_a_resolver_that_does_not_answer_is_within_the_time_limit(monkeypatch: Any) -> None:
+    over = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: over.wait(60) and [])
+    try:
+        with pytest.raises(DeliveryError, match=r"cannot be resolved: no answer within 0\.2 s"):
+            send("GET", "http://slow.example/", headers={}, timeout_s=0.2)
+    finally:
+        over.set()
+
+
+def test_it_tries_further_addresses_of_the_name(monkeypatch: Any) -> None:
+    real = socket.getaddrinfo
+
+    def resolve(host: str, *more: Any, **words: Any) -> Any:
+        # Nothing listens at the first one.
+        names = ("127.0.0.9", "127.0.0.1") if host == "both.example" else (host,)
+        return [each for name in names for each in real(name, *more, **words)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with receiving() as receiver:
+        url = receiver.url.replace("127.0.0.1", "both.example")
+        assert send("POST", url, headers={}, allowed=HERE).status == 200
+
+
 @pytest.mark.parametrize(
     "url",
     ["", "ftp://x.org/", "file:///etc/passwd", "https://", "https://me:pw@x.org/", "http://x:y/",

@@ -13,7 +13,7 @@ from orchestrator.benchmarks.choice import condition
 from orchestrator.benchmarks.loads import load_specs_of, tool_of
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.miniature import miniature_of
-from orchestrator.benchmarks.repository import check_url
+from orchestrator.benchmarks.remotes import check_url
 from orchestrator.core.errors import BrokenSealError, InvalidRequestError
 from orchestrator.core.sealing import Keyring
 from orchestrator.core.yaml_text import check_keepable

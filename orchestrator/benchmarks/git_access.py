@@ -1,0 +1,123 @@
+"""What opens a repository to git: a deploy key or a token of the project, and the server's key.
+
+Secrets are in files of mode 0600 in a folder that is removed with the call; the command line and
+the environment name those files only.
+"""
+
+import os
+import shlex
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+from orchestrator.benchmarks.remotes import Place
+from orchestrator.core.errors import HostError, InvalidRequestError
+from orchestrator.transport.address import HostKey
+from orchestrator.transport.ssh import scan_host_key
+
+SCAN_TIMEOUT_S = 8.0
+#: What forges take as the user name of a token where they do not look at it.
+TOKEN_USER = "x-access-token"
+_REFUSED = b"Host key verification failed"
+
+
+class HostKeyChangedError(InvalidRequestError):
+    """The git server shows another key than the pinned one."""
+
+
+def _ignore(_key: str) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """The credential of one project and the pinned key of its SSH server, each empty if none.
+
+    `on_first_key` and `on_other_key` get the line (`ssh-ed25519 AAAA…`) of a key that the server
+    showed: on the first contact, and where it is not the pinned one.
+    """
+
+    private_key: str = field(default="", repr=False)
+    username: str = ""
+    token: str = field(default="", repr=False)
+    host_key: str = ""
+    on_first_key: Callable[[str], None] = _ignore
+    on_other_key: Callable[[str], None] = _ignore
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """`config` is for git and `ssh_options` for ssh."""
+
+    config: dict[str, str]
+    ssh_options: tuple[str, ...]
+    known_hosts: Path
+
+
+@contextmanager
+def prepare_access(access: Access, place: Place) -> Iterator[Prepared]:
+    """The files that git and ssh read, for the time of the context."""
+    with tempfile.TemporaryDirectory(prefix="pitwall-git-") as name:
+        folder = Path(name)
+        pinned = f"{place.known_as} {access.host_key}\n" if access.host_key else ""
+        known_hosts = _write(folder / "known_hosts", pinned)
+        key = _write(folder / "key", access.private_key) if access.private_key else "none"
+        options = (
+            # Without a key of the project there is none: ssh would look for those of the account.
+            f"IdentityFile={key}",
+            f"UserKnownHostsFile={known_hosts}",
+            f"StrictHostKeyChecking={'yes' if access.host_key else 'accept-new'}",
+        )
+        yield Prepared(_credential_config(access, place, folder), options, known_hosts)
+
+
+def note_host_key(
+    access: Access, place: Place, prepared: Prepared, port: int, stderr: bytes
+) -> None:
+    """After a call of ssh: hands on the key of a first contact.
+
+    HostKeyChangedError where ssh refused the server's key; `port` leads to the server on loopback.
+    """
+    if not access.host_key:
+        words = prepared.known_hosts.read_text(errors="replace").splitlines()
+        if words:
+            access.on_first_key(HostKey.parse(words[0].partition(" ")[2]).line)
+    elif _REFUSED in stderr:
+        raise HostKeyChangedError(_changed(access, place, port))
+
+
+def _changed(access: Access, place: Place, port: int) -> str:
+    try:
+        shown = scan_host_key("127.0.0.1", port, SCAN_TIMEOUT_S)
+    except HostError:
+        its_key = "another host key"
+    else:
+        access.on_other_key(shown.line)
+        its_key = f"the host key {shown.fingerprint_sha256}"
+    pinned = HostKey.parse(access.host_key).fingerprint_sha256
+    return (
+        f"the git server {place.host} shows {its_key}, but {pinned} is pinned: another machine may "
+        "stand in its place; ask whoever runs it, and let a maintainer accept the new key in the "
+        "project's settings, under Repository access"
+    )
+
+
+def _credential_config(access: Access, place: Place, folder: Path) -> dict[str, str]:
+    if not access.token or place.scheme == "ssh":
+        return {}
+    host = f"[{place.host}]" if ":" in place.host else place.host
+    user, token = quote(access.username or TOKEN_USER, safe=""), quote(access.token, safe="")
+    # git compares hosts as the URL has them: with the port only where the URL names it.
+    lines = (f"{place.scheme}://{user}:{token}@{each}\n" for each in (host, f"{host}:{place.port}"))
+    file = _write(folder / "credentials", "".join(lines))
+    return {"credential.helper": f"store --file={shlex.quote(str(file))}"}
+
+
+def _write(path: Path, text: str) -> Path:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    return path

@@ -1,0 +1,126 @@
+"""Calls of git: argument lists, an environment of known variables, limits on time and output.
+
+git sees no home folder, no configuration of the machine or its users, no SSH agent and no
+credential helper: what it may use is what a call gives it.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from orchestrator.benchmarks.bounded import (
+    MOST_OUTPUT_BYTES,
+    Completed,
+    TooMuchError,
+    run_bounded,
+)
+from orchestrator.core.errors import InvalidRequestError
+
+#: Of all calls but fetches, archives and bundles.
+GIT_TIMEOUT_S = 120.0
+_PROGRESS_S = 1.0
+_LONGEST_LINE = 4096
+_LONGEST_MESSAGE = 500
+#: Where programs and certificates of authorities are.
+_PASSED_ON = (
+    "PATH", "LD_LIBRARY_PATH", "TMPDIR", "GIT_EXEC_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR",
+    "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH",
+)  # fmt: skip
+
+
+def call_git(
+    *args: str,
+    config: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None,
+    check: bool = True,
+    timeout_s: float = GIT_TIMEOUT_S,
+    most_bytes: int = MOST_OUTPUT_BYTES,
+    target: BinaryIO | None = None,
+    on_progress: Callable[[str], None] | None = None,
+    size_check: Callable[[], None] | None = None,
+) -> Completed:
+    """A call that ended; InvalidRequestError with git's own words where it failed and `check`.
+
+    `config` are settings of git for this call; they are passed by the environment, which other
+    users of the machine cannot see. `on_progress` gets git's words at most once a second.
+    """
+    environment = {
+        **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+        # Not that of the account: git and curl look for files there.
+        "HOME": "/nonexistent",
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ALLOW_PROTOCOL": "none",
+        # The mirror of a path may belong to another user of this machine.
+        **_as_variables({"safe.directory": "*", **(config or {})}),
+        **(variables or {}),
+    }
+    progress = Progress(on_progress) if on_progress else None
+    try:
+        done = run_bounded(
+            ["git", *args], environment, timeout_s, most_bytes,
+            target=target, on_stderr=progress.add if progress else None, check=size_check,
+        )  # fmt: skip
+    except TimeoutError as error:
+        raise InvalidRequestError(
+            f"git did not end within {timeout_s:g} s; is the repository's server reachable?"
+        ) from error
+    except TooMuchError as error:
+        raise InvalidRequestError(str(error)) from error
+    except OSError as error:
+        raise InvalidRequestError(
+            f"git could not work on the server of Pitwall: {error.strerror or error}"
+        ) from error
+    if check and done.returncode:
+        raise refusal(done)
+    return done
+
+
+def refusal(done: Completed, *more: str) -> InvalidRequestError:
+    """The error of a call that failed: git's own words, and what else is known."""
+    words = "; ".join((words_of(done.stderr), *filter(None, more)))
+    return InvalidRequestError(f"git cannot read the repository: {words}")
+
+
+def words_of(stderr: bytes) -> str:
+    """The end of what git wrote, one line, without the states of progress that it overwrote."""
+    lines = (line.rpartition(b"\r")[2] for line in stderr.rstrip().split(b"\n"))
+    text = " ".join(_shown(line) for line in lines if line.strip())
+    return text[-_LONGEST_MESSAGE:] or "it gave no reason"
+
+
+class Progress:
+    """Cuts what git writes to its terminal into lines, and reports the newest once a second."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report, self._rest, self._next_at = report, b"", 0.0
+
+    def add(self, data: bytes) -> None:
+        *lines, rest = re.split(rb"[\r\n]", self._rest + data)
+        self._rest = rest[-_LONGEST_LINE:]
+        shown = [text for text in map(_shown, lines) if text]
+        now = time.monotonic()
+        if shown and now >= self._next_at:
+            self._next_at = now + _PROGRESS_S
+            self._report(shown[-1])
+
+
+def _shown(line: bytes) -> str:
+    text = line[-_LONGEST_LINE:].decode(errors="replace")
+    return "".join(char if char.isprintable() else " " for char in text).strip()[:200]
+
+
+def _as_variables(config: Mapping[str, str]) -> dict[str, str]:
+    variables = {"GIT_CONFIG_COUNT": str(len(config))}
+    for number, (name, value) in enumerate(config.items()):
+        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
+
+
+def is_repository(folder: Path) -> bool:
+    return (folder / "HEAD").exists()

@@ -1,0 +1,107 @@
+"""The folder of a bare mirror: its lock, its size, and what a failed fetch leaves in it."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from orchestrator.core.errors import ConflictError, InvalidRequestError
+
+#: How long a fetch waits for another one of the same mirror.
+LOCK_WAIT_S = 10.0
+_LOCK_TRY_S = 0.1
+#: Only a fetch makes most locks; those of single refs are held for milliseconds by others too.
+_STALE_LOCK_S = 60.0
+
+
+class MirrorBusyError(ConflictError):
+    """Another fetch of the mirror is running, in this process or in another one."""
+
+
+@contextlib.contextmanager
+def lock_mirror(mirror: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
+    """The mirror is this thread's own; MirrorBusyError where another fetch does not end soon."""
+    mirror.parent.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + wait_s
+    with open(f"{mirror}.lock", "w") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise MirrorBusyError(
+                        "another fetch of this repository is running; try again when it has ended"
+                    ) from None
+                time.sleep(_LOCK_TRY_S)
+        yield
+
+
+def size_of(folder: Path) -> int:
+    """The bytes that a folder takes on the disk; files that vanish meanwhile count as none."""
+    total = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total += os.lstat(os.path.join(path, name)).st_blocks * 512
+    return total
+
+
+def check_size(mirror: Path, most_bytes: int) -> None:
+    """InvalidRequestError where the mirror takes more than that."""
+    if size_of(mirror) > most_bytes:
+        raise InvalidRequestError(
+            f"the repository needs more than {most_bytes >> 20} MiB on the server; remove large "
+            "files from its history, or ask whoever runs Pitwall to raise "
+            "PITWALL_GIT_MIRROR_LIMIT_MIB"
+        )
+
+
+def size_check(mirror: Path, most_bytes: int) -> Callable[[], None]:
+    """`check_size` for `run_bounded`: looking takes a tenth of the time at most, however many
+    files the mirror has."""
+    next_look = 0.0
+
+    def check() -> None:
+        nonlocal next_look
+        start = time.monotonic()
+        if start >= next_look:
+            check_size(mirror, most_bytes)
+            next_look = time.monotonic() + 10 * (time.monotonic() - start)
+
+    return check
+
+
+def remove_leftovers(mirror: Path) -> None:
+    """Removes what a killed or failed fetch left: packs that are not whole, and stale locks.
+
+    The caller holds the mirror's lock.
+    """
+    objects = mirror / "objects"
+    unfinished = (*objects.glob("pack/tmp_*"), *objects.glob("pack/.tmp-*"), *objects.glob("tmp_*"))
+    for path in unfinished:
+        _remove(path)
+    old = time.time() - _STALE_LOCK_S
+    for path in mirror.rglob("*.lock"):
+        with contextlib.suppress(FileNotFoundError):
+            if not _is_of_single_ref(path, mirror) or path.stat().st_mtime < old:
+                path.unlink()
+
+
+def remove_mirror(mirror: Path) -> None:
+    shutil.rmtree(mirror, ignore_errors=True)
+
+
+def _is_of_single_ref(lock: Path, mirror: Path) -> bool:
+    """Whether `Repository.bundle` may hold it, which does not take the mirror's lock."""
+    return lock.parent == mirror / "refs" / "pitwall"
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,67 @@
+"""Calls of git that reach the server of a repository."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.benchmarks.git_access import Access, note_host_key, prepare_access
+from orchestrator.benchmarks.git_calls import call_git, refusal
+from orchestrator.benchmarks.remotes import check_url, place_of, way_to
+
+_USER_INFO = re.compile(rb"://[^/\s]*@")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remote:
+    """Where a repository is, what opens it, and which ways git may take.
+
+    `access` is asked before each call. `allowed`: networks of our own that the server may be in;
+    `proxy` as for `way_to`.
+    """
+
+    url: str
+    allow_local: bool
+    allowed: Sequence[str] = ()
+    proxy: str = ""
+    access: Callable[[], Access] = Access
+
+    def __post_init__(self) -> None:
+        check_url(self.url, allow_local=self.allow_local)
+
+    def call(self, *args: str, config: dict[str, str], **limits: Any) -> None:
+        """A call of git with these arguments, and limits as `call_git` takes them.
+
+        InvalidRequestError where it failed, in words that have no URL of the repository.
+        """
+        if self.url.startswith("/"):
+            done = call_git(
+                *args, config=config, variables={"GIT_ALLOW_PROTOCOL": "file"}, check=False,
+                **limits,
+            )  # fmt: skip
+            if done.returncode:
+                raise refusal(done._replace(stderr=self._without_url(done.stderr)))
+            return
+        access, place = self.access(), place_of(self.url)
+        with (
+            prepare_access(access, place) as prepared,
+            way_to(place, self.allowed, ssh_options=prepared.ssh_options, proxy=self.proxy) as way,
+        ):
+            done = call_git(
+                *args,
+                config={**config, **prepared.config, **way.config},
+                variables={"GIT_ALLOW_PROTOCOL": place.scheme, **way.variables},
+                check=False,
+                **limits,
+            )
+            if place.scheme == "ssh" and way.relay is not None:
+                note_host_key(access, place, prepared, way.relay.port, done.stderr)
+            if done.returncode:
+                problem = way.relay.problem if way.relay else ""
+                raise refusal(done._replace(stderr=self._without_url(done.stderr)), problem)
+
+    def _without_url(self, stderr: bytes) -> bytes:
+        """Messages reach people who may not know where the repository is."""
+        for url in (self.url, self.url.removesuffix(".git")):
+            stderr = stderr.replace(url.encode(), b"the repository")
+        return _USER_INFO.sub(b"://", stderr)

@@ -1,0 +1,213 @@
+"""A door on loopback that leads to one checked server: what a program connects through.
+
+A program that parses addresses by itself, such as git with curl or ssh, may understand another
+host than we checked. It is given this door instead. The door resolves the name once, checks all its
+addresses, and connects to those and nowhere else, whatever the program asks for.
+"""
+
+import contextlib
+import ipaddress
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Self
+
+CONNECT_TIMEOUT_S = 10.0
+#: A connection that has moved nothing in either direction for so long is closed.
+IDLE_S = 120.0
+#: git opens one connection, or a handful where it fetches file by file.
+MOST_CONNECTIONS = 16
+_CHUNK_BYTES = 1 << 16
+_POLL_S = 5.0
+_GRANTED = b"\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00"
+_NOT_ALLOWED = b"\x05\x02\x00\x01\x00\x00\x00\x00\x00\x00"
+_UNREACHABLE = b"\x05\x04\x00\x01\x00\x00\x00\x00\x00\x00"
+
+
+class Relay:
+    """Leads from `127.0.0.1:port` to one of the `addresses` of `host` at `host_port`.
+
+    With `socks` it speaks SOCKS5 and refuses every other host and port; without it, all that
+    connects is led there. A context manager: everything is closed when it ends.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        host_port: int,
+        addresses: Sequence[str],
+        *,
+        socks: bool,
+        idle_s: float = IDLE_S,
+    ) -> None:
+        self._wanted = (_plain(host), host_port)
+        self._addresses, self._socks, self._idle_s = list(addresses), socks, idle_s
+        self._sockets: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._room = threading.Semaphore(MOST_CONNECTIONS)
+        self.problem = ""
+
+    def __enter__(self) -> Self:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, name="relay", daemon=True).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._lock:
+            self._closed = True
+            left = list(self._sockets)
+        for sock in (self._listener, *left):
+            # A thread that waits for it wakes up.
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while not self._closed:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            if not self._room.acquire(blocking=False):
+                client.close()
+                continue
+            threading.Thread(target=self._serve, args=[client], daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        try:
+            with self._held(client):
+                client.settimeout(CONNECT_TIMEOUT_S)
+                if self._socks and not self._is_asked_for(client):
+                    client.sendall(_NOT_ALLOWED)
+                    return
+                server = self._connect()
+                if server is None:
+                    if self._socks:
+                        client.sendall(_UNREACHABLE)
+                    return
+                with self._held(server):
+                    if self._socks:
+                        client.sendall(_GRANTED)
+                    _join(client, server, self._idle_s)
+        except (OSError, EOFError):
+            pass
+        finally:
+            self._room.release()
+
+    def _is_asked_for(self, client: socket.socket) -> bool:
+        """Whether the program asks for the one host, as RFC 1928 has it."""
+        version, methods = _exactly(client, 2)
+        _exactly(client, methods)
+        if version != 5:
+            return False
+        client.sendall(b"\x05\x00")
+        _, command, _, kind = _exactly(client, 4)
+        length = {1: 4, 4: 16}.get(kind)
+        name = _exactly(client, length if length else _exactly(client, 1)[0])
+        (port,) = struct.unpack(">H", _exactly(client, 2))
+        host = str(ipaddress.ip_address(name)) if length else name.decode("ascii", "replace")
+        asked = (_plain(host), port)
+        if asked != self._wanted:
+            self.problem = f"git asked for {host[:100]}:{port}, which is not the repository's host"
+        return command == 1 and asked == self._wanted
+
+    def _connect(self) -> socket.socket | None:
+        for address in self._addresses:
+            try:
+                return socket.create_connection((address, self._wanted[1]), CONNECT_TIMEOUT_S)
+            except OSError as error:
+                self.problem = f"{address} cannot be reached: {error.strerror or error}"
+        return None
+
+    @contextlib.contextmanager
+    def _held(self, sock: socket.socket) -> Iterator[None]:
+        """The socket is closed at the end, and woken up when the relay ends before."""
+        with sock:
+            with self._lock:
+                if self._closed:
+                    raise OSError("the relay has ended")
+                self._sockets.add(sock)
+            try:
+                yield
+            finally:
+                with self._lock:
+                    self._sockets.discard(sock)
+
+
+class _Moved:
+    """When something was last moved in either direction."""
+
+    def __init__(self) -> None:
+        self.at = time.monotonic()
+
+
+def _join(client: socket.socket, server: socket.socket, idle_s: float) -> None:
+    moved = _Moved()
+    back = threading.Thread(target=_pump, args=[server, client, idle_s, moved], daemon=True)
+    for sock in (client, server):
+        sock.settimeout(min(_POLL_S, idle_s))
+    back.start()
+    _pump(client, server, idle_s, moved)
+    back.join()
+
+
+def _pump(source: socket.socket, target: socket.socket, idle_s: float, moved: _Moved) -> None:
+    """Until one side ends, or neither has moved anything for `idle_s`."""
+    try:
+        while True:
+            try:
+                data = source.recv(_CHUNK_BYTES)
+            except TimeoutError:
+                if time.monotonic() - moved.at > idle_s:
+                    break
+                continue
+            if not data:
+                target.shutdown(socket.SHUT_WR)
+                return
+            moved.at = time.monotonic()
+            _send(target, data, idle_s, moved)
+    except OSError:
+        pass
+    for sock in (source, target):
+        with contextlib.suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+
+
+def _send(target: socket.socket, data: bytes, idle_s: float, moved: _Moved) -> None:
+    left = memoryview(data)
+    while left:
+        try:
+            left = left[target.send(left) :]
+            moved.at = time.monotonic()
+        except TimeoutError:
+            if time.monotonic() - moved.at > idle_s:
+                raise
+
+
+def _exactly(sock: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        more = sock.recv(size - len(data))
+        if not more:
+            raise EOFError
+        data += more
+    return data
+
+
+def _plain(host: str) -> str:
+    """One form of each name and address, to compare them."""
+    name = host.strip("[]").rstrip(".").lower()
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        return name

@@ -1,0 +1,160 @@
+"""A fetch has limits, shows its progress, and leaves nothing behind where it fails."""
+
+import fcntl
+import os
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from orchestrator.benchmarks import mirrors
+from orchestrator.benchmarks.git_calls import call_git, words_of
+from orchestrator.benchmarks.mirrors import MirrorBusyError, size_of
+from orchestrator.benchmarks.remote_calls import Remote
+from orchestrator.benchmarks.repository import Limits, Repository
+from orchestrator.core.errors import InvalidRequestError
+from tests.support.factories import commit_files, git, make_repository
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Path:
+    make_repository(tmp_path / "origin", [{"a.txt": "one"}])
+    return tmp_path / "origin"
+
+
+def reader(origin: Path, mirror: Path, limits: Limits | None = None) -> Repository:
+    return Repository(Remote(url=str(origin), allow_local=True), mirror, limits=limits)
+
+
+def odd_commit(origin: Path, parent: str, dated: str, message: str = "odd") -> str:
+    """A commit that git's own porcelain would refuse to make, on the branch `odd`."""
+    tree = git(origin, "rev-parse", f"{parent}^{{tree}}").strip()
+    text = f"tree {tree}\nparent {parent}\nauthor A <a@b> {dated}\ncommitter A <a@b> {dated}\n\n"
+    make = ["git", "-C", str(origin), "hash-object", "-t", "commit", "-w", "--stdin", "--literally"]
+    done = subprocess.run(make, input=(text + message).encode(), capture_output=True, check=True)
+    sha = done.stdout.decode().strip()
+    git(origin, "update-ref", "refs/heads/odd", sha)
+    return sha
+
+
+@pytest.mark.parametrize(
+    ("dated", "kept"),
+    [
+        ("1700000000 +2400", datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)),
+        ("1700000000 +9999", datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)),
+        ("253402300800 +0000", datetime(9999, 12, 31, tzinfo=UTC)),
+        ("9" * 30 + " +0000", datetime(1970, 1, 1, tzinfo=UTC)),
+        ("-5 +0000", datetime(1970, 1, 1, tzinfo=UTC)),
+        ("", datetime(1970, 1, 1, tzinfo=UTC)),
+        ("soon", datetime(1970, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_a_commit_of_any_date_is_read(
+    origin: Path, tmp_path: Path, dated: str, kept: datetime
+) -> None:
+    parent = git(origin, "rev-parse", "main").strip()
+    sha = odd_commit(origin, parent, dated)
+    repository = reader(origin, tmp_path / "m.git")
+    repository.fetch()
+    assert repository.describe(sha).committed_at == kept
+    assert [each.sha for each in repository.history("odd", limit=9)] == [parent, sha]
+
+
+def test_a_subject_may_have_any_separator_of_lines(origin: Path, tmp_path: Path) -> None:
+    parent = git(origin, "rev-parse", "main").strip()
+    message = "one\x1etwo\u2028three\x85four\x1ffive"
+    sha = odd_commit(origin, parent, "1700000000 +0000", message)
+    repository = reader(origin, tmp_path / "m.git")
+    repository.fetch()
+    newest = repository.history("odd", limit=9)[-1]
+    assert (newest.sha, newest.subject) == (sha, message)
+    assert [each.sha for each in repository.new_since("odd", "main", limit=9)] == [sha]
+
+
+def test_it_reports_progress_and_fetches_what_is_on_no_branch(origin: Path, tmp_path: Path) -> None:
+    sha = commit_files(origin, {"a.txt": "two"}, 2)
+    git(origin, "update-ref", "refs/pull/5/head", sha)
+    git(origin, "reset", "--hard", "-q", "main~1")
+    heard: list[str] = []
+    repository = reader(origin, tmp_path / "m.git")
+    repository.fetch("refs/pull/5/head", on_progress=heard.append)
+    assert repository.has(sha)
+    assert heard
+    assert all(line.isprintable() for line in heard)
+
+
+def test_a_fetch_does_not_wait_long_for_another_one(tmp_path: Path) -> None:
+    mirror = tmp_path / "m.git"
+    with open(f"{mirror}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with (
+            pytest.raises(MirrorBusyError, match="another fetch"),
+            mirrors.lock_mirror(mirror, wait_s=0.2),
+        ):
+            raise AssertionError("it is held")
+
+
+def test_a_first_fetch_that_fails_leaves_no_mirror(tmp_path: Path) -> None:
+    mirror = tmp_path / "m.git"
+    with pytest.raises(InvalidRequestError, match="git cannot read the repository"):
+        reader(tmp_path / "nowhere", mirror).fetch()
+    assert not mirror.exists()
+
+
+def test_a_repository_that_is_too_large_is_not_kept(origin: Path, tmp_path: Path) -> None:
+    (origin / "large.bin").write_bytes(os.urandom(3 << 20))
+    git(origin, "add", ".")
+    git(origin, "commit", "-qm", "large")
+    mirror = tmp_path / "m.git"
+    limits = Limits(mirror_bytes=1 << 20)
+    with pytest.raises(InvalidRequestError, match="PITWALL_GIT_MIRROR_LIMIT_MIB"):
+        reader(origin, mirror, limits).fetch()
+    assert not mirror.exists()
+    reader(origin, mirror).fetch()
+    assert size_of(mirror) > 3 << 20
+
+
+def test_a_failed_fetch_leaves_no_rubbish_in_a_mirror(origin: Path, tmp_path: Path) -> None:
+    mirror = tmp_path / "m.git"
+    repository = reader(origin, mirror)
+    repository.fetch()
+    left = [
+        mirror / "objects/pack/tmp_pack_x1",
+        mirror / "objects/tmp_objdir-incoming-x/a",
+        mirror / "packed-refs.lock",
+        mirror / "refs/heads/main.lock",
+    ]
+    held = mirror / "refs/pitwall" / ("a" * 40 + ".lock")
+    for path in (*left, held):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    commit_files(origin, {"a.txt": "two"}, 2)
+    with pytest.raises(InvalidRequestError):
+        repository.fetch()
+    assert [path for path in left if path.exists()] == []
+    assert held.exists()
+    repository.fetch()
+    assert len(repository.history("main", limit=9)) == 2
+
+
+def test_git_sees_no_home_and_no_settings_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".gitconfig").write_text("[user]\nname = Somebody\n")
+    for name, value in {
+        "HOME": str(tmp_path), "SSH_AUTH_SOCK": "/agent", "GIT_ASKPASS": "/bin/echo",
+        "http_proxy": "http://127.0.0.1:9", "PITWALL_SECRET_KEY": "secret",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+    assert call_git("config", "user.name", check=False).stdout == b""
+    seen = call_git("-c", "alias.show-variables=!env", "show-variables").stdout.decode()
+    names = {line.partition("=")[0] for line in seen.splitlines()}
+    assert "GIT_ALLOW_PROTOCOL" in names
+    assert not names & {"SSH_AUTH_SOCK", "GIT_ASKPASS", "http_proxy", "PITWALL_SECRET_KEY"}
+    assert str(tmp_path) not in seen.replace(os.environ["PATH"], "")
+
+
+def test_words_of_git_are_one_line_without_states_of_progress() -> None:
+    stderr = b"Receiving: 1%\rReceiving: 9%\r\nfatal: \x1b[31mno\x00 way\n"
+    assert words_of(stderr) == "fatal:  [31mno  way"
