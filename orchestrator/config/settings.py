@@ -26,6 +26,8 @@ QUOTAS = {
     "queued_minutes": environment.whole("PITWALL_QUOTA_QUEUED_MINUTES"),
     "storage_mib": environment.whole("PITWALL_QUOTA_STORAGE_MIB"),
 }
+# Metrics of its own (script.upload_s) that a team may have, for all its projects together.
+MAX_CUSTOM_METRICS = environment.number("PITWALL_MAX_CUSTOM_METRICS", 500)
 HTTPS = BASE_URL.startswith("https://")
 
 # Requests a minute that one API token may make; 0: any number.

@@ -1,7 +1,8 @@
 """Writes of results: one trial at a time, once."""
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +16,7 @@ from orchestrator.fleet.selectors import changes_of
 from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialReading, Validity
 from orchestrator.results.models import Artifact, Histogram, HistogramKind, LoadResult, RunVerdict
 from orchestrator.results.recording.likeness import block_of, shape_of
+from orchestrator.results.recording.metrics import metrics_of_trial
 from orchestrator.results.recording.record import Measured, record
 from orchestrator.results.trials.loads import LoadReading, TrialReadings, read_trial
 from orchestrator.results.trials.making import made_with
@@ -47,6 +49,9 @@ def store_trial(
             trial=trial, job=job, code="unreadable", message=f"output: {missing}", files=files
         )
     reading = read.whole
+    measured = _measured(trial, job, result, reading, ahead_s=clock_ahead_s)
+    metrics = metrics_of_trial(job.run.team_id, measured.readings)
+    readings = {key: measured.readings[key] for key in metrics.ids}
     times = {at: _instant(result.get(at), clock_ahead_s) for at in ("started_at", "ended_at")}
     provenance = {
         **_provenance(job, trial, result, reading),
@@ -54,10 +59,11 @@ def store_trial(
         "clock_ahead_s": clock_ahead_s,
     }
     with transaction.atomic():
-        if not _claim(trial, job, **_judged(reading.validity), **times, provenance=provenance):
+        judged = _judged(reading.validity, metrics.note)
+        if not _claim(trial, job, **judged, **times, provenance=provenance):
             return False
-        record([_measured(trial, job, result, reading, times["started_at"] or utc_now())])
-        _store_readings(trial, read)
+        record([replace(measured, readings=readings)], metrics.ids)
+        _store_readings(trial, read, metrics.ids)
         _store_files(trial, files)
         if late:
             # The run has ended already, and its verdict was without this trial.
@@ -86,11 +92,12 @@ def _claim(trial: Trial, job: Job, **changes: Any) -> bool:
     return bool(planned.update(attempt=job.attempt, host=job.host, **changes))
 
 
-def _judged(validity: Validity) -> dict[str, Any]:
+def _judged(validity: Validity, note: str) -> dict[str, Any]:
+    """`note` is shown with the reasons, and does not change the validity."""
     return {
         "state": TrialState.MEASURED,
         "validity": validity.level,
-        "reasons": _reasons(validity),
+        "reasons": [*_reasons(validity), *([note] if note else [])],
     }
 
 
@@ -111,8 +118,9 @@ def _price(job: Job, reading: TrialReading) -> dict[str, float]:
 
 
 def _measured(
-    trial: Trial, job: Job, result: Mapping[str, Any], reading: TrialReading, at: datetime
+    trial: Trial, job: Job, result: Mapping[str, Any], reading: TrialReading, *, ahead_s: float
 ) -> Measured:
+    at = _instant(result.get("started_at"), ahead_s) or utc_now()
     host = job.host
     assert host is not None, "a job that measured has a host"
     tool = result.get("tool") or {}
@@ -134,17 +142,17 @@ def _measured(
     )
 
 
-def _store_readings(trial: Trial, read: TrialReadings) -> None:
+def _store_readings(trial: Trial, read: TrialReadings, keys: Collection[str]) -> None:
     whole = read.whole
     Histogram.objects.bulk_create(
         _histogram(trial, kind, part)
         for kind, part in ((HistogramKind.OK, whole.ok), (HistogramKind.OTHER, whole.other))
         if part.n
     )
-    LoadResult.objects.bulk_create(_load_result(trial, each) for each in read.loads)
+    LoadResult.objects.bulk_create(_load_result(trial, each, keys) for each in read.loads)
 
 
-def _load_result(trial: Trial, load: LoadReading) -> LoadResult:
+def _load_result(trial: Trial, load: LoadReading, keys: Collection[str]) -> LoadResult:
     reading = load.reading
     return LoadResult(
         trial=trial,
@@ -156,7 +164,7 @@ def _load_result(trial: Trial, load: LoadReading) -> LoadResult:
         why=load.why,
         validity=reading.validity.level,
         reasons=_reasons(reading.validity),
-        readings=dict(reading.readings),
+        readings={key: value for key, value in reading.readings.items() if key in keys},
         encoded=_encoded(reading.ok).encode() if reading.ok.n else b"",
     )
 

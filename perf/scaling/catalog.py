@@ -19,7 +19,7 @@ from orchestrator.core.ids import new_hex
 from orchestrator.fleet.models import Host, HostState, HostTransport
 from orchestrator.fleet.services import save_profile
 from orchestrator.results.models import Series
-from orchestrator.results.recording.record import metric_ids
+from orchestrator.results.recording.metrics import metric_ids
 from perf.scaling.extent import (
     METRICS,
     NARROW_HOSTS,
@@ -101,7 +101,7 @@ def make_catalog(size: Size) -> Catalog:
         )
         for name in ("alpha", "beta", "gamma")
     ]  # fmt: skip
-    ids = metric_ids(METRICS)
+    ids = metric_ids(team.pk, METRICS)
     metrics = [ids[key] for key in METRICS]
     wide = _part(
         member, "wide", hosts[:1], metrics, size.commits,

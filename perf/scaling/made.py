@@ -19,7 +19,7 @@ from perf.scaling.extent import METRICS
 HEAD = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 TAIL = b"\xff\xff"
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
-INT2, INT8, FLOAT8 = 21, 20, 701
+INT4, INT8, FLOAT8 = 23, 20, 701
 
 READING_COLUMNS = (
     "id", "case_id", "commit_id", "at", "host_id", "validity", "metrics", "values", "provenance",
@@ -58,7 +58,7 @@ def reading_type(metrics: int, *, told: bool) -> np.dtype[Any]:
     return record_type(
         {
             "id": "V16", "case_id": ">i8", "commit_id": ">i8", "at": ">i8", "host_id": "V16",
-            "validity": "S5", "metrics": array_type(">i2", metrics),
+            "validity": "S5", "metrics": array_type(">i4", metrics),
             "values": array_type(">f8", metrics),
             "provenance": f"S{len(TOLD)}" if told else None,
         }
@@ -68,7 +68,7 @@ def reading_type(metrics: int, *, told: bool) -> np.dtype[Any]:
 def point_type(trials: int) -> np.dtype[Any]:
     return record_type(
         {
-            "series_id": ">i4", "commit_id": ">i8", "epoch": ">i2", "shape": ">i4",
+            "series_id": ">i8", "commit_id": ">i8", "epoch": ">i2", "shape": ">i4",
             "position": ">i4", "at": ">i8", "n": ">i4", "suspect": ">i4", "invalid": ">i4",
             "mean": ">f8", "mean_log": ">f8", "m2_log": ">f8",
             "values": array_type(">f8", trials), "blocks": array_type(">i8", trials),
@@ -156,7 +156,7 @@ class Maker:
         rows["at"] = np.repeat(instants(places), cells * trials)
         rows["validity"] = b"valid"
         flat = values.reshape(-1, metrics)
-        fill_array(rows["metrics"], INT2, np.broadcast_to(self._metrics, flat.shape))
+        fill_array(rows["metrics"], INT4, np.broadcast_to(self._metrics, flat.shape))
         fill_array(rows["values"], FLOAT8, flat)
         if told:
             rows["provenance"] = TOLD

@@ -1,17 +1,22 @@
 """Finished results that were measured elsewhere, sent through the API."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from django.db import connection
 
+from orchestrator.accounts.models import Team
 from orchestrator.benchmarks.matrix import case_of
 from orchestrator.benchmarks.models import Case, Commit
 from orchestrator.fleet.models import HardwareProfile, Host
 from orchestrator.fleet.selectors import own_hosts_of
-from orchestrator.results.models import Point, Reading, Series
+from orchestrator.results.models import Metric, Point, Reading, Series
+from orchestrator.results.recording.ingest import _drawn
+from orchestrator.results.recording.metrics import metric_ids
 from orchestrator.runs.availability import choices_for
+from orchestrator.runs.models import Trial
 from tests.api.conftest import ApiClient, Lab
 from tests.support import factories
 
@@ -105,10 +110,132 @@ def test_equal_trials_of_one_post_are_several(lab: Lab, alice: ApiClient) -> Non
     assert told(send(alice, result(), result(), result())) == (1, 2)
 
 
-def test_an_id_is_one_result_of_a_benchmark_and_commit(lab: Lab, alice: ApiClient) -> None:
-    other = result(id="7", metrics={"requests.rate": 1.0})
-    assert told(send(alice, result(id="7"), other)) == (1, 1)
-    assert told(send(alice, result(id="7", commit="c" * 40))) == (1, 0)
+def test_an_id_is_one_result_of_a_case_a_host_and_a_commit(lab: Lab, alice: ApiClient) -> None:
+    results = [
+        result(id="7"),
+        result(id="7", host="ci-8"),
+        result(id="7", parameters={"connections": 8}),
+        result(id="7", commit="c" * 40),
+    ]
+    assert told(send(alice, *results)) == (4, 0)
+    assert told(send(alice, *results)) == (0, 4)
+    assert told(send(alice, result(id="7"), result(id="7"))) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"metrics": {"requests.rate": 1.0}}, "metrics (latency.p50, requests.rate)"),
+        ({"validity": "suspect", "reasons": ["noise"]}, "validity (valid)"),
+        ({"at": "2026-11-20T09:00:00Z"}, "time (2026-11-20T08:00:00+00:00)"),
+        ({"note": "other"}, "note"),
+    ],
+)
+def test_an_id_with_other_content_is_refused_and_nothing_stored(
+    lab: Lab, alice: ApiClient, changes: dict[str, Any], words: str
+) -> None:
+    new, other = result(id="8"), result(id="7", **changes)
+    answer = send(alice, new, result(id="7"), other)
+    assert answer.status_code == 409
+    assert answer.json()["field"] == "results[2]"
+    assert "results[1] has the id '7'" in answer.json()["detail"]
+    assert not Reading.objects.exists()
+
+    send(alice, result(id="7"))
+    answer = send(alice, new, other, {**other, "host": "ci-8"}, other)
+    assert answer.status_code == 409
+    assert [each["field"] for each in answer.json()["errors"]] == ["results[1]", "results[3]"]
+    assert words in answer.json()["detail"]
+    assert Reading.objects.count() == 1
+
+
+def test_a_result_without_a_time_is_known_again_by_its_id(lab: Lab, alice: ApiClient) -> None:
+    assert told(send(alice, result(id="7", at=None))) == (1, 0)
+    assert told(send(alice, result(id="7", at=None))) == (0, 1)
+
+
+def test_what_is_exported_and_sent_again_adds_nothing(lab: Lab, alice: ApiClient) -> None:
+    sent = [
+        result(id="7", block="b", note="n", url="https://ci.example/1"),
+        result(id="7", host="ci-8", validity="suspect", reasons=["noise"]),
+        result(),
+        result(at=None, parameters={"connections": 4, "text": "a"}),
+    ]
+    send(alice, *sent)
+    run = lab.measured_run(1000.0, 990.0)
+    exported = [
+        json.loads(line)
+        for line in alice.get("results?benchmark=hello").getvalue().decode().splitlines()
+    ]
+    assert len(exported) == Reading.objects.count() > 4
+    assert [each["id"] for each in exported].count("7") == 2
+    trials = {str(each.pk) for each in Trial.objects.filter(job__run=run)}
+    assert trials <= {each["id"] for each in exported}
+    assert told(send(alice, *exported)) == (0, len(exported))
+    assert told(send(alice, *({**each, "at": each["at"]} for each in exported))) == (
+        0, len(exported),
+    )  # fmt: skip
+
+
+def test_a_result_that_was_sent_before_ids_counted_for_a_case_is_known(
+    lab: Lab, alice: ApiClient
+) -> None:
+    send(alice, result(id="7"))
+    reading = Reading.objects.get()
+    earlier = _drawn(reading.commit_id, f"id\0{reading.case.benchmark_id}\x007")
+    Reading.objects.all().delete()
+    reading.pk = earlier
+    reading.save(force_insert=True)
+    assert told(send(alice, result(id="7"))) == (0, 1)
+    assert told(send(alice, result(id="7", host="ci-8"))) == (1, 0)
+
+
+def test_an_id_that_is_a_row_of_another_team_is_just_an_id(
+    lab: Lab, alice: ApiClient, mallory: ApiClient
+) -> None:
+    send(alice, result())
+    theirs = str(Reading.objects.get().pk)
+    send(alice, result(id=theirs, host="ci-8"))
+    assert Reading.objects.count() == 2
+
+
+def test_custom_metrics_of_a_team_are_limited_before_anything_is_made(
+    lab: Lab, alice: ApiClient, settings: Any
+) -> None:
+    settings.MAX_CUSTOM_METRICS = 3
+    names = [f"script.m{number}_s" for number in range(5)]
+    assert told(send(alice, result(metrics=dict.fromkeys(names[:2], 1.0)))) == (1, 0)
+    before = _last_metric_id()
+    for _ in range(3):
+        answer = send(alice, result(host="new", metrics=dict.fromkeys(names[1:4], 1.0)))
+        assert answer.status_code == 409
+        assert (
+            "this would add 2 custom metrics; a team may have 3, of which 1"
+            in (answer.json()["detail"])
+        )
+    many = [result(metrics={f"script.n{n}_{k}_s": 1.0 for k in range(90)}) for n in range(100)]
+    assert send(alice, *many).status_code == 409
+    assert _last_metric_id() == before
+    assert not Host.objects.filter(name="new").exists()
+    assert told(send(alice, result(metrics=dict.fromkeys(names[:3], 2.0)))) == (1, 0)
+    assert told(send(alice, result(metrics={"requests.rate": 3.0}))) == (1, 0)
+
+
+def test_custom_metrics_of_one_team_are_none_of_anothers(
+    lab: Lab, alice: ApiClient, settings: Any
+) -> None:
+    settings.MAX_CUSTOM_METRICS = 1
+    other = Team.objects.create(slug="other", name="Other")
+    assert metric_ids(other.pk, ["script.upload_s"])
+    assert told(send(alice, result(metrics={"script.upload_s": 1.0}))) == (1, 0)
+    assert Metric.objects.filter(key="script.upload_s").count() == 2
+    assert Point.objects.get().series.metric.team != other
+
+
+def _last_metric_id() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT last_value FROM results_metric_id_seq")
+        return int(cursor.fetchone()[0])
 
 
 def test_invalid_results_are_kept_and_not_counted(lab: Lab, alice: ApiClient) -> None:

@@ -12,6 +12,7 @@ from orchestrator.api.routers import results as router
 from orchestrator.results.models import Reading
 from orchestrator.results.recording import result_files
 from orchestrator.results.recording.ingest import forget
+from orchestrator.results.recording.result_files import Bounds
 from tests.api.conftest import ApiClient, Lab
 
 
@@ -59,7 +60,7 @@ def test_what_is_wrong_is_told_by_its_line(lab: Lab, alice: ApiClient) -> None:
 
 
 def test_it_refuses_too_much(lab: Lab, alice: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(router, "MOST_IN_A_FILE", 2)
+    monkeypatch.setattr(router, "UPLOAD", Bounds(results=2))
     many = "\n".join(line(number) for number in range(1, 4)).encode()
     assert "at most 2 results" in send(alice, "r.jsonl", many).json()["detail"]
     monkeypatch.setattr(result_files, "MOST_BYTES_A_LINE", 4096)

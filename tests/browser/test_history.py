@@ -14,9 +14,10 @@ from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.results.models import ChangePoint, Series
-from orchestrator.results.recording.record import Measured, record
+from orchestrator.results.recording.record import Measured
 from tests.browser.conftest import World
 from tests.browser.screenshots import wait_until_drawn
+from tests.support.recording import record
 
 pytestmark = pytest.mark.browser
 

@@ -10,6 +10,7 @@ from orchestrator.benchmarks.models import Commit
 from orchestrator.benchmarks.selectors import benchmark_for
 from orchestrator.results.comparing.comparisons import compare_commits
 from orchestrator.results.history.histories import history_choices
+from orchestrator.results.models import Metric
 from orchestrator.results.recording.readings import values_of
 from orchestrator.results.selectors import trial_details
 from orchestrator.runs.models import Trial
@@ -94,6 +95,25 @@ def test_a_program_of_the_definition_is_measured_and_its_readings_are_compared(
     assert "script.whole_s" in compared
     assert "script.threads_count" not in compared
     assert history_choices(team.alice, benchmark).metrics[-1].key == "script.whole_s"
+
+
+def test_metrics_beyond_the_teams_limit_are_left_out_with_a_note(
+    engine: Engine, team: Personas, tmp_path: Path
+) -> None:
+    Metric.objects.bulk_create(
+        Metric(team=team.alice.team, key=f"script.m{number}_s") for number in range(499)
+    )
+    files = {**server(), "client.py": client()}
+    project, shas = make_project(team.alice, tmp_path / "origin", [files])
+    make_definition(team.alice, project, source=SCRIPT)
+    make_local_host(team.alice)
+    run = engine.finish(make_run(team.alice, shas, rounds=1), timeout_s=120)
+    assert (run.state, run.message) == ("finished", "")
+    (trial,) = Trial.objects.filter(job__run=run)
+    assert trial.state == "measured", trial.message
+    shown = [info.key for info, _ in trial_details(trial).measurements]
+    assert shown[-1] == "script.threads_count"
+    assert "1 custom metric not stored: script.whole_s; a team" in trial.reasons[-1]
 
 
 def test_what_a_program_should_not_say_is_shown(

@@ -29,6 +29,8 @@ BIG = {
 EARLIER = {
     "runs": 15, "results": 16, "alerts": 3, "fleet": 5, "accounts": 4, "benchmarks": 6,
 }  # fmt: skip
+#: Rewrites that were decided on before the first release (docs/decisions/0041).
+AGREED = {("results", "0017_wide_ids")}
 _REWRITES = re.compile(
     r"\b(CLUSTER|VACUUM\s+FULL|LOCK\s+TABLE|ALTER\s+COLUMN\s+\S+\s+TYPE)\b"
     r"|\bCREATE\s+(UNIQUE\s+)?INDEX\s+(?!CONCURRENTLY)",
@@ -91,7 +93,7 @@ def _problem_of_new(field: models.Field) -> str:
 def test_new_migrations_lock_no_big_table():
     found = []
     for (app, name), migration in MigrationLoader(None).disk_migrations.items():
-        if app in BIG and int(name[:4]) > EARLIER[app]:
+        if app in BIG and int(name[:4]) > EARLIER[app] and (app, name) not in AGREED:
             found += problems(app, migration)
     assert found == []
 

@@ -23,7 +23,8 @@ from orchestrator.results.recording import bulk
 from orchestrator.results.recording.bulk import Imported, check_file, import_file
 from orchestrator.results.recording.incoming import ResultIn
 from orchestrator.results.recording.ingest import forget, take_results
-from orchestrator.results.recording.result_files import read_results
+from orchestrator.results.recording.repeats import ResultConflictError
+from orchestrator.results.recording.result_files import Bounds, read_results
 from orchestrator.results.retention.retentions import Wanted, save_retention
 from tests.support.factories import (
     Personas,
@@ -110,7 +111,7 @@ def readings() -> list[Any]:
     names = {each.metric_id: each.metric.key for each in Series.objects.select_related("metric")}
     return sorted(
         (
-            row.pk.int & (2**80 - 1), row.commit.sha, row.case.key, row.host.name, row.at,
+            row.provenance["id"], row.commit.sha, row.case.key, row.host.name, row.at,
             row.validity, [names[each] for each in row.metrics], row.values,
             json.dumps(row.provenance, sort_keys=True),
         )
@@ -224,13 +225,36 @@ def test_again_it_adds_nothing_and_more_is_added_to_what_is_there(
     )
 
 
-def test_of_two_lines_with_one_id_one_counts_as_in_a_post(
+def test_two_lines_with_one_id_and_other_content_are_refused(
     personas: Personas, project: Project, tmp_path: Path
 ) -> None:
     twice = [result(id="x"), result(id="x", metrics={"requests.rate": 5.0})]
-    done = import_file(member=personas.alice, path=lines_in(tmp_path, *twice))
-    assert (done.accepted, done.repeated) == (1, 1)
-    assert [each["values"] for each in points().values()] == [[5.0]]
+    with pytest.raises(ResultConflictError, match="line 2: line 1 has the id 'x'"):
+        import_file(member=personas.alice, path=lines_in(tmp_path, *twice))
+    assert not Reading.objects.exists()
+
+
+def test_an_id_of_other_cases_and_hosts_is_another_result(
+    personas: Personas, project: Project, tmp_path: Path
+) -> None:
+    results = [
+        result(id="x", host=host, parameters={"connections": count})
+        for host in ("ci-7", "ci-8")
+        for count in (4, 8, 16)
+    ]
+    path = lines_in(tmp_path, *results)
+    assert import_file(member=personas.alice, path=path) == Imported(results=6, accepted=6)
+    assert import_file(member=personas.alice, path=path) == Imported(results=6, accepted=0)
+
+
+def test_an_id_of_an_earlier_batch_with_other_content_is_refused(
+    personas: Personas, project: Project, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(bulk, "BATCH", 2)
+    results = [result(id="a"), result(id="b"), result(id="c"), result(id="a", note="other")]
+    with pytest.raises(ResultConflictError, match="line 4: a result that was sent before"):
+        import_file(member=personas.alice, path=lines_in(tmp_path, *results))
+    assert {row.provenance["id"] for row in Reading.objects.all()} == {"a", "b"}
 
 
 def test_lines_without_an_id_that_say_the_same_are_all_kept(
@@ -379,3 +403,33 @@ def test_the_command_imports_and_tells(
         call_command("import_readings", str(wrong), "--team", "red")
     with pytest.raises(CommandError, match="cannot be read"):
         call_command("import_readings", str(tmp_path / "none"), "--team", "red")
+
+
+BOUNDS = Bounds(results=10, lines=100, unpacked=10_000_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("a.jsonl.gz", b"\n" * 3_000_000, "at most 100 lines, empty ones included"),
+        ("a.jsonl.gz", (b" " * 900_000 + b"\n") * 50, "at most 9 MiB when it is unpacked"),
+        ("a.jsonl.gz", b"{}\n" * 11, "at most 10 results"),
+        ("a.csv.gz", b"benchmark,host\n" + b"\n" * 3_000_000, "at most 100 lines"),
+        ("a.csv.gz", b"benchmark,host\n" + b",\n" * 3_000_000, "at most 100 lines"),
+    ],
+)
+def test_what_is_packed_well_is_counted_before_it_is_skipped(
+    tmp_path: Path, name: str, content: bytes, fault: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content))
+    assert path.stat().st_size < 100_000
+    with pytest.raises(InvalidRequestError, match=fault):
+        list(read_results(path, BOUNDS))
+
+
+def test_a_row_of_csv_over_many_lines_is_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text("benchmark,host\n" + ('"' + "a" * 60_000 + '\n",') * 100)
+    with pytest.raises(InvalidRequestError, match="longer than 1024 KiB"):
+        list(read_results(path))

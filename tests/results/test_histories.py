@@ -14,8 +14,9 @@ from orchestrator.fleet.external import host_told
 from orchestrator.fleet.models import Host
 from orchestrator.results.history.histories import Part, history_choices, history_of
 from orchestrator.results.history.reports import History
-from orchestrator.results.recording.record import Measured, record
+from orchestrator.results.recording.record import Measured
 from tests.support.factories import Personas
+from tests.support.recording import record
 
 NOW = utc_now()
 

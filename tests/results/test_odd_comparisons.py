@@ -14,7 +14,7 @@ from orchestrator.results.comparing.compared import ComparisonReport
 from orchestrator.results.comparing.comparisons import compare_commits, compare_sides
 from orchestrator.results.comparing.packed_cells import packed_cells
 from orchestrator.results.comparing.sides import Side
-from orchestrator.results.recording.record import Measured, record
+from orchestrator.results.recording.record import Measured
 from orchestrator.runs.models import Trial
 from tests.support.factories import (
     Personas,
@@ -22,6 +22,7 @@ from tests.support.factories import (
     make_run,
     record_again,
 )
+from tests.support.recording import record
 
 
 def compare(personas: Personas, commits: list[Commit]) -> ComparisonReport:

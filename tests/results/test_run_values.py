@@ -16,7 +16,7 @@ from orchestrator.results.comparing.run_values import points_of_run
 from orchestrator.results.comparing.sides import Side
 from orchestrator.results.models import Point
 from orchestrator.results.models.series import MOST_VALUES
-from orchestrator.results.recording.record import Measured, record
+from orchestrator.results.recording.record import Measured
 from orchestrator.results.retention.pruning import prune
 from orchestrator.results.retention.retentions import Wanted, save_retention
 from orchestrator.runs.models import Run, Trial
@@ -28,6 +28,7 @@ from tests.support.factories import (
     make_project,
     make_run,
 )
+from tests.support.recording import record
 
 pytestmark = pytest.mark.django_db
 

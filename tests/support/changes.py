@@ -17,7 +17,7 @@ from orchestrator.core.ids import new_id
 from orchestrator.fleet.models import Host, HostTransport
 from orchestrator.results.changes.search import look_at_changed
 from orchestrator.results.models import ChangePoint, Series
-from orchestrator.results.recording.record import Measured, record
+from orchestrator.results.recording.record import Measured
 from tests.support.factories import (
     DEFINITION,
     finish_run,
@@ -26,6 +26,7 @@ from tests.support.factories import (
     make_project,
     store_cases,
 )
+from tests.support.recording import record
 
 RATE = "requests.rate"
 #: Of one trial, as a share.

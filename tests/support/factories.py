@@ -30,10 +30,11 @@ from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.results.models import Artifact, Histogram, Point, Reading
 from orchestrator.results.recording.likeness import block_of, shape_of
 from orchestrator.results.recording.readings import values_of
-from orchestrator.results.recording.record import Measured, record
+from orchestrator.results.recording.record import Measured
 from orchestrator.runs.models import Job, Run, Trial
 from orchestrator.runs.services import RunRequest, create_run
 from orchestrator.stats.histogram import Histogram as Distribution
+from tests.support.recording import record
 
 PASSWORD = "correct horse battery"
 

@@ -20,13 +20,11 @@ from orchestrator.fleet.selectors import host_named
 from orchestrator.results.recording.bulk import import_file
 from orchestrator.results.recording.exporting import exported, readings_of
 from orchestrator.results.recording.ingest import take_results
+from orchestrator.results.recording.result_files import UPLOAD
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import run_for
 
 router = Router(tags=["results"])
-
-#: Of a file that is sent; a command takes any number.
-MOST_IN_A_FILE = 200_000
 
 
 _LINES = {
@@ -106,6 +104,6 @@ def send_results_file(
             path=Path(kept.name),
             project=project,
             name=(file.name or "results")[:100],
-            most=MOST_IN_A_FILE,
+            bounds=UPLOAD,
         )
     return TakenOut(accepted=done.accepted, repeated=done.repeated)

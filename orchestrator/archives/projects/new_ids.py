@@ -12,8 +12,8 @@ from orchestrator.archives.projects.kinds import Kind
 from orchestrator.archives.projects.rows import uuid_of
 from orchestrator.benchmarks.models import Definition
 from orchestrator.fleet.models import Host, HostChange, HostSnapshot
-from orchestrator.results.models import Metric
 from orchestrator.results.recording.likeness import block_of
+from orchestrator.results.recording.metrics import metric_ids
 
 #: More than a run can have.
 _ROUNDS = 200
@@ -40,7 +40,7 @@ class NewIds:
         self._known: set[tuple[str, Any]] = set()
         self._fresh: dict[str, Iterator[int]] = {}
         self._blocks: dict[int, int] = {}
-        self._metrics = dict(Metric.objects.values_list("key", "pk"))
+        self._metrics: dict[str, int] = {}
 
     def of(self, kind: str, told: Any) -> Any:
         """KeyError of a row that was not there before; ValueError of what is no id."""
@@ -64,7 +64,7 @@ class NewIds:
         if not isinstance(key, str) or not 0 < len(key) <= _KEY:
             raise ValueError(f"{key!r} is no metric")
         if key not in self._metrics:
-            self._metrics[key] = Metric.objects.get_or_create(key=key)[0].pk
+            self._metrics |= metric_ids(self._team.pk, [key])
         return self._metrics[key]
 
     def within(self, told: Any) -> Any:

@@ -33,7 +33,7 @@ class ChangedSeries(models.Model):
     """Series whose points were written and not looked at since: a row a write, deleted with the
     look. Rows are only added, so that writers never wait for each other or for the look."""
 
-    series = ArrayField(models.IntegerField())
+    series = ArrayField(models.BigIntegerField())
 
     def __str__(self) -> str:
         return f"{len(self.series)} series"

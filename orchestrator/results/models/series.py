@@ -34,7 +34,7 @@ class Reading(models.Model):
         Host, on_delete=models.PROTECT, related_name="readings", db_index=False
     )
     validity = models.CharField(max_length=8)
-    metrics = ArrayField(models.SmallIntegerField())
+    metrics = ArrayField(models.IntegerField())
     values = ArrayField(models.FloatField())
     provenance = models.JSONField(null=True)
 
@@ -56,9 +56,9 @@ class Reading(models.Model):
 
 
 class Series(models.Model):
-    """One metric of one case on one host, as a small number."""
+    """One metric of one case on one host, as a number."""
 
-    id = models.AutoField(primary_key=True)
+    id = models.BigAutoField(primary_key=True)
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="series")
     case = models.ForeignKey(Case, on_delete=models.CASCADE, related_name="series", db_index=False)
     host = models.ForeignKey(Host, on_delete=models.PROTECT, related_name="series")

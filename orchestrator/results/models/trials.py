@@ -3,15 +3,29 @@
 from django.db import models
 from django.db.models import Q
 
+from orchestrator.accounts.models import Team
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import Validity
 
 
 class Metric(models.Model):
-    """A key of the registry in `orchestrator.loadtools.metrics`, as a small number."""
+    """A metric's key as a number.
 
-    id = models.SmallAutoField(primary_key=True)
-    key = models.CharField(max_length=60, unique=True)
+    Keys of the registry in `orchestrator.loadtools.metrics` belong to no team. Custom metrics
+    belong to one team each, so that no team can see or use up another's; those that several teams
+    shared before have no team.
+    """
+
+    id = models.AutoField(primary_key=True)
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, null=True, related_name="+")
+    key = models.CharField(max_length=60)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "key"], nulls_distinct=False, name="metric_once"
+            )
+        ]
 
     def __str__(self) -> str:
         return self.key

@@ -23,10 +23,11 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.counting import count
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.results.recording.incoming import CommitTold, ResultIn, stored_bytes
-from orchestrator.results.recording.ingest import Drawn, forget, note_stored, rows_of
+from orchestrator.results.recording.ingest import forget, note_stored, prepared
 from orchestrator.results.recording.names import Names, remember_commits
-from orchestrator.results.recording.record import MERGE, Measured, metric_ids, newest
-from orchestrator.results.recording.result_files import Line, read_results
+from orchestrator.results.recording.record import MERGE, Measured, newest
+from orchestrator.results.recording.repeats import check_alike, check_repeats
+from orchestrator.results.recording.result_files import ANY_SIZE, Bounds, Line, read_results
 from orchestrator.results.retention.retentions import faults_of_age
 
 #: Lines a transaction. Results without an id that say the same in one batch are told apart by
@@ -35,11 +36,13 @@ BATCH = 10_000
 MOST_FAULTS = 100
 #: `(done, total, what was done)` in lines; the total is None while it is not known.
 Progress = Callable[[int, int | None, str], None]
+#: Called with how many results of a batch are new, inside the transaction that stores them.
+Note = Callable[[int], None]
 
 _MAKE = """
 CREATE TEMPORARY TABLE incoming (
     place int, id uuid, case_id bigint, commit_id bigint, at timestamptz, host_id uuid,
-    validity text, metrics smallint[], "values" float8[], provenance jsonb, block bigint, shape int,
+    validity text, metrics int[], "values" float8[], provenance jsonb, block bigint, shape int,
     epoch smallint
 ) ON COMMIT DROP
 """
@@ -56,6 +59,7 @@ WITH added AS (
     ON CONFLICT (id) DO NOTHING RETURNING id
 )
 DELETE FROM incoming WHERE id NOT IN (SELECT id FROM added)
+RETURNING id
 """
 _SERIES = """
 INSERT INTO results_series (benchmark_id, case_id, host_id, metric_id)
@@ -129,15 +133,15 @@ def check_file(
     path: Path,
     project: str | None = None,
     *,
-    most: int | None = None,
+    bounds: Bounds = ANY_SIZE,
     progress: Progress = lambda done, total, note: None,
 ) -> Checked:
-    """What a file has, at most `most` results. InvalidRequestError tells all that is wrong, by
-    line: then nothing of the file was stored."""
+    """What a file has. InvalidRequestError lists all that is wrong, by line: then nothing of the
+    file was stored."""
     found: list[tuple[str, str]] = []
     names: dict[tuple[str | None, str], tuple[int, ResultIn]] = {}
     count = size = 0
-    for line in read_results(path):
+    for line in read_results(path, bounds):
         count += 1
         if not count % BATCH:
             progress(count, None, "checked")
@@ -149,10 +153,6 @@ def check_file(
             _note_oldest(names, line.number, result)
         if len(found) >= MOST_FAULTS:
             break
-        if most is not None and count > most:
-            raise InvalidRequestError(
-                f"a file that is sent has at most {most} results", field="file"
-            )
     found += _unknown_names(member, names)
     if found:
         raise InvalidRequestError.of(found[:MOST_FAULTS])
@@ -167,32 +167,65 @@ def import_file(
     path: Path,
     project: str | None = None,
     name: str = "",
-    most: int | None = None,
+    bounds: Bounds = ANY_SIZE,
     progress: Progress = lambda done, total, note: None,
 ) -> Imported:
     """Stores the results of a file; `project` is that of results that name none, `name` that of the
     file where it lies under another one here.
 
-    InvalidRequestError with every fault by its line, before anything is stored, and
-    QuotaExceededError where the team has no room for all of it.
+    InvalidRequestError with every fault by its line, before anything is stored,
+    QuotaExceededError where the team has no room for all of it, and ResultConflictError where ids
+    are taken by other results: then nothing of their batch is stored.
     """
     member.require(Role.MEMBER, to="send results")
-    checked = check_file(member, path, project, most=most, progress=progress)
+    checked = check_file(member, path, project, bounds=bounds, progress=progress)
+    check_room(member, checked)
+    name = name or path.name
+    done = accepted = 0
+    for lines in batches_of(path, bounds):
+        accepted += store_batch(member, lines, project, name)
+        done += len(lines)
+        progress(done, checked.results, "stored")
+    note_imported(member, name, accepted)
+    return Imported(results=done, accepted=accepted)
+
+
+def check_room(member: Member, checked: Checked) -> None:
     limits = limits_of(member.team)
     check_storage(team=member.team, limits=limits, added=checked.stored_bytes)
-    name = name or path.name
-    source = f"file {name}"
-    done = accepted = 0
-    for lines in _batches(read_results(path)):
-        results = [_of_project(_checked(line), project) for line in lines]
-        new = _store(member, results, source)
-        if limits.storage_bytes is not None:
-            note_stored(member, results, new)
-        accepted += new
-        done += len(results)
-        progress(done, checked.results, "stored")
+
+
+def batches_of(path: Path, bounds: Bounds = ANY_SIZE, skip: int = 0) -> Iterator[list[Line]]:
+    """The results of a file in the batches in which they are stored, without the first `skip`
+    results, which have to be whole batches."""
+    lines = read_results(path, bounds, skip=skip)
+    while batch := list(islice(lines, BATCH)):
+        yield batch
+
+
+def store_batch(
+    member: Member,
+    lines: Sequence[Line],
+    project: str | None,
+    name: str,
+    note: Note = lambda new: None,
+) -> int:
+    """Stores the results of these lines in one transaction; how many were new."""
+    results = [_of_project(_checked(line), project) for line in lines]
+    places = [f"line {line.number}" for line in lines]
+    try:
+        new = _stored(member, results, places, f"file {name}", note)
+    except IntegrityError:
+        # Something that was remembered has been deleted meanwhile.
+        forget()
+        new = _stored(member, results, places, f"file {name}", note)
+    if limits_of(member.team).storage_bytes is not None:
+        note_stored(member, results, new)
+    return new
+
+
+def note_imported(member: Member, name: str, accepted: int) -> None:
     record_audit(member=member, action="results.imported", subject=f"{name}: {accepted} new")
-    return Imported(results=done, accepted=accepted)
 
 
 def _note_oldest(
@@ -203,11 +236,6 @@ def _note_oldest(
     known = names.get(name)
     if known is None or (result.at and (known[1].at is None or result.at < known[1].at)):
         names[name] = number, result
-
-
-def _batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
-    while batch := list(islice(lines, BATCH)):
-        yield batch
 
 
 def _unknown_names(
@@ -235,37 +263,35 @@ def _checked(line: Line) -> ResultIn:
     return line.result
 
 
-def _store(member: Member, results: Sequence[ResultIn], source: str) -> int:
-    try:
-        return _stored(member, results, source)
-    except IntegrityError:
-        # Something that was remembered has been deleted meanwhile.
-        forget()
-        return _stored(member, results, source)
-
-
-def _stored(member: Member, results: Sequence[ResultIn], source: str) -> int:
+def _stored(
+    member: Member,
+    results: Sequence[ResultIn],
+    places: Sequence[str],
+    source: str,
+    note: Note,
+) -> int:
     """How many results of a batch were new; names that are new are made before."""
     _make_commits(member, results)
-    rows = rows_of(member, results, source, Drawn())
-    # As in `record`: of those with the same id the last one counts.
-    once = {row.id: row for row in rows}.values()
-    metrics = metric_ids({key for row in once for key in row.readings})
+    ready = prepared(member, results, source, places)
+    check_alike(ready.sent)
+    once = {each.row.id: each.row for each in ready.sent}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_MAKE)
         with cursor.copy(_COPY) as copy:
-            told = (_copied(place, row, metrics) for place, row in enumerate(once))
-            copy.write("".join(told))
+            lines = (_copied(n, row, ready.metrics) for n, row in enumerate(once.values()))
+            copy.write("".join(lines))
         cursor.execute("ANALYZE incoming")
         cursor.execute(_READINGS)
-        cursor.execute("SELECT count(*) FROM incoming")
-        (new,) = cursor.fetchone()
+        repeated = {key for (key,) in cursor.fetchall()}
+        check_repeats(ready.sent, once.keys() - repeated)
+        new = len(once) - len(repeated)
         if new:
             for statement in (_SERIES, _POINTS, _CHANGED):
                 cursor.execute(statement)
         cursor.execute("DROP TABLE incoming")
+        note(new)
     count("pitwall_results_total", new, way="file")
-    return int(new)
+    return new
 
 
 def _make_commits(member: Member, results: Sequence[ResultIn]) -> None:

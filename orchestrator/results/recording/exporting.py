@@ -56,7 +56,8 @@ def _exported(reading: Reading, names: dict[int, str], trial: Trial | None) -> d
     pairs = zip(reading.metrics, reading.values, strict=True)
     benchmark = reading.case.benchmark
     found = {
-        "id": str(reading.pk),
+        # The sender's own, so that the result is known again wherever it comes back to.
+        "id": told.get("id") or str(reading.pk),
         "project": benchmark.project.slug,
         "benchmark": benchmark.slug,
         "host": reading.host.name,

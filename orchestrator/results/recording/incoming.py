@@ -99,7 +99,7 @@ class ResultIn(BaseModel):
     )
     id: Mark | None = Field(
         default=None,
-        description="Yours; sent again for the same benchmark and commit it changes nothing.",
+        description="Yours, for one result of a case, host and commit; sent again it adds nothing.",
     )
     url: Annotated[str, StringConstraints(max_length=1000, pattern=r"^https?://[^\s]+$")] | None = (
         None

@@ -6,8 +6,10 @@
    changes nothing. 3. All results are recorded in one transaction, in the order of their ids.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from uuid import UUID
 
@@ -19,12 +21,16 @@ from orchestrator.accounts.quotas import check_storage, limits_of, note_import
 from orchestrator.core.clock import utc_now
 from orchestrator.core.counting import count
 from orchestrator.core.errors import InvalidRequestError
+from orchestrator.results.models import Reading
 from orchestrator.results.recording.incoming import ResultIn, provenance_of, stored_bytes
+from orchestrator.results.recording.metrics import metric_ids
 from orchestrator.results.recording.names import Names, forget_names
 from orchestrator.results.recording.record import Ids, Measured, record
+from orchestrator.results.recording.repeats import Sent, check_alike, check_repeats
 from orchestrator.results.retention.retentions import faults_of_age
 
 _ids = Ids()
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +44,8 @@ class Taken:
 def take_results(*, member: Member, results: Sequence[ResultIn], token: str = "") -> Taken:
     """Stores results of the member's team; `token` names what sent them.
 
-    InvalidRequestError, with every fault, where a name is not known: then nothing is stored.
+    InvalidRequestError, with every fault, where a name is not known, and ResultConflictError where
+    an id is taken by a result with other content: then nothing is stored.
     """
     member.require(Role.MEMBER, to="send results")
     limits = limits_of(member.team)
@@ -65,9 +72,12 @@ def forget() -> None:
 
 
 def _taken(member: Member, results: Sequence[ResultIn], token: str) -> int:
-    rows = rows_of(member, results, token, Drawn())
+    ready = prepared(member, results, token)
+    check_alike(ready.sent)
     with transaction.atomic():
-        return record(rows, _ids)
+        stored = record([each.row for each in ready.sent], ready.metrics, _ids)
+        check_repeats(ready.sent, stored)
+    return len(stored)
 
 
 def note_stored(member: Member, results: Sequence[ResultIn], accepted: int) -> None:
@@ -77,10 +87,24 @@ def note_stored(member: Member, results: Sequence[ResultIn], accepted: int) -> N
         note_import(team=member.team, added=round(accepted * each))
 
 
-def rows_of(
-    member: Member, results: Sequence[ResultIn], token: str, drawn: "Drawn"
-) -> list[Measured]:
-    """The results as they are recorded, their names looked up or made; `drawn` draws their ids."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """Results in the order in which they were sent, and the ids of all their metrics."""
+
+    sent: list[Sent]
+    metrics: Mapping[str, int]
+
+
+def prepared(
+    member: Member,
+    results: Sequence[ResultIn],
+    token: str,
+    places: Sequence[str] | None = None,
+) -> Prepared:
+    """The results as they are recorded, their names looked up or made.
+
+    `places` name the results for their sender; results[0] and so on without them.
+    """
     names = Names(member)
     found = names.benchmarks(results)
     benchmarks = [each for each in found if each is not None]
@@ -88,51 +112,94 @@ def rows_of(
         raise InvalidRequestError.of(names.faults)
     now = utc_now()
     if old := faults_of_age(benchmarks, results, now):
-        faults = [(f"results[{place}].at", fault) for place, fault in old.items()]
-        raise InvalidRequestError.of(faults)
+        names_of = places or [f"results[{number}].at" for number in range(len(results))]
+        raise InvalidRequestError.of([(names_of[place], fault) for place, fault in old.items()])
+    metrics = _metrics(member.team.pk, {key for result in results for key in result.metrics})
     cases = names.cases(benchmarks, results)
-    rows = []
-    for result, benchmark, case in zip(results, benchmarks, cases, strict=True):
+    drawn = DrawnIds()
+    sent = []
+    for number, (result, benchmark, case) in enumerate(
+        zip(results, benchmarks, cases, strict=True)
+    ):
         at = result.at or now
         host, commit = names.host(result), names.commit(benchmark, result)
-        rows.append(
-            Measured(
-                id=drawn.of(result, benchmark.pk, case, host, commit),
-                benchmark=benchmark.pk,
-                case=case,
-                host=host,
-                commit=commit,
-                at=at,
-                validity=result.validity,
-                readings=result.metrics,
-                block=block_of(result.block),
-                epoch=names.epoch(result, at),
-                provenance=provenance_of(result, token),
-            )
+        row = Measured(
+            id=drawn.draw(result, case, host, commit),
+            benchmark=benchmark.pk,
+            case=case,
+            host=host,
+            commit=commit,
+            at=at,
+            validity=result.validity,
+            readings=result.metrics,
+            block=block_of(result.block),
+            epoch=names.epoch(result, at),
+            provenance=provenance_of(result, token),
         )
-    return rows
+        place = places[number] if places else f"results[{number}]"
+        sent.append(Sent(place=place, row=row, timed=result.at is not None))
+    return Prepared(sent=_with_known_ids(sent), metrics=metrics)
 
 
-class Drawn:
-    """The ids of the results of one post or file: a UUID of version 8 (RFC 9562).
+def _metrics(team: int, keys: set[str]) -> Mapping[str, int]:
+    shared = _ids.metrics
+    known = {key: shared[team, key] for key in keys if (team, key) in shared}
+    if missing := keys - known.keys():
+        found = metric_ids(team, missing)
+        transaction.on_commit(partial(_ids.learn_metrics, team, found))
+        known |= found
+    return known
+
+
+def _with_known_ids(sent: list[Sent]) -> list[Sent]:
+    """Results that are here under another id than they would get now have that one: those that
+    were exported from here, and those that were sent when an id counted for a whole benchmark."""
+    others: dict[UUID, list[Sent]] = {}
+    for each in sent:
+        for other in _other_ids(each.row):
+            others.setdefault(other, []).append(each)
+    rows = Reading.objects.filter(pk__in=list(others)).values_list(
+        "pk", "case_id", "commit_id", "host_id"
+    )
+    known = {
+        id(each): pk
+        for pk, *place in rows
+        for each in others[pk]
+        if [each.row.case, each.row.commit, each.row.host] == place
+    }
+    return [
+        replace(each, row=replace(each.row, id=known[id(each)])) if id(each) in known else each
+        for each in sent
+    ]
+
+
+def _other_ids(row: Measured) -> list[UUID]:
+    given = (row.provenance or {}).get("id")
+    if not given:
+        return []
+    found = [_drawn(row.commit, f"id\0{row.benchmark}\0{given}")]
+    if _UUID.fullmatch(given):
+        found.append(UUID(given))
+    return found
+
+
+class DrawnIds:
+    """The ids of the results of one post or batch: a UUID of version 8 (RFC 9562).
 
     It begins with the number of the commit, so that the results of a commit lie together in the
-    index; the rest is a hash of the client's own id, or of all that a result says. Several that
-    say the same are told apart by their order.
+    index; the rest is a hash of case, host and the sender's id, or of all that a result says.
+    Several that say the same are told apart by their order.
     """
 
     def __init__(self) -> None:
         self._same: dict[str, int] = {}
 
-    def of(self, result: ResultIn, benchmark: int, case: int, host: UUID, commit: int) -> UUID:
+    def draw(self, result: ResultIn, case: int, host: UUID, commit: int) -> UUID:
         if result.id is not None:
-            text = f"id\0{benchmark}\0{result.id}"
+            text = f"sender\0{case}\0{host}\0{result.id}"
         else:
             text = self._content(result, case, host)
-        drawn = int.from_bytes(sha256(text.encode()).digest()[:10], "big")
-        value = (commit & 0xFFFF_FFFF_FFFF) << 80 | drawn
-        value = value & ~(0xF << 76) | 0x8 << 76
-        return UUID(int=value & ~(0x3 << 62) | 0x2 << 62)
+        return _drawn(commit, text)
 
     def _content(self, result: ResultIn, case: int, host: UUID) -> str:
         at = result.at.isoformat() if result.at else ""
@@ -140,6 +207,13 @@ class Drawn:
         text = f"content\0{case}\0{host}\0{sorted(result.metrics.items())}\0{rest}"
         number = self._same[text] = self._same.get(text, -1) + 1
         return f"{text}\0{number}"
+
+
+def _drawn(commit: int, text: str) -> UUID:
+    drawn = int.from_bytes(sha256(text.encode()).digest()[:10], "big")
+    value = (commit & 0xFFFF_FFFF_FFFF) << 80 | drawn
+    value = value & ~(0xF << 76) | 0x8 << 76
+    return UUID(int=value & ~(0x3 << 62) | 0x2 << 62)
 
 
 def block_of(name: str | None) -> int:

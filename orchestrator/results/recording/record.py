@@ -17,7 +17,6 @@ from uuid import UUID
 import psycopg
 from django.db import connection, transaction
 
-from orchestrator.results.models import Metric
 from orchestrator.results.models.series import MOST_VALUES
 from orchestrator.runs.states import Validity
 from orchestrator.stats.rollup import rolled_up
@@ -27,6 +26,7 @@ SeriesKey = tuple[int, UUID, int]
 
 #: So many series at most are remembered: some ten megabytes.
 MOST_SERIES_KNOWN = 50_000
+MOST_METRICS_KNOWN = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,21 +53,25 @@ class Measured:
 
 
 class Ids:
-    """The ids of metrics and series that are stored for certain.
+    """The ids of metrics (by team and key) and series that are stored for certain.
 
     What a transaction looks up or makes is shared only when it is committed: before, it may be
     rolled back, and another one may give the same metric another id.
     """
 
     def __init__(self) -> None:
-        self.metrics: dict[str, int] = {}
+        self.metrics: dict[tuple[int, str], int] = {}
         self.series: dict[SeriesKey, int] = {}
 
-    def learn(self, found: "Ids") -> None:
-        if len(self.series) + len(found.series) > MOST_SERIES_KNOWN:
+    def learn_series(self, found: Mapping[SeriesKey, int]) -> None:
+        if len(self.series) + len(found) > MOST_SERIES_KNOWN:
             self.forget()
-        self.metrics.update(found.metrics)
-        self.series.update(found.series)
+        self.series.update(found)
+
+    def learn_metrics(self, team: int, found: Mapping[str, int]) -> None:
+        if len(self.metrics) + len(found) > MOST_METRICS_KNOWN:
+            self.forget()
+        self.metrics.update({(team, key): pk for key, pk in found.items()})
 
     def forget(self) -> None:
         """By new mappings: another thread may be reading the old ones."""
@@ -84,7 +88,7 @@ class PointKey(NamedTuple):
 _READINGS = """
 INSERT INTO results_reading
     (id, case_id, commit_id, at, host_id, validity, metrics, "values", provenance)
-SELECT id, case_id, commit_id, at, host_id, validity, metrics::smallint[], vals::float8[], told
+SELECT id, case_id, commit_id, at, host_id, validity, metrics::int[], vals::float8[], told
 FROM unnest(%s::uuid[], %s::bigint[], %s::bigint[], %s::timestamptz[], %s::uuid[], %s::text[],
             %s::text[], %s::text[], %s::jsonb[])
     AS row(id, case_id, commit_id, at, host_id, validity, metrics, vals, told)
@@ -95,13 +99,13 @@ RETURNING id
 _KNOWN_SERIES = """
 SELECT case_id, host_id, metric_id, series.id
 FROM results_series series
-JOIN unnest(%s::bigint[], %s::uuid[], %s::smallint[]) AS wanted(case_id, host_id, metric_id)
+JOIN unnest(%s::bigint[], %s::uuid[], %s::int[]) AS wanted(case_id, host_id, metric_id)
     USING (case_id, host_id, metric_id)
 """
 
 _NEW_SERIES = """
 INSERT INTO results_series (benchmark_id, case_id, host_id, metric_id)
-SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::uuid[], %s::smallint[])
+SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::uuid[], %s::int[])
 ON CONFLICT (case_id, host_id, metric_id) DO NOTHING
 """
 
@@ -134,13 +138,13 @@ ON CONFLICT (series_id, commit_id, epoch, shape) DO UPDATE SET
 
 #: In the same round trip it is noted whose change points are to be looked for.
 _POINTS = f"""
-WITH changed AS (INSERT INTO results_changedseries (series) VALUES (%s::int[]))
+WITH changed AS (INSERT INTO results_changedseries (series) VALUES (%s::bigint[]))
 INSERT INTO results_point AS point
     (series_id, commit_id, epoch, shape, position, at, n, suspect, invalid, mean, mean_log, m2_log,
      "values", blocks)
 SELECT series_id, row.commit_id, epoch, shape, commit.position, at, n, suspect, invalid, mean,
        mean_log, m2_log, vals::float8[], blocks::bigint[]
-FROM unnest(%s::int[], %s::bigint[], %s::smallint[], %s::int[], %s::timestamptz[], %s::int[],
+FROM unnest(%s::bigint[], %s::bigint[], %s::smallint[], %s::int[], %s::timestamptz[], %s::int[],
             %s::int[], %s::int[], %s::float8[], %s::float8[], %s::float8[], %s::text[],
             %s::text[])
     AS row(series_id, commit_id, epoch, shape, at, n, suspect, invalid, mean, mean_log, m2_log,
@@ -150,13 +154,15 @@ ORDER BY series_id, row.commit_id, epoch, shape
 {MERGE}"""
 
 
-def record(rows: Sequence[Measured], ids: Ids | None = None) -> int:
-    """Stores what is new of `rows`; how many that are. To be called within a transaction.
+def record(
+    rows: Sequence[Measured], metrics: Mapping[str, int], ids: Ids | None = None
+) -> set[UUID]:
+    """Stores what is new of `rows`; the ids of those. To be called within a transaction.
 
-    `ids` are those known from before; what is looked up is added to them at the commit.
+    `metrics` are the ids of all keys in `rows` (`recording.metrics`). `ids` are those known from
+    before; what is looked up is added to them at the commit.
     """
-    ids, found = ids or Ids(), Ids()
-    metrics = _metric_ids({key for row in rows for key in row.readings}, ids, found)
+    ids = ids or Ids()
     once = {row.id: row for row in rows}
     with _cursor() as cursor:
         # In the order of their ids: two that send the same results must not wait for each other.
@@ -165,11 +171,11 @@ def record(rows: Sequence[Measured], ids: Ids | None = None) -> int:
         stored = {key for (key,) in cursor.fetchall()}
         new = [row for row in once.values() if row.id in stored]
         if new:
-            series = _series_ids(cursor, new, metrics, ids, found)
-            _write_points(cursor, new, series, metrics)
-    if found.metrics or found.series:
-        transaction.on_commit(partial(ids.learn, found))
-    return len(new)
+            known, found = _series_ids(cursor, new, metrics, ids)
+            _write_points(cursor, new, known | found, metrics)
+            if found:
+                transaction.on_commit(partial(ids.learn_series, found))
+    return stored
 
 
 def _cursor() -> psycopg.Cursor[Any]:
@@ -178,27 +184,8 @@ def _cursor() -> psycopg.Cursor[Any]:
     return psycopg.Cursor(connection.connection)
 
 
-def metric_ids(keys: Iterable[str]) -> dict[str, int]:
-    """The small numbers of metrics, made where they are new."""
-    wanted = sorted(keys)
-    known = dict(Metric.objects.filter(key__in=wanted).values_list("key", "pk"))
-    missing = [key for key in wanted if key not in known]
-    if missing:
-        Metric.objects.bulk_create((Metric(key=key) for key in missing), ignore_conflicts=True)
-        known = dict(Metric.objects.filter(key__in=wanted).values_list("key", "pk"))
-    return known
-
-
 def _id(row: Measured) -> int:
     return row.id.int
-
-
-def _metric_ids(keys: set[str], ids: Ids, found: Ids) -> dict[str, int]:
-    shared = ids.metrics
-    known = {key: shared[key] for key in keys if key in shared}
-    if missing := keys - known.keys():
-        found.metrics = metric_ids(missing)
-    return known | found.metrics
 
 
 def _reading(row: Measured, metrics: Mapping[str, int]) -> tuple[str, ...]:
@@ -216,20 +203,22 @@ def _reading(row: Measured, metrics: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def _series_ids(
-    cursor: Any, rows: Sequence[Measured], metrics: Mapping[str, int], ids: Ids, found: Ids
-) -> dict[SeriesKey, int]:
+    cursor: Any, rows: Sequence[Measured], metrics: Mapping[str, int], ids: Ids
+) -> tuple[dict[SeriesKey, int], dict[SeriesKey, int]]:
+    """The ids that were known before, and those that were looked up or made now."""
     shared = ids.series
     wanted = {
         (row.case, row.host, metrics[key]): row.benchmark for row in rows for key in row.readings
     }
     known = {key: shared[key] for key in wanted if key in shared}
+    found: dict[SeriesKey, int] = {}
     if unknown := wanted.keys() - known.keys():
-        found.series = _known_series(cursor, unknown)
-        if missing := sorted(unknown - found.series.keys()):
+        found = _known_series(cursor, unknown)
+        if missing := sorted(unknown - found.keys()):
             rows_of_them = ((str(wanted[key]), *_texts(key)) for key in missing)
             cursor.execute(_NEW_SERIES, _columns(rows_of_them, 4))
-            found.series |= _known_series(cursor, missing)
-    return known | found.series
+            found |= _known_series(cursor, missing)
+    return known, found
 
 
 def _known_series(cursor: Any, wanted: Iterable[SeriesKey]) -> dict[SeriesKey, int]:

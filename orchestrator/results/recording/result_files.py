@@ -1,13 +1,15 @@
 """Files of finished results: JSON lines, or CSV, plain or gzip; a result is what the API takes.
 
-Read line by line, so that a file may be as large as it likes.
+Read line by line, so that the memory needed does not depend on the size of a file. What a client
+sends is bounded as well: its unpacked bytes, its lines (empty ones included) and its results.
 """
 
 import csv
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -25,8 +27,24 @@ COLUMNS: Mapping[str, bool] = {
     "at": False, "block": False, "id": False, "url": False, "note": False,
 }  # fmt: skip
 _PREFIXES = ("case.", "metric.")
+#: Of a line, and of a row of CSV that goes over several lines.
 MOST_BYTES_A_LINE = 1024**2
 _RESULT: TypeAdapter[ResultIn] = TypeAdapter(ResultIn)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How much of a file is read at most; None is no limit. `unpacked` are bytes."""
+
+    results: int | None = None
+    lines: int | None = None
+    unpacked: int | None = None
+
+
+#: For the people who run Pitwall, on its own machine.
+ANY_SIZE = Bounds()
+#: For files that clients send.
+UPLOAD = Bounds(results=200_000, lines=500_000, unpacked=512 * 1024**2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +56,24 @@ class Line:
     fault: str = ""
 
 
-def read_results(path: Path) -> Iterator[Line]:
-    """The results of a file by their lines; empty ones are skipped.
+def read_results(path: Path, bounds: Bounds = ANY_SIZE, skip: int = 0) -> Iterator[Line]:
+    """The results of a file by their lines; empty lines are left out, and so are the first `skip`
+    results, which are not checked.
 
     `.csv` and `.csv.gz` are CSV, all else is a JSON object a line. InvalidRequestError where the
-    file cannot be read, or its heading not be understood.
+    file cannot be read, its heading not be understood, or a bound is exceeded.
     """
     try:
         with _opened(path) as file:
-            lines = _lines(file)
-            yield from _csv(lines) if ".csv" in path.suffixes else _json_lines(lines)
+            lines = _Lines(file, bounds)
+            found = _csv(lines) if ".csv" in path.suffixes else _json_lines(lines)
+            for count, line in enumerate(found, start=1):
+                if bounds.results is not None and count > bounds.results:
+                    raise InvalidRequestError(
+                        f"a file that is sent has at most {bounds.results} results", field="file"
+                    )
+                if count > skip:
+                    yield line()
     except (OSError, EOFError, zlib.error) as error:
         raise InvalidRequestError(f"{path.name} cannot be read: {error}", field="file") from error
 
@@ -56,35 +82,68 @@ def _opened(path: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
 
 
-def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """A file that is packed well, and has no line, must not fill the memory."""
-    number = 0
-    while line := file.readline(MOST_BYTES_A_LINE + 1):
-        number += 1
-        if len(line) > MOST_BYTES_A_LINE:
+class _Lines:
+    """The lines of a file, counted before anybody skips one: a small packed file may have billions
+    of empty lines, or one line without an end."""
+
+    def __init__(self, file: BinaryIO, bounds: Bounds) -> None:
+        self._file, self._bounds = file, bounds
+        self._bytes = 0
+        self.number = 0
+        #: Since the row of CSV began that goes on.
+        self.of_row = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        while line := self._file.readline(MOST_BYTES_A_LINE + 1):
+            self.number += 1
+            self._bytes += len(line)
+            self.of_row += len(line)
+            self._check(line)
+            yield line
+
+    def _check(self, line: bytes) -> None:
+        bounds = self._bounds
+        if len(line) > MOST_BYTES_A_LINE or self.of_row > 2 * MOST_BYTES_A_LINE:
             raise InvalidRequestError(
-                f"line {number}: longer than {MOST_BYTES_A_LINE // 1024} KiB", field="file"
+                f"line {self.number}: longer than {MOST_BYTES_A_LINE // 1024} KiB", field="file"
             )
-        yield line
+        if bounds.lines is not None and self.number > bounds.lines:
+            raise InvalidRequestError(
+                f"a file that is sent has at most {bounds.lines} lines, empty ones included",
+                field="file",
+            )
+        if bounds.unpacked is not None and self._bytes > bounds.unpacked:
+            raise InvalidRequestError(
+                f"a file that is sent has at most {bounds.unpacked // 1024**2} MiB when it is "
+                "unpacked; send it in parts",
+                field="file",
+            )
 
 
-def _json_lines(lines: Iterable[bytes]) -> Iterator[Line]:
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            try:
-                yield Line(number, _RESULT.validate_json(line))
-            except ValidationError as error:
-                yield Line(number, fault=_told(error))
+def _json_lines(lines: _Lines) -> Iterator[Callable[[], Line]]:
+    for line in lines:
+        lines.of_row = 0
+        if not line.isspace():
+            yield partial(_of_json, lines.number, line)
 
 
-def _csv(lines: Iterable[bytes]) -> Iterator[Line]:
+def _of_json(number: int, line: bytes) -> Line:
+    try:
+        return Line(number, _RESULT.validate_json(line))
+    except ValidationError as error:
+        return Line(number, fault=_told(error))
+
+
+def _csv(lines: _Lines) -> Iterator[Callable[[], Line]]:
     try:
         rows = csv.reader((line.decode("utf-8-sig") for line in lines), strict=True)
         heading = [name.strip() for name in next(rows, [])]
         _check(heading)
         for cells in rows:
+            lines.of_row = 0
             if any(cell.strip() for cell in cells):
-                yield _of_cells(rows.line_num, heading, [cell.strip() for cell in cells])
+                stripped = [cell.strip() for cell in cells]
+                yield partial(_of_cells, rows.line_num, heading, stripped)
     except (csv.Error, UnicodeDecodeError) as error:
         raise InvalidRequestError(f"not CSV in UTF-8: {error}", field="file") from error
 

@@ -1,0 +1,105 @@
+"""Metric keys as ids of rows. Keys of the registry are shared; each team has its own custom ones.
+
+The number of a team's custom metrics is limited. It is checked before anything is inserted, with
+the team's row locked, and only keys that are really new are inserted: neither a refused post nor a
+repeated one uses up ids.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+
+from orchestrator.accounts.models import Team
+from orchestrator.accounts.quotas import QuotaExceededError
+from orchestrator.loadtools.metrics import METRICS, metric_for
+from orchestrator.results.models import Metric
+
+#: A trial has at most so many custom metrics; results that are sent have a limit of their own.
+MOST_OF_A_TRIAL = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialMetrics:
+    """Ids of the metrics of a trial that are stored, and the keys that are left out, sorted."""
+
+    ids: Mapping[str, int]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """One sentence for the trial; empty where nothing is left out."""
+        if not self.left_out:
+            return ""
+        count = len(self.left_out)
+        names = ", ".join(key[:60] for key in self.left_out[:5])
+        more = f" and {count - 5} more" if count > 5 else ""
+        return (
+            f"metrics_left_out: {count} custom metric{'' if count == 1 else 's'} not stored: "
+            f"{names}{more}; a team has at most {settings.MAX_CUSTOM_METRICS} custom metrics and "
+            f"a trial at most {MOST_OF_A_TRIAL}, with names such as script.upload_s"
+        )
+
+
+def metric_ids(team: int, keys: Iterable[str]) -> dict[str, int]:
+    """Key → id for a team, made where they are new.
+
+    QuotaExceededError where the team would have more custom metrics than it may; then none is made.
+    """
+    wanted = set(keys)
+    own = _custom(wanted)
+    if len(own) > settings.MAX_CUSTOM_METRICS:
+        raise _exceeded(len(own), room=None)
+    known = _stored(team, wanted)
+    if missing := wanted - known.keys():
+        known |= _made(team, missing)
+    return known
+
+
+def metrics_of_trial(team: int, keys: Iterable[str]) -> TrialMetrics:
+    """Ids for what a host reports: what is beyond a limit, or no metric at all, is left out."""
+    wanted = set(keys)
+    good = sorted(key for key in _custom(wanted) if metric_for(key) is not None)
+    few = {*good[:MOST_OF_A_TRIAL], *(wanted & METRICS.keys())}
+    known = _stored(team, few)
+    if missing := few - known.keys():
+        known |= _made(team, missing, fit=True)
+    return TrialMetrics(ids=known, left_out=tuple(sorted(wanted - known.keys())))
+
+
+def _custom(keys: Collection[str]) -> list[str]:
+    return [key for key in keys if key not in METRICS]
+
+
+def _stored(team: int, keys: Collection[str]) -> dict[str, int]:
+    rows = Metric.objects.filter(Q(team=None) | Q(team=team), key__in=list(keys))
+    return dict(rows.order_by("pk").values_list("key", "pk"))
+
+
+@transaction.atomic
+def _made(team: int, keys: Collection[str], *, fit: bool = False) -> dict[str, int]:
+    """The ids of these keys after those that are new were made; with `fit` as many as fit."""
+    if own := _custom(keys):
+        # Whoever else adds custom metrics to the team waits here, and counts ours.
+        Team.objects.select_for_update(no_key=True).get(pk=team)
+    known = _stored(team, keys)
+    new = sorted(set(own) - known.keys())
+    room = max(0, settings.MAX_CUSTOM_METRICS - Metric.objects.filter(team=team).count())
+    if len(new) > room and not fit:
+        raise _exceeded(len(new), room)
+    rows = [Metric(team_id=team, key=key) for key in new[:room]]
+    rows += [Metric(key=key) for key in sorted(keys) if key in METRICS and key not in known]
+    # A key of the registry is new once in the life of an installation: two may meet only then.
+    Metric.objects.bulk_create(rows, ignore_conflicts=True)
+    return _stored(team, keys)
+
+
+def _exceeded(new: int, room: int | None) -> QuotaExceededError:
+    left = "" if room is None else f", of which {room} are left"
+    return QuotaExceededError(
+        f"this would add {new} custom metrics; a team may have {settings.MAX_CUSTOM_METRICS}{left}"
+        ". Use the names that there are, put what varies into the parameters of the case, or ask "
+        "whoever runs this Pitwall for a higher PITWALL_MAX_CUSTOM_METRICS"
+    )

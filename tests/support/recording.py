@@ -1,0 +1,17 @@
+"""Rows recorded as the services do it, without a post or a trial around them."""
+
+from collections.abc import Sequence
+
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.results.recording import record as recording
+from orchestrator.results.recording.metrics import metric_ids
+from orchestrator.results.recording.record import Ids, Measured
+
+
+def record(rows: Sequence[Measured], ids: Ids | None = None) -> int:
+    """How many of the rows, all of one team, were new."""
+    if not rows:
+        return 0
+    team = Benchmark.objects.select_related("project").get(pk=rows[0].benchmark).project.team_id
+    metrics = metric_ids(team, {key for row in rows for key in row.readings})
+    return len(recording.record(rows, metrics, ids))
