@@ -44,6 +44,12 @@ def load_specs_of(spec: Spec, parameters: Mapping[str, Scalar]) -> tuple[LoadSpe
     return found
 
 
+def most_measured_loads(spec: Spec, parameters: Mapping[str, Scalar]) -> int:
+    """How many measured loads a trial of one case has at most: its steps or probes, or one."""
+    search = load_of(spec, parameters).search
+    return search.max_probes if search else len(load_specs_of(spec, parameters))
+
+
 def tool_of(spec: Spec, parameters: Mapping[str, Scalar]) -> Adapter:
     """The load tool of one case."""
     return TOOLS[load_of(spec, parameters).tool]

@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from agents.hostagent.status import LOG_BYTES
+
 _Count = Annotated[int, Field(ge=0, lt=2**62)]
 #: Seconds since 1970; later ones are no date.
 _Instant = Annotated[float, Field(ge=0, le=2.5e11)]
@@ -65,7 +67,7 @@ class Present(_Form):
 
 class Log(_Form):
     offset: _Count
-    text: str
+    text: Annotated[str, StringConstraints(max_length=LOG_BYTES)]
 
 
 class Event(_Form):

@@ -4,18 +4,24 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, Value
+from django.db.models import BigIntegerField, F, Func, Q, Sum, Value
 from django.db.models.functions import Concat
 
 from orchestrator.benchmarks.models import Commit
 from orchestrator.core.spans import past_span
+from orchestrator.dispatch.agent import AgentError
 from orchestrator.dispatch.crew import Site
+from orchestrator.dispatch.plan import MAX_ATTEMPTS
 from orchestrator.dispatch.rounds import step_id
 from orchestrator.runs.models import Build, Job
 from orchestrator.runs.states import BuildState
 
-#: More of a log than this is not kept; its end says so.
+#: Bytes that are kept of the log of one build, and of those of all builds of a job. The end of a
+#: log that is longer tells so.
 LOG_LIMIT = 2_000_000
+JOB_LOG_LIMIT = 20_000_000
+#: So often a host is asked for more of one log in one look: a whole log comes by then.
+LOG_CALLS = 40
 _CUT = "\n… the rest of this log was not kept\n"
 
 
@@ -23,6 +29,7 @@ def note_started(job: Job, site: Site, event: Mapping[str, Any], at: datetime) -
     """A build began. Each later round finds it in the cache and says the same again."""
     if _row(job, site, event).exists():
         return
+    _check_number(job, site)
     Build.objects.create(
         job=job,
         host=site.host,
@@ -68,17 +75,41 @@ def _end(job: Job, site: Site, event: Mapping[str, Any], at: datetime, **changes
 
 
 def _read_log(job: Job, site: Site, build: Build) -> None:
-    """To its end; the guarded UPDATE keeps two readers from adding the same text."""
-    while True:
+    """Reads on in a log, as far as there is room for it; the guarded UPDATE keeps two readers from
+    adding the same text."""
+    room = _room(job, build)
+    for _ in range(LOG_CALLS):
+        if room <= 0:
+            return
         text, offset = site.agent.log(str(job.pk), step_id(job), build.agent_id, build.log_offset)
         if offset <= build.log_offset:
             return
-        kept = text if build.log_offset < LOG_LIMIT else ""
-        if kept and offset >= LOG_LIMIT:
-            kept += _CUT
+        came = text.encode()
+        kept = text if len(came) < room else came[:room].decode(errors="ignore") + _CUT
+        room -= len(came)
         mine = Build.objects.filter(pk=build.pk, log_offset=build.log_offset)
         mine.update(log=Concat(F("log"), Value(kept)), log_offset=offset)
         build.log_offset = offset
+
+
+def _room(job: Job, build: Build) -> int:
+    """How many bytes of the log may still be added."""
+    size = Func(F("log"), function="OCTET_LENGTH", output_field=BigIntegerField())
+    kept = Build.objects.filter(job=job).aggregate(
+        own=Sum(size, filter=Q(pk=build.pk)), of_job=Sum(size)
+    )
+    return min(LOG_LIMIT - (kept["own"] or 0), JOB_LOG_LIMIT - (kept["of_job"] or 0))
+
+
+def _check_number(job: Job, site: Site) -> None:
+    """A host builds each commit by one recipe a case at most, in each attempt perhaps another."""
+    pairs = job.trials.order_by().values("variant", "case").distinct().count()
+    most = MAX_ATTEMPTS * pairs
+    if Build.objects.filter(job=job, host=site.host).count() >= most:
+        raise AgentError(
+            f"its journal has more builds than the {most} that the job makes at most; "
+            "did something other than the agent write it?"
+        )
 
 
 def _row(job: Job, site: Site, event: Mapping[str, Any]) -> Any:
@@ -93,5 +124,8 @@ def _recipe(event: Mapping[str, Any]) -> str:
 
 
 def _commit(job: Job, event: Mapping[str, Any]) -> Commit:
-    project = job.run.definition.benchmark.project
-    return Commit.objects.get(project=project, sha=str(event["commit"]))
+    sha = str(event["commit"])
+    variant = job.run.variants.select_related("commit").filter(commit__sha=sha).first()
+    if variant is None:
+        raise AgentError(f"its journal has a build of {sha[:40]!r}, which is not of the job")
+    return variant.commit

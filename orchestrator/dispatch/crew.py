@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from orchestrator.core.errors import HostSetupError
+from orchestrator.core.heartbeat import Claim, unlimited
 from orchestrator.core.logs import logging_about
 from orchestrator.dispatch.agent import Agent
 from orchestrator.dispatch.connections import CONNECTIONS, Connections
+from orchestrator.dispatch.guarded import GuardedTransport
 from orchestrator.fleet.models import Host, HostTransport
 from orchestrator.runs.models import HostRole, Job
 from orchestrator.transport.base import Transport
@@ -23,13 +25,18 @@ class Site:
     label: str
     transport: Transport
     agent: Agent
+    claim: Claim = field(default_factory=unlimited)
 
 
 @dataclass(slots=True)
 class Crew:
-    """The hosts of a leased job. `last` is the one that was spoken to last: the one to blame."""
+    """The hosts of a leased job. `last` is the one that was spoken to last: the one to blame.
+
+    Nothing is asked of a host once the `claim` of the job is lost, or its step is late.
+    """
 
     job: Job
+    claim: Claim = field(default_factory=unlimited)
     connections: Connections = field(default_factory=lambda: CONNECTIONS)
     last: Host | None = None
 
@@ -79,5 +86,12 @@ class Crew:
     def at(self, host: Host) -> Iterator[Site]:
         """The way to one host, lent for the block."""
         self.last = host
-        with logging_about(host=host.name), self.connections.to(host) as transport:
-            yield Site(host, self.label(host), transport, Agent(transport, python=host.python))
+        self.claim.check()
+        with (
+            logging_about(host=host.name),
+            self.connections.to(host) as transport,
+            self.claim.closing(transport.close),
+        ):
+            guarded = GuardedTransport(transport, self.claim)
+            agent = Agent(guarded, python=host.python)
+            yield Site(host, self.label(host), guarded, agent, self.claim)

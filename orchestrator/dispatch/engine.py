@@ -11,17 +11,22 @@
    round that goes on. Between two rounds, cases that would only
    fail again are given up, and those that are decided end, where the run asked for that
 
+A step counts as failed before it is tried, so that a worker that dies of it is counted as well; a
+good step takes that back. Each has a deadline (`STEP_S`), until which a heartbeat keeps the turn.
+
 When a host fails, the job goes back to the queue with its next attempt (`_try_again`): its leases
 are released, and what was measured until then is kept.
 """
 
 import contextlib
 import logging
+import time
 from uuid import UUID
 
 from django.db import DatabaseError, DataError
 
 from orchestrator.core.errors import HostError, PitwallError
+from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import mark_span, span
 from orchestrator.dispatch import builds, intake, looks, outcomes, support
@@ -30,6 +35,8 @@ from orchestrator.dispatch.plan import (
     MAX_ATTEMPTS,
     MAX_CONNECT_FAILURES,
     MAX_LOOK_FAILURES,
+    STEP_S,
+    STOP_S,
     Action,
     Step,
     backoff_s,
@@ -63,23 +70,30 @@ def advance(job_id: UUID) -> float | None:
 
     None where there was nothing to do for us, or where there is nothing more to do.
     """
+    since = time.monotonic()
     job = turns.take_turn(job_id)
     if job is None:
         return None
     with logging_about(run=job.run_id, job=job.pk):
         mark_span()
         try:
-            wait_s: float | None = AT_ONCE
-            while wait_s == AT_ONCE:
-                wait_s = _step(job)
-            return wait_s
-        except turns.TurnLost:
+            with HEARTBEAT.keeping(turns.claim_of(job, since=since)) as claim:
+                return _steps(job, claim)
+        except ClaimLost:
             logger.info("job %s: another worker took over", job_id)
             return None
 
 
-def _step(job: Job) -> float | None:
-    crew = Crew(job)
+def _steps(job: Job, claim: Claim) -> float | None:
+    wait_s = _step(job, claim)
+    while wait_s == AT_ONCE:
+        turns.begin_another_step(job)
+        wait_s = _step(job, claim)
+    return wait_s
+
+
+def _step(job: Job, claim: Claim) -> float | None:
+    crew = Crew(job, claim)
     action = next_action(
         Step(
             state=job.state,
@@ -89,6 +103,10 @@ def _step(job: Job) -> float | None:
             followers_started=job.followers_started,
         )
     )
+    if job.failures > _most_failures(job):
+        _without_an_end(job, action)
+        return None
+    claim.begin(f"the step {action!r} of the job", STEP_S[action])
     try:
         with span(f"step {action}", attempt=job.attempt, round=job.round):
             return _ACTIONS[action](job, crew)
@@ -96,7 +114,7 @@ def _step(job: Job) -> float | None:
         return _host_failed(job, crew, error)
     except PitwallError as error:
         return _end(job, crew, JobState.FAILED, str(error))
-    except (turns.TurnLost, DatabaseError) as error:
+    except (ClaimLost, DatabaseError) as error:
         # What the database refuses to store is the fault of what came, and would be so for ever.
         if not isinstance(error, DataError):
             raise
@@ -106,6 +124,23 @@ def _step(job: Job) -> float | None:
         return _host_failed(
             job, crew, InternalError(f"internal error, see the worker's log: {error}")
         )
+
+
+def _most_failures(job: Job) -> int:
+    return MAX_LOOK_FAILURES if job.step_started else MAX_CONNECT_FAILURES
+
+
+def _without_an_end(job: Job, action: Action) -> None:
+    """The step was begun so often, and each worker ended in the middle of it.
+
+    The hosts are left alone, since to ask them may be what ends the worker: what runs there stops
+    by itself.
+    """
+    if action == Action.CANCEL:
+        turns.end_job(job, JobState.CANCELLED, "cancelled; the hosts could not be told")
+        return
+    reason = f"{job.failures - 1} workers in a row ended in the middle of the step {action!r}"
+    _lose_attempt(job, reason, avoid=[])
 
 
 def _prepare(job: Job, crew: Crew) -> float | None:
@@ -131,7 +166,6 @@ def _prepare(job: Job, crew: Crew) -> float | None:
         JobState.MEASURING,
         phase="starting",
         round=left.round if left else 1,
-        failures=0,
         step_started=False,
         followers_started=False,
         message="",
@@ -155,7 +189,7 @@ def _start_followers(job: Job, crew: Crew) -> float:
     for host in crew.followers:
         with crew.at(host) as site:
             _leave_supervisor(job, site, plans[site.label])
-    turns.change(job, followers_started=True, failures=0, phase="building")
+    turns.change(job, followers_started=True, phase="building")
     return turns.give_back(job, look_in_s=LOOK_S)
 
 
@@ -171,7 +205,7 @@ def _start(job: Job, crew: Crew) -> float | None:
         ports[site.label] = seen.port
     with crew.at(crew.lead) as site:
         _leave_supervisor(job, site, plans_of_round(job, crew, ports)[site.label])
-    turns.change(job, step_started=True, journal_offset=0, failures=0)
+    turns.change(job, step_started=True, journal_offset=0)
     return turns.give_back(job, look_in_s=LOOK_S)
 
 
@@ -197,7 +231,7 @@ def _look(job: Job, crew: Crew) -> float | None:
         drop_cancelled(job, site, status["dropped"])
         if intake.is_building(job, seen):
             builds.read_logs(job, site)
-    turns.change(job, journal_offset=status["offset"], failures=0, message="", **seen.changes)
+    turns.change(job, journal_offset=status["offset"], message="", **seen.changes)
     note_host_seen(host=crew.lead)
     if seen.round_done:
         return _after_round(job, crew, seen.lost)
@@ -272,24 +306,29 @@ def _try_again(
 ) -> float | None:
     """Hosts failed, and not what was measured: the next attempt, with a cap."""
     _stop_everywhere(job, crew)
+    _lose_attempt(job, reason, avoid=avoid or [])
+    return None
+
+
+def _lose_attempt(job: Job, reason: str, *, avoid: list[Host]) -> None:
     if job.attempt >= MAX_ATTEMPTS:
         message = f"given up after {job.attempt} attempts; the last: {reason}"
         turns.end_job(job, JobState.FAILED, message)
-        return None
+        return
     wait_s = retry_s(job.attempt)
     logger.warning("job %s: attempt %s lost: %s", job.pk, job.attempt, reason)
     turns.put_back(
         job,
         f"attempt {job.attempt} of {MAX_ATTEMPTS} was lost: {reason}; trying again",
         wait_s=wait_s,
-        avoid=[host.pk for host in avoid or []],
+        avoid=[host.pk for host in avoid],
     )
-    return None
 
 
 def _stop_everywhere(job: Job, crew: Crew) -> list[Host]:
     """Ends the job's round on each host that can be reached; those hosts."""
     told = []
+    crew.claim.begin("ending the round", STOP_S)
     started = job.step_started or job.followers_started
     for host in crew.hosts:
         with contextlib.suppress(HostError), crew.at(host) as site:
@@ -303,13 +342,14 @@ def _host_failed(job: Job, crew: Crew, error: HostError) -> float | None:
     """Transient failures are tried again in place at first, then from the queue; others end it."""
     host = crew.last or crew.lead
     note_host_error(host=host, error=error)
-    failures = job.failures + 1
-    cap = MAX_LOOK_FAILURES if job.step_started else MAX_CONNECT_FAILURES
+    # At least this one: what was taken in before the error was progress, which counts anew.
+    failures = max(1, job.failures)
+    cap = _most_failures(job)
     if error.transient and failures < cap:
         again = f"{host.name}: {error}; trying again ({failures} of {cap})"
-        turns.change(job, failures=failures, message=again[:2000])
+        turns.change(job, message=again[:2000])
         logger.warning("job %s: %s", job.pk, again)
-        return turns.give_back(job, look_in_s=backoff_s(failures))
+        return turns.give_back(job, look_in_s=backoff_s(failures), failures=failures)
     if error.transient or turns.has_other_hosts(job, host):
         return _try_again(job, crew, f"{host.name}: {error}", avoid=[host])
     return _end(job, crew, JobState.FAILED, f"{host.name}: {error}")

@@ -1,28 +1,35 @@
 """Taking in what the agent's journal tells: phases, finished trials, failures."""
 
-import json
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from agents.hostagent.protocol import INFRASTRUCTURE_FAILURES, TRIAL_FILES, load_files
+from agents.hostagent.protocol import INFRASTRUCTURE_FAILURES
 from orchestrator.core.clock import utc_now
-from orchestrator.core.errors import NotFoundError
 from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import past_span, span
 from orchestrator.dispatch import builds
+from orchestrator.dispatch.agent import AgentError
 from orchestrator.dispatch.crew import Site
 from orchestrator.dispatch.plan import MAX_ATTEMPTS, FailedTrial
 from orchestrator.dispatch.rounds import step_id
+from orchestrator.dispatch.trial_files import TrialFilesError, fetch_files
 from orchestrator.results.services import fail_trial, store_trial
 from orchestrator.runs import turns
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState
 
 CLOCK_TOLERANCE_S = 2.0
-FILE_LIMIT_BYTES = 64 * 1024 * 1024
+#: Events that a trial may have in the journal, and those of builds and of the round itself.
+#: A search has most: sixty probes of some six phases.
+EVENTS_A_TRIAL = 500
+EVENTS_BESIDE = 1_000
+
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +70,7 @@ def take_in(job: Job, site: Site, status: Mapping[str, Any], *, late: bool = Fal
 
     `late`: the events are those of an attempt that was given up.
     """
+    _check_number(job, status["events"])
     seen = Seen()
     step = step_id(job, back=1 if late else 0)
     source = Source(
@@ -72,6 +80,7 @@ def take_in(job: Job, site: Site, status: Mapping[str, Any], *, late: bool = Fal
         ahead_s=_ahead_s(float(status["now"])),
     )
     for event in status["events"]:
+        site.claim.check()
         _HANDLERS.get(str(event.get("event")), _ignore)(job, source, event, seen)
     return seen
 
@@ -95,6 +104,17 @@ def failed_trials(job: Job) -> list[FailedTrial]:
     ]
 
 
+def _check_number(job: Job, events: Sequence[Any]) -> None:
+    """Each event costs a few statements: a host may not have more of them than a round makes."""
+    trials = job.trials.filter(round=job.round).count()
+    most = EVENTS_BESIDE + EVENTS_A_TRIAL * trials
+    if len(events) > most:
+        raise AgentError(
+            f"its journal has {len(events)} new events, and a round of {trials} trials makes "
+            f"{most} at most; did something other than the agent write it?"
+        )
+
+
 def _ahead_s(host_now: float) -> float:
     ahead = host_now - utc_now().timestamp()
     return ahead if abs(ahead) > CLOCK_TOLERANCE_S else 0.0
@@ -103,8 +123,11 @@ def _ahead_s(host_now: float) -> float:
 def _trial_started(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
     trial_id = UUID(str(event["trial"]))
     started = source.instant(event)
-    Trial.objects.filter(pk=trial_id, job=job, state=TrialState.PLANNED).update(started_at=started)
-    seen.changes["current_trial"] = trial_id
+    own = Trial.objects.filter(pk=trial_id, job=job)
+    own.filter(state=TrialState.PLANNED).update(started_at=started)
+    # Of another job's trial nothing is shown here, whatever the host claims.
+    if own.exists():
+        seen.changes["current_trial"] = trial_id
 
 
 def _phase(_job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
@@ -143,15 +166,24 @@ def _trial_done(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) 
     with logging_about(trial=trial.pk):
         past_span("trial", trial.started_at, source.instant(event))
         with span("collect"):
-            store_trial(
-                trial=trial,
-                job=job,
-                files=files_of(source, trial),
-                late=source.late,
-                clock_ahead_s=source.ahead_s,
-            )
-    # Fetching may take a while: the turn must not run out under it.
-    turns.change(job)
+            _store(job, source, trial)
+    # A step that ends in an error later has got this far all the same.
+    turns.change(job, failures=0)
+
+
+def _store(job: Job, source: Source, trial: Trial) -> None:
+    try:
+        files = fetch_files(source.site.transport, source.folder, trial)
+    except TrialFilesError as error:
+        fail_trial(trial=trial, job=job, code="unreadable", message=str(error), files={})
+        return
+    store_trial(
+        trial=trial,
+        job=job,
+        files=files,
+        late=source.late,
+        clock_ahead_s=source.ahead_s,
+    )
 
 
 def _trial_failed(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
@@ -173,8 +205,18 @@ def _trial_failed(job: Job, source: Source, event: Mapping[str, Any], seen: Seen
                 job=job,
                 code=code,
                 message=f"{message}\n{output}".strip(),
-                files=files_of(source, trial),
+                files=_left_files(source, trial),
             )
+    turns.change(job, failures=0)
+
+
+def _left_files(source: Source, trial: Trial) -> dict[str, bytes]:
+    """Of a failed trial: none where they are not as they should be. It has failed anyway."""
+    try:
+        return fetch_files(source.site.transport, source.folder, trial)
+    except TrialFilesError as error:
+        logger.warning("the files of trial %s are left: %s", trial.pk, error)
+        return {}
 
 
 def _round_done(_job: Job, _: Source, _event: Mapping[str, Any], seen: Seen) -> None:
@@ -197,33 +239,6 @@ def _planned(job: Job, event: Mapping[str, Any]) -> Trial | None:
         .select_related("case", "variant__commit")
         .first()
     )
-
-
-def files_of(source: Source, trial: Trial) -> dict[str, bytes]:
-    """Whatever the trial left behind; its result tells how many loads there were."""
-    files = _fetched(source, trial, TRIAL_FILES)
-    for number in range(1, _loads_in(files.get("result.json", b"{}"))):
-        files |= _fetched(source, trial, load_files(number))
-    return files
-
-
-def _fetched(source: Source, trial: Trial, names: Iterable[str]) -> dict[str, bytes]:
-    files = {}
-    for name in names:
-        path = f"{source.folder}/{trial.pk}/{name}"
-        try:
-            files[name] = source.site.transport.get(path, limit=FILE_LIMIT_BYTES)
-        except NotFoundError:
-            continue
-    return files
-
-
-def _loads_in(result: bytes) -> int:
-    """0 for what is no result: whoever stores it says so."""
-    try:
-        return len(json.loads(result)["loads"])
-    except (ValueError, KeyError, TypeError):
-        return 0
 
 
 _HANDLERS = {

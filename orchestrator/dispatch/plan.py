@@ -33,6 +33,19 @@ class Action(StrEnum):
     CANCEL = "cancel"
 
 
+#: Seconds that a step may take at most; what it had open is closed then, and it has failed.
+#: A first step sends load tools and commits over lines of any kind: what has come stays there.
+STEP_S = {
+    Action.PREPARE: 1800.0,
+    Action.START_FOLLOWERS: 120.0,
+    Action.START: 120.0,
+    Action.LOOK: 120.0,
+    Action.CANCEL: 60.0,
+}
+#: The same for ending what runs on the hosts of a job that has failed.
+STOP_S = 60.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """Where a job stands: its state, and on which hosts its current round was started."""

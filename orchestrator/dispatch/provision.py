@@ -1,13 +1,11 @@
 """Making a host ready for a job: agent, facts, load tool, commits."""
 
-from datetime import timedelta
 from pathlib import Path
 
 from orchestrator.benchmarks.models import Case
 from orchestrator.benchmarks.repository import Repository
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.services import repository_of
-from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.agent import Readiness
 from orchestrator.dispatch.crew import Crew, Site
 from orchestrator.dispatch.recipes import has_git, repository_id, source_path
@@ -26,7 +24,6 @@ from orchestrator.runs.models import Job
 KEEP_DAYS = 30.0
 #: A host that has one of so many last commits gets only what came since.
 ANCESTORS = 50
-SENDING_TURN_S = 400.0
 
 
 def survey(job: Job, crew: Crew, site: Site) -> Readiness:
@@ -57,9 +54,9 @@ def survey(job: Job, crew: Crew, site: Site) -> Readiness:
 def supply(job: Job, crew: Crew, site: Site, there: Readiness) -> None:
     """Leaves on the host all that the job's rounds need of it; what is there already stays.
 
-    The turn is renewed between the parts, since an upload may take long on a slow line.
+    On a slow line this takes long, and the heartbeat of the claim keeps the job meanwhile.
     """
-    _send_tools(job, _needs(supported_cases(job), job, crew, site), site, there)
+    _send_tools(_needs(supported_cases(job), job, crew, site), site, there)
     if has_git(there.facts):
         _send_bundles(job, site, [sha for sha, known in there.commits.items() if not known])
     else:
@@ -79,23 +76,17 @@ def _shas(job: Job) -> list[str]:
     return [variant.commit.sha for variant in job.run.variants.select_related("commit")]
 
 
-def _send_tools(job: Job, needs: Needs, site: Site, there: Readiness) -> None:
+def _send_tools(needs: Needs, site: Site, there: Readiness) -> None:
     for name, features in needs.items():
         path, own = tool_path(name, there.facts, features)
         if own is not None and not there.present[path]:
-            # Some are 70 MB, and lines may be slow.
-            turns.change(job, turn_until=utc_now() + timedelta(seconds=SENDING_TURN_S))
             site.transport.put(Path(own.path).read_bytes(), path, mode=0o755)
-            turns.change(job)
 
 
 def _send_bundles(job: Job, site: Site, shas: list[str]) -> None:
     project = job.run.definition.benchmark.project
     for sha in shas:
-        # A large history takes its time to be packed, sent and unpacked.
-        turns.change(job, turn_until=utc_now() + timedelta(seconds=SENDING_TURN_S))
         _send_bundle(site, repository_of(project), repository_id(project), sha)
-        turns.change(job)
 
 
 def _send_bundle(site: Site, repository: Repository, name: str, sha: str) -> None:
@@ -113,7 +104,6 @@ def _send_archives(job: Job, site: Site, shas: list[str]) -> None:
         repository = repository_of(job.run.definition.benchmark.project)
         _fetch_if_unknown(repository, sha)
         site.transport.put(repository.archive(sha), source_path(sha))
-        turns.change(job)
 
 
 def _fetch_if_unknown(repository: Repository, sha: str) -> None:

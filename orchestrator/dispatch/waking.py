@@ -6,9 +6,9 @@ from uuid import UUID
 
 from celery import current_app
 from django.db import transaction
+from django.db.models.functions import Now
 from kombu.exceptions import OperationalError
 
-from orchestrator.core.clock import utc_now
 from orchestrator.runs.models import Job
 from orchestrator.runs.states import JOB_ACTIVE
 
@@ -22,7 +22,7 @@ def wake_engine() -> None:
 
 def wake_jobs(run_id: UUID) -> None:
     """Sends a look for each active job of a run that is due, such as after a cancellation."""
-    jobs = Job.objects.filter(run=run_id, state__in=JOB_ACTIVE, look_at__lte=utc_now())
+    jobs = Job.objects.filter(run=run_id, state__in=JOB_ACTIVE, look_at__lte=Now())
     for job in list(jobs.values_list("pk", flat=True)):
         transaction.on_commit(partial(_send, "advance", str(job)))
 

@@ -1,5 +1,6 @@
 """Writes of results: one trial at a time, once."""
 
+import json
 import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -23,6 +24,9 @@ from orchestrator.results.trials.making import made_with
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState
 from orchestrator.stats import histogram as stats_histogram
+
+#: Characters of JSON that one fact of a trial's provenance may have.
+FACT_LIMIT = 16_384
 
 
 def store_trial(
@@ -197,6 +201,7 @@ def _provenance(
     """What the trial was made of. Larger parts (samples) stay in the raw result.json.
 
     Of several loads the first one's command stands for all; each one's own is in result.json.
+    `left_out`: facts that are too long; they are there as well.
     """
     kept = (
         "argv", "tool", "tool_cpus", "server_argv", "port", "rc", "signal", "wall_s",
@@ -204,8 +209,10 @@ def _provenance(
         "on", "checks", "peer_gap_s",
     )  # fmt: skip
     told = {**result, **result["loads"][0]}
+    long = [key for key in kept if not _is_short(told.get(key))]
     return {
-        **{key: told.get(key) for key in kept},
+        **{key: told.get(key) if key not in long else None for key in kept},
+        **({"left_out": long} if long else {}),
         "protocol": reading.protocol,
         "commit": trial.variant.commit.sha,
         "definition": str(job.run.definition_id),
@@ -217,6 +224,11 @@ def _provenance(
         "attempt": job.attempt,
         **made_with(job, trial, result),
     }
+
+
+def _is_short(value: object) -> bool:
+    """Whether a fact that a host tells is short enough to stand in lists of trials."""
+    return len(json.dumps(value)) <= FACT_LIMIT
 
 
 def _instant(value: object, ahead_s: float) -> datetime | None:

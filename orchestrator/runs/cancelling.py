@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
@@ -63,7 +64,7 @@ def cancel_job(*, member: Member, run_id: UUID, job_id: UUID) -> Run:
         if not left.update(state=TrialState.SKIPPED, message=f"{_WITH_JOB} by {_who(member)}"):
             raise ConflictError("nothing is left to be measured in this job: it ends by itself")
         if job.state in JOB_ACTIVE:
-            Job.objects.filter(pk=job.pk).update(look_at=utc_now())
+            Job.objects.filter(pk=job.pk).update(look_at=Now())
         _end_emptied([job])
         record_audit(member=member, action="job.cancelled", subject=job.pk)
     run.refresh_from_db()
@@ -120,7 +121,7 @@ def _end_emptied(jobs: list[Job]) -> None:
             )
             settle_run(job.run_id)
         elif job.state in JOB_ACTIVE and job.current_trial and must_stop(job):
-            Job.objects.filter(pk=job.pk).update(look_at=now)
+            Job.objects.filter(pk=job.pk).update(look_at=Now())
 
 
 def _planned(job: Job) -> bool:

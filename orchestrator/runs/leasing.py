@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import (
     DurationField,
     Exists,
@@ -17,9 +17,8 @@ from django.db.models import (
     Sum,
     Value,
 )
-from django.db.models.functions import Coalesce, Greatest
+from django.db.models.functions import Coalesce, Greatest, Now
 
-from orchestrator.core.clock import utc_now
 from orchestrator.fleet import selectors as fleet
 from orchestrator.runs.models import HostLease, HostRole, Job, Placement, Run
 from orchestrator.runs.queue import Ask, FreeHost, Grant, Waiting, grants
@@ -37,7 +36,7 @@ def lease_queued_jobs() -> list[uuid.UUID]:
 
     Several pumps may run side by side: the unique lease row of a host decides in the end.
     """
-    now = utc_now()
+    now = database_now()
     free = _free_hosts(now)
     if not free:
         return []
@@ -46,6 +45,14 @@ def lease_queued_jobs() -> list[uuid.UUID]:
         return []
     granted = grants(waiting, free, _used_s({job.team for job in waiting}, now))
     return [grant.job for grant in granted if _take(grant)]
+
+
+def database_now() -> datetime:
+    """The time by the clock of the database, which all workers share."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT statement_timestamp()")
+        (now,) = cursor.fetchone()
+    return now
 
 
 def release(job: Job) -> None:
@@ -77,15 +84,14 @@ def _take(grant: Grant) -> bool:
 
 
 def _begin(job: Job, hosts: Mapping[str, uuid.UUID]) -> None:
-    now = utc_now()
     for role, host in hosts.items():
         Placement.objects.filter(job=job, role=role).update(host=host)
     Job.objects.filter(pk=job.pk).update(
         state=JobState.PREPARING,
         phase="connecting",
         host=hosts[HostRole.TARGET],
-        started_at=job.started_at or now,
-        look_at=now,
+        started_at=job.started_at or Now(),
+        look_at=Now(),
         not_before=None,
     )
     settle_run(job.run_id)

@@ -4,6 +4,7 @@ import secrets
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import ApiToken, Role
@@ -156,7 +157,7 @@ def cancel_run(*, member: Member, run_id: UUID) -> Run:
         Trial.objects.filter(job__in=queued, state=TrialState.PLANNED).update(
             state=TrialState.SKIPPED, message=CANCELLED
         )
-        run.jobs.filter(state__in=JOB_ACTIVE).update(look_at=now)
+        run.jobs.filter(state__in=JOB_ACTIVE).update(look_at=Now())
         record_audit(member=member, action="run.cancelled", subject=run.pk)
         if not run.jobs.exclude(state__in=JOB_ENDED).exists():
             Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED, ended_at=now)

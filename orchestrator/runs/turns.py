@@ -2,7 +2,8 @@
 
 Whoever advances a job holds its turn, a random token. Every write names the token, the state and
 the attempt that it expects; when no row matches, somebody else has taken over and `TurnLost` ends
-the work without a trace.
+the work without a trace. A heartbeat renews the turn while a step goes on (`claim_of`). All times
+of turns are those of the database: the clocks of workers may differ.
 """
 
 import uuid
@@ -10,10 +11,12 @@ from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
-from django.db import transaction
-from django.db.models import Prefetch, Q
+from django.db import connection, transaction
+from django.db.models import F, Prefetch, Q
+from django.db.models.expressions import CombinedExpression, Expression
+from django.db.models.functions import Now
 
-from orchestrator.core.clock import utc_now
+from orchestrator.core.heartbeat import Claim, ClaimLost
 from orchestrator.fleet.models import HELD, Host, HostState
 from orchestrator.runs.cancelling import CANCELLED, must_stop
 from orchestrator.runs.leasing import release
@@ -25,25 +28,33 @@ from orchestrator.runs.states import JOB_ACTIVE, JOB_TRANSITIONS, JobState, Tria
 TURN_S = 30.0
 
 
-class TurnLost(Exception):
+class TurnLost(ClaimLost):
     """Another worker advances this job now, or it was ended by somebody else."""
+
+
+def in_seconds(seconds: float) -> CombinedExpression:
+    """So long from now by the clock of the database."""
+    return Now() + timedelta(seconds=seconds)
 
 
 def due_jobs(*, late_by_s: float = 0.0) -> list[uuid.UUID]:
     """Active jobs that wanted a look so long ago and that no living worker holds."""
-    now = utc_now() - timedelta(seconds=late_by_s)
-    free = Q(turn=None) | Q(turn_until__lt=now)
-    due = Job.objects.filter(free, state__in=JOB_ACTIVE, look_at__lte=now)
+    since = in_seconds(-late_by_s)
+    free = Q(turn=None) | Q(turn_until__lt=since)
+    due = Job.objects.filter(free, state__in=JOB_ACTIVE, look_at__lte=since)
     return list(due.order_by("look_at").values_list("pk", flat=True))
 
 
 def take_turn(job_id: uuid.UUID) -> Job | None:
-    """The job, held by the caller for TURN_S seconds; None if it is held, early or ended."""
-    now = utc_now()
+    """The job, held by the caller for TURN_S seconds; None if it is held, early or ended.
+
+    The step that follows is counted as failed in the same statement: `give_back` and what moves
+    the job on take that back. So a worker that dies of a step has counted it.
+    """
     turn = uuid.uuid4()
-    free = Q(turn=None) | Q(turn_until__lt=now)
-    mine = Job.objects.filter(free, pk=job_id, state__in=JOB_ACTIVE, look_at__lte=now)
-    if not mine.update(turn=turn, turn_until=now + timedelta(seconds=TURN_S)):
+    free = Q(turn=None) | Q(turn_until__lt=Now())
+    mine = Job.objects.filter(free, pk=job_id, state__in=JOB_ACTIVE, look_at__lte=Now())
+    if not mine.update(turn=turn, turn_until=in_seconds(TURN_S), failures=F("failures") + 1):
         return None
     return (
         Job.objects.select_related(
@@ -56,23 +67,45 @@ def take_turn(job_id: uuid.UUID) -> Job | None:
     )
 
 
+def claim_of(job: Job, *, since: float) -> Claim:
+    """The turn that the caller holds, for a heartbeat; `since`: monotonic, before it was taken."""
+    held = Job.objects.filter(pk=job.pk, turn=job.turn)
+
+    def renew() -> bool:
+        try:
+            return bool(held.update(turn_until=in_seconds(TURN_S)))
+        finally:
+            # The thread of the heartbeat is nobody's request: nobody else closes it.
+            connection.close()
+
+    return Claim(renew=renew, lasts_s=TURN_S, since=since)
+
+
 def change(job: Job, **changes: Any) -> None:
     """Writes `changes` to a job whose turn the caller holds, and renews the turn."""
-    changes.setdefault("turn_until", utc_now() + timedelta(seconds=TURN_S))
+    changes.setdefault("turn_until", in_seconds(TURN_S))
     held = Job.objects.filter(pk=job.pk, turn=job.turn, state=job.state, attempt=job.attempt)
     if not held.update(**changes):
         raise TurnLost
     for name, value in changes.items():
-        setattr(job, name, value)
+        # What the database calculates is not known here, and nobody reads it.
+        if not isinstance(value, Expression):
+            setattr(job, name, value)
 
 
-def give_back(job: Job, *, look_in_s: float) -> float:
+def begin_another_step(job: Job) -> None:
+    """The step before went well, and the next one follows in the same turn: see `take_turn`."""
+    change(job, failures=1)
+
+
+def give_back(job: Job, *, look_in_s: float, failures: int = 0) -> float:
     """Ends the turn; the job wants the next one after so many seconds, which are returned.
 
-    A cancellation that came in meanwhile has set an earlier time: it is kept by looking at once.
+    `failures`: how many steps in a row have failed now. A cancellation that came in meanwhile has
+    set an earlier time: it is kept by looking at once.
     """
     delay = 0.0 if must_stop(job) else look_in_s
-    change(job, turn=None, turn_until=None, look_at=utc_now() + timedelta(seconds=delay))
+    change(job, turn=None, turn_until=None, look_at=in_seconds(delay), failures=failures)
     return delay
 
 
@@ -105,7 +138,7 @@ def end_job(job: Job, state: JobState, message: str) -> None:
             turn=None,
             turn_until=None,
             look_at=None,
-            ended_at=utc_now(),
+            ended_at=Now(),
         )
 
 
@@ -183,7 +216,7 @@ def put_back(job: Job, message: str, *, wait_s: float, avoid: Collection[uuid.UU
             turn=None,
             turn_until=None,
             look_at=None,
-            not_before=utc_now() + timedelta(seconds=wait_s),
+            not_before=in_seconds(wait_s),
         )
 
 
@@ -205,7 +238,7 @@ def _fail_queued(job: Job) -> bool:
         ended = Job.objects.filter(pk=job.pk, state=JobState.QUEUED).update(
             state=JobState.FAILED,
             message=f"{names} was retired before this job began; start the run on another host",
-            ended_at=utc_now(),
+            ended_at=Now(),
         )
         if ended:
             Trial.objects.filter(job=job, state=TrialState.PLANNED).update(state=TrialState.SKIPPED)

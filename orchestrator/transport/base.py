@@ -19,6 +19,10 @@ class CommandTimedOutError(HostError):
     transient = True
 
 
+class TooLargeError(HostError):
+    """A file is larger than was wanted; to ask again changes nothing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completed:
     """A command that ended; `exit_status` is 0 to 255, as in a shell: 128 + n after signal n."""
@@ -52,7 +56,7 @@ class Transport(Protocol):
     def get(self, path: str, *, limit: int) -> bytes:
         """The content of a file of at most `limit` bytes.
 
-        Raises NotFoundError if it is not there and HostError if it is larger.
+        Raises NotFoundError if it is not there and TooLargeError if it is larger.
         """
         ...
 

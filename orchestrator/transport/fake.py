@@ -4,7 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.core.errors import HostError, NotFoundError
-from orchestrator.transport.base import Closing, Completed, checked_argv, checked_path
+from orchestrator.transport.base import (
+    Closing,
+    Completed,
+    TooLargeError,
+    checked_argv,
+    checked_path,
+)
 
 Answer = Completed | HostError
 
@@ -60,7 +66,7 @@ class FakeTransport(Closing):
         if path not in self.files:
             raise NotFoundError(f"There is no file {path} on the fake host.")
         if len(self.files[path]) > limit:
-            raise HostError(f"{path} has more than the {limit} bytes wanted.")
+            raise TooLargeError(f"{path} has more than the {limit} bytes wanted.")
         return self.files[path]
 
     def is_open(self) -> bool:

@@ -6,6 +6,7 @@ import re
 import secrets
 import selectors
 import signal
+import stat
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from orchestrator.transport.base import (
     CommandTimedOutError,
     Completed,
     Output,
+    TooLargeError,
     checked_argv,
     checked_path,
 )
@@ -31,6 +33,7 @@ class LocalTransport(Closing):
 
     def __init__(self, work_dir: Path) -> None:
         self._work_dir = work_dir
+        self._running: subprocess.Popen[bytes] | None = None
         with _file_errors(f"make the folder {work_dir}"):
             work_dir.parent.mkdir(parents=True, exist_ok=True)
             _make_folders(work_dir)
@@ -42,7 +45,7 @@ class LocalTransport(Closing):
             process = self._start(argv)
         except OSError as error:
             return _not_started(argv, error)
-        with process:
+        with process, self._as_running(process):
             try:
                 return _wait(process, time.monotonic() + timeout_s)
             except HostError:
@@ -81,7 +84,18 @@ class LocalTransport(Closing):
         return True
 
     def close(self) -> None:
-        """See Transport.close."""
+        """See Transport.close. A command that another thread waits for is stopped."""
+        process = self._running
+        if process is not None:
+            _signal_group(process, signal.SIGKILL)
+
+    @contextlib.contextmanager
+    def _as_running(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+        self._running = process
+        try:
+            yield
+        finally:
+            self._running = None
 
     def _start(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -95,10 +109,13 @@ class LocalTransport(Closing):
         )
 
     def _read(self, path: Path, limit: int) -> bytes:
-        with path.open("rb") as file:
+        # What is no file, such as a pipe, would keep us waiting.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise HostError(f"{path} is no file.")
             content = file.read(limit + 1)
         if len(content) > limit:
-            raise HostError(f"{path} has more than the {limit} bytes wanted.")
+            raise TooLargeError(f"{path} has more than the {limit} bytes wanted.")
         return content
 
 

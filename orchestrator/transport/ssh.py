@@ -16,6 +16,7 @@ from orchestrator.transport.base import (
     CommandTimedOutError,
     Completed,
     Output,
+    TooLargeError,
     checked_argv,
     checked_path,
 )
@@ -206,7 +207,7 @@ class SshTransport(Closing):
         with self._sftp.open(path, "rb") as file:
             size = file.stat().st_size or 0
             if size > limit:
-                raise HostError(
+                raise TooLargeError(
                     f"{path} on {self._address} has {size} bytes, more than the {limit} wanted."
                 )
             file.prefetch(size)

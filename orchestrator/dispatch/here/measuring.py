@@ -14,18 +14,17 @@ from orchestrator.benchmarks.resolved import why_unsupported
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import HostError
 from orchestrator.dispatch.agent import Agent
-from orchestrator.dispatch.crew import Site
 from orchestrator.dispatch.here.deciding import Looks
 from orchestrator.dispatch.here.reading import Measured, measured_of
 from orchestrator.dispatch.here.rows import OwnMachine, Rows
 from orchestrator.dispatch.here.source import archive_of
-from orchestrator.dispatch.intake import Source, files_of
 from orchestrator.dispatch.recipes import source_path
 from orchestrator.dispatch.rounds import shared_plan, step_id
 from orchestrator.dispatch.stage import Stage, resolved_cases
 from orchestrator.dispatch.support import lacking_of
 from orchestrator.dispatch.tls import make_certificates, needs_tls
 from orchestrator.dispatch.tools import needs_of, tool_path
+from orchestrator.dispatch.trial_files import fetch_files
 from orchestrator.runs.models import Trial, Until
 from orchestrator.transport.local import LocalTransport
 
@@ -191,17 +190,14 @@ class Here:
             self._fail(trials[event["trial"]], event)
         elif kind == "trial_done":
             trial = trials[event["trial"]]
-            self.found[str(trial.pk)] = measured_of(trial, files_of(self._source(job, step), trial))
+            files = fetch_files(self._transport, f"jobs/{job}/{step}/trials", trial)
+            self.found[str(trial.pk)] = measured_of(trial, files)
             self._say_trial(trial)
 
     def _fail(self, trial: Trial, event: Mapping[str, Any]) -> None:
         self.found[str(trial.pk)] = Measured(failure=str(event["message"]))
         if event["code"] != "build_failed":
             self._note(f"{trial.variant.commit.short_sha}, {trial.case.label}: {_end(event)}")
-
-    def _source(self, job: str, step: str) -> Source:
-        site = Site(self._host, "a", self._transport, self._agent)
-        return Source(site=site, folder=f"jobs/{job}/{step}/trials", late=False, ahead_s=0.0)
 
     def _say_trial(self, trial: Trial) -> None:
         most = "" if self.rows.until == Until.ROUNDS else "at most "

@@ -1,0 +1,80 @@
+"""The files of a finished trial, fetched from its host within limits.
+
+How many there are is what the plan asked for, whatever the host says of it, and all of them
+together have a limit in bytes.
+"""
+
+from collections.abc import Iterable
+
+from agents.hostagent.protocol import TRIAL_FILES, load_files
+from orchestrator.benchmarks.loads import most_measured_loads
+from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.core.errors import NotFoundError, PitwallError
+from orchestrator.core.foreign import json_from
+from orchestrator.runs.models import Trial
+from orchestrator.transport.base import TooLargeError, Transport
+
+#: Of all files of one trial together.
+TRIAL_LIMIT_BYTES = 128 * 1024 * 1024
+#: Of one file.
+FILE_LIMIT_BYTES = 64 * 1024 * 1024
+#: Of result.json and what the tool wrote, which are read as a whole: each byte takes many more
+#: in memory then.
+RESULT_LIMIT_BYTES = 16 * 1024 * 1024
+
+
+class TrialFilesError(PitwallError):
+    """What the host has of a trial is not what its plan asked for. To ask again changes nothing."""
+
+
+def fetch_files(transport: Transport, folder: str, trial: Trial) -> dict[str, bytes]:
+    """Whatever the trial left behind, by name. `folder`: that of the step's trials.
+
+    TrialFilesError where there are more loads or bytes than there may be.
+    """
+    names = [*TRIAL_FILES]
+    fetched = _Fetched(transport, f"{folder}/{trial.pk}")
+    fetched.add(names)
+    for number in range(1, _loads_in(fetched.files.get("result.json"), trial)):
+        fetched.add(load_files(number))
+    return fetched.files
+
+
+class _Fetched:
+    """Files that have come, and how much more may come."""
+
+    def __init__(self, transport: Transport, folder: str) -> None:
+        self.files: dict[str, bytes] = {}
+        self._transport, self._folder = transport, folder
+        self._left = TRIAL_LIMIT_BYTES
+
+    def add(self, names: Iterable[str]) -> None:
+        """Those of the files that are there."""
+        for name in names:
+            most = RESULT_LIMIT_BYTES if name == "result.json" else FILE_LIMIT_BYTES
+            try:
+                content = self._transport.get(f"{self._folder}/{name}", limit=min(most, self._left))
+            except NotFoundError:
+                continue
+            except TooLargeError as error:
+                raise TrialFilesError(
+                    f"{error} The files of a trial may have {TRIAL_LIMIT_BYTES} bytes together, "
+                    f"{name} {most}; measure for a shorter time, or with fewer steps or probes."
+                ) from error
+            self.files[name] = content
+            self._left -= len(content)
+
+
+def _loads_in(result: bytes | None, trial: Trial) -> int:
+    """How many measured loads there were; 0 for what is no result: whoever stores it says so."""
+    try:
+        loads = json_from(result or b"")["loads"]
+    except (ValueError, KeyError, TypeError):
+        return 0
+    most = most_measured_loads(spec_of(trial.job.run.definition), trial.case.parameters)
+    if not isinstance(loads, list) or len(loads) > most:
+        what = f"{len(loads)} loads" if isinstance(loads, list) else "no list of loads"
+        raise TrialFilesError(
+            f"result.json has {what}, and the plan asked for {most}; was it written by the agent?"
+        )
+    return len(loads)

@@ -1,0 +1,126 @@
+"""A job's claim outlives its step: two workers never carry out the same one, however slow it is."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as configured
+
+from orchestrator.core import heartbeat
+from orchestrator.core.heartbeat import Claim, ClaimLost, Heartbeat, StepTimedOutError
+from orchestrator.runs.models import Job
+from tests.support.engine import ROOT, own_database_url
+from tests.support.factories import make_personas
+from tests.support.hostile_host import answer, calls_of, job_on_hostile_host, status
+
+TURN_S = 2.0
+
+
+@pytest.fixture
+def job(tmp_path: Path, settings: Any, transactional_db: None) -> Job:
+    settings.DATA_DIR = tmp_path / "data"
+    return job_on_hostile_host(make_personas(), tmp_path)
+
+
+@contextmanager
+def worker(job: Job, clock_s: float = 0.0) -> Iterator[subprocess.Popen[bytes]]:
+    argv = [sys.executable, "-m", "tests.support.lone_worker", str(job.pk), str(TURN_S)]
+    environment = {
+        **os.environ,
+        "DATABASE_URL": own_database_url(),
+        "PITWALL_DATA_DIR": str(configured.DATA_DIR),
+        "PITWALL_SECRET_KEY": configured.SECRET_KEY,
+    }
+    process = subprocess.Popen([*argv, str(clock_s)], cwd=ROOT, env=environment)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wait_for(reached: Any, *, timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not reached():
+        assert time.monotonic() < deadline, "not reached in time"
+        time.sleep(0.1)
+
+
+def test_two_workers_never_carry_out_the_same_step(job: Job) -> None:
+    """Each answer of the host takes longer than a turn, and the workers' clocks are hours apart."""
+    answer(job, sleep_s=1.5 * TURN_S)
+    with worker(job, -3600.0), worker(job, 3600.0):
+        wait_for(lambda: len(calls_of(job)) >= 5)
+    words = [line.split()[0] for line in calls_of(job)]
+    assert words[:4] == ["begin", "end"] * 2
+    assert "begin begin" not in " ".join(words)
+
+
+def test_a_worker_that_dies_in_the_middle_has_counted_the_step(job: Job) -> None:
+    answer(job, kill="status")
+    with worker(job) as process:
+        assert process.wait(timeout=60) == -9
+    assert Job.objects.get(pk=job.pk).failures == 1
+    answer(job, status=status(alive=True))
+    with worker(job):
+        # The dead worker's turn runs out, and the next one takes the job over.
+        wait_for(lambda: Job.objects.get(pk=job.pk).failures == 0)
+
+
+def claim(renew: Any) -> Claim:
+    return Claim(renew=renew, lasts_s=1.0, since=time.monotonic())
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeat, "BEAT_S", 0.05)
+
+
+@contextmanager
+def cut_off(mine: Claim) -> Iterator[None]:
+    """A step that goes on until what it has open is closed, and then wants to ask the host."""
+    closed: list[bool] = []
+    with mine.closing(lambda: closed.append(True)):
+        wait_for(lambda: closed)
+        mine.check()
+        yield
+
+
+def test_a_claim_that_somebody_else_took_stops_the_step(quick: None) -> None:
+    with Heartbeat().keeping(claim(lambda: False)) as mine:
+        mine.begin("a step", 60)
+        with pytest.raises(ClaimLost), cut_off(mine):
+            raise AssertionError("it went on")
+
+
+def test_a_claim_that_cannot_be_renewed_is_given_up(quick: None) -> None:
+    def away() -> bool:
+        raise OSError("no database")
+
+    with Heartbeat().keeping(claim(away)) as mine:
+        mine.begin("a step", 60)
+        with pytest.raises(ClaimLost), cut_off(mine):
+            raise AssertionError("it went on")
+
+
+def test_a_step_is_renewed_until_its_deadline_and_cut_off_then(quick: None) -> None:
+    renewed: list[bool] = []
+
+    def renew() -> bool:
+        renewed.append(True)
+        return True
+
+    with Heartbeat().keeping(claim(renew)) as mine:
+        mine.begin("a step", 2.0)
+        with pytest.raises(StepTimedOutError, match="a step took longer"), cut_off(mine):
+            raise AssertionError("it went on")
+        assert len(renewed) > 1
+        # What comes after, such as ending what was left behind, has a time of its own.
+        mine.begin("the next step", 60)
+        mine.check()

@@ -1,0 +1,190 @@
+"""A host says anything: what it says is taken in within bounds, or fails its own trial or job."""
+
+import json
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db.models.functions import Now
+
+from orchestrator.dispatch import builds, engine, trial_files
+from orchestrator.dispatch.plan import MAX_ATTEMPTS, MAX_LOOK_FAILURES
+from orchestrator.results.services import FACT_LIMIT
+from orchestrator.runs import turns
+from orchestrator.runs.models import Build, Job, Trial
+from orchestrator.runs.states import JobState
+from tests.fuzz.inputs.results import _files_of_trials
+from tests.support.factories import Personas
+from tests.support.hostile_host import (
+    answer,
+    calls_of,
+    job_on_hostile_host,
+    leave_files,
+)
+
+
+@pytest.fixture
+def job(personas: Personas, tmp_path: Path, settings: Any) -> Job:
+    settings.DATA_DIR = tmp_path / "data"
+    return job_on_hostile_host(personas, tmp_path)
+
+
+def done(trial: Trial) -> dict[str, str]:
+    return {"event": "trial_done", "trial": str(trial.pk)}
+
+
+def look(job: Job) -> Job:
+    """One look at the host, which is due."""
+    Job.objects.filter(pk=job.pk).update(look_at=Now(), turn=None, turn_until=None)
+    engine.advance(job.pk)
+    return Job.objects.get(pk=job.pk)
+
+
+@pytest.mark.parametrize(
+    ("loads", "what"),
+    [
+        ("x" * 400_000, "no list of loads"),
+        ([{}] * 400_000, "400000 loads"),
+        ({"1": 2}, "no list of loads"),
+        ([{}, {}], "2 loads"),
+    ],
+)
+def test_a_result_with_more_loads_than_were_asked_for_fails_its_trial(
+    job: Job, loads: Any, what: str
+) -> None:
+    trial = job.trials.first()
+    leave_files(job, trial, result_json=json.dumps({"loads": loads}).encode())
+    answer(job, done(trial))
+    assert look(job).failures == 0
+    trial.refresh_from_db()
+    assert trial.state == "failed"
+    assert trial.message.startswith(f"result.json has {what}, and the plan asked for 1")
+
+
+def test_the_files_of_a_trial_have_a_limit_together(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial_files, "TRIAL_LIMIT_BYTES", 3000)
+    trial = job.trials.first()
+    leave_files(job, trial, result_json=b'{"loads": [{}]}', tool_json=b"x" * 2000)
+    leave_files(job, trial, rows_json=b"y" * 2000)
+    answer(job, done(trial))
+    look(job)
+    trial.refresh_from_db()
+    assert trial.state == "failed"
+    assert "The files of a trial may have 3000 bytes together" in trial.message
+
+
+def test_a_pipe_in_place_of_a_file_keeps_nobody_waiting(job: Job) -> None:
+    trial = job.trials.first()
+    os.mkfifo(leave_files(job, trial) / "result.json")
+    answer(job, done(trial))
+    assert "is no file" in look(job).message
+
+
+def test_a_log_is_kept_to_its_limit_whatever_offset_the_host_tells(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builds, "LOG_LIMIT", 200_000)
+    sha = job.run.variants.get(position=0).commit.sha
+    started = {"event": "build_started", "build": f"{sha}-abc", "commit": sha, "label": ""}
+    answer(job, started)
+    look(job)
+    look(job)
+    build = Build.objects.get()
+    assert 200_000 < len(build.log) < 200_100
+    assert build.log.endswith("the rest of this log was not kept\n")
+    assert len([each for each in calls_of(job) if each.startswith("begin log")]) == 4
+
+
+def test_a_log_that_only_counts_ends_after_some_calls(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builds, "LOG_CALLS", 3)
+    sha = job.run.variants.get(position=0).commit.sha
+    answer(job, {"event": "build_started", "build": f"{sha}-abc", "commit": sha})
+    look(job)
+    assert len([each for each in calls_of(job) if each.startswith("begin log")]) == 3
+
+
+def test_builds_that_the_job_does_not_have_are_refused(job: Job) -> None:
+    sha = job.run.variants.get(position=0).commit.sha
+    started = {"event": "build_started", "commit": sha}
+    answer(job, *({**started, "build": f"{sha}-{number}"} for number in range(50)))
+    assert "more builds than the 8" in look(job).message
+    assert Build.objects.count() == 8
+
+
+def test_a_build_of_a_commit_that_is_not_of_the_job_is_refused(job: Job) -> None:
+    answer(job, {"event": "build_started", "build": "x-y", "commit": "f" * 40})
+    assert "which is not of the job" in look(job).message
+
+
+def test_a_journal_with_more_events_than_a_round_has_is_refused(job: Job) -> None:
+    answer(job, *[{"event": "phase", "phase": "measuring"}] * 4000)
+    found = look(job)
+    assert "its journal has 4000 new events" in found.message
+    assert found.state == JobState.FAILED
+
+
+def test_a_trial_of_another_job_is_not_shown_as_its_own(
+    job: Job, personas: Personas, tmp_path: Path
+) -> None:
+    other = Trial.objects.create(
+        job=Job.objects.create(run=job.run),
+        variant=job.trials.first().variant,
+        case=job.trials.first().case,
+        round=1,
+        position=1,
+        expected_s=1,
+    )
+    answer(job, {"event": "trial_started", "trial": str(other.pk)})
+    assert look(job).current_trial is None
+    own = job.trials.last()
+    answer(job, {"event": "trial_started", "trial": str(own.pk)})
+    assert look(job).current_trial == own.pk
+
+
+def test_a_worker_that_dies_of_a_step_has_counted_it(job: Job) -> None:
+    """As often as a step may fail; then the attempt is lost, without asking the host again."""
+    for _ in range(MAX_LOOK_FAILURES):
+        assert turns.take_turn(job.pk) is not None
+        Job.objects.filter(pk=job.pk).update(turn_until=Now() - timedelta(seconds=1))
+    before = len(calls_of(job))
+    engine.advance(job.pk)
+    found = Job.objects.get(pk=job.pk)
+    assert (found.state, found.attempt, found.failures) == (JobState.QUEUED, 2, 0)
+    assert f"{MAX_LOOK_FAILURES} workers in a row ended in the middle of the step" in found.message
+    assert len(calls_of(job)) == before
+    Job.objects.filter(pk=job.pk).update(attempt=MAX_ATTEMPTS, state=JobState.MEASURING)
+    Job.objects.filter(pk=job.pk).update(failures=99, look_at=Now())
+    engine.advance(job.pk)
+    assert Job.objects.get(pk=job.pk).state == JobState.FAILED
+
+
+def test_a_good_step_forgets_the_failed_ones(job: Job) -> None:
+    answer(job, {"event": "trial_done"})
+    assert [look(job).failures for _ in range(3)] == [1, 2, 3]
+    answer(job)
+    assert look(job).failures == 0
+
+
+def test_facts_that_are_too_long_stay_in_the_file(job: Job) -> None:
+    (sample, _) = _files_of_trials()
+    trial = job.trials.first()
+    result = {**sample["result"], "server_argv": ["x" * FACT_LIMIT], "port": 80}
+    leave_files(
+        job,
+        trial,
+        result_json=json.dumps(result).encode(),
+        tool_json=json.dumps(sample["report"]).encode(),
+        rows_json=json.dumps(sample["rows"]).encode(),
+    )
+    answer(job, done(trial))
+    look(job)
+    trial.refresh_from_db()
+    assert trial.state == "measured", trial.message
+    assert (trial.provenance["port"], trial.provenance["server_argv"]) == (80, None)
+    assert trial.provenance["left_out"] == ["server_argv"]

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""A host's Python that is none: it answers each verb of the agent with what a test wrote down.
+
+`hostile.json` of its work directory maps verbs to the text that is printed. `log` answers with a
+kilobyte more each time, for ever. Each call adds a line to `calls`, and one when it has ended.
+`hostile.json` may have "sleep_s" for each call, and "kill": a verb during which the worker dies.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+words = sys.argv[sys.argv.index("--root") + 2 :]
+verb = words[0]
+told = json.loads(Path("hostile.json").read_text())
+
+
+def note(text: str) -> None:
+    line = f"{text} {verb} {os.getppid()}\n".encode()
+    calls = os.open("calls", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.write(calls, line)
+    os.close(calls)
+
+
+note("begin")
+time.sleep(told.get("sleep_s", 0))
+if told.get("kill") == verb:
+    os.kill(os.getppid(), signal.SIGKILL)
+if verb == "log" and "log" not in told:
+    offset = int(words[words.index("--offset") + 1])
+    print(json.dumps({"offset": offset + 1, "text": "x" * 65_536}))
+else:
+    print(told.get(verb, "{}"))
+note("end")

@@ -1,0 +1,86 @@
+"""A host of this machine whose agent lies: a job in the middle of its first round there."""
+
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.fleet.connect import local_work_dir
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.services import record_snapshot
+from orchestrator.runs import leasing
+from orchestrator.runs.models import Job, Trial
+from orchestrator.runs.states import JobState
+from tests.dispatch.support import THEIR_OHA, facts
+from tests.support.factories import (
+    Personas,
+    make_definition,
+    make_local_host,
+    make_project,
+    make_run,
+)
+
+PROGRAM = Path(__file__).with_name("hostile_agent.py")
+
+
+def job_on_hostile_host(personas: Personas, folder: Path) -> Job:
+    """Leased, and as if its round had been started. `settings.DATA_DIR` is the test's own."""
+    project, shas = make_project(personas.alice, folder / "origin")
+    make_definition(personas.alice, project)
+    host = make_local_host(personas.alice)
+    Host.objects.filter(pk=host.pk).update(python=f"{launcher(folder)}")
+    record_snapshot(host=host, facts=facts(oha=THEIR_OHA))
+    run = make_run(personas.alice, shas[:2], rounds=1)
+    leasing.lease_queued_jobs()
+    run.jobs.update(
+        state=JobState.MEASURING, round=1, step_started=True, snapshot=host.snapshots.get()
+    )
+    root_of(run.jobs.get()).mkdir(parents=True, exist_ok=True)
+    answer(run.jobs.get())
+    return run.jobs.get()
+
+
+def launcher(folder: Path) -> Path:
+    """The program as one command, run by the Python of the tests."""
+    path = folder / "hostile-python"
+    path.write_text(f'#!/bin/sh\nexec {sys.executable} {PROGRAM} "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+def root_of(job: Job) -> Path:
+    """The work directory of the host."""
+    assert job.host is not None
+    return local_work_dir(job.host)
+
+
+def answer(job: Job, *events: Mapping[str, Any], **verbs: Any) -> None:
+    """What the agent answers from now on; `status` with these events, where it is not given."""
+    told = {"status": status(events), **verbs}
+    texts = {
+        verb: each if isinstance(each, str | int | float) else json.dumps(each)
+        for verb, each in told.items()
+    }
+    (root_of(job) / "hostile.json").write_text(json.dumps(texts))
+
+
+def status(events: Sequence[Mapping[str, Any]] = (), **changes: Any) -> dict[str, Any]:
+    told = {"alive": True, "started": True, "now": time.time(), "offset": 10, "dropped": 0}
+    return {**told, "events": [{"t": time.time(), **each} for each in events], **changes}
+
+
+def leave_files(job: Job, trial: Trial, **files: bytes) -> Path:
+    """Files of a trial on the host, such as `result_json`; their folder."""
+    folder = root_of(job) / "jobs" / str(job.pk) / "a1-r1" / "trials" / str(trial.pk)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name.replace("_", ".")).write_bytes(content)
+    return folder
+
+
+def calls_of(job: Job) -> list[str]:
+    """What was asked of the agent: lines of `begin VERB PID` and `end VERB PID`."""
+    path = root_of(job) / "calls"
+    return path.read_text().splitlines() if path.exists() else []

@@ -1,0 +1,47 @@
+"""A worker without Celery, as a process of its own: it advances whatever job is due.
+
+    python -m tests.support.lone_worker JOB TURN_S CLOCK_S
+
+Ends when the job has. Turns last TURN_S seconds, and the process' own clock is ahead by CLOCK_S.
+"""
+
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import django
+
+
+def shift_clock(by_s: float) -> None:
+    """For all that asks `utc_now`; the monotonic clock is left alone."""
+    from orchestrator.core import clock
+
+    class Shifted:
+        @staticmethod
+        def now(zone: Any = None) -> datetime:
+            return datetime.now(zone or UTC) + timedelta(seconds=by_s)
+
+    clock.datetime = Shifted  # type: ignore[attr-defined]
+
+
+def main(job_id: UUID, turn_s: float, clock_s: float) -> None:
+    django.setup()
+    from orchestrator.core import heartbeat
+    from orchestrator.dispatch import engine
+    from orchestrator.runs import turns
+    from orchestrator.runs.models import Job
+    from orchestrator.runs.states import JOB_ENDED
+
+    shift_clock(clock_s)
+    turns.TURN_S = turn_s
+    heartbeat.BEAT_S = turn_s / 10
+    while Job.objects.get(pk=job_id).state not in JOB_ENDED:
+        for due in turns.due_jobs():
+            engine.advance(due)
+        time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    main(UUID(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]))
