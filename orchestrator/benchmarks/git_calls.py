@@ -89,7 +89,7 @@ def refusal(done: Completed, *more: str) -> InvalidRequestError:
 
 def words_of(stderr: bytes) -> str:
     """The end of what git wrote, one line, without the states of progress that it overwrote."""
-    lines = (line.rpartition(b"\r")[2] for line in stderr.rstrip().split(b"\n"))
+    lines = (line.rstrip(b"\r").rpartition(b"\r")[2] for line in stderr.rstrip().split(b"\n"))
     text = " ".join(_shown(line) for line in lines if line.strip())
     return text[-_LONGEST_MESSAGE:] or "it gave no reason"
 

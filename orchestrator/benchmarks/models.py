@@ -42,6 +42,40 @@ class Project(models.Model):
         return self.name
 
 
+class RepositoryAccess(models.Model):
+    """What opens a project's repository to git, and the key of its SSH server.
+
+    `sealed_private_key` belongs to `public_key`, a deploy key for SSH; `sealed_token` is for https,
+    with `username`. `host_key` is pinned since `host_key_at`. `offered_host_key` is another one,
+    which the server showed at `offered_at`: nothing is fetched until a maintainer accepts it.
+    """
+
+    project = models.OneToOneField(Project, on_delete=models.CASCADE, related_name="access")
+    public_key = models.TextField(blank=True)
+    sealed_private_key = models.BinaryField(null=True, editable=False)
+    username = models.CharField(max_length=100, blank=True)
+    sealed_token = models.BinaryField(null=True, editable=False)
+    host_key = models.TextField(blank=True)
+    host_key_at = models.DateTimeField(null=True, blank=True)
+    offered_host_key = models.TextField(blank=True)
+    offered_at = models.DateTimeField(null=True, blank=True)
+    changed_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    changed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name_plural = "repository access"
+
+    def __str__(self) -> str:
+        return f"access of {self.project}"
+
+    @property
+    def kind(self) -> str:
+        """`deploy_key`, `token` or `none`."""
+        if self.sealed_private_key is not None:
+            return "deploy_key"
+        return "none" if self.sealed_token is None else "token"
+
+
 class Commit(models.Model):
     """A commit that was named in a run, or lies on the way between such commits.
 

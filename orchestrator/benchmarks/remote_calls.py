@@ -26,14 +26,12 @@ class Remote:
     proxy: str = ""
     access: Callable[[], Access] = Access
 
-    def __post_init__(self) -> None:
-        check_url(self.url, allow_local=self.allow_local)
-
     def call(self, *args: str, config: dict[str, str], **limits: Any) -> None:
         """A call of git with these arguments, and limits as `call_git` takes them.
 
         InvalidRequestError where it failed, in words that have no URL of the repository.
         """
+        check_url(self.url, allow_local=self.allow_local)
         if self.url.startswith("/"):
             done = call_git(
                 *args, config=config, variables={"GIT_ALLOW_PROTOCOL": "file"}, check=False,

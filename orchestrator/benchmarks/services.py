@@ -1,6 +1,7 @@
 """Writes of projects, commits and definitions."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from django.conf import settings
@@ -9,6 +10,7 @@ from django.db import transaction
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
+from orchestrator.benchmarks.access import access_of
 from orchestrator.benchmarks.filing import file_branch, file_default_branch
 from orchestrator.benchmarks.loads import check_loads
 from orchestrator.benchmarks.matrix import CaseSpec
@@ -27,6 +29,7 @@ def repository_of(project: Project) -> Repository:
         allow_local=settings.ALLOW_LOCAL_REPOSITORIES,
         allowed=settings.ALLOWED_INTERNAL_NETWORKS,
         proxy=settings.GIT_PROXY,
+        access=partial(access_of, project),
     )
     limits = Limits(
         fetch_timeout_s=settings.GIT_FETCH_TIMEOUT_S,

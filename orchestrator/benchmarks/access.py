@@ -1,0 +1,181 @@
+"""Credentials of repositories and the keys of their SSH servers: writes, and what a fetch reads."""
+
+import re
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.services import record_audit, record_system_audit
+from orchestrator.accounts.vault import seal, unseal
+from orchestrator.benchmarks.git_access import Access
+from orchestrator.benchmarks.models import Project, RepositoryAccess
+from orchestrator.benchmarks.remotes import place_of
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import ConflictError, InvalidRequestError
+from orchestrator.transport.address import HostKey
+from orchestrator.transport.keys import generate_key
+
+#: Of addresses of older versions, which could have a user name and a password.
+SECRET_IN_URL = r"^(https?://[^/]*@|ssh://[^/@]*:[^/]*@)"
+_TOKEN = re.compile(r"[!-~]{1,500}")
+_USERNAME = re.compile(r"[!-~]{0,100}")
+_MOST_MOVED = 100
+
+
+def access_of(project: Project) -> Access:
+    """What git is given for a fetch of this project; it writes down the host keys that it meets."""
+    row = RepositoryAccess.objects.filter(project=project).first()
+
+    def note_first(key: str) -> None:
+        _note_first_key(project, key)
+
+    def note_other(key: str) -> None:
+        RepositoryAccess.objects.filter(project=project).update(
+            offered_host_key=key, offered_at=utc_now()
+        )
+
+    if row is None:
+        return Access(on_first_key=note_first)
+    return Access(
+        private_key=_unsealed(row.sealed_private_key),
+        username=row.username,
+        token=_unsealed(row.sealed_token),
+        host_key=row.host_key,
+        on_first_key=note_first,
+        on_other_key=note_other,
+    )
+
+
+def row_of(project: Project) -> RepositoryAccess:
+    """That of the project, which is one of `project_for`; an empty one where it has none."""
+    rows = RepositoryAccess.objects.select_related("changed_by")
+    return rows.filter(project=project).first() or RepositoryAccess(project=project)
+
+
+@transaction.atomic
+def generate_deploy_key(*, member: Member, project: Project) -> RepositoryAccess:
+    """A new key pair; one that was there before no longer opens anything."""
+    member.require(Role.MAINTAINER, to="set a repository's credential")
+    if _scheme(project) != "ssh":
+        raise InvalidRequestError(
+            "a deploy key is for an address such as git@host:path; this repository's is not one: "
+            "store an access token for https, or add the project with its SSH address"
+        )
+    pair = generate_key()
+    private_key = seal(pair.private_openssh)
+    _set(member, project, sealed_private_key=private_key, public_key=pair.public_openssh)
+    record_audit(member=member, action="repository.deploy_key_generated", subject=project)
+    return row_of(project)
+
+
+@transaction.atomic
+def save_token(
+    *, member: Member, project: Project, token: str, username: str = ""
+) -> RepositoryAccess:
+    """A token instead of the credential that was there before."""
+    member.require(Role.MAINTAINER, to="set a repository's credential")
+    scheme = _scheme(project)
+    if scheme == "http" and not settings.ALLOWED_INTERNAL_NETWORKS:
+        raise InvalidRequestError("expected https: the token travels there", field="token")
+    if scheme not in {"http", "https"}:
+        raise InvalidRequestError(
+            "a token is for an address that begins with https://; generate a deploy key for SSH",
+            field="token",
+        )
+    if not _TOKEN.fullmatch(token):
+        raise InvalidRequestError("expected 1 to 500 ASCII characters, no spaces", field="token")
+    if not _USERNAME.fullmatch(username):
+        raise InvalidRequestError(
+            "expected at most 100 ASCII characters, no spaces", field="username"
+        )
+    _set(member, project, sealed_token=seal(token), username=username)
+    record_audit(member=member, action="repository.token_saved", subject=project)
+    return row_of(project)
+
+
+@transaction.atomic
+def remove_credential(*, member: Member, project: Project) -> None:
+    """The pinned host key stays."""
+    member.require(Role.MAINTAINER, to="remove a repository's credential")
+    _set(member, project)
+    record_audit(member=member, action="repository.credential_removed", subject=project)
+
+
+@transaction.atomic
+def accept_host_key(*, member: Member, project: Project, fingerprint: str) -> RepositoryAccess:
+    """Pins the key that the server showed last, if it is the one that the member has seen."""
+    member.require(Role.MAINTAINER, to="accept a host key")
+    row = RepositoryAccess.objects.select_for_update().filter(project=project).first()
+    offered = row.offered_host_key if row else ""
+    if not offered or HostKey.parse(offered).fingerprint_sha256 != fingerprint:
+        raise ConflictError("no such host key waits to be accepted; look at the page again")
+    RepositoryAccess.objects.filter(project=project).update(
+        host_key=offered, host_key_at=utc_now(), offered_host_key="", offered_at=None
+    )
+    subject = f"{project}: {fingerprint}"
+    record_audit(member=member, action="repository.host_key_accepted", subject=subject)
+    return row_of(project)
+
+
+def move_secrets_out_of_urls() -> None:
+    """Seals the passwords in addresses of older versions, and removes them from there.
+
+    BrokenSealError where there is no key to seal with: then nothing is changed.
+    """
+    for project in projects_with_secrets().select_related("team")[:_MOST_MOVED]:
+        _move_secret(project)
+
+
+def projects_with_secrets() -> QuerySet[Project]:
+    return Project.objects.filter(repository_url__regex=SECRET_IN_URL)
+
+
+@transaction.atomic
+def _move_secret(project: Project) -> None:
+    old = project.repository_url
+    parts = urlsplit(old)
+    info, _, place = parts.netloc.rpartition("@")
+    username, _, password = map(unquote, info.partition(":"))
+    if parts.scheme == "ssh":
+        place = f"{username}@{place}"  # ssh never used the password.
+    elif not RepositoryAccess.objects.filter(project=project, sealed_token__isnull=False).exists():
+        values = {"sealed_token": seal(password or username), "changed_at": utc_now()}
+        values["username"] = username[:100] if password else ""
+        RepositoryAccess.objects.update_or_create(project=project, defaults=values)
+    clean = urlunsplit(parts._replace(netloc=place))
+    moved = Project.objects.filter(pk=project.pk, repository_url=old).update(repository_url=clean)
+    if moved:
+        record_system_audit(team=project.team, action="repository.token_moved", subject=project)
+
+
+def _note_first_key(project: Project, key: str) -> None:
+    RepositoryAccess.objects.get_or_create(project=project)
+    unknown = RepositoryAccess.objects.filter(project=project, host_key="")
+    with transaction.atomic():
+        if unknown.update(host_key=key, host_key_at=utc_now()):
+            subject = f"{project}: {HostKey.parse(key).fingerprint_sha256}"
+            record_system_audit(
+                team=project.team, action="repository.host_key_pinned", subject=subject
+            )
+
+
+def _set(member: Member, project: Project, **credential: object) -> None:
+    values = {"sealed_private_key": None, "public_key": "", "sealed_token": None, "username": ""}
+    changed = {"changed_by": member.actor, "changed_at": utc_now()}
+    RepositoryAccess.objects.update_or_create(
+        project=project, defaults={**values, **credential, **changed}
+    )
+
+
+def _scheme(project: Project) -> str:
+    """Empty for a path of this machine and for a project without a repository."""
+    url = project.repository_url
+    return "" if not url or url.startswith("/") else place_of(url).scheme
+
+
+def _unsealed(sealed: bytes | memoryview | None) -> str:
+    return "" if sealed is None else unseal(sealed)

@@ -1,0 +1,281 @@
+"""Each project opens its repository with its own credential, and knows its server by its key."""
+
+import base64
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import AuditEntry
+from orchestrator.benchmarks import access, git_calls
+from orchestrator.benchmarks.git_access import HostKeyChangedError, prepare_access
+from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.remotes import place_of, way_to
+from orchestrator.benchmarks.services import repository_of
+from orchestrator.core.errors import (
+    BrokenSealError,
+    ConflictError,
+    InvalidRequestError,
+    PermissionRefusedError,
+)
+from orchestrator.transport.address import HostKey
+from orchestrator.transport.keys import generate_key
+from tests.support.factories import Personas, git, make_repository
+from tests.support.http_servers import Got, serving
+from tests.support.sshd import SshServer, sshd
+
+__all__ = ["sshd"]
+
+pytestmark = pytest.mark.django_db
+
+TOKEN = "glpat-s3cret/+:@"
+
+
+@pytest.fixture(autouse=True)
+def here(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.ALLOWED_INTERNAL_NETWORKS = ["127.0.0.0/8"]
+    settings.DATA_DIR = tmp_path / "data"
+    # Repositories of all tests are kept in the usual folder for temporary files.
+    make_repository(tmp_path / "origin", [{"a.txt": "one"}])
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+
+
+def project_at(member: Member, url: str) -> Project:
+    return Project.objects.create(
+        team=member.team, slug="private", name="Private", repository_url=url
+    )
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> str:
+    return git(tmp_path / "origin", "rev-parse", "main").strip()
+
+
+@pytest.fixture
+def address(sshd: SshServer, origin: str, tmp_path: Path) -> str:
+    (tmp_path / "ssh-server" / "authorized_keys").write_text("")
+    return f"ssh://{sshd.user}@{sshd.host}:{sshd.port}{tmp_path / 'origin'}"
+
+
+def authorize(tmp_path: Path, *public_keys: str) -> None:
+    """What somebody does on the forge with the public half."""
+    (tmp_path / "ssh-server" / "authorized_keys").write_text("\n".join(public_keys) + "\n")
+
+
+@pytest.fixture
+def agent(tmp_path: Path, sshd: SshServer) -> Iterator[str]:
+    """An agent of the server's own account with a key that opens everything."""
+    socket = str(tmp_path / "agent")
+    process = subprocess.Popen(["ssh-agent", "-D", "-a", socket], stdout=subprocess.DEVNULL)
+    key = tmp_path / "own-key"
+    key.touch(mode=0o600)
+    key.write_text(sshd.client_private_key)
+    try:
+        while not os.path.exists(socket):
+            assert process.poll() is None
+        add = ["ssh-add", "-q", str(key)]
+        subprocess.run(add, env={**os.environ, "SSH_AUTH_SOCK": socket}, check=True)
+        yield socket
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def test_a_team_cannot_read_what_the_key_of_another_team_opens(
+    personas: Personas, address: str, origin: str, tmp_path: Path
+) -> None:
+    ours = project_at(personas.alice, address)
+    theirs = project_at(personas.mallory, address)
+    row = access.generate_deploy_key(member=personas.alice, project=ours)
+    authorize(tmp_path, row.public_key)
+
+    repository_of(ours).fetch()
+    assert repository_of(ours).resolve("main") == origin
+
+    for _ in range(2):
+        with pytest.raises(InvalidRequestError, match="Permission denied"):
+            repository_of(theirs).fetch()
+        access.generate_deploy_key(member=personas.mallory, project=theirs)
+    assert not (tmp_path / "data" / "repositories" / f"{theirs.pk}.git").exists()
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_the_agent_and_the_keys_of_the_servers_account_open_nothing(
+    personas: Personas,
+    address: str,
+    origin: str,
+    agent: str,
+    sshd: SshServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    authorize(tmp_path, sshd.client_public_key)
+    monkeypatch.setenv("SSH_AUTH_SOCK", agent)
+    monkeypatch.delenv("GIT_SSH_COMMAND", raising=False)
+    plain = "ssh -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
+    by_itself = subprocess.run(
+        ["git", "ls-remote", address], env={**os.environ, "GIT_SSH_COMMAND": plain},
+        capture_output=True, check=True,
+    )  # fmt: skip
+    assert origin.encode() in by_itself.stdout
+
+    project = project_at(personas.alice, address)
+    with pytest.raises(InvalidRequestError, match="Permission denied"):
+        repository_of(project).fetch()
+
+
+def test_ssh_reads_no_file_of_an_account(personas: Personas, address: str) -> None:
+    """`ssh -G` prints what ssh would use."""
+    place = place_of(address)
+    with (
+        prepare_access(access.access_of(project_at(personas.alice, address)), place) as prepared,
+        way_to(place, ["127.0.0.0/8"], ssh_options=prepared.ssh_options) as way,
+    ):
+        command = [*shlex.split(way.variables["GIT_SSH_COMMAND"]), "-G", place.host]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert [line for line in shown.stdout.splitlines() if "/.ssh/" in line] == []
+    assert "identityagent none" in shown.stdout
+
+
+def test_the_servers_key_is_pinned_and_another_one_is_refused(
+    personas: Personas, address: str, sshd: SshServer, tmp_path: Path
+) -> None:
+    project = project_at(personas.alice, address)
+    row = access.generate_deploy_key(member=personas.alice, project=project)
+    authorize(tmp_path, row.public_key)
+    repository_of(project).fetch()
+    shown = HostKey.parse(sshd.host_key)
+    assert access.row_of(project).host_key == shown.line
+    assert AuditEntry.objects.filter(action="repository.host_key_pinned").count() == 1
+
+    other = HostKey.parse(generate_key().public_openssh)
+    type(row).objects.filter(project=project).update(host_key=other.line)
+    with pytest.raises(HostKeyChangedError, match=re.escape(shown.fingerprint_sha256)):
+        repository_of(project).fetch()
+    row = access.row_of(project)
+    assert (row.host_key, row.offered_host_key) == (other.line, shown.line)
+
+    def accept(member: Member, key: HostKey) -> None:
+        access.accept_host_key(member=member, project=project, fingerprint=key.fingerprint_sha256)
+
+    with pytest.raises(PermissionRefusedError):
+        accept(personas.bob, shown)
+    with pytest.raises(ConflictError):
+        accept(personas.alice, other)
+    accept(personas.alice, shown)
+    assert access.row_of(project).offered_host_key == ""
+    repository_of(project).fetch()
+
+
+def test_nothing_secret_is_in_a_command_or_an_environment(
+    personas: Personas, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    real = git_calls.run_bounded
+
+    def watch(argv: Any, environment: Any, *more: Any, **words: Any) -> Any:
+        files = [path for path in (tmp_path / "tmp").rglob("*") if path.is_file()]
+        assert all(path.stat().st_mode & 0o077 == 0 for path in files)
+        seen.extend([*argv, *environment.values()])
+        return real(argv, environment, *more, **words)
+
+    monkeypatch.setattr(git_calls, "run_bounded", watch)
+    project = project_at(personas.alice, address)
+    row = access.generate_deploy_key(member=personas.alice, project=project)
+    authorize(tmp_path, row.public_key)
+    repository_of(project).fetch()
+    web = project_at(personas.mallory, "http://127.0.0.1:9/x.git")
+    access.save_token(member=personas.mallory, project=web, token=TOKEN)
+    with pytest.raises(InvalidRequestError):
+        repository_of(web).fetch()
+    assert seen
+    assert not [text for text in seen if "PRIVATE KEY" in text or "s3cret" in text]
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+class PrivateServer:
+    """A repository over git's plain HTTP protocol for whoever has the token."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.users: set[str] = set()
+
+    def __call__(self, got: Got) -> tuple[int, bytes, dict[str, str]]:
+        scheme, _, given = got.headers.get("authorization", "").partition(" ")
+        user, _, password = base64.b64decode(given).decode().partition(":")
+        if scheme != "Basic" or password != TOKEN:
+            return 401, b"", {"WWW-Authenticate": 'Basic realm="git"'}
+        self.users.add(user)
+        file = self._folder / got.path.partition("?")[0].lstrip("/")
+        return (200, file.read_bytes(), {}) if file.is_file() else (404, b"", {})
+
+
+def test_a_token_opens_a_repository_over_http(
+    personas: Personas, origin: str, tmp_path: Path
+) -> None:
+    bare = tmp_path / "served" / "r.git"
+    subprocess.run(["git", "clone", "-q", "--bare", tmp_path / "origin", bare], check=True)
+    subprocess.run(["git", "--git-dir", bare, "update-server-info"], check=True)
+    server = PrivateServer(bare.parent)
+    with serving(server) as url:
+        project = project_at(personas.alice, f"{url}/r.git")
+        with pytest.raises(InvalidRequestError, match="could not read Username"):
+            repository_of(project).fetch()
+        access.save_token(member=personas.alice, project=project, token=TOKEN)
+        repository_of(project).fetch()
+        access.save_token(member=personas.alice, project=project, token=TOKEN, username="bot")
+        repository_of(project).fetch()
+        access.remove_credential(member=personas.alice, project=project)
+        with pytest.raises(InvalidRequestError, match="could not read Username"):
+            repository_of(project).fetch()
+    assert repository_of(project).resolve("main") == origin
+    assert server.users == {"x-access-token", "bot"}
+
+
+def test_a_credential_has_to_fit_the_address(personas: Personas, settings: Any) -> None:
+    ssh = project_at(personas.alice, "git@github.com:a/b.git")
+    web = project_at(personas.mallory, "https://github.com/a/b.git")
+    with pytest.raises(InvalidRequestError, match="https://"):
+        access.save_token(member=personas.alice, project=ssh, token=TOKEN)
+    with pytest.raises(InvalidRequestError, match="git@host:path"):
+        access.generate_deploy_key(member=personas.mallory, project=web)
+    with pytest.raises(InvalidRequestError, match="ASCII"):
+        access.save_token(member=personas.mallory, project=web, token="two words")
+    settings.ALLOWED_INTERNAL_NETWORKS = []
+    Project.objects.filter(pk=web.pk).update(repository_url="http://github.com/a/b.git")
+    web.refresh_from_db()
+    with pytest.raises(InvalidRequestError, match="expected https"):
+        access.save_token(member=personas.mallory, project=web, token=TOKEN)
+    with pytest.raises(PermissionRefusedError):
+        access.generate_deploy_key(member=personas.bob, project=ssh)
+
+
+def test_secrets_of_older_addresses_are_sealed_and_removed_from_them(
+    personas: Personas, settings: Any
+) -> None:
+    token = project_at(personas.alice, "https://bot:s%2F3@git.example:8443/a/b.git")
+    ssh = project_at(personas.mallory, "ssh://git:s3@git.example/a/b.git")
+    settings.SECRET_KEY_IS_GIVEN = False
+    with pytest.raises(BrokenSealError):
+        access.move_secrets_out_of_urls()
+    token.refresh_from_db()
+    assert "s%2F3" in token.repository_url
+
+    settings.SECRET_KEY_IS_GIVEN = True
+    access.move_secrets_out_of_urls()
+    for each in (token, ssh):
+        each.refresh_from_db()
+    assert token.repository_url == "https://git.example:8443/a/b.git"
+    assert ssh.repository_url == "ssh://git@git.example/a/b.git"
+    opened = access.access_of(token)
+    assert (opened.username, opened.token) == ("bot", "s/3")
+    assert "s/3" not in repr(opened)
+    assert not access.projects_with_secrets().exists()
