@@ -8,7 +8,7 @@ from typing import Any
 from django.apps import apps
 from django.db import models, transaction
 
-from orchestrator.accounts.vault import keyring
+from orchestrator.accounts.vault import UNNAMED, keyring, place_of
 from orchestrator.core.errors import BrokenSealError
 from orchestrator.core.sealing import key_of
 
@@ -17,7 +17,8 @@ _BATCH = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealedColumn:
-    """`model` is `app.Model`; `keys` are the sealed values within a JSON column."""
+    """`model` is `app.Model`; `keys` are the sealed values within a JSON column, which are bound to
+    the column alone."""
 
     model: str
     column: str
@@ -25,6 +26,9 @@ class SealedColumn:
 
     def __str__(self) -> str:
         return f"{self.model}.{self.column}"
+
+    def place_of(self, row: models.Model) -> str:
+        return str(self) if self.keys else place_of(row, self.column)
 
 
 #: Beside the columns that are named `sealed_…`, which are found by themselves.
@@ -74,7 +78,7 @@ def reseal(column: SealedColumn, *, write: bool = True) -> Iterator[Resealed]:
 
 def keys_in_use() -> tuple[str, ...]:
     """The ids of the keys that seal something now; nothing is opened for it."""
-    return tuple(sorted({key_of(each) or "unnamed" for each in _all_sealed()}))
+    return tuple(sorted({key_of(each) or UNNAMED for each in _all_sealed()}))
 
 
 def _all_sealed() -> Iterator[bytes]:
@@ -99,7 +103,7 @@ def _reseal_row(row: models.Model, found: Resealed, *, write: bool) -> None:
     found.rows += 1
 
     def anew(sealed: Any) -> Any:
-        return _anew(sealed, found)
+        return _anew(sealed, found, found.column.place_of(row))
 
     try:
         new = _within_json(value, keys, anew) if keys else anew(value)
@@ -119,13 +123,13 @@ def _bytes(sealed: bytes | memoryview | str) -> bytes:
     return sealed.encode() if isinstance(sealed, str) else bytes(sealed)
 
 
-def _anew(sealed: bytes | memoryview | str, found: Resealed) -> bytes | str:
+def _anew(sealed: bytes | memoryview | str, found: Resealed, place: str) -> bytes | str:
     """The value under the newest key, of the same type; itself where it is already."""
     ring, text, old = keyring(), isinstance(sealed, str), _bytes(sealed)
-    found.keys[key_of(old) or "unnamed"] += 1
-    opened = ring.unseal(old)
+    found.keys[key_of(old) or UNNAMED] += 1
+    opened = ring.unseal(old, place)
     if ring.is_current(old):
         return sealed if isinstance(sealed, str) else old
     found.sealed_anew += 1
-    new = ring.seal(opened)
+    new = ring.seal(opened, place)
     return new.decode() if text else new

@@ -15,6 +15,7 @@ from orchestrator.core.errors import BrokenSealError
 
 #: Of a second factor that is being set up, until a first code confirms it.
 SEALED = SECRET_SESSION_KEY
+_PLACE = f"django_session.{SEALED}"
 _DATA = "SELECT session_data FROM django_session WHERE session_key = %s AND expire_date > %s"
 
 
@@ -30,7 +31,7 @@ class SessionStore(DatabaseSessionStore):
 
     def encode(self, session_dict: dict[str, Any]) -> str:
         if SEALED in session_dict:
-            session_dict = {**session_dict, SEALED: seal_text(session_dict[SEALED])}
+            session_dict = {**session_dict, SEALED: seal_text(session_dict[SEALED], _PLACE)}
         return super().encode(session_dict)
 
     def decode(self, session_data: bytes | str) -> dict[str, Any]:
@@ -38,7 +39,7 @@ class SessionStore(DatabaseSessionStore):
         session = super().decode(session_data)
         if SEALED in session:
             try:
-                session[SEALED] = unseal_text(session[SEALED])
+                session[SEALED] = unseal_text(session[SEALED], _PLACE)
             except BrokenSealError:
                 del session[SEALED]
         return session

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from orchestrator.accounts.models import User
 from orchestrator.accounts.services import record_own_audit
-from orchestrator.accounts.vault import seal_text, unseal_text
+from orchestrator.accounts.vault import SECOND_FACTORS, seal_text, unseal_text
 from orchestrator.core.errors import PermissionRefusedError
 
 #: What is said of allauth's events; of all others nothing.
@@ -93,10 +93,10 @@ class SecondFactorAdapter(DefaultMFAAdapter):
     }
 
     def encrypt(self, text: str) -> str:
-        return seal_text(text)
+        return seal_text(text, SECOND_FACTORS)
 
     def decrypt(self, encrypted_text: str) -> str:
-        return unseal_text(encrypted_text)
+        return unseal_text(encrypted_text, SECOND_FACTORS)
 
     def get_totp_label(self, user: Any) -> str:
         return user.get_username()

@@ -88,7 +88,7 @@ def _send(delivery: Delivery) -> Outcome:
     delivery.headers = _headers(delivery, outgoing)
     answer = send(
         "POST",
-        unseal(channel.sealed_url or b""),
+        unseal(channel, "sealed_url"),
         body=outgoing.body.encode(),
         headers=delivery.headers,
         allowed=settings.ALLOWED_INTERNAL_NETWORKS,
@@ -122,7 +122,7 @@ def _headers(delivery: Delivery, outgoing: Outgoing) -> dict[str, str]:
     if channel.kind != ChannelKind.WEBHOOK:
         return headers
     kind = delivery.events.values_list("kind", flat=True)[0]
-    secret = unseal(channel.sealed_secret or b"")
+    secret = unseal(channel, "sealed_secret")
     signed = webhook.signature(secret, int(time.time()), outgoing.body.encode())
     return {
         **headers,

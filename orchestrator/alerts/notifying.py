@@ -87,19 +87,22 @@ def create_channel(*, member: Member, new: NewChannel) -> MadeChannel:
     secret = new_secret(Kind.CHANNEL_WEBHOOK).text if new.kind == ChannelKind.WEBHOOK else ""
     try:
         with transaction.atomic():
-            channel = Channel.objects.create(
+            channel = Channel(
                 team=member.team,
                 name=new.name.strip()[:100],
                 kind=new.kind,
                 place=place[:300],
-                sealed_url=None if by_mail else seal(new.target),
-                sealed_secret=seal(secret) if secret else None,
                 addresses=addresses,
                 events=list(dict.fromkeys(new.events)),
                 digest=new.digest,
                 created_by=member.actor,
                 created_at=utc_now(),
             )
+            if not by_mail:
+                channel.sealed_url = seal(channel, "sealed_url", new.target)
+            if secret:
+                channel.sealed_secret = seal(channel, "sealed_secret", secret)
+            channel.save(force_insert=True)
             record_audit(member=member, action="channel.created", subject=channel)
     except IntegrityError as error:
         raise ConflictError(f"the team has a channel named {new.name} already") from error

@@ -1,7 +1,9 @@
 """Sealing of secrets at rest, with keys that have names, so that they can be changed.
 
-A sealed text is `pw1:<key id>:<Fernet token>` (AES-128-CBC with HMAC-SHA256). What was sealed
-before keys had names is the token alone; it is opened with whichever key fits.
+A sealed text is `pw2:<key id>:<Fernet token>` (AES-128-CBC with HMAC-SHA256). The Fernet key is
+derived from the secret and from the place where the value is stored, so that a value that somebody
+copies to another place does not open there. Older values are not bound to a place: `pw1:` has the
+key's id, and a token alone is opened with whichever key fits.
 """
 
 import base64
@@ -14,7 +16,10 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from orchestrator.core.errors import BrokenSealError
 from orchestrator.core.ids import sha256_hex
 
-_PREFIX = b"pw1"
+_BOUND, _UNBOUND = b"pw2", b"pw1"
+_INFO = b"pitwall credential vault"
+#: Ids of keys that are made from a PITWALL_SECRET_KEY begin with this.
+SECRET_KEY_ID = "secret-key-"
 
 
 class Keyring:
@@ -26,40 +31,61 @@ class Keyring:
     def __init__(self, secrets: Mapping[str, str]) -> None:
         if not secrets:
             raise ValueError("there is no key to seal with")
-        self._fernets = {name: _fernet(secret) for name, secret in secrets.items()}
+        self._secrets = dict(secrets)
         self.newest = next(iter(secrets))
 
-    def seal(self, text: str) -> bytes:
-        token = self._fernets[self.newest].encrypt(text.encode())
-        return b":".join((_PREFIX, self.newest.encode(), token))
+    def __contains__(self, key_id: str) -> bool:
+        return key_id in self._secrets
 
-    def unseal(self, sealed: bytes) -> str:
-        """The sealed text; BrokenSealError where no key opens it, which never shows the text."""
-        name, token = _parts(sealed)
-        if name is not None and name not in self._fernets:
+    def seal(self, text: str, place: str) -> bytes:
+        """`place` names the column and the row; the same one opens the value again."""
+        token = _fernet(self._secrets[self.newest], place).encrypt(text.encode())
+        return b":".join((_BOUND, self.newest.encode(), token))
+
+    def unseal(self, sealed: bytes, place: str) -> str:
+        """The sealed text; BrokenSealError where it does not open, which never shows the text."""
+        form, name, token = _parts(sealed)
+        if name is not None and name not in self._secrets:
             raise BrokenSealError(
-                f"a stored secret cannot be opened: it is sealed with the key {name}, which "
-                "PITWALL_SEALING_KEYS does not name; add that key again, behind the newest"
+                f"a stored secret cannot be opened: it is sealed with the key {name}, which is "
+                f"missing; {how_to_add(name)}, or enter the secret again"
             )
-        tried = self._fernets.values() if name is None else (self._fernets[name],)
-        for fernet in tried:
+        tried = self._secrets.values() if name is None else (self._secrets[name],)
+        for secret in tried:
             try:
-                return fernet.decrypt(token).decode()
+                return _fernet(secret, place if form == _BOUND else "").decrypt(token).decode()
             except InvalidToken:
                 continue
+        if name is None:
+            raise BrokenSealError(
+                f"a stored secret cannot be opened: no key fits; {how_to_add(None)}, or enter the "
+                "secret again"
+            )
         raise BrokenSealError(
-            "a stored secret cannot be opened: PITWALL_SECRET_KEY or PITWALL_SEALING_KEYS are not "
-            "those it was sealed with; restore them, or enter the secret again"
+            f"a stored secret cannot be opened: the key {name} has another secret than the one it "
+            "was sealed with, or the value was damaged or copied here from another row; correct "
+            "the key, or enter the secret again"
         )
 
     def is_current(self, sealed: bytes) -> bool:
-        """Whether it is sealed with the newest key; what it holds is not looked at."""
-        return _parts(sealed)[0] == self.newest
+        """Whether it is sealed with the newest key, for one place; it is not opened for that."""
+        form, name, _ = _parts(sealed)
+        return form == _BOUND and name == self.newest
 
 
 def key_of(sealed: bytes) -> str | None:
     """The id of the key that it says it is sealed with; None of old."""
-    return _parts(sealed)[0]
+    return _parts(sealed)[1]
+
+
+def how_to_add(key_id: str | None) -> str:
+    """Which variable takes the missing key with this id; None: it was sealed before keys had ids.
+
+    Ids of keys that a PITWALL_SECRET_KEY makes are refused in PITWALL_SEALING_KEYS.
+    """
+    if key_id is None or key_id.startswith(SECRET_KEY_ID):
+        return "add the former PITWALL_SECRET_KEY to PITWALL_SECRET_KEY_FALLBACKS"
+    return f"add {key_id}:SECRET, with its secret, to the end of PITWALL_SEALING_KEYS"
 
 
 def id_of(secret: str) -> str:
@@ -67,16 +93,19 @@ def id_of(secret: str) -> str:
     return sha256_hex(b"pitwall id of a key " + secret.encode())[:8]
 
 
-def _parts(sealed: bytes) -> tuple[str | None, bytes]:
-    prefix, _, rest = sealed.partition(b":")
-    if prefix != _PREFIX:
-        return None, sealed
+def _parts(sealed: bytes) -> tuple[bytes, str | None, bytes]:
+    """The form, the id of the key and the token."""
+    form, _, rest = sealed.partition(b":")
+    if form not in (_BOUND, _UNBOUND):
+        return b"", None, sealed
     name, _, token = rest.partition(b":")
-    return name.decode(errors="replace"), token
+    return form, name.decode(errors="replace"), token
 
 
-def _fernet(secret: str) -> Fernet:
-    derived = HKDF(
-        algorithm=hashes.SHA256(), length=32, salt=None, info=b"pitwall credential vault"
-    ).derive(secret.encode())
+def _fernet(secret: str, place: str) -> Fernet:
+    """`place`: empty for values that are not bound to one."""
+    info = _INFO + (b" for " + place.encode() if place else b"")
+    derived = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=info).derive(
+        secret.encode()
+    )
     return Fernet(base64.urlsafe_b64encode(derived))

@@ -22,9 +22,9 @@ def certificates_of(job: Job, spec: Spec, crew: Crew) -> Certificates | None:
     if job.tls is None:
         addresses = [crew.address(host) for host in crew.hosts]
         certificates = make_certificates(addresses, now=utc_now())
-        turns.change(job, tls=seal(json.dumps(asdict(certificates))))
+        turns.change(job, tls=seal(job, "tls", json.dumps(asdict(certificates))))
         return certificates
-    return Certificates(**json.loads(unseal(job.tls)))
+    return Certificates(**json.loads(unseal(job, "tls")))
 
 
 def plan_entry(certificates: Certificates | None, *, serves: bool) -> dict[str, str | None] | None:

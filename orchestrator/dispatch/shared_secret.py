@@ -15,7 +15,7 @@ def secret_of(job: Job, crew: Crew) -> str | None:
     if len(crew.hosts) == 1:
         return None
     if job.sealed_secret is not None:
-        return unseal(job.sealed_secret)
+        return unseal(job, "sealed_secret")
     secret = new_hex()
-    turns.change(job, sealed_secret=seal(secret))
+    turns.change(job, sealed_secret=seal(job, "sealed_secret", secret))
     return secret

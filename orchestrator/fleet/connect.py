@@ -35,6 +35,6 @@ def address_of(host: Host) -> SshAddress:
         port=host.port,
         user=host.login,
         host_key=host.host_key,
-        private_key=vault.unseal(host.credential.sealed_private_key),
+        private_key=vault.unseal(host.credential, "sealed_private_key"),
         work_dir=host.work_dir,
     )

@@ -77,13 +77,16 @@ def add_credential(*, member: Member, name: str, private_key: str | None = None)
     pair = keys.parse_private_key(private_key) if private_key else keys.generate_key()
     try:
         with transaction.atomic():
-            credential = Credential.objects.create(
+            credential = Credential(
                 team=member.team,
                 name=name.strip()[:100],
-                sealed_private_key=vault.seal(pair.private_openssh),
                 public_key=pair.public_openssh,
                 fingerprint=pair.fingerprint,
             )
+            credential.sealed_private_key = vault.seal(
+                credential, "sealed_private_key", pair.private_openssh
+            )
+            credential.save(force_insert=True)
             record_audit(member=member, action="credential.created", subject=credential)
     except IntegrityError as error:
         raise ConflictError(f"the team has a key named {name} already") from error

@@ -22,7 +22,7 @@ def receive(connection: Connection, headers: Mapping[str, str], body: bytes) -> 
 
     PermissionRefusedError where the signature is not that of the connection's secret.
     """
-    if not is_genuine(connection.kind, unseal(connection.sealed_secret), headers, body):
+    if not is_genuine(connection.kind, unseal(connection, "sealed_secret"), headers, body):
         raise PermissionRefusedError(
             "the signature does not fit: set the secret that Pitwall showed for this webhook"
         )

@@ -69,15 +69,16 @@ def save_connection(*, member: Member, project: Project, new: NewConnection) -> 
             "the address has changed: give the token for it as well", field="token"
         )
     secret = "" if old else new_secret(Kind.FORGE_WEBHOOK).text
-    if new.token:
-        fields["sealed_token"] = seal(new.token)
-    if secret:
-        fields["sealed_secret"] = seal(secret)
     connection, _ = Connection.objects.update_or_create(
         project=project,
         defaults={**fields, "created_by": member.actor, "problem": ""},
         create_defaults={**fields, "created_by": member.actor, "created_at": utc_now()},
     )
+    if new.token:
+        connection.sealed_token = seal(connection, "sealed_token", new.token)
+    if secret:
+        connection.sealed_secret = seal(connection, "sealed_secret", secret)
+    connection.save(update_fields=["sealed_token", "sealed_secret"])
     record_audit(member=member, action="forge.connected", subject=connection)
     return SavedConnection(connection=connection, secret=secret)
 
@@ -88,7 +89,9 @@ def renew_secret(*, member: Member, project: Project) -> str:
     member.require(Role.MAINTAINER, to="make a new webhook secret")
     connection = connection_for(member, project)
     secret = new_secret(Kind.FORGE_WEBHOOK).text
-    Connection.objects.filter(pk=connection.pk).update(sealed_secret=seal(secret))
+    Connection.objects.filter(pk=connection.pk).update(
+        sealed_secret=seal(connection, "sealed_secret", secret)
+    )
     record_audit(member=member, action="forge.secret_renewed", subject=connection)
     return secret
 

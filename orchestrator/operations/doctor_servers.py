@@ -9,8 +9,13 @@ from django.core.mail import get_connection
 from django.db import DatabaseError, connection
 from redis import Redis, RedisError
 
-from orchestrator.accounts.sealed_columns import SealedColumn, reseal, sealed_columns
-from orchestrator.accounts.vault import keyring
+from orchestrator.accounts.sealed_columns import (
+    SealedColumn,
+    keys_in_use,
+    reseal,
+    sealed_columns,
+)
+from orchestrator.accounts.vault import keyring, missing_keys
 from orchestrator.archives.database.state import pending_migrations
 from orchestrator.core.errors import PitwallError
 from orchestrator.fleet.models import Host, HostState, HostTransport
@@ -90,7 +95,8 @@ def sealed_secrets() -> Iterator[Finding]:
         yield failed("sealed secrets", str(error), "See the secret key above.")
         return
     if broken:
-        mend = "Add the former key to PITWALL_SEALING_KEYS or PITWALL_SECRET_KEY_FALLBACKS."
+        steps = missing_keys(keys_in_use())
+        mend = "; ".join(steps) or "enter them again: `manage.py rotate_secrets --dry-run` has them"
         yield failed("sealed secrets", f"{broken} cannot be opened with the keys given", mend)
     else:
         yield ok("sealed secrets", f"all can be opened; new ones get the key {newest}")

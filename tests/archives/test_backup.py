@@ -1,7 +1,10 @@
 """A backup holds all, comes back as it was or not at all, and has no key in it."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
 from io import StringIO
@@ -14,6 +17,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 
+from devstack.places import CHECKOUT
 from orchestrator.accounts.models import User
 from orchestrator.accounts.services import create_token
 from orchestrator.archives.database import clients
@@ -22,6 +26,7 @@ from orchestrator.fleet.services import add_credential
 from orchestrator.results.models import Histogram
 from orchestrator.results.recording.ingest import forget
 from tests.support.databases import as_our_database, empty_database
+from tests.support.engine import own_database_url
 from tests.support.factories import make_personas
 from tests.support.filled import fill
 
@@ -142,9 +147,62 @@ def test_it_tells_which_secrets_the_present_keys_do_not_open(
     used = json.loads(zipfile.ZipFile(small).read("manifest.json"))["sealing_keys"]
     assert settings.SECRET_KEY.encode() not in small.read_bytes()
     settings.SECRET_KEY = "another-secret-key-of-another-place-0123456789"
-    with pytest.raises(CommandError, match=rf"not all secrets can be opened.*{used[0]}"):
+    with pytest.raises(CommandError, match=rf"(?s)not all secrets can be opened.*{used[0]}"):
         restore(small, empty)
     assert len(contents(empty)["fleet_credential"]) == 1, "all the same it is restored"
+
+
+FORMER = "the-former-secret-key-of-the-other-machine-012345"
+
+
+@pytest.mark.parametrize(
+    ("sealed_with", "advice"),
+    [
+        (
+            {"PITWALL_SECRET_KEY": FORMER},
+            r"secret-key-\w+: add the former PITWALL_SECRET_KEY to (?P<name>\w+_FALLBACKS)$",
+        ),
+        (
+            {"PITWALL_SEALING_KEYS": f"2025:{FORMER}"},
+            r"2025: add 2025:SECRET, with its secret, to the end of (?P<name>\w+)$",
+        ),
+    ],
+)
+def test_a_restore_names_the_variable_that_takes_the_missing_key(
+    sealed_with: dict[str, str], advice: str, transactional_db: None, tmp_path: Path, empty: str
+) -> None:
+    """The advice is followed in an environment of its own, which rejects what it does not take."""
+    here = {"PITWALL_SECRET_KEY": "a-new-secret-key-of-the-machine-that-restores-1"}
+    make_personas()
+    add = "from orchestrator.fleet.services import *; from orchestrator.accounts.models import *; "
+    add += "from orchestrator.accounts.selectors import member_for_user; "
+    add += "add_credential(member=member_for_user(User.objects.get(username='alice')), name='lab')"
+    given = {**here, **sealed_with}
+    path = tmp_path / "pitwall.zip"
+    for argv in (("shell", "--no-imports", "-c", add), ("backup", str(path), "--quiet")):
+        done = manage(own_database_url(), given, *argv)
+        assert done.returncode == 0, done.stderr
+    refused = manage(empty, here, "restore", str(path), "--quiet")
+    assert refused.returncode == 1
+    (name,) = re.findall(rf"(?m)^  {advice}", refused.stderr)
+    (check,) = re.findall("`manage.py ([^`]+)`", refused.stderr)
+    value = f"2025:{FORMER}" if name == "PITWALL_SEALING_KEYS" else FORMER
+    missing = manage(empty, here, *check.split())
+    assert missing.returncode == 1
+    assert name in missing.stderr, "the check names the same variable"
+    done = manage(empty, {**here, name: value}, *check.split())
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def manage(database: str, given: dict[str, str], *argv: str) -> subprocess.CompletedProcess[str]:
+    """A management command in an environment without other settings of Pitwall."""
+    kept = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "REDIS_URL", "PITWALL_PG_BIN")
+    env = {name: os.environ[name] for name in kept if name in os.environ}
+    return subprocess.run(
+        [sys.executable, "manage.py", *argv],
+        cwd=CHECKOUT, env={**env, "DATABASE_URL": database, **given}, capture_output=True,
+        text=True, timeout=120,
+    )  # fmt: skip
 
 
 def test_it_replaces_what_is_there_only_if_told(small: Path, empty: str) -> None:

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from orchestrator.accounts.models import User
 from orchestrator.accounts.services import create_token
-from orchestrator.accounts.vault import seal_text
+from orchestrator.accounts.vault import SECOND_FACTORS, seal_text
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.services import add_credential
 from orchestrator.runs.models import Run, Trial
@@ -66,7 +66,9 @@ def secrets(team: Personas, machine: SshServer, engine: Engine, settings: Any) -
     alice.save()
     hook = "planted-webhook-secret-93ac"
     Authenticator.objects.create(
-        user=User.objects.get(username="bob"), type="totp", data={"secret": seal_text(hook)}
+        user=User.objects.get(username="bob"),
+        type="totp",
+        data={"secret": seal_text(hook, SECOND_FACTORS)},
     )
     body = machine.client_private_key.split("\n")[2:-2]
     return {

@@ -9,7 +9,9 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from orchestrator.accounts import sealed_columns, vault
+from orchestrator.alerts.models import Channel
 from orchestrator.config import environment
+from orchestrator.core import sealing
 from orchestrator.core.errors import BrokenSealError, HostSetupError
 from orchestrator.core.sealing import Keyring
 from orchestrator.fleet.models import Credential
@@ -17,6 +19,7 @@ from orchestrator.fleet.services import add_credential
 from orchestrator.fleet.vault import unseal as unseal_for_host
 from tests.support.factories import Personas
 
+SSH = "sealed_private_key"
 OLD, NEW = ("2025", "o" * 40), ("2026", "n" * 40)
 
 
@@ -24,6 +27,10 @@ def rotate(*args: str) -> str:
     out = StringIO()
     call_command("rotate_secrets", *args, stdout=out, stderr=out)
     return out.getvalue()
+
+
+def _totp(secret: str) -> str:
+    return vault.seal_text(secret, vault.SECOND_FACTORS)
 
 
 def keys_of(credentials: Any) -> list[str]:
@@ -37,11 +44,12 @@ def credentials(personas: Personas, settings: Any) -> Any:
     for name in "abc":
         add_credential(member=personas.alice, name=name)
     first = Credential.objects.order_by("pk")[0]
-    text = vault.unseal(first.sealed_private_key)
-    unnamed = Keyring({"any": settings.SECRET_KEY}).seal(text).split(b":", 2)[2]
+    text = vault.unseal(first, "sealed_private_key")
+    # As Pitwall sealed before keys had ids.
+    unnamed = sealing._fernet(settings.SECRET_KEY, "").encrypt(text.encode())
     Credential.objects.filter(pk=first.pk).update(sealed_private_key=unnamed)
     Authenticator.objects.create(
-        user=personas.alice.user, type="totp", data={"secret": vault.seal_text("TOTP"), "n": 1}
+        user=personas.alice.user, type="totp", data={"secret": _totp("TOTP"), "n": 1}
     )
     return Credential.objects.order_by("pk")
 
@@ -50,7 +58,7 @@ def test_the_newest_key_seals_all_anew_in_batches_and_only_once(
     credentials: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sealed_columns, "_BATCH", 2)
-    before = [vault.unseal(each.sealed_private_key) for each in credentials]
+    before = [vault.unseal(each, SSH) for each in credentials]
     settings.SEALING_KEYS = [NEW, OLD]
     assert "3 rows (2 by 2025, 1 by unnamed)" in rotate("--dry-run")
     assert keys_of(credentials.all()[1:]) == ["2025", "2025"]
@@ -60,15 +68,15 @@ def test_the_newest_key_seals_all_anew_in_batches_and_only_once(
     assert keys_of(credentials.all()) == ["2026"] * 3
     assert "3 rows (3 by 2026)" in rotate()
     settings.SEALING_KEYS = [NEW]
-    assert [vault.unseal(each.sealed_private_key) for each in credentials.all()] == before
+    assert [vault.unseal(each, SSH) for each in credentials.all()] == before
     stored = Authenticator.objects.get().data
-    assert (vault.unseal_text(stored["secret"]), stored["n"]) == ("TOTP", 1)
+    assert (vault.unseal_text(stored["secret"], vault.SECOND_FACTORS), stored["n"]) == ("TOTP", 1)
 
 
 def test_it_says_what_cannot_be_opened_and_goes_on(credentials: Any, settings: Any) -> None:
     lost = credentials[1]
     Credential.objects.filter(pk=lost.pk).update(
-        sealed_private_key=Keyring({"2019": "x" * 40}).seal("secret")
+        sealed_private_key=Keyring({"2019": "x" * 40}).seal("secret", "x")
     )
     settings.SEALING_KEYS = [NEW, OLD]
     out = StringIO()
@@ -79,16 +87,55 @@ def test_it_says_what_cannot_be_opened_and_goes_on(credentials: Any, settings: A
     )
     assert keys_of(credentials.all()) == ["2026", "2019", "2026"]
     with pytest.raises(HostSetupError, match="2019"):
-        unseal_for_host(credentials.get(pk=lost.pk).sealed_private_key)
+        unseal_for_host(credentials.get(pk=lost.pk), SSH)
+
+
+def test_a_value_that_was_copied_to_another_row_or_column_does_not_open(
+    personas: Personas,
+) -> None:
+    """Whoever writes the database lets a host of red log in with blue's key, or sends it away."""
+    theirs = add_credential(member=personas.mallory, name="key of blue")
+    ours = add_credential(member=personas.alice, name="key of red")
+    assert vault.unseal(theirs, SSH)
+    Credential.objects.filter(pk=ours.pk).update(sealed_private_key=theirs.sealed_private_key)
+    ours.refresh_from_db()
+    with pytest.raises(HostSetupError, match="copied here from another row") as refused:
+        unseal_for_host(ours, SSH)
+    assert "PRIVATE KEY" not in str(refused.value)
+    channel = Channel(sealed_url=theirs.sealed_private_key)
+    with pytest.raises(BrokenSealError, match="copied here"):
+        vault.unseal(channel, "sealed_url")
+    out = StringIO()
+    with pytest.raises(CommandError, match="1 of 2 rows cannot be opened"):
+        call_command("rotate_secrets", stdout=out, stderr=out)
+    assert str(ours.pk) in out.getvalue()
+
+
+def test_what_was_sealed_for_no_row_opens_and_is_bound_to_its_row(
+    personas: Personas, settings: Any
+) -> None:
+    row = add_credential(member=personas.alice, name="old")
+    ring = vault.keyring()
+    before = b"pw1:%s:%s" % (
+        ring.newest.encode(),
+        sealing._fernet(settings.SECRET_KEY, "").encrypt(b"as it was"),
+    )
+    Credential.objects.filter(pk=row.pk).update(sealed_private_key=before)
+    row.refresh_from_db()
+    assert vault.unseal(row, SSH) == "as it was"
+    assert "1 rows, 1 sealed anew" in rotate()
+    row.refresh_from_db()
+    assert bytes(row.sealed_private_key).startswith(b"pw2:")
+    assert vault.unseal(row, SSH) == "as it was"
 
 
 def test_another_secret_key_opens_what_its_predecessor_sealed(settings: Any) -> None:
-    sealed = vault.seal("text")
+    sealed = vault.seal_text("text", "here")
     settings.SECRET_KEY_FALLBACKS, settings.SECRET_KEY = [settings.SECRET_KEY], "z" * 50
-    assert vault.unseal(sealed) == "text"
+    assert vault.unseal_text(sealed, "here") == "text"
     settings.SECRET_KEY_FALLBACKS = []
-    with pytest.raises(BrokenSealError, match="PITWALL_SEALING_KEYS") as broken:
-        vault.unseal(sealed)
+    with pytest.raises(BrokenSealError, match="PITWALL_SECRET_KEY_FALLBACKS") as broken:
+        vault.unseal_text(sealed, "here")
     assert "text" not in str(broken.value)
 
 

@@ -68,10 +68,10 @@ def test_a_secret_that_is_being_set_up_lies_sealed_in_the_session(
     confirm(client, ON, password=PASSWORD)
     (shown,) = re.findall(r"<pre[^>]*>([A-Z2-7]{32})</pre>", client.get(ON).content.decode())
     stored = Session.objects.get().get_decoded()
-    assert stored["mfa.totp.secret"].startswith("pw1:")
+    assert stored["mfa.totp.secret"].startswith("pw2:")
     assert shown not in str(stored)
     # Where its key is gone it confirms nothing any more, and whoever sets it up begins anew.
-    lost = {**stored, "mfa.totp.secret": Keyring({"2019": "x" * 40}).seal(shown).decode()}
+    lost = {**stored, "mfa.totp.secret": Keyring({"2019": "x" * 40}).seal(shown, "x").decode()}
     Session.objects.update(session_data=DatabaseSessionStore().encode(lost))
     assert "not right" in client.post(ON, {"code": code_of(shown)}).content.decode()
     assert not Authenticator.objects.exists()
@@ -117,7 +117,7 @@ def test_the_second_factor_is_asked_for_after_the_password(
     secret, codes = turn_on(client)
     assert len(codes) == 10
     stored = str(list(Authenticator.objects.values_list("data", flat=True)))
-    assert "pw1:" in stored
+    assert "pw2:" in stored
     assert secret not in stored
     browser = Client()
     assert log_in(browser).headers["Location"] == reverse("mfa_authenticate")

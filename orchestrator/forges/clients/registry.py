@@ -27,6 +27,6 @@ def forge_of(connection: Connection) -> Forge:
     return _CLIENTS[connection.kind](
         api_url=connection.api_url.rstrip("/"),
         repository=connection.repository,
-        token=unseal(connection.sealed_token),
+        token=unseal(connection, "sealed_token"),
         allowed=settings.ALLOWED_INTERNAL_NETWORKS,
     )

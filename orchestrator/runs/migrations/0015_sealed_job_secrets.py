@@ -13,13 +13,13 @@ WHILE_ACTIVE = models.Q(("sealed_secret__isnull", True), ("state__in", ["measuri
 
 def seal_all(apps: Any, schema_editor: Any) -> None:
     for job in _active(apps):
-        job.sealed_secret = seal(job.secret)
+        job.sealed_secret = seal(job, "sealed_secret", job.secret)
         job.save(update_fields=["sealed_secret"])
 
 
 def unseal_all(apps: Any, schema_editor: Any) -> None:
     for job in _active(apps):
-        job.secret = unseal(job.sealed_secret) if job.sealed_secret else orchestrator.core.ids.new_hex()
+        job.secret = unseal(job, "sealed_secret") if job.sealed_secret else orchestrator.core.ids.new_hex()
         job.save(update_fields=["secret"])
 
 

@@ -27,6 +27,7 @@ from tests.fuzz.inputs.target import Target
 ROOT = Path(__file__).parents[3]
 SUITES = ROOT / "agents" / "suites"
 _KEYS = Keyring({"2026": "k" * 40})
+_PLACE = "fuzz.Value.sealed:1"
 _NAMES = {"protocol": "h3", "size": 10, "tls": True, "rate": 0.5, "framework": "flask"}
 
 
@@ -145,11 +146,13 @@ def _sealed() -> list[bytes]:
     return [
         b"pw1:2026:gAAAAABrAp1xSZRet5_znbHr1pQFb-gIrrIgt_BrbxkmRw9mCX6"
         b"YQBl2V4YNRKswi9j7kc0CMHv0pzOkk_o7CHISbe3YlytNqQ==",
+        b"pw2:2026:gAAAAABrA8diiLCE5gZWSaFAM2uel4aPkvGISD8_aILSveBHiTTggfwHLffEy"
+        b"jUDqFTvJ_HkftaOHVlUX9pl4vw9nvZBiTfCoQ==",
     ]
 
 
 def _unseal(given: bytes, _: Path) -> None:
-    opened = _KEYS.unseal(given)
+    opened = _KEYS.unseal(given, _PLACE)
     assert opened == "a secret", "something that nobody sealed was opened"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from orchestrator.accounts.vault import missing_keys
 from orchestrator.archives.database.manifest import Manifest
 from orchestrator.archives.database.restoring import Restored, check, restore
 from orchestrator.core.errors import PitwallError
@@ -53,10 +54,11 @@ class Command(BaseCommand):
         for line in done.broken or ():
             self.stderr.write(f"cannot be opened with the present keys: {line}")
         if done.broken:
+            steps = "".join(f"\n  {each}" for each in missing_keys(done.manifest.sealing_keys))
             raise CommandError(
-                "all is restored, but not all secrets can be opened: set the keys that sealed them "
-                f"({', '.join(done.manifest.sealing_keys)}) in PITWALL_SECRET_KEY or "
-                "PITWALL_SEALING_KEYS, or enter these secrets again (docs/secrets.md)"
+                "all is restored, but not all secrets can be opened. Set the missing keys, then "
+                "check with `manage.py rotate_secrets --dry-run`; or enter these secrets again "
+                f"(docs/secrets.md):{steps}"
             )
 
 
