@@ -41,9 +41,9 @@ def access_of(project: Project) -> Access:
     if row is None:
         return Access(on_first_key=note_first)
     return Access(
-        private_key=_unsealed(row.sealed_private_key),
+        private_key=_unsealed(row, "sealed_private_key"),
         username=row.username,
-        token=_unsealed(row.sealed_token),
+        token=_unsealed(row, "sealed_token"),
         host_key=row.host_key,
         on_first_key=note_first,
         on_other_key=note_other,
@@ -66,8 +66,7 @@ def generate_deploy_key(*, member: Member, project: Project) -> RepositoryAccess
             "store an access token for https, or add the project with its SSH address"
         )
     pair = generate_key()
-    private_key = seal(pair.private_openssh)
-    _set(member, project, sealed_private_key=private_key, public_key=pair.public_openssh)
+    _set(member, project, private_key=pair.private_openssh, public_key=pair.public_openssh)
     record_audit(member=member, action="repository.deploy_key_generated", subject=project)
     return row_of(project)
 
@@ -92,7 +91,7 @@ def save_token(
         raise InvalidRequestError(
             "expected at most 100 ASCII characters, no spaces", field="username"
         )
-    _set(member, project, sealed_token=seal(token), username=username)
+    _set(member, project, token=token, username=username)
     record_audit(member=member, action="repository.token_saved", subject=project)
     return row_of(project)
 
@@ -143,9 +142,12 @@ def _move_secret(project: Project) -> None:
     if parts.scheme == "ssh":
         place = f"{username}@{place}"  # ssh never used the password.
     elif not RepositoryAccess.objects.filter(project=project, sealed_token__isnull=False).exists():
-        values = {"sealed_token": seal(password or username), "changed_at": utc_now()}
-        values["username"] = username[:100] if password else ""
-        RepositoryAccess.objects.update_or_create(project=project, defaults=values)
+        row, _ = RepositoryAccess.objects.get_or_create(project=project)
+        RepositoryAccess.objects.filter(pk=row.pk).update(
+            sealed_token=seal(row, "sealed_token", password or username),
+            username=username[:100] if password else "",
+            changed_at=utc_now(),
+        )
     clean = urlunsplit(parts._replace(netloc=place))
     moved = Project.objects.filter(pk=project.pk, repository_url=old).update(repository_url=clean)
     if moved:
@@ -163,11 +165,24 @@ def _note_first_key(project: Project, key: str) -> None:
             )
 
 
-def _set(member: Member, project: Project, **credential: object) -> None:
-    values = {"sealed_private_key": None, "public_key": "", "sealed_token": None, "username": ""}
-    changed = {"changed_by": member.actor, "changed_at": utc_now()}
-    RepositoryAccess.objects.update_or_create(
-        project=project, defaults={**values, **credential, **changed}
+def _set(
+    member: Member,
+    project: Project,
+    *,
+    private_key: str = "",
+    public_key: str = "",
+    token: str = "",
+    username: str = "",
+) -> None:
+    """Replaces the credential; what is not given is removed."""
+    row, _ = RepositoryAccess.objects.get_or_create(project=project)
+    RepositoryAccess.objects.filter(pk=row.pk).update(
+        sealed_private_key=seal(row, "sealed_private_key", private_key) if private_key else None,
+        public_key=public_key,
+        sealed_token=seal(row, "sealed_token", token) if token else None,
+        username=username,
+        changed_by=member.actor,
+        changed_at=utc_now(),
     )
 
 
@@ -177,5 +192,5 @@ def _scheme(project: Project) -> str:
     return "" if not url or url.startswith("/") else place_of(url).scheme
 
 
-def _unsealed(sealed: bytes | memoryview | None) -> str:
-    return "" if sealed is None else unseal(sealed)
+def _unsealed(row: RepositoryAccess, column: str) -> str:
+    return "" if getattr(row, column) is None else unseal(row, column)
