@@ -110,6 +110,7 @@ MIDDLEWARE = [
     "orchestrator.web.middleware.translate_errors",
     "orchestrator.api.middleware.problems",
     "orchestrator.api.middleware.heads",
+    "orchestrator.web.middleware.refuse_nul_bytes",
     # Forms are read behind all of these, the check of their token included.
     "orchestrator.web.middleware.bounded_bodies",
 ]

@@ -1,5 +1,5 @@
-"""What holds for every request: how long its body may be, what its answer allows browsers to do,
-and errors as pages."""
+"""What holds for every request: what its address may be, how long its body may be, what its answer
+allows browsers to do, and errors as pages."""
 
 from collections.abc import Callable
 
@@ -88,6 +88,23 @@ def require_scheme(get_response: GetResponse) -> GetResponse:
                 "shows, or set PITWALL_TRUSTED_PROXIES=0 if there is no proxy.\n",
                 content_type="text/plain; charset=utf-8",
                 status=502,
+            )
+        return get_response(request)
+
+    return middleware
+
+
+def refuse_nul_bytes(get_response: GetResponse) -> GetResponse:
+    """No name or value has a NUL byte: PostgreSQL stores none, so every search for one fails. The
+    API says so for each of its parameters."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        nul = "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", "")
+        if nul and not request.path.startswith("/api/"):
+            return HttpResponse(
+                "an address with a NUL byte (%00) names nothing: remove it\n",
+                content_type="text/plain; charset=utf-8",
+                status=400,
             )
         return get_response(request)
 

@@ -58,6 +58,18 @@ def test_a_stranger_who_says_that_much_comes_is_not_listened_to(
     assert read == []
 
 
+def test_an_address_with_a_nul_byte_is_refused(personas: Personas) -> None:
+    client = logged_in("alice")
+    for path in (
+        "/runs/?page=%00",
+        "/compare/?benchmark=a%00b",
+        "/reports/a%00b/",
+        "/login?next=%00",
+    ):
+        assert client.get(path).status_code == 400, path
+    assert client.get("/runs/?page=%2500").status_code == 200
+
+
 @pytest.mark.parametrize("path", ["/login", "/nowhere", "/api/v1/runs", "/api/v1/docs"])
 def test_every_answer_forbids_what_no_page_needs(path: str, db: None, client: Client) -> None:
     headers = client.get(path).headers

@@ -9,6 +9,7 @@ line is one JSON object.
 import argparse
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -62,12 +63,26 @@ def main() -> int:
         progress(sum(each.inputs for each in tallies.values()), options.inputs, began)
     if sys.stderr.isatty():
         print(file=sys.stderr)
-    return told(tallies, time.monotonic() - began)
+    visited = None if options.target or not options.requests else visitors(options)
+    return told(tallies, time.monotonic() - began, visited)
+
+
+def visitors(options: argparse.Namespace) -> dict[str, Any]:
+    """What the hostile visitor of `tests/fuzz/visitors.py` came to, on a database of its own."""
+    words = ("--requests", str(options.requests), "--seed", str(options.seed))
+    body = (sys.executable, "-m", "tests.fuzz.visitors_body", *words)
+    servers = (sys.executable, "-m", "devstack", "exec", "--name", "fuzz", "--without-oha", "--")
+    done = subprocess.run([*servers, *body], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True)
+    lines = done.stdout.splitlines()
+    if not lines or not lines[-1].startswith("{"):
+        return {"requests": 0, "findings": 1}
+    return dict(json.loads(lines[-1]))
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.inputs")
     parser.add_argument("--inputs", type=int, default=1_000_000, help="over all targets")
+    parser.add_argument("--requests", type=int, default=10_000, help="of the hostile visitor")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", action="append", choices=TARGETS, help="may be repeated")
     parser.add_argument("--input", type=int, help="only this one, of the targets that are named")
@@ -173,13 +188,20 @@ def progress(inputs: int, wanted: int, began: float) -> None:
         print(f"\r{inputs:,} of {wanted:,} inputs, {rate:,.0f} a second ", end="", file=sys.stderr)
 
 
-def told(tallies: dict[str, Tally], seconds: float) -> int:
+def told(tallies: dict[str, Tally], seconds: float, visited: dict[str, Any] | None) -> int:
     print(f"{'target':28}{'inputs':>10}{'seconds':>10}{'findings':>10}")
     for name, tally in tallies.items():
         print(f"{name:28}{tally.inputs:>10,}{tally.seconds:>10.1f}{len(tally.findings):>10}")
     inputs = sum(tally.inputs for tally in tallies.values())
     findings = sum(len(tally.findings) for tally in tallies.values())
-    answer = {"inputs": inputs, "targets": len(tallies), "seconds": round(seconds, 1)}
+    answer: dict[str, Any] = {
+        "inputs": inputs,
+        "targets": len(tallies),
+        "seconds": round(seconds, 1),
+    }
+    if visited is not None:
+        answer["visitors"] = visited
+        findings += visited["findings"]
     print(json.dumps({**answer, "findings": findings, "passed": not findings}))
     return 1 if findings else 0
 

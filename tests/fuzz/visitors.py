@@ -1,0 +1,144 @@
+"""A hostile visitor: every open page with every parameter that it reads, each with values that
+nobody should send, and paths with such parts.
+
+No answer may have the status 500 or above, take longer than LONGEST_S, or contain what is for
+members or the name of a commit that was not measured. `make fuzz` runs it by `visitors_body.py`.
+"""
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+from django.test import Client
+
+from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.services import repository_of
+from tests.support.everything import make_everything
+from tests.support.factories import commit_files, git
+from tests.support.visitor_site import SECRET, OpenPage, plant_secrets, visitor_site
+
+#: No request may hold a thread for longer.
+LONGEST_S = 10.0
+#: Failed requests after which it is enough.
+MOST_FAULTS = 30
+BRANCH = "unmeasured-branch"
+HOSTILE: Sequence[str] = (
+    "", " ", "0", "-1", "1e999", "nan", "inf", "9" * 400, "9223372036854775808", "1.5", "None",
+    "\x00", "a\x00b", "\ud7ff", "\u202e", "é" * 300, "x" * 5000, "%", "%00", "\r\nX-Evil: 1", "'",
+    '"><script>alert(1)</script>', "{{7*7}}", "${x}", "' OR 1=1 --", "../../../etc/passwd", "/",
+    "//evil.example/", "https://evil.example/", "javascript:alert(1)", "file:///etc/passwd",
+    "[" * 3000, "(" * 3000, "a.b.c.d", "__class__", "case.__class__", "x == 1 or " * 400 + "x",
+    "0" * 40, "f" * 40, "0" * 7, "HEAD", "HEAD~1", "main", "main@{1}", BRANCH, "refs/heads/main",
+    "--upload-pack=id", "-x", "newest", "latest", "*", "server/many", "blue/many", "server/",
+    "00000000-0000-0000-0000-000000000000", "pw_" + "A" * 43, "requests.rate", "x" * 200,
+    "0,50,99,100,101", ",".join(["99"] * 2000), "٣", "１２", "true", "json", "md", "csv", "xml",
+    "connections == 1", "connections ==", "page in ['hello'] and connections < 1e400",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Seen:
+    """`unmeasured`: texts that name commits which nobody measured."""
+
+    unmeasured: tuple[str, ...]
+    requests: int = 0
+    pages: int = 0
+    parameters: int = 0
+    slowest_s: float = 0.0
+    slowest: str = ""
+    statuses: dict[int, int] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+    def ask(self, client: Client, address: str) -> None:
+        began = time.monotonic()
+        answer = client.get(address)
+        content = answer.getvalue().decode(errors="replace")
+        seconds = time.monotonic() - began
+        self.requests += 1
+        self.statuses[answer.status_code] = self.statuses.get(answer.status_code, 0) + 1
+        if seconds > self.slowest_s:
+            self.slowest_s, self.slowest = seconds, address
+        headers = "\n".join(f"{name}: {value}" for name, value in answer.items())
+        for why in self._wrong(answer.status_code, f"{headers}\n{content}", seconds, address):
+            self.faults.append(f"{why}: {address[:400]}")
+
+    def _wrong(self, status: int, text: str, seconds: float, address: str) -> Iterator[str]:
+        if status >= 500:
+            yield f"status {status}"
+        if seconds > LONGEST_S:
+            yield f"{seconds:.1f} s"
+        if SECRET in text or "Traceback" in text:
+            yield "tells what is for members"
+        if any(name in text and name not in address for name in self.unmeasured):
+            yield "names a commit that was not measured"
+
+
+def prepared(folder: Path) -> tuple[list[OpenPage], tuple[str, ...]]:
+    """A filled team with a public project, whose repository has a branch that nobody measured."""
+    everything = make_everything(folder)
+    repository = folder / "repository"
+    git(repository, "checkout", "--quiet", "-b", BRANCH)
+    tip = commit_files(repository, {"file.txt": "unmeasured\n"}, 9)
+    git(repository, "checkout", "--quiet", "main")
+    project = Project.objects.get(slug="server")
+    fetched = repository_of(project)
+    fetched.fetch()
+    site = visitor_site(everything)
+    plant_secrets()
+    return site, (tip, tip[:10])
+
+
+def addresses(site: Sequence[OpenPage], seed: int) -> Iterator[str]:
+    """Without end; at first each parameter of each page with each value, in random order."""
+    chance = random.Random(seed)
+    pairs = [
+        (page, name, value) for page in site for name in sorted(page.reads) for value in HOSTILE
+    ]
+    chance.shuffle(pairs)
+    for page, name, value in pairs:
+        yield page.address(**{name: value})
+    while True:
+        yield _mixed(chance, chance.choice(site))
+
+
+def _mixed(chance: random.Random, page: OpenPage) -> str:
+    """Several parameters at once, some of them repeated, and perhaps a part of the path."""
+    names = sorted(page.reads) or ["x"]
+    query = [
+        (chance.choice(names), chance.choice(HOSTILE))
+        for _ in range(chance.choice((1, 2, 3, 5, 200)))
+    ]
+    usual = page.usual().items() if chance.random() < 0.5 else ()
+    path = page.path
+    if chance.random() < 0.3:
+        parts = path.split("/")
+        parts[chance.randrange(3, len(parts))] = quote(chance.choice(HOSTILE)[:300], safe="")
+        path = "/".join(parts)
+    return f"{path}?{urlencode([*usual, *query])}"[:7000]
+
+
+def fuzz(folder: Path, requests: int, seed: int) -> Seen:
+    """What so many requests came to; fewer where too many of them failed."""
+    site, unmeasured = prepared(folder)
+    seen = Seen(unmeasured=unmeasured, pages=len(site))
+    seen.parameters = sum(len(page.reads) for page in site)
+    client = Client(raise_request_exception=False)
+    for address in addresses(site, seed):
+        seen.ask(client, address)
+        if seen.requests >= requests or len(seen.faults) >= MOST_FAULTS:
+            break
+    return seen
+
+
+def answer_of(seen: Seen) -> dict[str, object]:
+    return {
+        "requests": seen.requests,
+        "pages": seen.pages,
+        "parameters": seen.parameters,
+        "statuses": dict(sorted(seen.statuses.items())),
+        "slowest_s": round(seen.slowest_s, 2),
+        "findings": len(seen.faults),
+    }

@@ -1,0 +1,54 @@
+"""The hostile visitor on a database of its own: `python -m tests.fuzz.inputs` starts it.
+
+The last line is one JSON object.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+# Before Django reads its settings: the repository is a folder of this machine.
+os.environ["PITWALL_ALLOW_LOCAL_REPOSITORIES"] = "1"
+os.environ["DJANGO_SETTINGS_MODULE"] = "orchestrator.config.settings"
+import perf.harness.with_django  # noqa: F401
+
+# isort: split
+from django.db import connection
+from django.test import override_settings
+from django.test.utils import setup_test_environment
+
+from tests.fuzz.visitors import Seen, answer_of, fuzz
+
+PLAIN = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.visitors_body")
+    parser.add_argument("--requests", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    setup_test_environment()
+    usual = connection.creation.create_test_db(verbosity=0, autoclobber=True)
+    try:
+        seen = tried(options)
+    finally:
+        connection.creation.destroy_test_db(str(usual), verbosity=0)
+    print("\n".join(seen.faults), file=sys.stderr)
+    print(f"the slowest: {seen.slowest[:300]}", file=sys.stderr)
+    print(json.dumps(answer_of(seen)))
+    return 1 if seen.faults else 0
+
+
+def tried(options: argparse.Namespace) -> Seen:
+    with tempfile.TemporaryDirectory(prefix="pwv-") as name:
+        folder = Path(name)
+        storages = {"default": PLAIN, "staticfiles": PLAIN}
+        with override_settings(DATA_DIR=folder / "data", STORAGES=storages):
+            return fuzz(folder, options.requests, options.seed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
