@@ -8,16 +8,19 @@ from django.test import override_settings
 
 from orchestrator.core.kept import forget_parts
 from orchestrator.results.recording.ingest import forget
+from tests.support.engine import ANYWHERE
 from tests.support.factories import Personas, make_personas
 
 
 @pytest.fixture(scope="session", autouse=True)
 def uncollected_static_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Static files as they lie in the checkout, also for the live server, and quick passwords."""
+    """Static files as they lie in the checkout, also for the live server, quick passwords, and
+    hosts anywhere: those of tests are at loopback."""
     plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     with override_settings(
         STATIC_ROOT=str(tmp_path_factory.mktemp("static")),
         STORAGES={**settings.STORAGES, "staticfiles": plain},
+        HOST_NETWORKS=ANYWHERE,
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     ):
         yield

@@ -91,7 +91,7 @@ def note_host_key(
 
 def _changed(access: Access, place: Place, port: int) -> str:
     try:
-        shown = scan_host_key("127.0.0.1", port, SCAN_TIMEOUT_S)
+        shown = scan_host_key("127.0.0.1", port, SCAN_TIMEOUT_S, networks=["127.0.0.1"])
     except HostError:
         its_key = "another host key"
     else:

@@ -47,6 +47,9 @@ ALLOW_LOCAL_REPOSITORIES = environment.flag("PITWALL_ALLOW_LOCAL_REPOSITORIES")
 # Networks of our own (10.1.0.0/16) that webhooks and forges may be in; all others are refused.
 ALLOWED_INTERNAL_NETWORKS = environment.words("PITWALL_ALLOWED_INTERNAL_NETWORKS")
 
+# Networks that hosts may be in; without any all but this machine and link-local addresses.
+HOST_NETWORKS = environment.words("PITWALL_HOST_NETWORKS")
+
 # Fetching of repositories: the time that one fetch may take, and the disk space of one mirror.
 GIT_FETCH_TIMEOUT_S = environment.number("PITWALL_GIT_FETCH_TIMEOUT_S", 3600)
 # An HTTP proxy that git uses for http and https; it has to refuse inner addresses itself.

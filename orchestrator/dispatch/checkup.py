@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from uuid import UUID
 
+from django.conf import settings
+
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.core.errors import ConflictError, HostError
@@ -68,7 +70,7 @@ def _found(host: Host, step: CheckStep) -> Finding:
 
 
 def _reach(host: Host) -> Finding:
-    found = reach(host.address, host.port, REACH_TIMEOUT_S)
+    found = reach(host.address, host.port, REACH_TIMEOUT_S, networks=settings.HOST_NETWORKS)
     named = "" if found.ip == host.address else f" ({found.ip})"
     return Finding(
         outcome=CheckOutcome.PASSED,
@@ -77,7 +79,7 @@ def _reach(host: Host) -> Finding:
 
 
 def _key(host: Host) -> Finding:
-    shown = scan_host_key(host.address, host.port, REACH_TIMEOUT_S)
+    shown = scan_host_key(host.address, host.port, REACH_TIMEOUT_S, networks=settings.HOST_NETWORKS)
     if shown.line == host.host_key:
         message = f"It shows the key that is pinned: {shown.fingerprint_sha256} ({shown.type})"
         return Finding(outcome=CheckOutcome.PASSED, message=message)

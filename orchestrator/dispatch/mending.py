@@ -7,6 +7,7 @@ from orchestrator.core.errors import HostError, HostKeyMismatchError, LoginRefus
 from orchestrator.fleet.checks import Remedy
 from orchestrator.fleet.models import CheckStep, Host
 from orchestrator.transport.address import HostKey
+from orchestrator.transport.networks import ForbiddenHostError
 from orchestrator.transport.reach import (
     NoAnswerError,
     NoSuchNameError,
@@ -78,6 +79,8 @@ def to_run_as(host: Host) -> tuple[Remedy, ...]:
 def _to_reach(host: Host, error: HostError) -> tuple[Remedy, ...]:
     change: Remedy = (_CHANGE_WAY, "")
     port = host.port
+    if isinstance(error, ForbiddenHostError):
+        return (change,)
     if isinstance(error, NoSuchNameError):
         say = "On the machine of Pitwall this has to tell an address:"
         return ((say, f"getent hosts {host.address}"), change)

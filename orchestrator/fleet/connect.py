@@ -37,4 +37,5 @@ def address_of(host: Host) -> SshAddress:
         host_key=host.host_key,
         private_key=vault.unseal(host.credential, "sealed_private_key"),
         work_dir=host.work_dir,
+        networks=tuple(settings.HOST_NETWORKS),
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
@@ -100,7 +101,7 @@ def add_host(*, member: Member, new: NewHost) -> tuple[Host, HostKey]:
     reached: then nothing is written.
     """
     _check_for_entry(member, new)
-    shown = scan_host_key(new.address, new.port, SCAN_TIMEOUT_S)
+    shown = scan_host_key(new.address, new.port, SCAN_TIMEOUT_S, networks=settings.HOST_NETWORKS)
     return enter_host(member=member, new=new), shown
 
 

@@ -3,6 +3,7 @@
 import re
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 
 from orchestrator.accounts.members import Member
@@ -11,6 +12,7 @@ from orchestrator.accounts.services import record_audit
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.fleet import selectors
 from orchestrator.fleet.models import Credential, Host, HostTransport
+from orchestrator.transport.networks import ForbiddenHostError, check_literal
 
 _ADDRESS = re.compile(r"^[A-Za-z0-9][A-Za-z0-9.:_-]{0,252}$")
 _LOGIN = re.compile(r"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$")
@@ -67,6 +69,10 @@ def check_way(address: str, port: int, login: str, work_dir: str, python: str) -
     check_word(_LOGIN, login, "login", "a user name of the host")
     check_word(_PATH, work_dir, "work_dir", "a path without spaces")
     check_word(_PATH, python, "python", "a command or path without spaces")
+    try:
+        check_literal(address, settings.HOST_NETWORKS)
+    except ForbiddenHostError as error:
+        raise InvalidRequestError(str(error), field="address") from error
     if not 1 <= port <= 65535:
         raise InvalidRequestError("expected a port from 1 to 65535", field="port")
 

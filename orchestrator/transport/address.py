@@ -54,7 +54,8 @@ class SshAddress:
     """All that is needed to log in at a host.
 
     `host_key` is the pinned public key (`ssh-ed25519 AAAA…`), `private_key` ours as OpenSSH PEM
-    text without passphrase, `work_dir` absolute or relative to the login's home.
+    text without passphrase, `work_dir` absolute or relative to the login's home. `networks`: those
+    that the host may be in, see `transport.networks`.
     """
 
     host: str
@@ -63,6 +64,7 @@ class SshAddress:
     host_key: str
     private_key: str = field(repr=False)
     work_dir: str = ".pitwall"
+    networks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         checked_work_dir(self.work_dir)

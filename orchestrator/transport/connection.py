@@ -3,7 +3,8 @@
 import contextlib
 import io
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import cast
 
 import paramiko
 
@@ -15,6 +16,8 @@ from orchestrator.core.errors import (
 )
 from orchestrator.transport.address import HostKey, SshAddress, place
 from orchestrator.transport.keys import KeyPair, parse_private_key
+from orchestrator.transport.metered import BoundedPacketizer, MeteredSocket
+from orchestrator.transport.networks import connect_to_host
 
 # A cut link is noticed within about 10 s. paramiko's own keepalive alone never notices it: it
 # only writes. Platforms know different ones of these.
@@ -37,17 +40,23 @@ _KEY_CLASSES: dict[str, type[paramiko.PKey]] = {
 }
 
 
-def scan_host_key(host: str, port: int, timeout_s: float) -> HostKey:
+def scan_host_key(
+    host: str, port: int, timeout_s: float, *, networks: Sequence[str] = ()
+) -> HostKey:
     """The key that a host shows, without logging in, to be confirmed by a person and pinned.
 
-    Of several keys it is the ed25519 one. Raises UnreachableError or HostSetupError.
+    Of several keys it is the ed25519 one. Raises UnreachableError or HostSetupError. `networks`:
+    those that the host may be in, see `transport.networks`.
     """
-    with contextlib.closing(_handshake(host, port, timeout_s, prefer=None)) as connection:
+    sock = _connect(host, port, timeout_s, networks)
+    with contextlib.closing(_handshake(sock, place(host, port), timeout_s, None)) as connection:
         return _shown_key(connection)
 
 
-def open_connection(address: SshAddress, *, timeout_s: float) -> paramiko.Transport:
-    """A connection that is logged in; the caller closes it.
+def open_connection(
+    address: SshAddress, *, timeout_s: float
+) -> tuple[paramiko.Transport, MeteredSocket]:
+    """A connection that is logged in, and its socket; the caller closes it.
 
     Each step may take `timeout_s`. Raises UnreachableError, HostSetupError (the two sides have no
     algorithm in common), HostKeyMismatchError, LoginRefusedError, and InvalidRequestError if the
@@ -55,7 +64,9 @@ def open_connection(address: SshAddress, *, timeout_s: float) -> paramiko.Transp
     """
     pinned = HostKey.parse(address.host_key)
     own = parse_private_key(address.private_key)
-    connection = _handshake(address.host, address.port, timeout_s, prefer=pinned.type)
+    sock = _connect(address.host, address.port, timeout_s, address.networks)
+    where = place(address.host, address.port)
+    connection = _handshake(sock, where, timeout_s, prefer=pinned.type)
     try:
         _check_host_key(address, pinned, _shown_key(connection))
         _log_in(connection, address, own, timeout_s)
@@ -63,14 +74,17 @@ def open_connection(address: SshAddress, *, timeout_s: float) -> paramiko.Transp
     except BaseException:
         connection.close()
         raise
-    return connection
+    return connection, sock
 
 
-def _handshake(host: str, port: int, timeout_s: float, prefer: str | None) -> paramiko.Transport:
-    sock = _connect(host, port, timeout_s)
-    with _handshake_errors(place(host, port)), contextlib.ExitStack() as undo:
+def _handshake(
+    sock: MeteredSocket, where: str, timeout_s: float, prefer: str | None
+) -> paramiko.Transport:
+    with _handshake_errors(where), contextlib.ExitStack() as undo:
         undo.callback(sock.close)
-        connection = paramiko.Transport(sock)
+        connection = paramiko.Transport(
+            cast(socket.socket, sock), packetizer_class=BoundedPacketizer
+        )
         undo.callback(connection.close)
         connection.banner_timeout = connection.handshake_timeout = timeout_s
         connection.auth_timeout = timeout_s
@@ -82,9 +96,9 @@ def _handshake(host: str, port: int, timeout_s: float, prefer: str | None) -> pa
     return connection
 
 
-def _connect(host: str, port: int, timeout_s: float) -> socket.socket:
+def _connect(host: str, port: int, timeout_s: float, networks: Sequence[str]) -> MeteredSocket:
     try:
-        sock = socket.create_connection((host, port), timeout=timeout_s)
+        sock = connect_to_host(host, port, timeout_s=timeout_s, networks=networks)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UnreachableError(
@@ -94,7 +108,7 @@ def _connect(host: str, port: int, timeout_s: float) -> socket.socket:
     for level, name, value in _SOCKET_OPTIONS:
         if hasattr(socket, name):
             sock.setsockopt(level, getattr(socket, name), value)
-    return sock
+    return MeteredSocket(sock)
 
 
 @contextlib.contextmanager

@@ -175,13 +175,13 @@ def _resolve(host: str, port: int, flags: int, timeout_s: float) -> list[str]:
 
 def is_internal(address: _Address) -> bool:
     """Whether it is no public address: loopback, private, link-local, metadata, multicast, …"""
-    inner = _embedded(address)
+    inner = embedded_ipv4(address)
     if inner is not None:
         return is_internal(inner)
     return not address.is_global or address.is_multicast or address.is_reserved
 
 
-def _embedded(address: _Address) -> ipaddress.IPv4Address | None:
+def embedded_ipv4(address: _Address) -> ipaddress.IPv4Address | None:
     """The IPv4 address that an IPv6 one only wraps."""
     if isinstance(address, ipaddress.IPv4Address):
         return None

@@ -2,10 +2,12 @@
 
 import socket
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.core.errors import UnreachableError
 from orchestrator.transport.address import place
+from orchestrator.transport.networks import connect_to_host
 
 #: RFC 4253: other lines may come before the one with the version.
 _MOST_LINES = 20
@@ -36,12 +38,15 @@ class Reached:
     server: str
 
 
-def reach(host: str, port: int, timeout_s: float) -> Reached:
-    """Who answers there; one of the errors above where no SSH server does."""
+def reach(host: str, port: int, timeout_s: float, *, networks: Sequence[str] = ()) -> Reached:
+    """Who answers there; one of the errors above where no SSH server does.
+
+    ForbiddenHostError where hosts may not be: see `transport.networks`.
+    """
     where = place(host, port)
     deadline = time.monotonic() + timeout_s
     try:
-        with socket.create_connection((host, port), timeout=timeout_s) as sock:
+        with connect_to_host(host, port, timeout_s=timeout_s, networks=networks) as sock:
             return Reached(ip=sock.getpeername()[0], server=_server(sock, where, deadline))
     except (socket.gaierror, UnicodeError) as error:
         raise NoSuchNameError(f"The name {host} has no address: {_reason(error)}.") from error

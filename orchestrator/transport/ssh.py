@@ -3,6 +3,7 @@
 import contextlib
 import posixpath
 import secrets
+import threading
 import time
 from collections.abc import Iterator, Sequence
 
@@ -12,6 +13,7 @@ from orchestrator.core.errors import HostError, HostSetupError, NotFoundError, U
 from orchestrator.core.spans import span
 from orchestrator.transport.address import HostKey, SshAddress
 from orchestrator.transport.base import (
+    OUTPUT_LIMIT_BYTES,
     Closing,
     CommandTimedOutError,
     Completed,
@@ -33,6 +35,10 @@ __all__ = ["HostKey", "SshAddress", "SshTransport", "scan_host_key"]
 
 _FILE_TIMEOUT_S = 30.0
 _STOP_TIMEOUT_S = 5.0
+#: For the start of SFTP, and for the work directory.
+_OPEN_S = 45.0
+#: Two streams up to their limit; the packets of a program that writes little at a time take more.
+_OUTPUT_BYTES = 8 * OUTPUT_LIMIT_BYTES
 _DYING_S = 0.5
 _FILE_ERRORS = (OSError, EOFError, paramiko.SSHException)
 
@@ -48,11 +54,12 @@ class SshTransport(Closing):
         self._address = address
         self._folders: set[str] = set()
         with span("ssh connect", address=address):
-            self._connection = open_connection(address, timeout_s=connect_timeout_s)
+            self._connection, self._socket = open_connection(address, timeout_s=connect_timeout_s)
             try:
-                self._sftp = self._open_sftp()
-                with self._file_errors(f"make the folder {address.work_dir}"):
-                    self._make_folders(address.work_dir)
+                with self._closing_after(_OPEN_S):
+                    self._sftp = self._open_sftp()
+                    with self._file_errors(f"make the folder {address.work_dir}"):
+                        self._make_folders(address.work_dir)
             except BaseException:
                 self._connection.close()
                 raise
@@ -65,6 +72,7 @@ class SshTransport(Closing):
         line = command_line(argv, self._address.work_dir)
         with (
             span("ssh run", address=self._address),
+            self._receiving(_OUTPUT_BYTES),
             contextlib.closing(self._start(line, timeout_s)) as channel,
         ):
             try:
@@ -81,7 +89,12 @@ class SshTransport(Closing):
         target = self._at(path)
         folder, name = posixpath.split(target)
         unfinished = posixpath.join(folder, f".{name}.{secrets.token_hex(4)}.part")
-        with span("ssh put", address=self._address, path=path), self._file_errors(f"write {path}"):
+        with (
+            span("ssh put", address=self._address, path=path),
+            # Each part of it is answered.
+            self._receiving(len(content) // 64),
+            self._file_errors(f"write {path}"),
+        ):
             self._make_folders(folder)
             try:
                 self._write(content, unfinished, mode)
@@ -93,7 +106,11 @@ class SshTransport(Closing):
 
     def get(self, path: str, *, limit: int) -> bytes:
         """See Transport.get."""
-        with span("ssh get", address=self._address, path=path), self._file_errors(f"read {path}"):
+        with (
+            span("ssh get", address=self._address, path=path),
+            self._receiving(limit + limit // 8),
+            self._file_errors(f"read {path}"),
+        ):
             try:
                 return self._read(self._at(path), limit)
             except FileNotFoundError as error:
@@ -106,6 +123,26 @@ class SshTransport(Closing):
     def close(self) -> None:
         """See Transport.close."""
         self._connection.close()
+
+    @contextlib.contextmanager
+    def _receiving(self, count: int) -> Iterator[None]:
+        """So many bytes may come during the block, and few after it: nothing was asked for then."""
+        self._socket.allow(count)
+        try:
+            yield
+        finally:
+            self._socket.allow(0)
+
+    @contextlib.contextmanager
+    def _closing_after(self, seconds: float) -> Iterator[None]:
+        """A server that answers a byte now and then keeps nobody waiting for longer."""
+        timer = threading.Timer(seconds, self._connection.close)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     # Commands
 
@@ -233,6 +270,8 @@ class SshTransport(Closing):
         return not self._connection.is_active()
 
     def _lost(self, reason: object) -> UnreachableError:
+        if self._socket.is_exceeded:
+            reason = "it sent more than it was asked for"
         return UnreachableError(
             f"The connection to {self._address} was lost: {str(reason) or 'the host hung up'}. "
             "Check that the machine is on and try again."

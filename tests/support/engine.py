@@ -21,6 +21,8 @@ from orchestrator.core.ids import new_id
 from orchestrator.runs.models import Run
 from orchestrator.runs.states import RUN_ENDED
 
+#: Hosts of tests are at loopback and in networks that the tests make.
+ANYWHERE = ("0.0.0.0/0", "::/0")
 ROOT = Path(__file__).resolve().parents[2]
 
 #: A plain server; `{extra}` runs for each request, `{start}` before it listens.
@@ -131,6 +133,7 @@ def running_engine(folder: Path, **environment: str) -> Iterator[Engine]:
             "PITWALL_DATA_DIR": str(data_dir),
             "PITWALL_SECRET_KEY": settings.SECRET_KEY,
             "PITWALL_ALLOW_LOCAL_REPOSITORIES": "1",
+            "PITWALL_HOST_NETWORKS": ",".join(ANYWHERE),
             # A queue of its own, so that engines of other tests take nothing of it.
             "PITWALL_QUEUE": f"test-{new_id()}",
             **environment,

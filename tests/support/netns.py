@@ -76,6 +76,7 @@ class NamespaceHost:
             host_key=self.host_key,
             private_key=self.client_private_key,
             work_dir=str(self.work_dir),
+            networks=("198.18.0.0/15",),
         )
 
     def power_on(self) -> None:

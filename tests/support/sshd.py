@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from orchestrator.transport.address import SshAddress
 from orchestrator.transport.keys import KeyPair, generate_key, parse_private_key
 
+#: Where the hosts of tests may be.
+LOOPBACK = ("127.0.0.0/8", "::1")
 _START_TIMEOUT_S = 20
 _STARTS = 5
 
@@ -85,6 +88,7 @@ class SshServer:
             "host_key": self.host_key,
             "private_key": self.client_private_key,
             "work_dir": str(self.work_dir),
+            "networks": LOOPBACK,
         }
         return SshAddress(**(right | changes))  # type: ignore[arg-type]
 
@@ -115,13 +119,18 @@ def server_kinds() -> list[str]:
 
 
 @contextlib.contextmanager
-def start_sshd(tmp_path: Path, kind: str | None = None) -> Iterator[SshServer]:
-    """Start a server that keeps its files below `tmp_path`, and stop it at the end."""
+def start_sshd(
+    tmp_path: Path, kind: str | None = None, program: str = "asyncssh_server.py"
+) -> Iterator[SshServer]:
+    """Start a server that keeps its files below `tmp_path`, and stop it at the end.
+
+    `program`: the one with asyncssh, of the folder of this file.
+    """
     kind = kind or server_kinds()[0]
     folder = tmp_path / "ssh-server"
     folder.mkdir()
     keys = new_server_keys()
-    start = _start_sshd if kind == "sshd" else _start_asyncssh
+    start = _start_sshd if kind == "sshd" else partial(_start_asyncssh, program)
     process, port = start(folder, keys)
     try:
         yield _server(kind, process, port, folder, keys)
@@ -251,9 +260,11 @@ def _drop_sshd_sessions(listener_pid: int) -> None:
 # asyncssh
 
 
-def _start_asyncssh(folder: Path, keys: ServerKeys) -> tuple[subprocess.Popen[str], int]:
-    program = Path(__file__).with_name("asyncssh_server.py")
-    process = _spawn([sys.executable, "-W", "error", str(program)], folder)
+def _start_asyncssh(
+    program: str, folder: Path, keys: ServerKeys
+) -> tuple[subprocess.Popen[str], int]:
+    path = Path(__file__).with_name(program)
+    process = _spawn([sys.executable, "-W", "error", str(path)], folder)
     assert process.stdin is not None
     assert process.stdout is not None
     user = pwd.getpwuid(os.getuid()).pw_name

@@ -14,6 +14,7 @@ from orchestrator.transport.reach import (
     PortRefusedError,
     reach,
 )
+from tests.support.sshd import LOOPBACK
 
 
 @contextlib.contextmanager
@@ -38,7 +39,7 @@ def _says(words: bytes | None) -> Iterator[int]:
 
 def test_it_tells_who_answers_also_after_a_greeting() -> None:
     with _says(b"Welcome\r\nSSH-2.0-Tested\r\n") as port:
-        found = reach("localhost", port, 5.0)
+        found = reach("localhost", port, 5.0, networks=LOOPBACK)
     assert (found.ip, found.server) == ("127.0.0.1", "SSH-2.0-Tested")
 
 
@@ -48,14 +49,14 @@ def test_it_tells_who_answers_also_after_a_greeting() -> None:
 )
 def test_it_knows_what_is_no_ssh_server(words: bytes | None, told: str) -> None:
     with _says(words) as port, pytest.raises(NotSshError, match=told):
-        reach("127.0.0.1", port, 0.3)
+        reach("127.0.0.1", port, 0.3, networks=LOOPBACK)
 
 
 def test_it_tells_a_wrong_name_from_a_closed_port() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with pytest.raises(PortRefusedError, match=f"127.0.0.1:{port} refused"):
-        reach("127.0.0.1", port, 5.0)
+        reach("127.0.0.1", port, 5.0, networks=LOOPBACK)
     with pytest.raises(NoSuchNameError, match=r"no-such-host\.invalid has no address"):
         reach("no-such-host.invalid", 22, 5.0)
 

@@ -18,7 +18,7 @@ from orchestrator.core.errors import (
 from orchestrator.transport.address import HostKey, SshAddress
 from orchestrator.transport.keys import generate_key
 from orchestrator.transport.ssh import SshTransport, scan_host_key
-from tests.support.sshd import SshServer
+from tests.support.sshd import LOOPBACK, SshServer
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_it_says_that_the_work_directory_cannot_be_made(server: SshServer, tmp_p
 
 
 def test_it_scans_the_host_key_without_logging_in(server: SshServer) -> None:
-    scanned = scan_host_key(server.host, server.port, 20)
+    scanned = scan_host_key(server.host, server.port, 20, networks=LOOPBACK)
     assert scanned == HostKey.parse(server.host_key)
 
 
@@ -103,7 +103,7 @@ def test_it_says_that_nothing_listens(server: SshServer) -> None:
         with pytest.raises(UnreachableError, match=f"127.0.0.1:{port} .*refused") as caught:
             SshTransport(server.address(port=port))
         with pytest.raises(UnreachableError, match=f"127.0.0.1:{port} .*refused"):
-            scan_host_key("127.0.0.1", port, 5)
+            scan_host_key("127.0.0.1", port, 5, networks=LOOPBACK)
     assert caught.value.transient
 
 
@@ -117,7 +117,7 @@ def test_it_gives_up_on_a_port_that_says_nothing(server: SshServer, silent_port:
     with pytest.raises(UnreachableError, match="did not complete the SSH handshake"):
         SshTransport(server.address(port=silent_port), connect_timeout_s=0.5)
     with pytest.raises(UnreachableError, match="did not complete the SSH handshake"):
-        scan_host_key("127.0.0.1", silent_port, 0.5)
+        scan_host_key("127.0.0.1", silent_port, 0.5, networks=LOOPBACK)
 
 
 def test_it_sees_a_connection_cut_in_the_middle_of_a_command(
