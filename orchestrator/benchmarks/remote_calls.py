@@ -3,11 +3,13 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from orchestrator.benchmarks.git_access import Access, note_host_key, prepare_access
 from orchestrator.benchmarks.git_calls import call_git, refusal
 from orchestrator.benchmarks.remotes import check_url, place_of, way_to
+from orchestrator.core.errors import InvalidRequestError
 
 _USER_INFO = re.compile(rb"://[^/\s]*@")
 
@@ -17,13 +19,14 @@ class Remote:
     """Where a repository is, what opens it, and which ways git may take.
 
     `access` is asked before each call. `allowed`: networks of our own that the server may be in;
-    `proxy` as for `way_to`.
+    `proxy` as for `way_to`. `private`: a folder of ours, which no local repository may be in.
     """
 
     url: str
     allow_local: bool
     allowed: Sequence[str] = ()
     proxy: str = ""
+    private: Path | None = None
     access: Callable[[], Access] = Access
 
     def call(self, *args: str, config: dict[str, str], **limits: Any) -> None:
@@ -33,6 +36,7 @@ class Remote:
         """
         check_url(self.url, allow_local=self.allow_local)
         if self.url.startswith("/"):
+            self._refuse_private()
             done = call_git(
                 *args, config=config, variables={"GIT_ALLOW_PROTOCOL": "file"}, check=False,
                 **limits,
@@ -57,6 +61,15 @@ class Remote:
             if done.returncode:
                 problem = way.relay.problem if way.relay else ""
                 raise refusal(done._replace(stderr=self._without_url(done.stderr)), problem)
+
+    def _refuse_private(self) -> None:
+        """Pitwall's data folder has the mirrors of all teams."""
+        path = Path(self.url).resolve()
+        if self.private is not None and path.is_relative_to(self.private.resolve()):
+            raise InvalidRequestError(
+                "this path is in Pitwall's own data folder; name the repository's server instead",
+                field="repository_url",
+            )
 
     def _without_url(self, stderr: bytes) -> bytes:
         """Messages reach people who may not know where the repository is."""

@@ -29,6 +29,7 @@ def repository_of(project: Project) -> Repository:
         allow_local=settings.ALLOW_LOCAL_REPOSITORIES,
         allowed=settings.ALLOWED_INTERNAL_NETWORKS,
         proxy=settings.GIT_PROXY,
+        private=Path(settings.DATA_DIR),
         access=partial(access_of, project),
     )
     limits = Limits(

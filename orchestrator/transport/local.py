@@ -25,7 +25,11 @@ from orchestrator.transport.base import (
 
 _CHUNK_BYTES = 65536
 _GRACE_S = 1.0
-_OURS = re.compile(r"PITWALL_|OTEL_|(DATABASE_URL|REDIS_URL|PGPASSWORD)$")
+#: What programs need of our environment. All else may hold a secret of this server.
+_KEPT = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|LD_LIBRARY_PATH"
+    r"|SSL_CERT_FILE|SSL_CERT_DIR"
+)
 
 
 class LocalTransport(Closing):
@@ -101,7 +105,7 @@ class LocalTransport(Closing):
         return subprocess.Popen(
             argv,
             cwd=self._work_dir,
-            env=_without_ours(),
+            env=_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -119,9 +123,8 @@ class LocalTransport(Closing):
         return content
 
 
-def _without_ours() -> dict[str, str]:
-    """Our environment without Pitwall's own settings: there are secrets among them."""
-    return {name: value for name, value in os.environ.items() if not _OURS.match(name)}
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
 
 
 def _make_folders(folder: Path) -> None:

@@ -22,7 +22,11 @@ def test_it_runs_a_command_in_the_work_directory(transport: Transport, work: Pat
 def test_a_command_knows_nothing_of_our_own_settings(
     transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("PITWALL_SECRET_KEY", "OTEL_EXPORTER_OTLP_HEADERS", "DATABASE_URL", "REDIS_URL"):
+    for name in (
+        *("PITWALL_SECRET_KEY", "OTEL_EXPORTER_OTLP_HEADERS", "DATABASE_URL", "REDIS_URL"),
+        *("POSTGRES_PASSWORD", "REDISCLI_AUTH", "AWS_SECRET_ACCESS_KEY", "A_SECRET_OF_TOMORROW"),
+        *("SSH_AUTH_SOCK", "https_proxy"),
+    ):
         monkeypatch.setenv(name, "planted")
     done = transport.run(python("import os; print(dict(os.environ))"), timeout_s=20)
     assert b"PATH" in done.stdout
