@@ -96,7 +96,7 @@ PAGES: Mapping[str, PageRow] = {
     ),
     **_pages("share-new schedule-edit", see=MEMBER, do=MEMBER),
     **_pages(
-        "project project-changes project-forge project-public channels host-checks",
+        "project project-access project-changes project-forge project-public channels host-checks",
         see=VIEWER,
         do=MAINTAINER,
     ),
@@ -104,7 +104,8 @@ PAGES: Mapping[str, PageRow] = {
     **_pages(
         """host-pin host-way host-remove host-care host-retire member-role member-remove
         invitation-new invitation-withdraw channel-enable channel-delete project-forge-secret
-        project-forge-remove""",
+        project-forge-remove project-access-key project-access-host-key
+        project-access-remove""",
         do=MAINTAINER,
     ),
     **_pages("audit audit-export", see=MAINTAINER),
@@ -144,6 +145,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         GET /projects/{project}/forge/requests
         GET /benchmark-requests/{request_id}
         GET /projects/{project}/pins
+        GET /projects/{project}/repository-access
         GET /projects/{project}/removals
         GET /projects/{project}/retention
         GET /benchmarks/{project}/{benchmark}
@@ -277,6 +279,10 @@ OPERATIONS: Mapping[str, OperationRow] = {
         DELETE /projects/{project}/forge
         POST /projects/{project}/forge/secret
         PUT /projects/{project}/public
+        DELETE /projects/{project}/repository-access
+        POST /projects/{project}/repository-access/deploy-key
+        POST /projects/{project}/repository-access/host-key
+        PUT /projects/{project}/repository-access/token
         PUT /projects/{project}/retention
         """,
         MAINTAINER,

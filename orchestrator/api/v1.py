@@ -23,6 +23,7 @@ from orchestrator.api.routers import (
     pull_requests,
     references,
     reports,
+    repository_access,
     results,
     retention,
     runs,
@@ -55,7 +56,8 @@ api.add_decorator(gate, mode="view")
 PARTS = (
     runs, schedules, builds, comparisons, histories, latencies, reports, results, catalogue,
     projects, references, load_tools, hosts, fleet, calibrations, trials, retention, changes,
-    annotations, team, pull_requests, channels, forges, sharing, validity, unknown,
+    annotations, team, pull_requests, channels, forges, repository_access, sharing, validity,
+    unknown,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

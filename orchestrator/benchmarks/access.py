@@ -60,7 +60,7 @@ def row_of(project: Project) -> RepositoryAccess:
 def generate_deploy_key(*, member: Member, project: Project) -> RepositoryAccess:
     """A new key pair; one that was there before no longer opens anything."""
     member.require(Role.MAINTAINER, to="set a repository's credential")
-    if _scheme(project) != "ssh":
+    if scheme_of(project) != "ssh":
         raise InvalidRequestError(
             "a deploy key is for an address such as git@host:path; this repository's is not one: "
             "store an access token for https, or add the project with its SSH address"
@@ -77,7 +77,7 @@ def save_token(
 ) -> RepositoryAccess:
     """A token instead of the credential that was there before."""
     member.require(Role.MAINTAINER, to="set a repository's credential")
-    scheme = _scheme(project)
+    scheme = scheme_of(project)
     if scheme == "http" and not settings.ALLOWED_INTERNAL_NETWORKS:
         raise InvalidRequestError("expected https: the token travels there", field="token")
     if scheme not in {"http", "https"}:
@@ -133,6 +133,10 @@ def projects_with_secrets() -> QuerySet[Project]:
     return Project.objects.filter(repository_url__regex=SECRET_IN_URL)
 
 
+def projects_with_other_host_key() -> QuerySet[Project]:
+    return Project.objects.exclude(access=None).exclude(access__offered_host_key="")
+
+
 @transaction.atomic
 def _move_secret(project: Project) -> None:
     old = project.repository_url
@@ -186,8 +190,8 @@ def _set(
     )
 
 
-def _scheme(project: Project) -> str:
-    """Empty for a path of this machine and for a project without a repository."""
+def scheme_of(project: Project) -> str:
+    """Of its address; empty for a path of this machine and for a project without a repository."""
     url = project.repository_url
     return "" if not url or url.startswith("/") else place_of(url).scheme
 

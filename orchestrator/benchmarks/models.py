@@ -1,11 +1,14 @@
 """What is measured: repositories, their commits, and versioned benchmark definitions."""
 
+from typing import Literal
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 
 from orchestrator.accounts.models import Team, User
 from orchestrator.core.ids import new_id
+from orchestrator.transport.address import HostKey
 
 
 class Project(models.Model):
@@ -69,11 +72,20 @@ class RepositoryAccess(models.Model):
         return f"access of {self.project}"
 
     @property
-    def kind(self) -> str:
-        """`deploy_key`, `token` or `none`."""
+    def kind(self) -> Literal["deploy_key", "token", "none"]:
+        """Which credential there is."""
         if self.sealed_private_key is not None:
             return "deploy_key"
         return "none" if self.sealed_token is None else "token"
+
+    @property
+    def host_fingerprint(self) -> str:
+        return HostKey.parse(self.host_key).fingerprint_sha256 if self.host_key else ""
+
+    @property
+    def offered_fingerprint(self) -> str:
+        key = self.offered_host_key
+        return HostKey.parse(key).fingerprint_sha256 if key else ""
 
 
 class Commit(models.Model):

@@ -71,5 +71,6 @@ app.conf.beat_schedule = {
     "look-for-changes": _every(3.0, "orchestrator.dispatch.tasks.look_for_changes"),
     "follow-changes": _every(5.0, "orchestrator.dispatch.tasks.follow_changes"),
     "tell": _every(3.0, "orchestrator.dispatch.tasks.tell"),
+    "tidy-repositories": _every(60.0, "orchestrator.dispatch.tasks.tidy_repositories"),
     "follow-forges": _every(5.0, "orchestrator.dispatch.tasks.follow_forges"),
 }

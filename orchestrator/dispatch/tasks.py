@@ -6,6 +6,7 @@ from uuid import UUID
 from celery import shared_task
 
 from orchestrator.alerts import delivering, noting, raising
+from orchestrator.benchmarks import tidying
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch import engine
 from orchestrator.dispatch.scheduled import start_scheduled
@@ -123,3 +124,9 @@ def follow_forges() -> None:
     """Fetches what was pushed, and takes what was asked for on pull requests further."""
     following.fetch_due()
     following.follow_due(utc_now())
+
+
+@shared_task(name="orchestrator.dispatch.tasks.tidy_repositories")
+def tidy_repositories() -> None:
+    """Removes mirrors without a project, and passwords from addresses of older versions."""
+    tidying.tick()

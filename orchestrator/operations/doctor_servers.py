@@ -17,6 +17,7 @@ from orchestrator.accounts.sealed_columns import (
 )
 from orchestrator.accounts.vault import keyring, missing_keys
 from orchestrator.archives.database.state import pending_migrations
+from orchestrator.benchmarks.access import projects_with_other_host_key, projects_with_secrets
 from orchestrator.core.errors import PitwallError
 from orchestrator.fleet.models import Host, HostState, HostTransport
 from orchestrator.operations import heard
@@ -171,6 +172,24 @@ def mail_server() -> Iterator[Finding]:
         yield failed("mail server", f"cannot be used: {error}", mend)
     else:
         yield ok("mail server", "takes our log-in")
+
+
+def repositories() -> Iterator[Finding]:
+    secrets, changed = projects_with_secrets().count(), projects_with_other_host_key().count()
+    if secrets:
+        yield failed(
+            "repositories",
+            f"{secrets} addresses have a password, and nothing is fetched from there",
+            "A worker seals them within a minute; if none does, see the secret key above.",
+        )
+    if changed:
+        yield warned(
+            "repositories",
+            f"{changed} git servers show another host key than the pinned one",
+            "Their projects' pages, under Repository access, say which.",
+        )
+    if not secrets and not changed:
+        yield ok("repositories", "no password in an address, and no changed host key")
 
 
 def hosts() -> Iterator[Finding]:

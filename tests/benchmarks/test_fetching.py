@@ -5,16 +5,17 @@ import os
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from orchestrator.benchmarks import mirrors
+from orchestrator.benchmarks import mirrors, tidying
 from orchestrator.benchmarks.git_calls import call_git, words_of
 from orchestrator.benchmarks.mirrors import MirrorBusyError, size_of
 from orchestrator.benchmarks.remote_calls import Remote
 from orchestrator.benchmarks.repository import Limits, Repository
 from orchestrator.core.errors import InvalidRequestError
-from tests.support.factories import commit_files, git, make_repository
+from tests.support.factories import Personas, commit_files, git, make_project, make_repository
 
 
 @pytest.fixture
@@ -156,5 +157,26 @@ def test_git_sees_no_home_and_no_settings_of_the_machine(
 
 
 def test_words_of_git_are_one_line_without_states_of_progress() -> None:
-    stderr = b"Receiving: 1%\rReceiving: 9%\r\nfatal: \x1b[31mno\x00 way\n"
-    assert words_of(stderr) == "fatal:  [31mno  way"
+    stderr = b"Receiving: 1%\rReceived.\nfatal: \x1b[31mno\x00 way\r\n"
+    assert words_of(stderr) == "Received. fatal:  [31mno  way"
+
+
+@pytest.mark.django_db
+def test_mirrors_without_a_project_are_removed(
+    personas: Personas, tmp_path: Path, settings: Any
+) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+    project, _ = make_project(personas.alice, tmp_path / "origin", [{"a.txt": "one"}])
+    folder = tmp_path / "data" / "repositories"
+    kept = {f"{project.pk}.git", "9000002.git", "9000003.git", "9000003.git.lock", "notes.txt"}
+    for name in ("9000001.git", "9000002.git", "9000003.git"):
+        (folder / name / "objects").mkdir(parents=True)
+    for name in ("9000001.git.lock", "9000003.git.lock", "notes.txt"):
+        (folder / name).touch()
+    for path in folder.iterdir():
+        os.utime(path, (1, 1))
+    os.utime(folder / "9000002.git")  # Somebody may be adding its project.
+    with open(folder / "9000003.git.lock", "r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        tidying.tick()
+    assert {path.name for path in folder.iterdir()} - {f"{project.pk}.git.lock"} == kept

@@ -74,6 +74,7 @@ def screens_of(filled: Filled) -> list[Screen]:
         "channel": f"/settings/channels/{ids['channel']}/",
         "delivery": f"/settings/deliveries/{ids['delivery']}/",
         "project-forge": "/projects/server/forge",
+        "project-access": "/projects/server/access",
         "settings-limits": "/settings/limits",
         "sharing": "/sharing/",
         "project-public": "/projects/server/public",

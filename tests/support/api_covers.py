@@ -144,6 +144,13 @@ COVERED: Mapping[str, tuple[str, ...]] = {
     ),
     "project-forge-secret": ("POST /projects/{project}/forge/secret",),
     "project-forge-remove": ("DELETE /projects/{project}/forge",),
+    "project-access": (
+        "GET /projects/{project}/repository-access",
+        "PUT /projects/{project}/repository-access/token",
+    ),
+    "project-access-key": ("POST /projects/{project}/repository-access/deploy-key",),
+    "project-access-host-key": ("POST /projects/{project}/repository-access/host-key",),
+    "project-access-remove": ("DELETE /projects/{project}/repository-access",),
     "forge-answer": (
         "GET /benchmark-requests/{request_id}",
         "POST /benchmark-requests/{request_id}/approve",

@@ -29,6 +29,7 @@ CHECKS: tuple[Check, ...] = (
     doctor_servers.redis_server,
     doctor_servers.processes,
     doctor_servers.mail_server,
+    doctor_servers.repositories,
     doctor_servers.hosts,
 )
 

@@ -1,0 +1,77 @@
+"""The credential of a project's repository, and the host key of its git server."""
+
+from http import HTTPStatus
+
+from ninja import Router
+from ninja.responses import Status
+
+from orchestrator.accounts.members import Member
+from orchestrator.api.auth import CallerRequest
+from orchestrator.api.schemas.common import Text
+from orchestrator.api.schemas.repository_access import (
+    GitHostKeyIn,
+    RepositoryAccessOut,
+    RepositoryTokenIn,
+    repository_access_out,
+)
+from orchestrator.benchmarks import access
+from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.selectors import project_for
+
+router = Router(tags=["projects"])
+
+ACCESS = "/projects/{project}/repository-access"
+
+
+@router.get(ACCESS, response=RepositoryAccessOut, summary="Show how a repository is opened")
+def show_repository_access(request: CallerRequest, project: Text) -> RepositoryAccessOut:
+    """Without its secrets, which nobody can read."""
+    _, found = _at(request, project)
+    return repository_access_out(found, access.row_of(found))
+
+
+@router.post(ACCESS + "/deploy-key", response=RepositoryAccessOut, summary="Generate a deploy key")
+def generate_deploy_key(request: CallerRequest, project: Text) -> RepositoryAccessOut:
+    """For maintainers, and for repositories over SSH. Add `public_key` on the git server; a
+    credential that was there before is removed."""
+    member, found = _at(request, project)
+    row = access.generate_deploy_key(member=member, project=found)
+    return repository_access_out(found, row)
+
+
+@router.put(ACCESS + "/token", response=RepositoryAccessOut, summary="Store an access token")
+def save_repository_token(
+    request: CallerRequest, project: Text, payload: RepositoryTokenIn
+) -> RepositoryAccessOut:
+    """For maintainers, and for repositories over https. A credential that was there before is
+    replaced."""
+    member, found = _at(request, project)
+    row = access.save_token(
+        member=member, project=found, token=payload.token, username=payload.username
+    )
+    return repository_access_out(found, row)
+
+
+@router.delete(ACCESS, response={204: None}, summary="Remove a repository's credential")
+def remove_repository_credential(request: CallerRequest, project: Text) -> Status[None]:
+    """For maintainers. The pinned host key stays."""
+    member, found = _at(request, project)
+    access.remove_credential(member=member, project=found)
+    return Status(HTTPStatus.NO_CONTENT, None)
+
+
+@router.post(
+    ACCESS + "/host-key", response=RepositoryAccessOut, summary="Accept a git server's new host key"
+)
+def accept_git_host_key(
+    request: CallerRequest, project: Text, payload: GitHostKeyIn
+) -> RepositoryAccessOut:
+    """For maintainers. 409 where no such key waits to be accepted."""
+    member, found = _at(request, project)
+    row = access.accept_host_key(member=member, project=found, fingerprint=payload.fingerprint)
+    return repository_access_out(found, row)
+
+
+def _at(request: CallerRequest, project: str) -> tuple[Member, Project]:
+    member = request.auth.member
+    return member, project_for(member, project)
