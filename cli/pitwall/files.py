@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +15,10 @@ from urllib.parse import quote
 
 from .bar import Progress
 from .client import Client
-from .errors import PASS, NoAnswerError
+from .errors import PASS, NoAnswerError, RefusedError
 
+#: So often the server is asked how far an import is.
+ASK_EVERY_S = 1.0
 ENDINGS = (".jsonl", ".csv", ".jsonl.gz", ".csv.gz")
 
 
@@ -32,9 +35,28 @@ def send_files(asked: argparse.Namespace, client: Client, progress: Progress) ->
             body=body,
             headers={"Content-Type": content_type},
         ).data()
+        if "state" in answer:
+            answer = _import_ended(answer, path.name, client, progress)
         progress.end()
         print(f"{name}: {answer['accepted']} new, {answer['repeated']} known from before")
     return PASS
+
+
+def _import_ended(
+    answer: dict[str, Any], name: str, client: Client, progress: Progress
+) -> dict[str, Any]:
+    """Waits for a large file that a worker of the server takes in; RefusedError where it fails."""
+    while answer["state"] not in ("done", "failed"):
+        if answer["total"] is None:
+            progress.show(0, 1, f"{name}: checking")
+        else:
+            progress.show(answer["done"], answer["total"], f"{name}: storing")
+        time.sleep(ASK_EVERY_S)
+        answer = client.get(f"results/imports/{answer['id']}")
+    if answer["state"] == "failed":
+        faults = [": ".join(filter(None, each.values())) for each in answer["errors"][:20]]
+        raise RefusedError("\n  ".join([f"{name} was not imported", *faults]))
+    return answer
 
 
 def export(asked: argparse.Namespace, client: Client, progress: Progress) -> int:

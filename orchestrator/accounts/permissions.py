@@ -71,7 +71,7 @@ PAGES: Mapping[str, PageRow] = {
         """overview runs run run-progress run-trials run-refs build-log trial trial-artifact
         trial-histogram validity load-tools compare compare-case compare-choose history
         history-data history-commit history-point alerts alert reports report report-export
-        report-new hosts host benchmark-diff catalogue catalogue-suite references reference
+        report-new hosts host benchmark-diff catalogue catalogue-suite references reference imports
         schedules benchmarks members sharing settings-limits project-badges badge-value
         badge-verdict embed channel delivery""",
         see=VIEWER,
@@ -166,6 +166,8 @@ OPERATIONS: Mapping[str, OperationRow] = {
         GET /reports/{name}/markdown
         GET /reports/{name}/source
         GET /results
+        GET /results/imports
+        GET /results/imports/{import_id}
         GET /runs
         POST /runs/plan
         GET /runs/{run_id}

@@ -3,14 +3,18 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from ninja import NinjaAPI
 from ninja.openapi.docs import DocsBase
+
+from orchestrator.api.served_schema import document
 
 Json = dict[str, Any]
 
@@ -63,15 +67,21 @@ class DocsPage(DocsBase):
     """A page of plain HTML, fit for the strict content security policy."""
 
     def render_page(self, request: HttpRequest, api: NinjaAPI, **kwargs: Any) -> HttpResponse:
-        schema = api.get_openapi_schema()
         context = {
             "title": f"{api.title} API, version {api.version}",
             "description": prose(api.description),
             "openapi_url": self.get_openapi_url(api, kwargs),
-            "operations": list(operations_of(schema)),
-            "schemas": list(schemas_of(schema)),
+            "parts": _parts(),
         }
         return render(request, "api/docs.html", context)
+
+
+@cache
+def _parts() -> SafeString:
+    """All operations and schemas, rendered once by each process; everybody sees the same."""
+    schema = document().schema
+    context = {"operations": list(operations_of(schema)), "schemas": list(schemas_of(schema))}
+    return render_to_string("api/docs_parts.html", context)
 
 
 def operations_of(schema: Json) -> Iterator[OperationDoc]:

@@ -3,11 +3,14 @@
 from django.urls import include, path, re_path
 
 from orchestrator.api.errors import unknown_path
+from orchestrator.api.served_schema import openapi_document
 from orchestrator.api.v1 import api
 
 handler500 = "orchestrator.web.failures.server_error"
 
 urlpatterns = [
+    # Before the router, which would make it anew for each request.
+    path("api/v1/openapi.json", openapi_document),
     path("api/v1/", api.urls),
     re_path(r"^api/", unknown_path),
     path("", include("orchestrator.web.urls")),

@@ -14,6 +14,7 @@ from orchestrator.forges import following
 from orchestrator.results.changes import bisections, duels
 from orchestrator.results.changes.search import look_at_changed
 from orchestrator.results.hosts import calibration, golden
+from orchestrator.results.recording.import_steps import import_some
 from orchestrator.results.retention.pruning import prune_due
 from orchestrator.results.retention.storage import measure_stale
 from orchestrator.runs import leasing, schedules, turns
@@ -85,6 +86,13 @@ def prune_results() -> None:
     left, for teams whose storage has a limit."""
     prune_due(utc_now())
     measure_stale(utc_now())
+
+
+@shared_task(name="orchestrator.dispatch.tasks.import_results")
+def import_results() -> None:
+    """One step of one import that waits; the next step is ordered at once."""
+    if import_some():
+        import_results.apply_async(expires=10)
 
 
 @shared_task(name="orchestrator.dispatch.tasks.look_for_changes")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from django.test import Client
 
-from orchestrator.api.schema import schema_text
+from orchestrator.api.schema import DescribedAPI, schema_text
 from orchestrator.api.v1 import api
 
 SNAPSHOT = Path(__file__).parents[2] / "docs" / "api" / "openapi.json"
@@ -20,6 +20,22 @@ def test_it_is_served_without_a_login(db):
     assert answer.status_code == 200
     assert answer.json()["openapi"].startswith("3.1")
     assert "/api/v1/runs/{run_id}" in answer.json()["paths"]
+
+
+def test_it_is_read_from_the_file_once_and_known_by_a_tag(db, monkeypatch):
+    def making(*_, **__):
+        raise AssertionError("it was made for a request")
+
+    monkeypatch.setattr(DescribedAPI, "get_openapi_schema", making)
+    first = Client().get("/api/v1/openapi.json")
+    assert first.content == SNAPSHOT.read_bytes()
+    assert first["Cache-Control"] == "public, max-age=300"
+    again = Client().get("/api/v1/openapi.json", headers={"If-None-Match": first["ETag"]})
+    assert (again.status_code, again.content, again["ETag"]) == (304, b"", first["ETag"])
+    assert Client().head("/api/v1/openapi.json")["ETag"] == first["ETag"]
+    refused = Client().post("/api/v1/openapi.json")
+    assert (refused.status_code, refused["Allow"]) == (405, "GET, HEAD")
+    assert Client().get("/api/v1/docs").status_code == 200
 
 
 def test_every_reference_of_the_schema_leads_somewhere():

@@ -2,11 +2,15 @@
 
 import gzip
 import json
+import threading
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from orchestrator.results.models import Reading
+from orchestrator.results.recording.import_steps import import_some
+from orchestrator.results.recording.ingest import forget
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,6 +31,39 @@ def test_it_sends_files_and_a_second_time_adds_nothing(pitwall, lab, tmp_path):
     refused = pitwall("import", str(broken), "--project", "server")
     assert (refused.status, "no.such" in refused.err) == (2, True)
     assert "name it by what it holds" in pitwall("import", __file__).err
+
+
+def test_it_follows_an_import_of_a_large_file_to_its_end(pitwall, lab, tmp_path):
+    """The worker of the server is a thread here, which does what its task does."""
+    forget()
+    lines = [
+        {"benchmark": "hello", "host": "ci-7", "commit": "b" * 40, "id": str(number),
+         "metrics": {"requests.rate": 1.0}}
+        for number in range(2_050)
+    ]  # fmt: skip
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    good.write_text("\n".join(map(json.dumps, lines)))
+    bad.write_text("\n".join(map(json.dumps, [*lines, {}])))
+    ended = threading.Event()
+
+    def work() -> None:
+        while not ended.wait(0.05):
+            import_some()
+        connection.close()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        done = pitwall("import", str(good), "--project", "server")
+        refused = pitwall("import", str(bad), "--project", "server")
+    finally:
+        ended.set()
+        worker.join()
+    assert (done.status, done.out) == (0, f"{good}: 2050 new, 0 known from before\n")
+    assert "good.jsonl: checking" in done.err
+    assert refused.status == 2
+    assert "bad.jsonl was not imported" in refused.err
+    assert "line 2051" in refused.err
 
 
 def test_it_exports_trials_and_definitions(pitwall, lab, tmp_path):

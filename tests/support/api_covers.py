@@ -120,6 +120,7 @@ COVERED: Mapping[str, tuple[str, ...]] = {
     "sharing": ("GET /share-links", "GET /projects/{project}/public"),
     "share-new": ("POST /share-links",),
     "share-revoke": ("DELETE /share-links/{link_id}",),
+    "imports": ("GET /results/imports", "GET /results/imports/{import_id}"),
     "references": ("GET /references",),
     "reference": ("GET /references/{reference_id}", "GET /references/{reference_id}/figures"),
     "reference-import": ("POST /references", "GET /references"),

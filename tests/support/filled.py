@@ -7,11 +7,13 @@ the pictures of all screens and `make bench-pages` look at the same.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from django.db.models import F
 
 from orchestrator.accounts.invitations import create_invitation
+from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Membership, Role
 from orchestrator.accounts.services import create_team, create_token
 from orchestrator.alerts import raising
@@ -28,7 +30,7 @@ from orchestrator.forges.services import NewConnection, save_connection
 from orchestrator.results.changes import bisections, duels
 from orchestrator.results.figures.published import import_published, suites_with_figures
 from orchestrator.results.hosts import calibration
-from orchestrator.results.models import ReferenceSource, Series
+from orchestrator.results.models import ImportState, ReferenceSource, ResultImport, Series
 from orchestrator.results.reporting.saved_reports import save_report
 from orchestrator.results.retention.pins import pin_commit
 from orchestrator.runs.calibration import NewCalibration, start_calibration
@@ -113,9 +115,30 @@ def fill(folder: Path) -> Filled:
         "invitation": _team(personas),
         "schedule": Schedule.objects.get().pk,
         "reference": ReferenceSource.objects.all()[0].pk,
+        "import": _imports(alice),
         **_point(),
     }
     return Filled(personas=personas, shas=shas, ids=ids)
+
+
+def _imports(member: Member) -> object:
+    """One that goes on, one that failed, one that is done; the id of that."""
+    token = create_token(member=member, name="nightly").token
+    told = {"team": member.team, "token": token, "project": "server", "size": 31_000_000}
+    now = utc_now()
+    done = ResultImport.objects.create(
+        **told, name="2025.jsonl.gz", state=ImportState.DONE, checked=180_000, total=180_000,
+        done=180_000, accepted=179_400, ended_at=now,
+    )  # fmt: skip
+    ResultImport.objects.create(
+        **told, name="nightly.csv", state=ImportState.FAILED, checked=10_000, ended_at=now,
+        faults=[["line 4711", "metrics.latency.p99: expected a number, got '-'"]],
+    )  # fmt: skip
+    ResultImport.objects.create(
+        **told, name="2026.jsonl.gz", state=ImportState.RUNNING, checked=150_000, total=150_000,
+        done=60_000, accepted=60_000, claimed_until=now + timedelta(days=1),
+    )  # fmt: skip
+    return done.pk
 
 
 def _many_cases(personas: Personas, shas: list[str]) -> Run:

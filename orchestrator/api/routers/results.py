@@ -1,24 +1,33 @@
 """Finished results: taken in from elsewhere, and given to others."""
 
 import json
+from http import HTTPStatus
 from pathlib import Path, PurePath
 from tempfile import NamedTemporaryFile
 from typing import Annotated
 from uuid import UUID
 
-from django.http import StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from ninja import File, Query, Router, Schema
 from ninja.files import UploadedFile
+from ninja.responses import Status
 
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.schemas.common import Text
-from orchestrator.api.schemas.results import ResultsIn, TakenOut
+from orchestrator.api.pages import Cursor, Limit, page_of
+from orchestrator.api.schemas.common import Text, api_url
+from orchestrator.api.schemas.results import ImportOut, ImportPage, ResultsIn, TakenOut, import_out
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmark_for, case_for, commit_for
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.selectors import host_named
 from orchestrator.results.recording.bulk import import_file
 from orchestrator.results.recording.exporting import exported, readings_of
+from orchestrator.results.recording.imports import (
+    import_for,
+    imports_of,
+    is_small,
+    queue_import,
+)
 from orchestrator.results.recording.ingest import take_results
 from orchestrator.results.recording.result_files import UPLOAD
 from orchestrator.runs.models import Run
@@ -87,23 +96,47 @@ def send_results(request: CallerRequest, payload: ResultsIn) -> TakenOut:
     return TakenOut(accepted=taken.accepted, repeated=taken.repeated)
 
 
-@router.post("/results/files", response=TakenOut, summary="Send a file of finished results")
+@router.post(
+    "/results/files",
+    response={200: TakenOut, 202: ImportOut},
+    summary="Send a file of finished results",
+)
 def send_results_file(
-    request: CallerRequest, file: File[UploadedFile], project: Text | None = None
-) -> TakenOut:
+    request: CallerRequest,
+    response: HttpResponse,
+    file: File[UploadedFile],
+    project: Text | None = None,
+) -> Status[TakenOut] | Status[ImportOut]:
     """JSON lines or CSV, plain or gzip, at most 200,000 results (docs/importing.md).
 
-    All are checked before the first is stored. `project` is that of results that name none.
+    Up to 2,000 results are stored before the answer. Of a larger file the answer is 202 and an
+    import, which a worker takes in: ask for it until its state is `done` or `failed`. All results
+    are checked before the first is stored. `project` is that of results that name none.
     """
-    with NamedTemporaryFile(suffix="".join(PurePath(file.name or "").suffixes)[-20:]) as kept:
+    member = request.auth.member
+    name = (file.name or "results")[-100:]
+    with NamedTemporaryFile(suffix="".join(PurePath(name).suffixes)[-20:]) as kept:
         for part in file.chunks():
             kept.write(part)
         kept.flush()
-        done = import_file(
-            member=request.auth.member,
-            path=Path(kept.name),
-            project=project,
-            name=(file.name or "results")[:100],
-            bounds=UPLOAD,
-        )
-    return TakenOut(accepted=done.accepted, repeated=done.repeated)
+        path = Path(kept.name)
+        if not is_small(path):
+            made = queue_import(member=member, path=path, project=project or "", name=name)
+            response["Location"] = api_url(f"results/imports/{made.pk}")
+            return Status(HTTPStatus.ACCEPTED, import_out(made))
+        done = import_file(member=member, path=path, project=project, name=name, bounds=UPLOAD)
+    return Status(HTTPStatus.OK, TakenOut(accepted=done.accepted, repeated=done.repeated))
+
+
+@router.get("/results/imports", response=ImportPage, summary="List imports, newest first")
+def list_imports(request: CallerRequest, cursor: Cursor = None, limit: Limit = 50) -> ImportPage:
+    """Those of large files, until 30 days after their end."""
+    found, following = page_of(imports_of(request.auth.member), after=cursor, limit=limit)
+    return ImportPage(imports=[import_out(each) for each in found], next=following)
+
+
+@router.get(
+    "/results/imports/{uuid:import_id}", response=ImportOut, summary="Look how far an import is"
+)
+def read_import(request: CallerRequest, import_id: UUID) -> ImportOut:
+    return import_out(import_for(request.auth.member, import_id))

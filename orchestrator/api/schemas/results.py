@@ -1,10 +1,15 @@
 """Shapes of results that were measured elsewhere."""
 
+from datetime import datetime
+from enum import StrEnum
 from typing import Annotated
+from uuid import UUID
 
 from ninja import Schema
 from pydantic import BaseModel, ConfigDict, Field
 
+from orchestrator.api.schemas.common import Fault, api_url, web_url
+from orchestrator.results.models import ResultImport
 from orchestrator.results.recording.incoming import MOST_RESULTS, ResultIn
 
 
@@ -21,3 +26,62 @@ class TakenOut(Schema):
 
     accepted: int
     repeated: int
+
+
+class ImportStateName(StrEnum):
+    """Where an import is; `done` and `failed` are the end."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class ImportOut(Schema):
+    """A large file that is taken in by a worker; counts are of results.
+
+    First the whole file is checked (`checked`), then it is stored in batches (`done` of `total`).
+    `repeated` of those done had been taken before.
+    """
+
+    id: UUID
+    state: ImportStateName
+    name: str
+    project: Annotated[str | None, Field(description="Of results that name none.")]
+    checked: int
+    total: Annotated[int | None, Field(description="Null until the file was checked.")]
+    done: int
+    accepted: int
+    repeated: int
+    errors: Annotated[
+        list[Fault],
+        Field(description="Why it failed. What was done before stays: send it again, corrected."),
+    ]
+    created_at: datetime
+    ended_at: datetime | None
+    url: Annotated[str, Field(description="Of this import in the API.")]
+    web_url: str
+
+
+class ImportPage(Schema):
+    imports: list[ImportOut]
+    next: str | None
+
+
+def import_out(found: ResultImport) -> ImportOut:
+    return ImportOut(
+        id=found.pk,
+        state=ImportStateName(found.state),
+        name=found.name,
+        project=found.project or None,
+        checked=found.checked,
+        total=found.total,
+        done=found.done,
+        accepted=found.accepted,
+        repeated=found.repeated,
+        errors=[Fault(field=where or None, detail=what) for where, what in found.faults],
+        created_at=found.created_at,
+        ended_at=found.ended_at,
+        url=api_url(f"results/imports/{found.pk}"),
+        web_url=f"{web_url('imports')}#import-{found.pk}",
+    )

@@ -13,6 +13,12 @@ from orchestrator.results.models.changes import (
     SeriesLook,
 )
 from orchestrator.results.models.hosts import Calibration, GoldenOutcome, GoldenVerdict
+from orchestrator.results.models.imports import (
+    IMPORT_ENDED,
+    ImportPart,
+    ImportState,
+    ResultImport,
+)
 from orchestrator.results.models.references import ReferenceResult, ReferenceSource, SavedReport
 from orchestrator.results.models.retention import (
     Pin,
@@ -33,6 +39,7 @@ from orchestrator.results.models.verdicts import RunVerdict
 
 __all__ = [
     "CHANGE_JUDGED",
+    "IMPORT_ENDED",
     "Annotation",
     "Artifact",
     "Baseline",
@@ -47,6 +54,8 @@ __all__ = [
     "GoldenVerdict",
     "Histogram",
     "HistogramKind",
+    "ImportPart",
+    "ImportState",
     "LoadResult",
     "Metric",
     "Pin",
@@ -57,6 +66,7 @@ __all__ = [
     "ReferenceSource",
     "Removal",
     "Removed",
+    "ResultImport",
     "Retention",
     "RunVerdict",
     "SavedReport",

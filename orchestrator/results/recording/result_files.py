@@ -43,8 +43,13 @@ class Bounds:
 
 #: For the people who run Pitwall, on its own machine.
 ANY_SIZE = Bounds()
-#: For files that clients send.
+#: For files that clients send, and for those that a request takes in at once.
+SMALL = Bounds(results=2_000, lines=10_000, unpacked=8 * 1024**2)
 UPLOAD = Bounds(results=200_000, lines=500_000, unpacked=512 * 1024**2)
+
+
+class TooLargeError(InvalidRequestError):
+    """A file exceeds a bound of how much is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,7 @@ def read_results(path: Path, bounds: Bounds = ANY_SIZE, skip: int = 0) -> Iterat
             found = _csv(lines) if ".csv" in path.suffixes else _json_lines(lines)
             for count, line in enumerate(found, start=1):
                 if bounds.results is not None and count > bounds.results:
-                    raise InvalidRequestError(
+                    raise TooLargeError(
                         f"a file that is sent has at most {bounds.results} results", field="file"
                     )
                 if count > skip:
@@ -108,12 +113,12 @@ class _Lines:
                 f"line {self.number}: longer than {MOST_BYTES_A_LINE // 1024} KiB", field="file"
             )
         if bounds.lines is not None and self.number > bounds.lines:
-            raise InvalidRequestError(
+            raise TooLargeError(
                 f"a file that is sent has at most {bounds.lines} lines, empty ones included",
                 field="file",
             )
         if bounds.unpacked is not None and self._bytes > bounds.unpacked:
-            raise InvalidRequestError(
+            raise TooLargeError(
                 f"a file that is sent has at most {bounds.unpacked // 1024**2} MiB when it is "
                 "unpacked; send it in parts",
                 field="file",

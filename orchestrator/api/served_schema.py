@@ -1,0 +1,47 @@
+"""The OpenAPI document as it is served: the committed file, read once by each process.
+
+Making it takes half a second of CPU, and strangers may ask for it.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils.cache import get_conditional_response
+from django.views.decorators.http import require_safe
+
+FILE = settings.BASE_DIR / "docs" / "api" / "openapi.json"
+#: Browsers and proxies ask again after so many seconds, and mostly get 304.
+FRESH_S = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """The file, its entity tag, and what it says."""
+
+    content: bytes
+    tag: str
+    schema: dict[str, Any]
+
+
+@cache
+def document() -> Document:
+    content = FILE.read_bytes()
+    tag = f'"{sha256(content).hexdigest()[:32]}"'
+    return Document(content=content, tag=tag, schema=json.loads(content))
+
+
+@require_safe
+def openapi_document(request: HttpRequest) -> HttpResponse:
+    """For everybody; 304 for those who have it."""
+    found = document()
+    known = get_conditional_response(request, etag=found.tag)
+    response = HttpResponse(found.content, content_type="application/json")
+    answer = response if known is None else HttpResponse(status=known.status_code)
+    answer.headers["ETag"] = found.tag
+    answer.headers["Cache-Control"] = f"public, max-age={FRESH_S}"
+    return answer

@@ -1,0 +1,90 @@
+"""Files of results that a worker takes in, step by step."""
+
+from django.db import models
+from django.db.models import Q
+
+from orchestrator.accounts.models import ApiToken, Team
+from orchestrator.core.ids import new_id
+
+
+class ImportState(models.TextChoices):
+    QUEUED = "queued", "Queued"
+    RUNNING = "running", "Running"
+    DONE = "done", "Done"
+    FAILED = "failed", "Failed"
+
+
+IMPORT_ENDED = frozenset({ImportState.DONE, ImportState.FAILED})
+
+
+class ResultImport(models.Model):
+    """A file of results that a client sent, and how far it has been taken in.
+
+    `project` is the slug of results that name none. `total` is null until the file was checked;
+    `checked`, `done` and `accepted` count results. `faults` are [where, what is wrong] of a failed
+    import. A worker holds `claim` until `claimed_until` by the database's clock, and renews it;
+    `tries` counts claims since the last progress.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+")
+    token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="+")
+    project = models.CharField(max_length=60, blank=True)
+    name = models.CharField(max_length=100)
+    size = models.PositiveBigIntegerField(help_text="Bytes, as it was sent.")
+    state = models.CharField(max_length=7, choices=ImportState.choices, default=ImportState.QUEUED)
+    checked = models.PositiveIntegerField(default=0)
+    total = models.PositiveIntegerField(null=True)
+    done = models.PositiveIntegerField(default=0)
+    accepted = models.PositiveIntegerField(default=0)
+    faults = models.JSONField(default=list)
+    created_at = models.DateTimeField(auto_now_add=True)
+    looked_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    claim = models.UUIDField(null=True)
+    claimed_until = models.DateTimeField(null=True)
+    tries = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["looked_at"],
+                condition=Q(state__in=["queued", "running"]),
+                name="import_going_on",
+            ),
+            models.Index(fields=["team", "-id"], name="import_by_team"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(state__in=ImportState.values), name="import_state_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(accepted__lte=models.F("done")), name="import_counts_add_up"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.done} of {self.total}"
+
+    @property
+    def repeated(self) -> int:
+        return self.done - self.accepted
+
+    @property
+    def has_ended(self) -> bool:
+        return self.state in IMPORT_ENDED
+
+
+class ImportPart(models.Model):
+    """A piece of the file of an import, until it ends. It is in the database because workers may be
+    on other machines than the web processes."""
+
+    of = models.ForeignKey(ResultImport, on_delete=models.CASCADE, related_name="parts")
+    number = models.PositiveIntegerField()
+    content = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["of", "number"], name="import_part_once")]
+
+    def __str__(self) -> str:
+        return f"part {self.number} of {self.of_id}"

@@ -1,0 +1,19 @@
+"""Imports of finished results from large files: how far each is, and why one failed."""
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from orchestrator.accounts.members import Member
+from orchestrator.results.recording.imports import imports_of
+from orchestrator.web.access import for_member
+
+IMPORTS_A_PAGE = 30
+
+
+@for_member
+def imports(request: HttpRequest, member: Member) -> HttpResponse:
+    """The page; it asks for itself again while an import goes on."""
+    page = Paginator(imports_of(member), IMPORTS_A_PAGE).get_page(request.GET.get("page"))
+    going_on = any(not each.has_ended for each in page)
+    return render(request, "imports.html", {"page": page, "going_on": going_on})

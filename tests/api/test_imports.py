@@ -1,0 +1,228 @@
+"""Large files of results: queued by the request, taken in by workers, each result once."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db.models import F
+from django.db.models.functions import Now
+from django.test import Client
+
+from orchestrator.accounts.models import ApiToken, AuditEntry
+from orchestrator.results.models import ImportPart, Point, Reading, ResultImport
+from orchestrator.results.recording import bulk, import_steps, imports
+from orchestrator.results.recording.import_steps import import_some, prune_imports
+from orchestrator.results.recording.ingest import forget
+from tests.api.conftest import ApiClient, Lab
+from tests.api.test_result_files import line, send
+from tests.support.engine import ROOT, own_database_url
+
+#: More than a request takes in by itself.
+MANY = 2_100
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> Iterator[None]:
+    forget()
+    yield
+    forget()
+
+
+def content(count: int = MANY, **changes: Any) -> bytes:
+    lines = (line(1 + number % 7, id=f"n{number}", **changes) for number in range(count))
+    return "\n".join(lines).encode()
+
+
+def queued(client: ApiClient, body: bytes) -> dict[str, Any]:
+    answer = send(client, "results.jsonl", body)
+    assert answer.status_code == 202, answer.content
+    told: dict[str, Any] = answer.json()
+    assert answer["Location"] == told["url"] == f"/api/v1/results/imports/{told['id']}"
+    return told
+
+
+def work() -> None:
+    """As the tasks do it, until there is nothing left to do."""
+    while import_some():
+        pass
+
+
+def read(client: ApiClient, pk: str) -> dict[str, Any]:
+    answer = client.get(f"results/imports/{pk}")
+    assert answer.status_code == 200
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_large_file_is_taken_in_by_steps_and_once(
+    lab: Lab, alice: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "BATCH", 500)
+    monkeypatch.setattr(import_steps, "STEP_S", 0.0)
+    first = queued(alice, content())
+    assert (first["state"], first["total"], first["done"]) == ("queued", None, 0)
+    assert not Reading.objects.exists()
+    seen = []
+    while import_some():
+        now = read(alice, first["id"])
+        seen.append((now["state"], now["total"], now["done"]))
+    assert seen == [
+        *[("running", MANY, done) for done in (0, 500, 1000, 1500, 2000)],
+        ("done", MANY, MANY),
+    ]
+    assert Reading.objects.count() == MANY
+    assert sum(Point.objects.values_list("n", flat=True)) == MANY
+    assert not ImportPart.objects.exists()
+    assert AuditEntry.objects.filter(subject=f"results.jsonl: {MANY} new").count() == 1
+
+    again = queued(alice, content())
+    work()
+    told = read(alice, again["id"])
+    assert (told["accepted"], told["repeated"], told["errors"]) == (0, MANY, [])
+    assert Reading.objects.count() == MANY
+    listed = alice.get("results/imports").json()["imports"]
+    assert [each["id"] for each in listed] == [again["id"], first["id"]]
+
+
+def test_what_is_wrong_is_refused_at_once_or_by_the_import(lab: Lab, alice: ApiClient) -> None:
+    early = b"{}\n" + content()
+    assert send(alice, "results.jsonl", early).json()["field"] == "line 1"
+    told = queued(alice, content() + b"\n{}\n" + content(10))
+    work()
+    found = read(alice, told["id"])
+    assert (found["state"], found["accepted"]) == ("failed", 0)
+    assert found["errors"][0]["field"] == f"line {MANY + 1}"
+    assert not Reading.objects.exists()
+
+    taken = content() + b"\n" + line(1, id="n0", note="other").encode()
+    told = queued(alice, taken)
+    work()
+    found = read(alice, told["id"])
+    assert found["state"] == "failed"
+    assert "the id 'n0'" in found["errors"][0]["detail"]
+
+
+def test_a_team_has_few_imports_at_once_and_others_see_none(
+    lab: Lab, alice: ApiClient, mallory: ApiClient
+) -> None:
+    made = [queued(alice, content()) for _ in range(imports.MOST_GOING_ON)]
+    refused = send(alice, "results.jsonl", content())
+    assert refused.status_code == 409
+    assert "imports that have not ended" in refused.json()["detail"]
+    assert mallory.get(f"results/imports/{made[0]['id']}").status_code == 404
+    assert mallory.get("results/imports").json()["imports"] == []
+
+
+def test_an_import_ends_with_its_token(lab: Lab, alice: ApiClient) -> None:
+    told = queued(alice, content())
+    reader = send(alice, "results.jsonl", line(1).encode())
+    assert reader.status_code == 200
+    ApiToken.objects.update(revoked_at=Now())
+    work()
+    found = ResultImport.objects.get(pk=told["id"])
+    assert found.state == "failed"
+    assert "was revoked" in found.faults[0][1]
+
+
+def test_an_import_that_kills_its_workers_is_given_up(
+    lab: Lab, alice: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = queued(alice, content())
+
+    def die(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(import_steps, "_check", die)
+    for _ in range(import_steps.MOST_TRIES):
+        with pytest.raises(KeyboardInterrupt):
+            import_some()
+        assert not import_some(), "somebody has it"
+        ResultImport.objects.update(claimed_until=Now() - timedelta(seconds=1))
+    assert import_some()
+    found = read(alice, told["id"])
+    assert found["state"] == "failed"
+    assert "given up" in found["errors"][0]["detail"]
+
+
+def test_ended_imports_and_files_of_killed_workers_go(
+    lab: Lab, alice: ApiClient, settings: Any
+) -> None:
+    told = queued(alice, content())
+    left = Path(settings.DATA_DIR) / "imports" / "left.jsonl"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"{}")
+    os.utime(left, (1, 1))
+    prune_imports()
+    assert ResultImport.objects.count() == 1
+    assert not left.exists()
+    work()
+    ResultImport.objects.update(ended_at=F("ended_at") - timedelta(days=31))
+    prune_imports()
+    assert alice.get(f"results/imports/{told['id']}").status_code == 404
+
+
+WORKER = """
+import django; django.setup()
+from orchestrator.results.recording import bulk
+from orchestrator.results.recording.import_steps import import_some
+bulk.BATCH = 20
+while import_some(): pass
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_is_killed_loses_and_doubles_nothing(
+    lab: Lab, alice: ApiClient, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "BATCH", 20)
+    told = queued(alice, content())
+    own = {
+        "DATABASE_URL": own_database_url(),
+        "PITWALL_DATA_DIR": str(settings.DATA_DIR),
+        "PITWALL_ALLOW_LOCAL_REPOSITORIES": "1",
+        "DJANGO_SETTINGS_MODULE": "orchestrator.config.settings",
+    }
+    found = ResultImport.objects.get(pk=told["id"])
+    for _ in range(3):
+        before = found.done
+        worker = subprocess.Popen(
+            [sys.executable, "-c", WORKER], cwd=ROOT, env={**os.environ, **own}
+        )
+        give_up = time.monotonic() + 60
+        while found.done <= before and time.monotonic() < give_up:
+            found.refresh_from_db()
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+        found.refresh_from_db()
+        assert before < found.done
+        ResultImport.objects.update(claimed_until=Now() - timedelta(seconds=1))
+    assert found.done < MANY, "it was killed in the middle"
+    work()
+    found.refresh_from_db()
+    assert (found.state, found.done, found.accepted) == ("done", MANY, MANY)
+    assert Reading.objects.count() == MANY
+    assert sum(Point.objects.values_list("n", flat=True)) == MANY
+
+
+def test_the_page_shows_how_far_and_why_not(lab: Lab, alice: ApiClient) -> None:
+    queued(alice, content())
+    client = Client()
+    client.force_login(lab.personas.alice.user)
+    page = client.get("/imports/").content.decode()
+    assert "results.jsonl" in page
+    assert 'hx-trigger="every 2s"' in page
+    work()
+    queued(alice, content() + b"\n{}")
+    work()
+    page = client.get("/imports/").content.decode()
+    assert "hx-trigger" not in page.partition('id="imports"')[2]
+    assert re.search(r"2\W?100", page)
+    assert "line 2101" in page
