@@ -110,6 +110,8 @@ class ApiToken(models.Model):
     project = models.ForeignKey(
         "benchmarks.Project", on_delete=models.CASCADE, null=True, related_name="api_tokens"
     )
+    #: The token that it was made with: it ends no later, and is revoked with it.
+    parent = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)

@@ -86,7 +86,7 @@ def create_token(
     """A token of the member's own, for all scopes unless some are named; `project` is the key of
     one of the team's, `days` how long it lives.
 
-    A token makes none that may do more than itself.
+    A token makes none that may do more than itself or lives longer.
     """
     member.require(Role.MEMBER, to="make an API token")
     wanted = [each for each in Scope.values if scopes is None or each in scopes]
@@ -95,6 +95,9 @@ def create_token(
         member.require_scope(each, to=f"make one with the scope {each}")
     if project is None:
         member.require_whole_team(to="make one for all projects")
+    parent = _parent(member)
+    ends = [utc_now() + timedelta(days=days)] if days is not None else []
+    ends += [parent.expires_at] if parent is not None and parent.expires_at is not None else []
     secret = new_secret(Kind.API_TOKEN)
     token = ApiToken.objects.create(
         team=member.team,
@@ -104,10 +107,22 @@ def create_token(
         digest=secret.digest,
         scopes=wanted,
         project_id=project,
-        expires_at=None if days is None else utc_now() + timedelta(days=days),
+        parent=parent,
+        expires_at=min(ends, default=None),
     )
     record_audit(member=member, action="token.created", subject=f"{token}: {', '.join(wanted)}")
     return NewToken(token=token, secret=secret.text)
+
+
+def _parent(member: Member) -> ApiToken | None:
+    """The token that the member acts by, locked: it is not revoked until the new one is there."""
+    if member.token is None:
+        return None
+    tokens = ApiToken.objects.select_for_update().filter(pk=member.token.pk, revoked_at=None)
+    parent = tokens.first()
+    if parent is None:
+        raise NotFoundError("this API token was revoked a moment ago")
+    return parent
 
 
 def _check_token(
@@ -126,7 +141,8 @@ def _check_token(
 
 @transaction.atomic
 def revoke_token(*, member: Member, token_id: UUID) -> None:
-    """One of the member's own; those of others need a maintainer."""
+    """One of the member's own; those of others need a maintainer. All that were made with it, and
+    with those, are revoked as well."""
     member.require(Role.MEMBER, to="revoke an API token")
     tokens = ApiToken.objects.filter(team=member.team, pk=token_id, revoked_at=None)
     token = tokens.select_for_update().first()
@@ -134,8 +150,13 @@ def revoke_token(*, member: Member, token_id: UUID) -> None:
         raise NotFoundError("there is no such API token in this team")
     if token.user_id != member.user.pk:
         member.require(Role.MAINTAINER, to="revoke the API token of somebody else")
-    tokens.update(revoked_at=utc_now())
-    record_audit(member=member, action="token.revoked", subject=token)
+    revoked = [token]
+    while revoked:
+        ApiToken.objects.filter(pk__in=[each.pk for each in revoked]).update(revoked_at=utc_now())
+        for each in revoked:
+            record_audit(member=member, action="token.revoked", subject=each)
+        children = ApiToken.objects.filter(parent__in=revoked, revoked_at=None)
+        revoked = list(children.select_for_update().order_by("created_at"))
 
 
 def note_token_use(*, token: ApiToken) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from orchestrator.accounts.models import ApiToken, Membership, Scope, User
+from orchestrator.accounts.models import ApiToken, AuditEntry, Membership, Scope, User
 from orchestrator.accounts.services import create_token, revoke_token
 from orchestrator.core.clock import utc_now
 from tests.api.conftest import ApiClient
@@ -87,6 +87,36 @@ def test_a_token_does_what_its_scopes_say_and_makes_none_that_does_more(lab):
     listed = reader.get("tokens").json()["tokens"]
     assert [each["scopes"] for each in listed] == [["read"], ["read", "manage"]]
     assert "secret" not in listed[0]
+
+
+def test_a_token_that_expires_makes_none_that_lives_longer(lab):
+    made = create_token(member=lab.personas.alice, name="parent", days=2)
+    parent = ApiClient(secret=made.secret)
+    for days in (None, 3, 1):
+        child = parent.post("tokens", {"name": "child", "scopes": ["read"], "days": days})
+        assert child.status_code == 201
+    ends = {each.name: each.expires_at for each in ApiToken.objects.order_by("expires_at")}
+    assert ends["parent"] == made.token.expires_at
+    assert not ApiToken.objects.filter(expires_at__gt=made.token.expires_at).exists()
+    assert ApiToken.objects.filter(expires_at__lt=made.token.expires_at).count() == 1
+
+
+def test_a_revoked_token_takes_with_it_all_that_were_made_with_it(lab):
+    alice = lab.personas.alice
+    made = create_token(member=alice, name="parent")
+    child = ApiClient(
+        secret=ApiClient(secret=made.secret)
+        .post("tokens", {"name": "child", "scopes": ["read", "manage"]})
+        .json()["secret"]
+    )
+    grandchild = ApiClient(
+        secret=child.post("tokens", {"name": "grandchild", "scopes": ["read"]}).json()["secret"]
+    )
+    other = ApiClient(secret=create_token(member=alice, name="other").secret)
+    revoke_token(member=alice, token_id=made.token.pk)
+    assert [each.get("hosts").status_code for each in (child, grandchild, other)] == [401, 401, 200]
+    revoked = AuditEntry.objects.filter(action="token.revoked").values_list("subject", flat=True)
+    assert [each.partition(" ")[0] for each in revoked] == ["parent", "child", "grandchild"]
 
 
 def test_a_token_of_a_project_starts_runs_of_it_and_of_no_other(lab):
