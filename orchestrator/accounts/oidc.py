@@ -10,17 +10,21 @@ import requests
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.internal import jwtkit
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialLogin
+from allauth.socialaccount.providers.base import AuthProcess
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.conf import settings
+from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
 from orchestrator.accounts.models import User
+from orchestrator.accounts.proven_addresses import has_proven, reset_ways_in, who_has_proven
 from orchestrator.accounts.selectors import users_with_email
 from orchestrator.accounts.services import record_own_audit
+from orchestrator.core.errors import ConflictError
 
 #: There is one provider; the links of users to it are kept under this name.
 PROVIDER = "oidc"
@@ -98,19 +102,41 @@ class SignInElsewhere(DefaultSocialAccountAdapter):
         Nothing of the token ends up in the session of somebody who is asked for a second factor.
         """
         sociallogin.token = None
+        if sociallogin.state.get("process") == AuthProcess.LOGIN:
+            self._make_proven(request, sociallogin)
         verified = [each for each in sociallogin.email_addresses if each.verified is True]
         sociallogin.email_addresses = verified
         if sociallogin.user is not None and sociallogin.user.pk is None:
             sociallogin.user.email = verified[0].email if verified else ""
 
+    def _make_proven(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        """Before the first log-in by the address: nobody else gets into the account from now on."""
+        address = getattr(sociallogin, "pitwall_address", "")
+        if address and sociallogin.user is not None and not has_proven(sociallogin.user, address):
+            removed = reset_ways_in(sociallogin.user, address)
+            messages.warning(
+                request,
+                "This sign-in is linked to your account by its e-mail address, which nobody had "
+                f"proven before. So that nobody else can use the account, {removed} were removed.",
+            )
+
     def authenticate_by_email(self, sociallogin: SocialLogin) -> tuple[User, str] | None:
-        """The one user with a verified address of the newcomer's; None where several have it."""
+        """The user with a verified address of the newcomer's; ConflictError where several have it
+        and none of them, or more than one, has proven it."""
         if not settings.OIDC_LINK_BY_EMAIL:
             return None
         for address in sociallogin.email_addresses:
             users = users_with_email(address.email) if address.verified is True else []
-            if len(users) == 1:
-                return users[0], address.email
+            found = users if len(users) == 1 else who_has_proven(address.email)
+            if len(found) == 1:
+                sociallogin.pitwall_address = address.email
+                return found[0], address.email
+            if users:
+                raise ConflictError(
+                    f"several accounts here have the address {address.email}, so it does not say "
+                    "which one is yours: log in with your password and link this sign-in under "
+                    "your name, or ask whoever runs this Pitwall"
+                )
         return None
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:

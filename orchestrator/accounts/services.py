@@ -52,10 +52,11 @@ def record_system_audit(*, team: Team, action: str, subject: object) -> None:
     AuditEntry.objects.create(team=team, actor=None, action=action, subject=str(subject)[:200])
 
 
-def record_own_audit(*, user: User, action: str) -> None:
+def record_own_audit(*, user: User, action: str, subject: str = "") -> None:
     """What users do to their own account stands in the audit logs of all their teams."""
     for membership in user.memberships.select_related("team", "user"):
-        record_audit(member=member_of(membership), action=action, subject=user.get_username())
+        told = subject or user.get_username()
+        record_audit(member=member_of(membership), action=action, subject=told)
 
 
 @transaction.atomic

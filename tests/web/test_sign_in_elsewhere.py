@@ -9,13 +9,18 @@ from typing import Any
 from urllib.error import HTTPError
 
 import pytest
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.hashers import make_password
 from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.accounts.models import AuditEntry, User
+from orchestrator.accounts.models import ApiToken, AuditEntry, User
+from orchestrator.accounts.services import create_token
 from tests.support.factories import PASSWORD, Personas
 from tests.support.oidc_provider import Provider, start_provider
 
@@ -110,8 +115,45 @@ def test_an_address_of_two_users_links_neither(
 ) -> None:
     give_email(personas, "bob")
     give_email(personas, "mallory")
-    assert "No account yet" in come_back(client).content.decode()
+    answer = come_back(client)
+    assert answer.status_code == 409
+    assert "log in with your password and link this sign-in" in answer.content.decode()
     assert signed_in(client) is None
+    # One of them has proven it: the other one takes nothing away from them.
+    EmailAddress.objects.create(user=personas.bob.user, email="ada@example.org", verified=True)
+    come_back(client)
+    assert signed_in(client) == "bob"
+
+
+def test_whoever_had_the_account_before_its_address_was_proven_is_out(
+    provider: Provider, personas: Personas, client: Client
+) -> None:
+    """Mallory invited ada@example.org, accepted it herself, and left every way in that there is."""
+    bob = give_email(personas)
+    before = Client()
+    before.force_login(bob)
+    SocialAccount.objects.create(user=bob, provider="oidc", uid="mallory", extra_data={})
+    TOTP.activate(bob, "JBSWY3DPEHPK3PXP")
+    RecoveryCodes.activate(bob)
+    token = create_token(member=personas.mallory, name="hers")
+    ApiToken.objects.update(user=bob)
+
+    page = client.get(come_back(client, next=reverse("account")).headers["Location"])
+    assert signed_in(client) == "bob"
+    assert "1 API tokens, 2 second factors and 1 other sign-ins were removed" in (
+        page.content.decode()
+    )
+    assert list(SocialAccount.objects.values_list("uid", flat=True)) == ["7"]
+    assert not Authenticator.objects.exists()
+    assert ApiToken.objects.get(pk=token.token.pk).revoked_at is not None
+    assert before.get(reverse("runs")).status_code == 302
+    assert AuditEntry.objects.filter(action="sign-in.reset", actor=bob).exists()
+    # The address is proven now: another link by it takes nothing away.
+    TOTP.activate(bob, "JBSWY3DPEHPK3PXP")
+    provider.person["sub"] = "9"
+    answer = come_back(Client())
+    assert answer.headers["Location"].startswith(reverse("mfa_authenticate"))
+    assert Authenticator.objects.count() == 1
 
 
 def test_linking_by_address_can_be_forbidden(

@@ -1,0 +1,44 @@
+"""E-mail addresses of users: which were proven, and what an unproven one must not lead to.
+
+The address of an account may be one that somebody else typed: who invited that person. A provider
+proves it. Whoever had the account before that could have left ways into it.
+"""
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from django.db import transaction
+
+from orchestrator.accounts.models import ApiToken, User
+from orchestrator.accounts.services import record_own_audit
+from orchestrator.core.clock import utc_now
+
+
+def has_proven(user: User, address: str) -> bool:
+    return EmailAddress.objects.filter(user=user, email__iexact=address, verified=True).exists()
+
+
+def who_has_proven(address: str) -> list[User]:
+    """Two are as bad as more."""
+    proven = EmailAddress.objects.filter(email__iexact=address, verified=True)
+    return list(User.objects.filter(pk__in=proven.values("user")).order_by("pk")[:2])
+
+
+@transaction.atomic
+def reset_ways_in(user: User, address: str) -> str:
+    """Takes every way into the account but the one by the address, which counts as proven from
+    now on. Returns what is gone, in words."""
+    links, _ = SocialAccount.objects.filter(user=user).delete()
+    factors, _ = Authenticator.objects.filter(user=user).delete()
+    tokens = ApiToken.objects.filter(user=user, revoked_at=None).update(revoked_at=utc_now())
+    # Sessions are bound to the stored password, also to one that nobody can use.
+    user.set_unusable_password()
+    user.save(update_fields=["password"])
+    EmailAddress.objects.filter(user=user, email__iexact=address).delete()
+    EmailAddress.objects.create(user=user, email=address.lower(), verified=True)
+    removed = (
+        f"its password, its sessions, {tokens} API tokens, {factors} second factors and {links} "
+        "other sign-ins"
+    )
+    record_own_audit(user=user, action="sign-in.reset", subject=f"{user.get_username()}: {removed}")
+    return removed
