@@ -13,6 +13,8 @@ from .words import shown_time
 
 #: Seconds that the server may hold the question; a bar that moves asks more often.
 LONG_POLL_S, LIVE_POLL_S = 30, 2
+#: Between two questions where the server does not wait: too many others do.
+PAUSE_S = 2.0
 
 
 def wait_for_end(
@@ -22,6 +24,7 @@ def wait_for_end(
     *,
     timeout_s: Optional[float] = None,
     clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> Any:
     """The run as it ended. NoAnswerError where it failed, was cancelled, or takes too long."""
     poll_s = LIVE_POLL_S if progress.live else LONG_POLL_S
@@ -38,7 +41,11 @@ def wait_for_end(
                 f"{run['web_url']}"
             )
         left = poll_s if until is None else max(0.0, min(poll_s, until - clock()))
+        before, asked_at = run["state"], clock()
         run = client.get(f"runs/{run_id}", {"wait": round(left, 1)}, wait_s=left)
+        pause = min(left, PAUSE_S) - (clock() - asked_at)
+        if run["state"] == before and pause > 0:
+            sleep(pause)
     progress.end()
     if run["state"] != "finished":
         why = f": {run['message']}" if run["message"] else ""

@@ -17,8 +17,9 @@ from orchestrator.accounts.models import ApiToken
 from orchestrator.accounts.permissions import check_operation
 from orchestrator.accounts.selectors import member_for_token
 from orchestrator.accounts.services import note_token_use
-from orchestrator.api.limits import TooManyRequestsError, count_request
+from orchestrator.api.limits import Rate, TooManyRequestsError, count_request
 from orchestrator.core.errors import NotFoundError
+from orchestrator.core.waits import wait_in
 
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
@@ -46,13 +47,24 @@ class BearerToken(HttpBearer):
         except NotFoundError as error:
             raise AuthenticationError(message=str(error)) from error
         assert member.token is not None, "it was found by one"
-        rate = count_request(member.token.pk)
+        rate = _rate_of(request, member.token)
         request.rate = rate  # type: ignore[attr-defined]
         if rate is not None and rate.is_exceeded:
             raise TooManyRequestsError(rate)
         note_token_use(token=member.token)
         check_operation(member, operation_of(request))
         return Caller(member=member, token=member.token)
+
+
+def _rate_of(request: HttpRequest, token: ApiToken) -> Rate | None:
+    """Counts a request once, however often it is handled while it waits."""
+    wait = wait_in(request.META)
+    if wait is None:
+        return count_request(token.pk)
+    if "rate" not in wait.memo:
+        wait.memo["rate"] = count_request(token.pk)
+    rate: Rate | None = wait.memo["rate"]
+    return rate
 
 
 def operation_of(request: HttpRequest) -> str:

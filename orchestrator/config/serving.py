@@ -4,29 +4,30 @@ Options of its command line count before these.
 """
 
 import gc
-import json
 import logging
 import os
 from typing import Any
 
-from gunicorn.http.errors import LimitRequestLine
-from gunicorn.util import write_nonblock
-from gunicorn.workers.gthread import ThreadWorker
-
 from orchestrator.core.logs import FORMATS, redact_record
 from orchestrator.operations.process_life import begin_process, end_process
+from orchestrator.serving.answers import MOST_LINE_BYTES
+from orchestrator.serving.worker import Worker
 
 wsgi_app = "orchestrator.config.wsgi"
 workers = os.cpu_count() or 1
-# A waiting request of the API (`?wait=`) holds a thread.
+# Of requests that are handled: slow clients, waiting requests and probes need none of them.
 threads = 8
+# Open at once in a process; most of them are idle, or wait (`?wait=`).
+worker_connections = 2000
+# Answers are kept for slow clients by the worker, which files sent by the kernel would pass by.
+sendfile = False
 preload_app = True
 keepalive = 60
 graceful_timeout = 5
 # gunicorn's own door for commands, in the home folder, which containers share. Nobody comes by it.
 control_socket_disable = True
-# Long filters of long lists; what is longer is refused before Pitwall sees it, see `Worker`.
-limit_request_line = 8190
+# What is longer is refused before Pitwall sees it, see `Worker`.
+limit_request_line = MOST_LINE_BYTES
 
 if os.environ.get("PITWALL_LOG_FORMAT") == "json":
     # Lines of requests too: gunicorn writes them wherever it is given such a table.
@@ -67,33 +68,4 @@ def worker_exit(server: Any, worker: Any) -> None:
     end_process()
 
 
-class Worker(ThreadWorker):
-    """Answers an address that is too long with a problem document, as the API does everything."""
-
-    def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
-        if not isinstance(exc, LimitRequestLine):
-            super().handle_error(req, client, addr, exc)
-            return
-        self.log.warning("An address is too long: %s", exc)
-        try:
-            write_nonblock(client, _TOO_LONG)
-        except OSError:
-            self.log.debug("Failed to send the error message.")
-
-
-def _too_long() -> bytes:
-    said = (
-        f"the first line of this request has more than {limit_request_line} bytes: "
-        "ask for less at once, or send what is long in a body"
-    )
-    problem = {"type": "about:blank", "title": "URI Too Long", "status": 414, "detail": said}
-    body = json.dumps(problem).encode()
-    head = (
-        "HTTP/1.1 414 URI Too Long\r\nConnection: close\r\n"
-        f"Content-Type: application/problem+json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode() + body
-
-
-_TOO_LONG = _too_long()
 worker_class = Worker

@@ -33,6 +33,11 @@ HTTPS = BASE_URL.startswith("https://")
 # Requests a minute that one API token may make; 0: any number.
 API_REQUESTS_A_MINUTE = environment.number("PITWALL_API_REQUESTS_A_MINUTE", 30_000)
 
+# Requests of the API with `?wait=` that may wait at once, in each web process.
+WAITS_A_TOKEN = environment.number("PITWALL_WAITS_A_TOKEN", 100)
+WAITS_A_TEAM = environment.number("PITWALL_WAITS_A_TEAM", 400)
+WAITS_A_PROCESS = environment.number("PITWALL_WAITS_A_PROCESS", 1_000)
+
 # The load tools that are sent to hosts of the same platform; empty: each host uses its own.
 LOAD_TOOLS = {
     "oha": environment.text("PITWALL_OHA"),

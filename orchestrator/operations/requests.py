@@ -10,6 +10,7 @@ from orchestrator.core.counting import count, observe
 from orchestrator.core.ids import new_hex
 from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import mark_span, span
+from orchestrator.core.waits import wait_in
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -28,6 +29,9 @@ def watched(get_response: GetResponse) -> GetResponse:
             response = get_response(request)
             route = _route(request)
             mark_span(route=route, status=response.status_code)
+        wait = wait_in(request.META)
+        if wait is not None and wait.asked_to_park:
+            return response  # to be handled again: only the answer counts
         seconds = time.perf_counter() - began
         observe("pitwall_http_request_seconds", seconds, route=route, method=str(method))
         count("pitwall_http_responses_total", method=str(method), status=str(response.status_code))

@@ -17,7 +17,7 @@ from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.plans import PlanOut, plan_out
 from orchestrator.api.schemas.runs import RunIn, RunOut, RunPage, run_out, run_summary_out
 from orchestrator.api.schemas.trials import TrialPage, trial_summary_out
-from orchestrator.api.waiting import wait_for_change
+from orchestrator.api.waiting import must_wait, parked
 from orchestrator.benchmarks.selectors import case_for
 from orchestrator.core.kept import kept
 from orchestrator.dispatch.waking import wake_engine, wake_jobs
@@ -85,15 +85,22 @@ def show_run(
         float, Query(ge=0, le=60, description="Seconds to wait for another state of the run.")
     ] = 0,
 ) -> HttpResponse:
-    """With `wait`, the answer comes as soon as the state changes; at once for an ended run."""
+    """With `wait`, the answer comes as soon as the state changes; at once for an ended run. Where
+    too many requests wait already, it comes at once, with a Retry-After."""
     member = request.auth.member
-    if wait:
-        wait_for_change(
-            lambda: selectors.run_state_for(member, run_id), wait_s=wait, ended=RUN_ENDED
-        )
+    headers: dict[str, str] = {}
+    if wait and must_wait(
+        request,
+        headers,
+        topic=str(run_id),
+        look=lambda: selectors.run_state_for(member, run_id),
+        wait_s=wait,
+        ended=RUN_ENDED,
+    ):
+        return parked()
     key = ("api-run", member.sight, run_id)
     text = kept(key, mark_of_run(member, run_id), lambda: _text(_run_out(member, run_id)))
-    return HttpResponse(text, content_type="application/json")
+    return HttpResponse(text, content_type="application/json", headers=headers)
 
 
 @router.post("/runs/{uuid:run_id}/cancel", response=RunOut, summary="Cancel a run")

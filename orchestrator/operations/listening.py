@@ -1,0 +1,63 @@
+"""Hears from PostgreSQL which runs changed their state: one connection a process, one thread."""
+
+import logging
+import threading
+
+import psycopg
+from django.db import connection
+
+from orchestrator.core.waits import WaitBook
+
+logger = logging.getLogger(__name__)
+
+#: The trigger of runs/migrations/0017 sends there.
+CHANNEL = "pitwall_run_state"
+#: So often a silent connection is asked whether it still works.
+CHECK_S = 15.0
+#: Pauses between attempts to connect, in seconds; the last one repeats.
+PAUSES_S = (0.2, 1.0, 2.0, 5.0)
+
+
+class Listener:
+    """Fires the topics of a book. After each new connection all are fired: changes of the time
+    without one were missed."""
+
+    def __init__(self, book: WaitBook) -> None:
+        self._book = book
+        self._end = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Does nothing where it runs already. The thread ends with its process."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="listener", daemon=True)
+                self._thread.start()
+
+    def stop(self) -> None:
+        self._end.set()
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._end.is_set():
+            try:
+                with self._connect() as session:
+                    failures = 0
+                    self._listen(session)
+            except (psycopg.Error, OSError) as error:
+                logger.debug("changes of runs are not heard: %s", error)
+                self._end.wait(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
+                failures += 1
+
+    def _connect(self) -> psycopg.Connection:
+        parameters = connection.get_connection_params()
+        return psycopg.connect(**{**parameters, "autocommit": True})
+
+    def _listen(self, session: psycopg.Connection) -> None:
+        session.execute(f"LISTEN {CHANNEL}")
+        self._book.fire_all()
+        while not self._end.is_set():
+            for notice in session.notifies(timeout=CHECK_S):
+                self._book.fire(notice.payload)
+            session.execute("SELECT 1")

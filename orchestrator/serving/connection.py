@@ -1,0 +1,236 @@
+"""A client's connection: what came and was not handled, what is to go and was not taken."""
+
+import contextlib
+import errno
+import select
+import socket
+from enum import Enum, auto
+from typing import Any
+
+from gunicorn import http
+
+from orchestrator.core.waits import Wait
+from orchestrator.serving import pace
+from orchestrator.serving.framing import Frame, Stage, frame_of
+
+_PIECE_BYTES = 64 * 1024
+
+
+class State(Enum):
+    """Who has the connection: the poller, but for HANDLED (a thread) and CLOSED (nobody)."""
+
+    READING = auto()
+    HANDLED = auto()
+    QUEUED = auto()
+    PARKED = auto()
+    FLUSHING = auto()
+    LINGERING = auto()
+    CLOSED = auto()
+
+
+class Connection:
+    """What gunicorn's `handle` takes for a connection, over a socket that never blocks.
+
+    It belongs to the worker's main thread, and to one other thread while that handles a request.
+    """
+
+    #: Of gunicorn's own connections: whether it has to wait for the first byte, or speak HTTP/2.
+    initialized, data_ready, is_http2 = True, True, False
+
+    def __init__(
+        self, cfg: Any, raw: socket.socket, client: Any, server: Any, means: pace.Means
+    ) -> None:
+        raw.setblocking(False)
+        self.cfg, self.raw, self.client, self.server = cfg, raw, client, server
+        self.means = means
+        self.state = State.READING
+        self.deadline = pace.now() + pace.SILENT_S
+        self.incoming = bytearray()
+        self.outgoing = bytearray()
+        self.frame: Frame | None = None
+        self.request = b""
+        self.streamed = False
+        self.is_broken = self.was_woken = False
+        self.keep = False
+        self.wait: Wait | None = None
+        self.sock = Channel(self)
+        self.parser: Any = None
+
+    def init(self) -> None:
+        """gunicorn calls it before each request; `begin_request` has done it."""
+
+    # In the main thread.
+
+    def receive(self) -> int | None:
+        """How many bytes came; 0 where the client is gone, None where there are none yet."""
+        try:
+            data = self.raw.recv(_PIECE_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return None
+        except OSError:
+            return 0
+        self.incoming += data
+        return len(data)
+
+    def stage(self) -> Stage:
+        """Where the first request of `incoming` stands; its body may take longer than its head."""
+        before = self.frame
+        if before is None or len(self.incoming) >= before.size:
+            self.frame = before = frame_of(self.incoming)
+            if before.has_head and before.stage is Stage.INCOMPLETE:
+                self.deadline = pace.now() + pace.seconds_for(before.size)
+        return before.stage
+
+    def begin_request(self) -> None:
+        """Takes the first request out of `incoming`, for a thread to handle."""
+        assert self.frame is not None
+        self.streamed = self.frame.stage is Stage.STREAMED
+        size = len(self.incoming) if self.streamed else self.frame.size
+        self.request = bytes(self.incoming[:size])
+        del self.incoming[:size]
+        self.sock.feed(self.request, streamed=self.streamed)
+        self.frame = None
+        self.parser = http.get_parser(self.cfg, self.sock, self.client)
+
+    def repeat_request(self) -> None:
+        """The same request once more."""
+        self.sock.feed(self.request, streamed=False)
+        self.parser = http.get_parser(self.cfg, self.sock, self.client)
+
+    def end_request(self) -> None:
+        """What a streamed request left of the bytes that came belongs to the next one."""
+        if self.streamed and self.parser is not None:
+            self.incoming[:0] = self.parser.unreader.take_buffered() + self.sock.rest()
+        self.parser, self.request, self.streamed = None, b"", False
+
+    def flush(self) -> bool:
+        """Sends what the client takes now; OSError where it is gone. True once all is sent."""
+        while self.outgoing:
+            try:
+                sent = self.raw.send(self.outgoing[:_PIECE_BYTES])
+            except (BlockingIOError, InterruptedError):
+                return False
+            del self.outgoing[:sent]
+            self.means.outgoing.add(-sent)
+        return True
+
+    def half_close(self) -> None:
+        with contextlib.suppress(OSError):
+            self.raw.shutdown(socket.SHUT_WR)
+
+    def close(self, graceful: bool = False) -> None:
+        """At once; what was not sent is lost."""
+        self.state = State.CLOSED
+        self.means.outgoing.add(-len(self.outgoing))
+        self.outgoing.clear()
+        with contextlib.suppress(OSError):
+            self.raw.close()
+
+
+class Channel:
+    """The socket of one request, as gunicorn sees it: it gives no byte beyond the request, and
+    takes an answer without waiting for the client, as long as there is room to keep it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._given = memoryview(b"")
+        self._streamed = False
+        self._timeout: float | None = None
+        self._until = 0.0
+        self._sent = 0
+        self._waited = 0.0
+
+    def feed(self, request: bytes, *, streamed: bool) -> None:
+        self._given, self._streamed = memoryview(request), streamed
+        self._sent, self._waited = 0, 0.0
+        self._until = pace.now() + pace.GRACE_S
+
+    def rest(self) -> bytes:
+        rest, self._given = bytes(self._given), memoryview(b"")
+        return rest
+
+    def recv(self, size: int) -> bytes:
+        """b"" at the end of the request. ConnectionResetError where a body comes too slowly."""
+        if self._given:
+            data, self._given = bytes(self._given[:size]), self._given[size:]
+            return data
+        return self._receive(size) if self._streamed else b""
+
+    def _receive(self, size: int) -> bytes:
+        raw = self.connection.raw
+        while True:
+            with contextlib.suppress(BlockingIOError, InterruptedError):
+                data = raw.recv(size)
+                self._until += len(data) / pace.LEAST_BYTES_A_SECOND
+                return data
+            left = self._until - pace.now()
+            patience = left if self._timeout is None else min(left, self._timeout)
+            if not _is_ready(raw, select.POLLIN, patience):
+                if patience < left:
+                    raise TimeoutError("no byte came in time")
+                raise ConnectionResetError(errno.ECONNRESET, "the request comes too slowly")
+
+    def sendall(self, data: bytes) -> None:
+        """BrokenPipeError where the client is gone, or takes its answer too slowly."""
+        connection = self.connection
+        connection.outgoing += data
+        connection.means.outgoing.add(len(data))
+        self._sent += len(data)
+        try:
+            if not connection.flush() and len(connection.outgoing) > self._room():
+                self._wait_for_client()
+        except OSError:
+            connection.is_broken = True
+            raise
+
+    def _room(self) -> int:
+        is_full = self.connection.means.outgoing.value > pace.MOST_OUTGOING_BYTES
+        return pace.LEAST_UNSENT_BYTES if is_full else pace.MOST_UNSENT_BYTES
+
+    def _wait_for_client(self) -> None:
+        """Until the answer has room again; few threads may do that at once. What the view itself
+        takes does not count."""
+        connection = self.connection
+        if not connection.means.slow.acquire(blocking=False):
+            raise BrokenPipeError(errno.EPIPE, "too many clients take their answers slowly")
+        began = pace.now()
+        try:
+            while len(connection.outgoing) > self._room() // 2:
+                waited = self._waited + pace.now() - began
+                left = pace.seconds_for(self._sent) - waited
+                if not _is_ready(connection.raw, select.POLLOUT, left):
+                    raise BrokenPipeError(errno.EPIPE, "the client takes its answer too slowly")
+                connection.flush()
+        finally:
+            self._waited += pace.now() - began
+            connection.means.slow.release()
+
+    def send(self, data: bytes) -> int:
+        self.sendall(data)
+        return len(data)
+
+    def settimeout(self, seconds: float | None) -> None:
+        self._timeout = seconds
+
+    def gettimeout(self) -> float | None:
+        return self._timeout
+
+    def setblocking(self, flag: bool) -> None:
+        self._timeout = None
+
+    def fileno(self) -> int:
+        return self.connection.raw.fileno()
+
+    def shutdown(self, how: int) -> None:
+        """The main thread closes, once all is sent."""
+
+    def close(self) -> None:
+        """The same."""
+
+
+def _is_ready(raw: socket.socket, event: int, patience_s: float) -> bool:
+    if patience_s <= 0:
+        return False
+    poll = select.poll()
+    poll.register(raw, event)
+    return bool(poll.poll(1000 * patience_s))

@@ -1,0 +1,60 @@
+"""How much of a connection's bytes belongs to the first request among them.
+
+Only to know when a thread can begin: gunicorn parses the same bytes again, and refuses what is
+wrong with them.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+
+#: A longer head is left to gunicorn, which refuses it.
+MOST_HEAD_BYTES = 64 * 1024
+#: A longer body is read by a thread; there are few for that. All forms and JSON are shorter.
+MOST_BODY_BYTES = 2_750_000
+
+_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,12})[ \t]*(?=\r\n)", re.IGNORECASE)
+_STREAMED = re.compile(rb"\r\n(?:transfer-encoding|expect)[ \t]*:", re.IGNORECASE)
+
+
+class Stage(Enum):
+    """INCOMPLETE: more has to come. COMPLETE: a thread needs no more bytes. STREAMED: the thread
+    has to read the body."""
+
+    INCOMPLETE = auto()
+    COMPLETE = auto()
+    STREAMED = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """`size`: bytes of the request; `has_head`: whether its head came."""
+
+    stage: Stage
+    size: int
+    has_head: bool = False
+
+
+def frame_of(received: bytes | bytearray) -> Frame:
+    """Where the request stands that `received` begins with."""
+    end = received.find(b"\r\n\r\n")
+    if end < 0 or end + 4 > MOST_HEAD_BYTES:
+        if len(received) > MOST_HEAD_BYTES:
+            return Frame(stage=Stage.COMPLETE, size=len(received))
+        return Frame(stage=Stage.INCOMPLETE, size=len(received) + 1)
+    head = bytes(received[: end + 2])
+    if _STREAMED.search(head):
+        return Frame(stage=Stage.STREAMED, size=end + 4, has_head=True)
+    lengths = _LENGTH.findall(head)
+    body = int(lengths[0]) if lengths else 0
+    size = end + 4 + body
+    if body > MOST_BODY_BYTES:
+        return Frame(stage=Stage.STREAMED, size=size, has_head=True)
+    stage = Stage.COMPLETE if len(received) >= size else Stage.INCOMPLETE
+    return Frame(stage=stage, size=size, has_head=True)
+
+
+def path_of(received: bytes | bytearray) -> bytes:
+    """The path of the first line, as it was sent, without its query; empty where there is none."""
+    words = bytes(received[:256]).lstrip(b"\r\n").split(b" ", 2)
+    return words[1].partition(b"?")[0] if len(words) > 1 else b""

@@ -1,0 +1,31 @@
+"""How many connections and waiting requests a process has."""
+
+import resource
+
+from django.conf import settings
+
+from orchestrator.core.waits import WaitLimits
+
+#: Files of a process that are no connections: of the database, of Redis, of itself.
+_OTHER_FILES = 100
+
+
+def most_connections(wanted: int) -> int:
+    """`wanted`, or fewer where the system allows too few open files; asks it for more before."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY or hard >= wanted + _OTHER_FILES:
+        needed = wanted + _OTHER_FILES
+    else:
+        needed = hard
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+        soft = needed
+    if soft == resource.RLIM_INFINITY:
+        return wanted
+    return max(1, min(wanted, soft - _OTHER_FILES))
+
+
+def wait_limits() -> WaitLimits:
+    return WaitLimits(
+        token=settings.WAITS_A_TOKEN, team=settings.WAITS_A_TEAM, process=settings.WAITS_A_PROCESS
+    )

@@ -1,0 +1,80 @@
+"""Names of gunicorn, kombu and allauth that are not documented: an update that drops one has to
+fail here, with its name, and not in a running server."""
+
+import inspect
+import re
+from importlib import import_module
+
+import pytest
+from gunicorn.workers.gthread import ThreadWorker
+
+from orchestrator.serving.connection import Connection
+from tests.support.engine import ROOT
+
+#: Where a name is, and who uses it.
+NAMES = {
+    "gunicorn.workers.gthread:ThreadWorker.handle": "orchestrator/serving/worker.py",
+    "gunicorn.workers.gthread:ThreadWorker.handle_request": "orchestrator/serving/worker.py",
+    "gunicorn.workers.gthread:ThreadWorker.set_accept_enabled": "orchestrator/serving/worker.py",
+    "gunicorn.workers.gthread:ThreadWorker.is_parent_alive": "orchestrator/serving/worker.py",
+    "gunicorn.workers.gthread:ThreadWorker.wait_for_and_dispatch_events": (
+        "orchestrator/serving/worker.py"
+    ),
+    "gunicorn.workers.gthread:PollableMethodQueue.defer": "orchestrator/serving/worker.py",
+    "gunicorn.workers.gthread:PollableMethodQueue.run_callbacks": "orchestrator/serving/worker.py",
+    "gunicorn.http:get_parser": "orchestrator/serving/connection.py",
+    "gunicorn.http.unreader:Unreader.take_buffered": "orchestrator/serving/connection.py",
+    "gunicorn.http.errors:LimitRequestLine": "orchestrator/serving/worker.py",
+    "allauth.socialaccount.internal.jwtkit:verify_and_decode": "orchestrator/accounts/oidc.py",
+    "kombu.transport:TRANSPORT_ALIASES": "orchestrator/config/broker.py",
+    "kombu.transport.redis:QoS.ack": "orchestrator/config/broker.py",
+    "kombu.transport.redis:QoS.restore_at_shutdown": "orchestrator/config/broker.py",
+    "kombu.transport.redis:Channel.QoS": "orchestrator/config/broker.py",
+    "kombu.transport.redis:Transport.Channel": "orchestrator/config/broker.py",
+    "kombu.transport.redis:Transport.register_with_event_loop": "orchestrator/config/broker.py",
+    "kombu.transport.redis:Transport.close_connection": "orchestrator/config/broker.py",
+}
+#: Attributes that objects get while they live: what the source has to say.
+WORDS = {
+    "kombu.transport.virtual.base:QoS": ("self._on_collect =",),
+    "kombu.transport.redis:Transport": ("self.cycle", "loop.on_tick.add"),
+    "kombu.asynchronous.hub:Hub": ("self.on_tick =",),
+    "gunicorn.workers.gthread:ThreadWorker": (
+        "self.tpool", "self.poller", "self.method_queue", "self.sockets", "self.cfg.threads",
+    ),
+}  # fmt: skip
+PINNED = ("gunicorn", "kombu", "django-allauth")
+
+
+def found(place: str) -> object:
+    module, _, path = place.partition(":")
+    value: object = import_module(module)
+    for name in path.split("."):
+        value = getattr(value, name)
+    return value
+
+
+@pytest.mark.parametrize("place", NAMES)
+def test_it_is_there(place: str) -> None:
+    assert found(place) is not None, f"{NAMES[place]} rests on {place}"
+
+
+@pytest.mark.parametrize("place", WORDS)
+def test_it_still_says_so(place: str) -> None:
+    source = inspect.getsource(found(place))  # type: ignore[arg-type]
+    missing = [word for word in WORDS[place] if word not in source]
+    assert missing == [], place
+
+
+def test_the_worker_knows_all_that_gunicorn_asks_of_a_connection() -> None:
+    """`handle` is gunicorn's: each attribute of a connection that it reads has to be there."""
+    source = inspect.getsource(ThreadWorker.handle) + inspect.getsource(ThreadWorker.handle_request)
+    asked = set(re.findall(r"\bconn\.(\w+)", source)) - {"wait_for_data"}
+    ours = set(dir(Connection)) | set(re.findall(r"self\.(\w+)", inspect.getsource(Connection)))
+    assert asked - ours == set()
+
+
+@pytest.mark.parametrize("package", PINNED)
+def test_it_is_pinned_exactly(package: str) -> None:
+    lines = (ROOT / "requirements.in").read_text().splitlines()
+    assert any(re.match(rf"{package}(\[[\w,]+\])?==[\d.]+$", line) for line in lines), package

@@ -1,0 +1,9 @@
+"""The deployed configuration of gunicorn with shorter time limits for slow clients."""
+
+from orchestrator.config.serving import *  # noqa: F403
+from orchestrator.serving import pace
+
+pace.HEAD_S = 1.0
+pace.GRACE_S = 1.0
+pace.SILENT_S = 1.0
+pace.LEAST_BYTES_A_SECOND = 1024 * 1024
