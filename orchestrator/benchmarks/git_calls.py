@@ -38,6 +38,7 @@ def call_git(
     check: bool = True,
     timeout_s: float = GIT_TIMEOUT_S,
     most_bytes: int = MOST_OUTPUT_BYTES,
+    limit: str = "",
     target: BinaryIO | None = None,
     on_progress: Callable[[str], None] | None = None,
     size_check: Callable[[], None] | None = None,
@@ -45,7 +46,8 @@ def call_git(
     """A call that ended; InvalidRequestError with git's own words where it failed and `check`.
 
     `config` are settings of git for this call; they are passed by the environment, which other
-    users of the machine cannot see. `on_progress` gets git's words at most once a second.
+    users of the machine cannot see. `on_progress` gets git's words at most once a second. `limit`
+    names the setting that `most_bytes` comes from.
     """
     environment = {
         **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
@@ -71,7 +73,8 @@ def call_git(
             f"git did not end within {timeout_s:g} s; is the repository's server reachable?"
         ) from error
     except TooMuchError as error:
-        raise InvalidRequestError(str(error)) from error
+        advice = f"; whoever runs Pitwall can raise {limit}" if limit else ""
+        raise InvalidRequestError(f"{error}{advice}") from error
     except OSError as error:
         raise InvalidRequestError(
             f"git could not work on the server of Pitwall: {error.strerror or error}"

@@ -4,9 +4,11 @@ import contextlib
 import fcntl
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 
@@ -38,6 +40,18 @@ def lock_mirror(mirror: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
                     ) from None
                 time.sleep(_LOCK_TRY_S)
         yield
+
+
+@contextlib.contextmanager
+def packed_file(data_folder: Path) -> Iterator[BinaryIO]:
+    """A file for an archive or a bundle: it has no name, and ends with its process at the latest.
+
+    In the data folder, which has room for mirrors; the folder for temporary files may be memory.
+    """
+    folder = data_folder / "packed"
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        yield file
 
 
 def size_of(folder: Path) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from orchestrator.benchmarks.bounded import Completed
 from orchestrator.benchmarks.git_calls import call_git, is_repository
@@ -21,6 +22,8 @@ from orchestrator.core.errors import InvalidRequestError
 
 _ALL_REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 _REF = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._/+@~^-]{0,199}$")
+#: Of an archive or a bundle.
+PACK_TIMEOUT_S = 1800.0
 _FIELDS = "%H%x1f%P%x1f%ct%x1f%an%x1f%s"
 #: 9999-12-31: later ones have no date in Python.
 _LATEST_DATE_S = 253_402_214_400
@@ -28,10 +31,14 @@ _LATEST_DATE_S = 253_402_214_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one repository may take of the server."""
+    """What one repository may take of the server.
+
+    `packed_bytes`: a commit's files unpacked, or a bundle.
+    """
 
     fetch_timeout_s: float = 3600.0
     mirror_bytes: int = 20 << 30
+    packed_bytes: int = 8 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,25 +182,31 @@ class Repository:
         """The contents of a file that `files` told of."""
         return self._run("cat-file", "blob", f"{sha}:{path}").stdout
 
-    def archive(self, sha: str) -> bytes:
-        """The commit's files as a .tar.gz, the same bytes each time."""
-        tar = self._run("archive", "--format=tar", sha).stdout
-        return gzip.compress(tar, mtime=0)
+    def archive(self, sha: str, target: BinaryIO) -> None:
+        """Writes the commit's files as a .tar.gz, the same bytes each time."""
+        with gzip.GzipFile("", "wb", 6, target, mtime=0) as packed:
+            self._pack("archive", "--format=tar", sha, target=packed)
 
     def ancestors(self, sha: str, *, limit: int) -> list[str]:
         """The commits before this one, nearest first, at most `limit`."""
         listed = self._git("rev-list", f"--max-count={limit + 1}", sha, "--")
         return [each for each in listed.split() if each != sha]
 
-    def bundle(self, sha: str, *, without: str | None = None) -> bytes:
-        """The commit and its history as a git bundle with the ref `refs/pitwall/<sha>`.
+    def bundle(self, sha: str, target: BinaryIO, *, without: str | None = None) -> None:
+        """Writes the commit and its history as a git bundle with the ref `refs/pitwall/<sha>`.
 
         The history of `without`, a commit that the receiver has, is left out.
         """
         ref = f"refs/pitwall/{sha}"
         self._git("update-ref", ref, sha)
         left_out = [f"^{without}"] if without else []
-        return self._run("bundle", "create", "--quiet", "-", ref, *left_out).stdout
+        self._pack("bundle", "create", "--quiet", "-", ref, *left_out, target=target)
+
+    def _pack(self, *args: str, target: Any) -> None:
+        call_git(
+            "--git-dir", str(self._mirror), *args, target=target, timeout_s=PACK_TIMEOUT_S,
+            most_bytes=self._limits.packed_bytes, limit="PITWALL_GIT_PACKED_LIMIT_MIB",
+        )  # fmt: skip
 
     def _lookup(self, ref: str) -> str | None:
         return self._try(

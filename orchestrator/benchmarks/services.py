@@ -35,6 +35,7 @@ def repository_of(project: Project) -> Repository:
     limits = Limits(
         fetch_timeout_s=settings.GIT_FETCH_TIMEOUT_S,
         mirror_bytes=settings.GIT_MIRROR_LIMIT_MIB << 20,
+        packed_bytes=settings.GIT_PACKED_LIMIT_MIB << 20,
     )
     return Repository(remote, mirror_of(project), limits=limits)
 

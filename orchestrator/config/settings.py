@@ -60,6 +60,8 @@ GIT_FETCH_TIMEOUT_S = environment.number("PITWALL_GIT_FETCH_TIMEOUT_S", 3600)
 # An HTTP proxy that git uses for http and https; it has to refuse inner addresses itself.
 GIT_PROXY = environment.proxy_url("PITWALL_GIT_PROXY")
 GIT_MIRROR_LIMIT_MIB = environment.number("PITWALL_GIT_MIRROR_LIMIT_MIB", 20_480)
+# What is sent to a host at once: a commit's files unpacked, or a bundle of its history.
+GIT_PACKED_LIMIT_MIB = environment.number("PITWALL_GIT_PACKED_LIMIT_MIB", 8192)
 
 # The mail server of channels and invitations; without one there is no channel by e-mail, and
 # invitations are links to be copied.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from orchestrator.core.heartbeat import Claim
-from orchestrator.transport.base import Closing, Completed, Transport
+from orchestrator.transport.base import Closing, Completed, Content, Transport
 
 
 class GuardedTransport(Closing):
@@ -16,7 +16,7 @@ class GuardedTransport(Closing):
         self._claim.check()
         return self._inner.run(argv, timeout_s=timeout_s)
 
-    def put(self, content: bytes, path: str, *, mode: int = 0o644) -> None:
+    def put(self, content: Content, path: str, *, mode: int = 0o644) -> None:
         self._claim.check()
         self._inner.put(content, path, mode=mode)
 

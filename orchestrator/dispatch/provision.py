@@ -1,7 +1,8 @@
 """Making a host ready for a job: agent, facts, load tool, commits."""
 
-from pathlib import Path
+from django.conf import settings
 
+from orchestrator.benchmarks.mirrors import packed_file
 from orchestrator.benchmarks.models import Case
 from orchestrator.benchmarks.repository import Repository
 from orchestrator.benchmarks.selectors import spec_of
@@ -80,7 +81,8 @@ def _send_tools(needs: Needs, site: Site, there: Readiness) -> None:
     for name, features in needs.items():
         path, own = tool_path(name, there.facts, features)
         if own is not None and not there.present[path]:
-            site.transport.put(Path(own.path).read_bytes(), path, mode=0o755)
+            with open(own.path, "rb") as program:
+                site.transport.put(program, path, mode=0o755)
 
 
 def _send_bundles(job: Job, site: Site, shas: list[str]) -> None:
@@ -95,7 +97,10 @@ def _send_bundle(site: Site, repository: Repository, name: str, sha: str) -> Non
     ancestors = repository.ancestors(sha, limit=ANCESTORS)
     there = site.agent.commits(name, *ancestors) if ancestors else {}
     known = next((each for each in ancestors if there.get(each)), None)
-    site.transport.put(repository.bundle(sha, without=known), f"bundles/{sha}.bundle")
+    with packed_file(settings.DATA_DIR) as file:
+        repository.bundle(sha, file, without=known)
+        file.seek(0)
+        site.transport.put(file, f"bundles/{sha}.bundle")
     site.agent.take_bundle(name, sha)
 
 
@@ -103,7 +108,10 @@ def _send_archives(job: Job, site: Site, shas: list[str]) -> None:
     for sha in shas:
         repository = repository_of(job.run.definition.benchmark.project)
         _fetch_if_unknown(repository, sha)
-        site.transport.put(repository.archive(sha), source_path(sha))
+        with packed_file(settings.DATA_DIR) as file:
+            repository.archive(sha, file)
+            file.seek(0)
+            site.transport.put(file, source_path(sha))
 
 
 def _fetch_if_unknown(repository: Repository, sha: str) -> None:

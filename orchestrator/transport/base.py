@@ -1,13 +1,15 @@
 """What every way to a machine can do, and the values that pass through it."""
 
+import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, Self
+from typing import BinaryIO, Protocol, Self
 
 from orchestrator.core.errors import HostError, InvalidRequestError
 
+_PIECE_BYTES = 1 << 20
 OUTPUT_LIMIT_BYTES = 8 * 1024 * 1024
 
 _PATH = re.compile(r"[A-Za-z0-9._/-]+", re.ASCII)
@@ -32,6 +34,10 @@ class Completed:
     stderr: bytes
 
 
+#: What is written to a machine: bytes, or an open file of any size.
+Content = bytes | BinaryIO
+
+
 class Transport(Protocol):
     """An open way to one machine. Used by one thread at a time; a context manager that closes.
 
@@ -49,8 +55,11 @@ class Transport(Protocol):
         """
         ...
 
-    def put(self, content: bytes, path: str, *, mode: int = 0o644) -> None:
-        """Write a file whole or not at all, over an older one, and make its parent folders."""
+    def put(self, content: Content, path: str, *, mode: int = 0o644) -> None:
+        """Write a file whole or not at all, over an older one, and make its parent folders.
+
+        An open file is read from where it is to its end, in pieces.
+        """
         ...
 
     def get(self, path: str, *, limit: int) -> bytes:
@@ -76,6 +85,23 @@ class Transport(Protocol):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None: ...
+
+
+def size_of(content: Content) -> int:
+    """In bytes; of an open file what is left from where it is."""
+    if isinstance(content, bytes):
+        return len(content)
+    start = content.tell()
+    size = content.seek(0, io.SEEK_END) - start
+    content.seek(start)
+    return size
+
+
+def pieces_of(content: Content) -> Iterator[bytes]:
+    """The content in pieces of at most 1 MiB."""
+    source = io.BytesIO(content) if isinstance(content, bytes) else content
+    while piece := source.read(_PIECE_BYTES):
+        yield piece
 
 
 class Closing:

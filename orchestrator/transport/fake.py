@@ -7,9 +7,11 @@ from orchestrator.core.errors import HostError, NotFoundError
 from orchestrator.transport.base import (
     Closing,
     Completed,
+    Content,
     TooLargeError,
     checked_argv,
     checked_path,
+    pieces_of,
 )
 
 Answer = Completed | HostError
@@ -54,10 +56,10 @@ class FakeTransport(Closing):
             raise answer
         return answer
 
-    def put(self, content: bytes, path: str, *, mode: int = 0o644) -> None:
+    def put(self, content: Content, path: str, *, mode: int = 0o644) -> None:
         """Keep the content and the mode."""
         self._note("put", checked_path(path))
-        self.files[path] = content
+        self.files[path] = b"".join(pieces_of(content))
         self.modes[path] = mode
 
     def get(self, path: str, *, limit: int) -> bytes:

@@ -17,10 +17,12 @@ from orchestrator.transport.base import (
     Closing,
     CommandTimedOutError,
     Completed,
+    Content,
     Output,
     TooLargeError,
     checked_argv,
     checked_path,
+    pieces_of,
 )
 
 _CHUNK_BYTES = 65536
@@ -61,7 +63,7 @@ class LocalTransport(Closing):
                     f"{argv[0]} took longer than {timeout_s:g} s on this machine and was stopped."
                 ) from error
 
-    def put(self, content: bytes, path: str, *, mode: int = 0o644) -> None:
+    def put(self, content: Content, path: str, *, mode: int = 0o644) -> None:
         """See Transport.put."""
         target = self._work_dir / checked_path(path)
         unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
@@ -70,7 +72,8 @@ class LocalTransport(Closing):
             try:
                 unfinished.touch(mode=0o600)
                 unfinished.chmod(mode)
-                unfinished.write_bytes(content)
+                with unfinished.open("wb") as file:
+                    file.writelines(pieces_of(content))
                 unfinished.replace(target)
             finally:
                 unfinished.unlink(missing_ok=True)

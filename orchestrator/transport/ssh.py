@@ -17,10 +17,13 @@ from orchestrator.transport.base import (
     Closing,
     CommandTimedOutError,
     Completed,
+    Content,
     Output,
     TooLargeError,
     checked_argv,
     checked_path,
+    pieces_of,
+    size_of,
 )
 from orchestrator.transport.command import (
     DeadlineError,
@@ -84,7 +87,7 @@ class SshTransport(Closing):
                 raise
         return self._completed(argv, status, output)
 
-    def put(self, content: bytes, path: str, *, mode: int = 0o644) -> None:
+    def put(self, content: Content, path: str, *, mode: int = 0o644) -> None:
         """See Transport.put."""
         target = self._at(path)
         folder, name = posixpath.split(target)
@@ -92,7 +95,7 @@ class SshTransport(Closing):
         with (
             span("ssh put", address=self._address, path=path),
             # Each part of it is answered.
-            self._receiving(len(content) // 64),
+            self._receiving(size_of(content) // 64),
             self._file_errors(f"write {path}"),
         ):
             self._make_folders(folder)
@@ -232,12 +235,15 @@ class SshTransport(Closing):
         except OSError:
             self._sftp.stat(folder)  # another connection was quicker
 
-    def _write(self, content: bytes, path: str, mode: int) -> None:
+    def _write(self, content: Content, path: str, mode: int) -> None:
+        size = 0
         with self._sftp.open(path, "wb") as file:
             file.set_pipelined(True)
             file.chmod(mode)
-            file.write(content)
-        if self._sftp.stat(path).st_size != len(content):
+            for piece in pieces_of(content):
+                file.write(piece)
+                size += len(piece)
+        if self._sftp.stat(path).st_size != size:
             raise OSError("it was not written whole; is the disk full?")
 
     def _read(self, path: str, limit: int) -> bytes:

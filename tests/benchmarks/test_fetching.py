@@ -116,6 +116,34 @@ def test_a_repository_that_is_too_large_is_not_kept(origin: Path, tmp_path: Path
     assert size_of(mirror) > 3 << 20
 
 
+def test_an_archive_or_a_bundle_that_is_too_large_is_not_packed(
+    origin: Path, tmp_path: Path
+) -> None:
+    (origin / "large.bin").write_bytes(os.urandom(3 << 20))
+    git(origin, "add", ".")
+    git(origin, "commit", "-qm", "large")
+    repository = reader(origin, tmp_path / "m.git", Limits(packed_bytes=1 << 20))
+    repository.fetch()
+    sha = repository.resolve("main")
+    for pack in (repository.archive, repository.bundle):
+        with (
+            mirrors.packed_file(tmp_path / "data") as file,
+            pytest.raises(InvalidRequestError, match=r"1 MiB.*PITWALL_GIT_PACKED_LIMIT_MIB"),
+        ):
+            pack(sha, file)
+    assert list((tmp_path / "data" / "packed").iterdir()) == []
+
+
+def test_a_full_disk_is_a_clear_error(origin: Path, tmp_path: Path) -> None:
+    repository = reader(origin, tmp_path / "m.git")
+    repository.fetch()
+    with (
+        open("/dev/full", "wb", buffering=0) as full,
+        pytest.raises(InvalidRequestError, match="No space left on device"),
+    ):
+        repository.bundle(repository.resolve("main"), full)
+
+
 def test_a_failed_fetch_leaves_no_rubbish_in_a_mirror(origin: Path, tmp_path: Path) -> None:
     mirror = tmp_path / "m.git"
     repository = reader(origin, mirror)

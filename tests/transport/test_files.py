@@ -22,6 +22,15 @@ def test_it_carries_five_megabytes_both_ways(transport: Transport) -> None:
     assert transport.get("big", limit=5_000_000) == content
 
 
+def test_it_carries_an_open_file_in_pieces(transport: Transport, tmp_path: Path) -> None:
+    content = os.urandom(3_500_000)
+    (tmp_path / "source").write_bytes(content)
+    with (tmp_path / "source").open("rb") as file:
+        file.seek(10)
+        transport.put(file, "sent")
+    assert transport.get("sent", limit=4_000_000) == content[10:]
+
+
 def test_it_carries_an_empty_file(transport: Transport) -> None:
     transport.put(b"", "empty")
     assert transport.get("empty", limit=0) == b""
