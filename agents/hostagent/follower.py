@@ -5,6 +5,7 @@ Each call is answered at once, `{"answer": …}` or `{"error": {code, message, o
     before {trial}                AMBIENT_BEFORE: nothing of the trial runs, its folder is made anew
     start {trial, part, words}    {port, argv, limits}
     look {part}                   {exit_code, output}
+    listens {part}                {has_port}: whether it has its port itself, or null
     stop {part}                   {log, limits}: ended with its whole tree; the end of its log
     begin {trial} · end {}        {} · {usage, samples, load_before, ambient}: the host in between
     clear {}                      {}: the trial is over, whatever is left of it is killed
@@ -121,6 +122,9 @@ class Follower:
     def _call_look(self, part: str) -> dict[str, Any]:
         found = self._parts[part]
         return {"exit_code": found.exit_code, "output": found.output()}
+
+    def _call_listens(self, part: str) -> dict[str, Any]:
+        return {"has_port": self._parts[part].has_port}
 
     def _call_stop(self, part: str) -> dict[str, Any]:
         stopped = self._parts.pop(part)

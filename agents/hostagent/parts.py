@@ -12,6 +12,7 @@ from . import ambient, installs
 from .errors import AgentError, BuildFailed, TrialFailed
 from .files import remove_tree, tail_bytes, tail_text, write_bytes
 from .grounds import Grounds
+from .listeners import is_of_child
 from .ownuser import Account
 from .paths import StepDir, tree_dir
 from .plan import SERVER, Plan, Server, Service, Trial
@@ -32,6 +33,7 @@ class Part:
 
     def __init__(self, name: str, child: Child, address: str, port: int, log: Path) -> None:
         self.name = name
+        self.port_checked: Optional[bool] = None
         self.child = child
         self.address = address
         self.port = port
@@ -46,6 +48,11 @@ class Part:
     @property
     def exit_code(self) -> Optional[int]:
         return self.child.exit_code
+
+    @property
+    def has_port(self) -> Optional[bool]:
+        """Whether it is this part that answers at its port; None where the system does not tell."""
+        return is_of_child(self.child, self.address, self.port)
 
     def output(self) -> str:
         return tail_text(self.log)

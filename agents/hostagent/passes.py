@@ -57,6 +57,7 @@ class Record:
     """What result.json tells of the passes of a trial; of the last one where they differ."""
 
     port: Optional[int] = None
+    port_checked: Optional[bool] = None
     server_argv: list[str] = field(default_factory=list)
     limits: dict[str, Any] = field(default_factory=dict)
     checks: list[dict[str, Any]] = field(default_factory=list)
@@ -71,6 +72,7 @@ def run_pass(run: Run, record: Record) -> None:
     run.say("starting")
     with running(run.stage, run.trial) as parts:
         record.port, record.server_argv = parts.server.port, parts.server.argv
+        record.port_checked = parts.server.port_checked
         words = _words(run, parts)
         checks = ask_all(run, parts, words, "before")
         loads = _loads(run, parts, words, len(record.loads))

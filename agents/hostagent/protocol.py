@@ -193,6 +193,7 @@ second on, tool-k.json and rows-k.json.
 
 result.json: {"schema": 4, "trial": "...", "tree": "builds/<…>", "tool": {"name","version","sha256"}, "tool_cpus": n,
   "started_at": unix, "ended_at": unix, "wall_s": ..., "port": 12345,
+  "port_checked": bool (the kernel said that the server itself listens there; false where it does not tell),
   "server_argv": [...], "server_exit": null | code (it died before we stopped it),
   "checks": [CHECKED, …], "loads": [LOADED, …],
   "search": {"capacity": r|null, "low": r|null, "high": r|null, "stopped": "converged" | "at the limit" |

@@ -15,7 +15,7 @@ from .stage import AnyPart, Stage
 from .tlsfiles import authority
 
 #: A kernel's port may be taken by another between its choice and the start.
-STARTS = 2
+STARTS = 4
 _SERVER_CODES = {
     "ended": "server_did_not_start",
     "wrong": "wrong_answer",
@@ -99,14 +99,30 @@ def _start_ready(stage: Stage, trial: Trial, name: str, words: Mapping[str, str]
         part = stage.start(trial, name, words)
         try:
             await_ready(part, ready, stage.beat, authority(stage.step, stage.plan))
+            _check_port(part, fixed=program.port is not None)
             return part
         except NotReady as not_ready:
             output = part.output()
             part.stop()
-            failure = _failure(name, not_ready, output)
-        if program.port is not None or not _says_port_in_use(output):
+            failure, taken = _failure(name, not_ready, output), _says_port_in_use(output)
+        except TrialFailed as not_ours:
+            part.stop()
+            failure, taken = not_ours, True
+        if program.port is not None or not taken:
             break
     raise failure
+
+
+def _check_port(part: AnyPart, *, fixed: bool) -> None:
+    """TrialFailed where another program answers at the port of this part."""
+    part.port_checked = part.has_port
+    if part.port_checked is False:
+        raise TrialFailed(
+            "port_in_use" if fixed else "internal",
+            f"another program than {described(part.name)} answers at port {part.port} of "
+            f"{part.address}: the two started at the same time; stop what holds the port",
+            part.output(),
+        )
 
 
 def _failure(name: str, not_ready: NotReady, output: str) -> TrialFailed:

@@ -21,6 +21,7 @@ class RemotePart:
 
     def __init__(self, peer: Peer, beat: Beat, name: str, log: Path, started: Mapping[str, Any]):
         self.name = name
+        self.port_checked: Optional[bool] = None
         self.address = peer.address
         self.port: int = started["port"]
         self.argv: list[str] = started["argv"]
@@ -33,6 +34,11 @@ class RemotePart:
     def exit_code(self) -> Optional[int]:
         code: Optional[int] = self._look()["exit_code"]
         return code
+
+    @property
+    def has_port(self) -> Optional[bool]:
+        found: Optional[bool] = self._peer.call("listens", self._beat, part=self.name)["has_port"]
+        return found
 
     def output(self) -> str:
         return str(self._look()["output"])

@@ -51,6 +51,7 @@ def _result(run: Run, record: Record, started_at: float) -> dict[str, Any]:
         "ended_at": ended_at,
         "wall_s": ended_at - started_at,
         "port": record.port,
+        "port_checked": bool(record.port_checked),
         "server_argv": record.server_argv,
         "server_exit": None,
         "checks": record.checks,

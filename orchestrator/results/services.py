@@ -204,9 +204,9 @@ def _provenance(
     `left_out`: facts that are too long; they are there as well.
     """
     kept = (
-        "argv", "tool", "tool_cpus", "server_argv", "port", "rc", "signal", "wall_s",
-        "load_started_at", "load_ended_at", "load_before", "usage", "hung", "server_exit", "limits",
-        "on", "checks", "peer_gap_s",
+        "argv", "tool", "tool_cpus", "server_argv", "port", "port_checked", "rc", "signal",
+        "wall_s", "load_started_at", "load_ended_at", "load_before", "usage", "hung",
+        "server_exit", "limits", "on", "checks", "peer_gap_s",
     )  # fmt: skip
     told = {**result, **result["loads"][0]}
     long = [key for key in kept if not _is_short(told.get(key))]
