@@ -267,9 +267,13 @@ LOGGING = {
     "formatters": {"chosen": FORMATS[LOG_FORMAT]},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "chosen"}},
     "root": {"handlers": ["stderr"], "level": environment.text("PITWALL_LOG_LEVEL", "INFO")},
-    # Two lines a message of each tick would bury all else.
     "loggers": {
-        name: {"level": "WARNING"}
-        for name in ("paramiko", "celery.worker.strategy", "celery.app.trace")
+        # Two lines a message of each tick would bury all else.
+        **{
+            name: {"level": "WARNING"}
+            for name in ("paramiko", "celery.worker.strategy", "celery.app.trace")
+        },
+        # Not by Django's own handlers, whose formatters redact no secret of an address.
+        "django": {"handlers": []},
     },
 }
