@@ -6,11 +6,14 @@ from typing import Any
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
+from orchestrator.accounts.known_devices import known_device
 from orchestrator.accounts.models import User
 from orchestrator.accounts.services import record_own_audit
+from orchestrator.accounts.sign_in_log import note_failed_login
 from orchestrator.accounts.vault import SECOND_FACTORS, seal_text, unseal_text
 from orchestrator.core.errors import PermissionRefusedError
 
@@ -54,6 +57,22 @@ class AccountAdapter(DefaultAccountAdapter):
         raise PermissionRefusedError(
             f"the account {user.get_username()} is switched off; ask an owner of your team"
         )
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        try:
+            super().pre_authenticate(request, **credentials)
+        except ValidationError:
+            note_failed_login(request, credentials.get("username", ""), "too_many")
+            raise
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        note_failed_login(request, credentials.get("username", ""), "wrong_password")
+
+    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+        """Tries from a device of the user's own are counted by themselves."""
+        key = str(super()._get_login_attempts_cache_key(request, **credentials))
+        device = known_device(request, credentials.get("username", ""))
+        return f"{key}:{device}" if device else key
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("account")

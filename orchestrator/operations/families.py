@@ -39,6 +39,7 @@ counter   pitwall_host_failures_total   kind           Times a host could not be
 counter   pitwall_trials_total          outcome        Trials that were taken in from hosts
 counter   pitwall_results_total         way            Results that were sent, by post or as a file
 counter   pitwall_http_responses_total  method,status  Answers of web processes
+counter   pitwall_logins_total          outcome        Log-ins by what came of them
 histogram pitwall_http_request_seconds  route,method   Times of pages and operations in the server
 histogram pitwall_task_seconds          task           Times of Celery tasks
 """

@@ -19,6 +19,7 @@ from django.urls import reverse
 
 from orchestrator.accounts.models import AuditEntry, User
 from orchestrator.config import settings as real
+from orchestrator.core.counting import drain
 from orchestrator.core.sealing import Keyring
 from tests.support.factories import PASSWORD, Personas
 
@@ -173,6 +174,61 @@ def test_guesses_of_a_password_are_limited_also_over_several_addresses(
     late = log_in(Client(REMOTE_ADDR="127.0.0.99"))
     assert "Wait five minutes" in late.content.decode()
     assert log_in(Client(), "bob").headers["Location"] == reverse("runs")
+
+
+def guess(browser: Client, times: int = 1) -> str:
+    for _ in range(times):
+        page = browser.post(LOGIN, {"username": "alice", "password": "guess"})
+    return page.content.decode()
+
+
+def test_guesses_of_strangers_do_not_lock_out_a_device_that_is_known(personas: Personas) -> None:
+    mine, of_bob, forged = Client(), Client(), Client()
+    log_in(mine)
+    mine.post(reverse("logout"))
+    log_in(of_bob, "bob")
+    of_bob.post(reverse("logout"))
+    forged.cookies["known_device"] = of_bob.cookies["known_device"].value.replace("a", "b")
+    cookie = mine.cookies["known_device"]
+    assert cookie["httponly"]
+    assert cookie["samesite"] == "Lax"
+    guess(Client(), 10)
+    for stranger in (Client(), of_bob, forged):
+        assert "Wait five minutes" in log_in(stranger).content.decode()
+    assert log_in(mine).headers["Location"] == reverse("runs")
+    # It has a limit of its own.
+    mine.post(reverse("logout"))
+    assert "Wait five minutes" not in guess(mine, 10)
+    assert "Wait five minutes" in log_in(mine).content.decode()
+
+
+def test_log_ins_and_failed_ones_are_logged_counted_and_audited(
+    personas: Personas, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    drain()
+    guess(Client(), 3)
+    Client().post(LOGIN, {"username": "my-password-by-mistake", "password": "guess"})
+    log_in(client)
+    _, codes = turn_on(client)
+    browser = Client()
+    log_in(browser)
+    browser.post(reverse("mfa_authenticate"), {"code": "000000"})
+    browser.post(reverse("mfa_authenticate"), {"code": codes[0]})
+
+    rows = AuditEntry.objects.filter(team__slug="red").order_by("pk")
+    told = [f"{each.actor_name}: {each.action}" for each in rows if each.subject == "alice"]
+    assert [each for each in told if "log-in" in each or "failed" in each] == [
+        ": log-in.failed", "alice: log-in.succeeded", ": second-factor.failed",
+        "alice: log-in.succeeded",
+    ]  # fmt: skip
+    counted = {dict(labels)["outcome"]: number for (name, labels), number in drain().items()
+               if name == "pitwall_logins_total"}  # fmt: skip
+    assert counted == {"wrong_password": 4, "success": 2, "wrong_code": 1}
+    assert caplog.text.count("a log-in failed (wrong password): user alice from 127.0.0.1") == 3
+    assert "a log-in failed (wrong password): an unknown user name" in caplog.text
+    assert "my-password-by-mistake" not in caplog.text
+    assert "guess" not in caplog.text
 
 
 @pytest.mark.parametrize(
