@@ -28,6 +28,8 @@ class Limits:
     queued_minutes: int | None
     storage_mib: int | None
     own: bool = False
+    #: Bytes, as they were counted last, with what was imported since.
+    storage_used: int = 0
 
     @property
     def queued_s(self) -> int | None:
@@ -43,19 +45,22 @@ class QuotaExceededError(ConflictError):
 
 
 def limits_of(team: Team) -> Limits:
-    own = TeamQuota.objects.filter(team=team, own=True).first()
-    if own is not None:
+    kept = TeamQuota.objects.filter(team=team).first()
+    used = 0 if kept is None else kept.storage_used
+    if kept is not None and kept.own:
         return Limits(
-            hosts=own.hosts,
-            queued_minutes=own.queued_minutes,
-            storage_mib=own.storage_mib,
+            hosts=kept.hosts,
+            queued_minutes=kept.queued_minutes,
+            storage_mib=kept.storage_mib,
             own=True,
+            storage_used=used,
         )
     usual: Mapping[str, int | None] = settings.QUOTAS
     return Limits(
         hosts=usual["hosts"],
         queued_minutes=usual["queued_minutes"],
         storage_mib=usual["storage_mib"],
+        storage_used=used,
     )
 
 
@@ -102,7 +107,7 @@ def check_storage(*, team: Team, limits: Limits, added: int = 0) -> None:
     limit = limits.storage_bytes
     if limit is None:
         return
-    used = TeamQuota.objects.filter(team=team).values_list("storage_used", flat=True).first() or 0
+    used = limits.storage_used
     if used >= limit or used + added > limit:
         more = f", and this would add {format_bytes(added)}" if added else ""
         raise QuotaExceededError(
@@ -115,7 +120,10 @@ def check_storage(*, team: Team, limits: Limits, added: int = 0) -> None:
 
 def note_import(*, team: Team, added: int) -> None:
     """So many bytes more than at the last count; the next one finds out what it really was."""
-    TeamQuota.objects.filter(team=team).update(storage_used=F("storage_used") + added)
+    changed = TeamQuota.objects.filter(team=team).update(storage_used=F("storage_used") + added)
+    if not changed:
+        # Not counted yet: the first count adds it up.
+        TeamQuota.objects.get_or_create(team=team, defaults={"storage_used": added})
 
 
 def locked_limits(team: Team) -> Limits:
@@ -123,7 +131,7 @@ def locked_limits(team: Team) -> Limits:
     reach them meanwhile."""
     limits = limits_of(team)
     if (limits.hosts, limits.queued_minutes, limits.storage_mib) != (None, None, None):
-        Team.objects.select_for_update().get(pk=team.pk)
+        Team.objects.select_for_update(no_key=True).get(pk=team.pk)
     return limits
 
 

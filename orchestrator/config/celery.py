@@ -68,6 +68,7 @@ app.conf.beat_schedule = {
     "claim-schedules": _every(10.0, "orchestrator.dispatch.tasks.claim_schedules"),
     "prune-results": _every(60.0, "orchestrator.dispatch.tasks.prune_results"),
     "import-results": _every(2.0, "orchestrator.dispatch.tasks.import_results"),
+    "remove-ended": _every(60.0, "orchestrator.dispatch.tasks.remove_ended"),
     "check-hosts": _every(30.0, "orchestrator.dispatch.tasks.check_hosts"),
     "look-for-changes": _every(3.0, "orchestrator.dispatch.tasks.look_for_changes"),
     "follow-changes": _every(5.0, "orchestrator.dispatch.tasks.follow_changes"),

@@ -43,6 +43,11 @@ def whole(name: str) -> int | None:
     return int(value)
 
 
+def limit(name: str, default: int) -> int | None:
+    """`whole`, or `default` where nothing is set; None, without limit, for the word none."""
+    return None if text(name) == "none" else number(name, default)
+
+
 def path(name: str, default: Path) -> Path:
     value = text(name)
     return Path(value).resolve() if value else default

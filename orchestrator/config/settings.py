@@ -22,10 +22,15 @@ ALLOWED_HOSTS = environment.words("PITWALL_ALLOWED_HOSTS", "127.0.0.1,localhost,
 EMBED_ANCESTORS = environment.words("PITWALL_EMBED_ANCESTORS", "*")
 # What each team may use unless it was given limits of its own (`manage.py quota`); None: no limit.
 QUOTAS = {
-    "hosts": environment.whole("PITWALL_QUOTA_HOSTS"),
-    "queued_minutes": environment.whole("PITWALL_QUOTA_QUEUED_MINUTES"),
-    "storage_mib": environment.whole("PITWALL_QUOTA_STORAGE_MIB"),
+    "hosts": environment.limit("PITWALL_QUOTA_HOSTS", 50),
+    "queued_minutes": environment.limit("PITWALL_QUOTA_QUEUED_MINUTES", 20_160),
+    "storage_mib": environment.limit("PITWALL_QUOTA_STORAGE_MIB", 51_200),
 }
+# Names of machines that measure without us, and hardware profiles, that a team may have.
+MAX_EXTERNAL_HOSTS = environment.number("PITWALL_MAX_EXTERNAL_HOSTS", 200)
+MAX_PROFILES = environment.number("PITWALL_MAX_PROFILES", 200)
+# Trials of a run: hosts times cases times commits times rounds.
+MAX_TRIALS = environment.number("PITWALL_MAX_TRIALS", 20_000)
 # Metrics of its own (script.upload_s) that a team may have, for all its projects together.
 MAX_CUSTOM_METRICS = environment.number("PITWALL_MAX_CUSTOM_METRICS", 500)
 HTTPS = BASE_URL.startswith("https://")

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from celery import shared_task
 
+from orchestrator.accounts.pruning import prune_sessions, prune_tokens
 from orchestrator.alerts import delivering, noting, raising
 from orchestrator.benchmarks import tidying
 from orchestrator.core.clock import utc_now
@@ -14,10 +15,11 @@ from orchestrator.forges import following
 from orchestrator.results.changes import bisections, duels
 from orchestrator.results.changes.search import look_at_changed
 from orchestrator.results.hosts import calibration, golden
-from orchestrator.results.recording.import_steps import import_some
+from orchestrator.results.recording.import_steps import import_some, prune_imports
 from orchestrator.results.retention.pruning import prune_due
 from orchestrator.results.retention.storage import measure_stale
 from orchestrator.runs import leasing, schedules, turns
+from orchestrator.runs.idempotency import prune_keys
 
 logger = logging.getLogger(__name__)
 
@@ -93,6 +95,17 @@ def import_results() -> None:
     """One step of one import that waits; the next step is ordered at once."""
     if import_some():
         import_results.apply_async(expires=10)
+
+
+@shared_task(name="orchestrator.dispatch.tasks.remove_ended")
+def remove_ended() -> None:
+    """Removes some of what ended long ago: sessions, tokens, idempotency keys and imports."""
+    for prune in (prune_sessions, prune_tokens, prune_keys, prune_imports):
+        try:
+            prune()
+        except Exception:
+            # The trouble of one kind must not keep the others.
+            logger.exception("%s failed", prune.__name__)
 
 
 @shared_task(name="orchestrator.dispatch.tasks.look_for_changes")

@@ -6,6 +6,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.fleet.models import HardwareProfile, Host, HostState, HostTransport
+from orchestrator.fleet.room import check_room_for_names
 
 PROFILE = "external"
 
@@ -22,6 +23,8 @@ def host_told(*, member: Member, name: str, profile: str | None = None) -> Host:
         return known
     with transaction.atomic():
         slug = profile or PROFILE
+        is_known = HardwareProfile.objects.filter(team=member.team, slug=slug).exists()
+        check_room_for_names(member.team, hosts=1, profiles=0 if is_known else 1)
         kind, _ = HardwareProfile.objects.get_or_create(
             team=member.team, slug=slug, defaults={"name": slug}
         )

@@ -33,7 +33,7 @@ from orchestrator.fleet.models import (
     HostState,
     HostTransport,
 )
-from orchestrator.fleet.room import check_room
+from orchestrator.fleet.room import check_room, check_room_for_names
 from orchestrator.fleet.ways import NAME, check_way, check_word, checked_user, credential_of
 from orchestrator.transport import keys
 from orchestrator.transport.ssh import HostKey, scan_host_key
@@ -62,6 +62,8 @@ def save_profile(*, member: Member, slug: str, name: str, **facts: Any) -> Hardw
     member.require(Role.MEMBER, to="change hardware profiles")
     check_word(NAME, slug, "slug", "lower-case letters, digits and dashes")
     with transaction.atomic():
+        if not HardwareProfile.objects.filter(team=member.team, slug=slug).exists():
+            check_room_for_names(member.team, profiles=1)
         profile, created = HardwareProfile.objects.update_or_create(
             team=member.team, slug=slug, defaults={"name": name, **facts}
         )

@@ -1,15 +1,21 @@
 """Requests that are sent twice: the same key of the same team makes one thing only."""
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import ApiToken
 from orchestrator.core.errors import ConflictError
 from orchestrator.core.ids import digest_of
 from orchestrator.runs.models import IdempotencyKey
+
+#: So long a request may be repeated with its key.
+KEPT = timedelta(days=7)
+PRUNED_AT_ONCE = 1_000
 
 
 def answer_once(
@@ -36,6 +42,12 @@ def answer_once(
     check_same(found, digest)
     # Of a request for a run there is none; then the digest is another one.
     return found.answer or {}, False
+
+
+def prune_keys() -> None:
+    """Removes some of the keys that nobody repeats any more, oldest first."""
+    first = IdempotencyKey.objects.order_by("pk").values("pk")[:PRUNED_AT_ONCE]
+    IdempotencyKey.objects.filter(pk__in=first, created_at__lt=Now() - KEPT).delete()
 
 
 def check_same(found: IdempotencyKey, digest: str) -> None:

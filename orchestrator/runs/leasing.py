@@ -4,6 +4,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import (
@@ -27,7 +28,7 @@ from orchestrator.runs.states import JOB_ENDED, JobState
 
 #: What a team had of the machines counts against it for so long.
 MEMORY_S = 3600.0
-#: So many queued jobs are looked at in one tick, the oldest of each priority first.
+#: So many queued jobs of a team are looked at in one tick, the oldest of each priority first.
 LOOKED_AT = 2_000
 
 
@@ -98,19 +99,11 @@ def _begin(job: Job, hosts: Mapping[str, uuid.UUID]) -> None:
 
 
 def _waiting(now: datetime, free: list[FreeHost]) -> list[Waiting]:
-    """The queued jobs that could use one of the free hosts."""
-    rows = list(
-        Job.objects.filter(
-            Q(not_before=None) | Q(not_before__lte=now),
-            Exists(_placements_on(free).filter(job=OuterRef("pk"))),
-            state=JobState.QUEUED,
-        )
-        .order_by("-run__priority", "created_at")
-        .values_list(
-            "pk", "run__team_id", "run__definition__benchmark_id", "run__priority", "created_at",
-            "expected_s", "run_id",
-        )[:LOOKED_AT]
-    )  # fmt: skip
+    """The queued jobs that could use one of the free hosts of their team."""
+    of_team: dict[int, list[FreeHost]] = defaultdict(list)
+    for host in free:
+        of_team[host.team].append(host)
+    rows = [row for team in sorted(of_team) for row in _rows(now, team, of_team[team])]
     asks = _asks([row[0] for row in rows])
     newest = _newest_commits({row[6] for row in rows})
     return [
@@ -127,6 +120,24 @@ def _waiting(now: datetime, free: list[FreeHost]) -> list[Waiting]:
         for pk, team, benchmark, priority, created, expected, run in rows
         if asks[pk]
     ]
+
+
+def _rows(now: datetime, team: int, free: list[FreeHost]) -> list[tuple[Any, ...]]:
+    """The first LOOKED_AT of a team's jobs: each team has its own, so that the jobs of one never
+    hide those of another."""
+    return list(
+        Job.objects.filter(
+            Q(not_before=None) | Q(not_before__lte=now),
+            Exists(_placements_on(free).filter(job=OuterRef("pk"))),
+            state=JobState.QUEUED,
+            run__team=team,
+        )
+        .order_by("-run__priority", "created_at")
+        .values_list(
+            "pk", "run__team_id", "run__definition__benchmark_id", "run__priority", "created_at",
+            "expected_s", "run_id",
+        )[:LOOKED_AT]
+    )  # fmt: skip
 
 
 def _placements_on(free: list[FreeHost]) -> QuerySet[Placement]:

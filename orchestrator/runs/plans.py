@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from django.conf import settings
+
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks import selectors as benchmarks
 from orchestrator.benchmarks.choice import choose
@@ -24,8 +26,6 @@ from orchestrator.runs.placements import Roles, roles_asked
 from orchestrator.stats.looks import LOOKS
 from orchestrator.stats.paired import FEWEST_BLOCKS
 from orchestrator.stats.stopping import BlocksLeft
-
-MAX_TRIALS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,11 +154,11 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     placements = roles_asked(member, request.hosts, request.placements, roles_of(spec))
     cases = _chosen(spec, whole.cases, request)
     times = [whole.trial_s[case.key] for case in cases]
-    trial_count = len(times) * len(commits) * rounds
-    if trial_count > MAX_TRIALS:
+    trial_count = len(times) * len(commits) * rounds * len(placements)
+    if trial_count > settings.MAX_TRIALS:
         raise InvalidRequestError(
-            f"that would be {trial_count} trials a host; at most {MAX_TRIALS} are allowed: "
-            "take fewer cases, commits or rounds"
+            f"that would be {trial_count} trials; a run has at most {settings.MAX_TRIALS}: take "
+            "fewer cases, commits, rounds or hosts, or start several runs"
         )
     case_s = [each * len(commits) * rounds for each in times]
     typical = blocks_of(until, rounds).typical
@@ -178,7 +178,7 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
         cases_in_all=len(whole.cases),
         trial_s=tuple(times),
         parts=tuple(parts_of([each * typical / rounds for each in case_s])),
-        trial_count=trial_count * len(placements),
+        trial_count=trial_count,
         job_s=sum(case_s),
         warnings=(
             *_few_rounds(rounds, request.budget_s, round_s, alone=len(commits) == 1),

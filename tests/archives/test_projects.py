@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,13 +18,15 @@ from django.test import Client
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.services import create_token
-from orchestrator.archives.projects.kinds import KINDS
+from orchestrator.archives.projects.kinds import BY_NAME, KINDS
+from orchestrator.archives.projects.new_ids import NewIds
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.kept import forget_parts
 from orchestrator.fleet.models import Host
 from orchestrator.results.history.annotations import annotate
 from orchestrator.results.models import Artifact, Histogram, LoadResult, Reading, Series
 from orchestrator.results.recording.ingest import forget
+from orchestrator.runs.models import Job, Trial
 from tests.support.filled import Filled, fill
 
 #: What answers of two teams differ in; accounts are not exported. Intervals of single quantiles
@@ -184,6 +187,41 @@ def nothing_changes_after(archive: Path) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("nothing_changes_after")
+def test_a_row_never_refers_to_what_is_not_in_the_file(filled: Filled, archive: Path) -> None:
+    """Ids of another team's rows may be known: they stand in links that were shared."""
+    theirs = Job.objects.filter(run__state="queued")[0]
+    job = f'"job": "{theirs.pk}"'.encode()
+    crafted = damaged(
+        archive,
+        "trials.jsonl",
+        lambda text: re.sub(rb'"job": "[^"]+"', job, text, count=1),
+        told=True,
+    )
+    before = Trial.objects.count()
+    with pytest.raises(CommandError, match=f"job: there is no '{theirs.pk}'"):
+        take(crafted)
+    assert Trial.objects.count() == before
+    # Also where no row of the file is here yet, so that its ids stay what they are.
+    ids = NewIds(team=filled.personas.mallory.team, slug="server", definitions=[])
+    with pytest.raises(KeyError):
+        ids.of("jobs", str(theirs.pk))
+    own = "0199aaaa-0000-7000-8000-000000000000"
+    ids.own(BY_NAME["jobs"], own)
+    assert str(ids.of("jobs", own)) == own
+    with pytest.raises(KeyError):
+        ids.of("runs", own)
+    assert ids.within({"run": str(theirs.run_id)}) != {"run": str(theirs.run_id)}
+
+
+def test_it_needs_room_next_to_its_target_alone(
+    filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no such folder"))
+    path = tmp_path / "out.pitwall"
+    call_command("export_project", "red", "server", path, quiet=True, stdout=StringIO())
+    assert zipfile.is_zipfile(path)
+
+
 def test_it_leaves_nothing_of_a_damaged_or_strange_file(archive: Path) -> None:
     wrong = [
         ("histograms.bin", lambda text: text[:-1] + b"x", False, "histograms.bin is not what was"),

@@ -8,9 +8,10 @@ import pytest
 from django.db import connection
 
 from orchestrator.core.clock import utc_now
+from orchestrator.fleet.models import Host
 from orchestrator.runs import leasing, turns
 from orchestrator.runs.cancelling import cancel_case, cancel_job, is_cancelled
-from orchestrator.runs.models import HostLease, Job, Run, Trial
+from orchestrator.runs.models import HostLease, Job, Placement, Run, Trial
 from orchestrator.runs.services import cancel_run
 from orchestrator.runs.states import JOB_TRANSITIONS, JobState, RunState, run_state_of
 from tests.support.factories import (
@@ -162,6 +163,37 @@ def test_it_gives_a_free_host_to_the_team_that_had_less_of_them(
     used.jobs.update(state="finished", started_at=hour_ago, ended_at=utc_now())
     blue = Job.objects.get(run__team=personas.mallory.team)
     assert leasing.lease_queued_jobs() == [blue.pk, red.pk]
+
+
+def test_the_queue_of_one_team_never_hides_a_job_of_another(
+    personas: Personas, tmp_path: Path
+) -> None:
+    """Blue has more old jobs of high priority than are looked at; they want a tag that red's free
+    host has as well."""
+    blue, red = personas.mallory, personas.alice
+    for member, name in ((blue, "theirs"), (red, "ours")):
+        project, shas = make_project(member, tmp_path / name)
+        make_definition(member, project)
+        Host.objects.filter(pk=make_local_host(member, name=name).pk).update(tags=["linux"])
+        wish = ({"target": "tag:linux"},)
+        run = make_run(member, shas[:2], hosts=(), placements=wish, rounds=1, priority="high")
+        run.jobs.update(created_at=utc_now() - timedelta(days=2 if member is blue else 0))
+    wanted = Job.objects.get(run__team=blue.team)
+    count = leasing.LOOKED_AT + 5
+    jobs = Job.objects.bulk_create(
+        Job(run=wanted.run, expected_s=wanted.expected_s, state=JobState.QUEUED)
+        for _ in range(count)
+    )
+    Job.objects.filter(run=wanted.run).update(created_at=utc_now() - timedelta(days=2))
+    HostLease.objects.create(host=Host.objects.get(name="theirs"), job=wanted)
+    Placement.objects.bulk_create(
+        Placement(job=job, role="target", wanted_tag="linux") for job in jobs
+    )
+    ours = Job.objects.get(run__team=red.team)
+    assert leasing.lease_queued_jobs() == [ours.pk]
+    # The window holds for each team: with all of them in one, red's job is not among the first.
+    first = Job.objects.filter(state=JobState.QUEUED).order_by("created_at")[: leasing.LOOKED_AT]
+    assert {job.run_id for job in first} == {wanted.run_id}
 
 
 def test_a_run_ends_with_the_last_case_that_was_waiting(job: Job, personas: Personas) -> None:

@@ -10,9 +10,12 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.accounts.models import AuditEntry, TeamQuota
-from orchestrator.accounts.quotas import QuotaExceededError
+from orchestrator.accounts.quotas import QuotaExceededError, limits_of
 from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.care import release_host, retire_host
+from orchestrator.fleet.models import HardwareProfile
+from orchestrator.fleet.services import save_profile
 from orchestrator.results.figures.importing import NewImport, import_results
 from orchestrator.results.models import Artifact, Reading
 from orchestrator.results.recording.bulk import import_file
@@ -131,3 +134,36 @@ def test_it_shows_a_team_what_it_uses(
     assert AuditEntry.objects.filter(action="quota.set", team=world.alice.team).exists()
     with pytest.raises(CommandError, match="expected a number or none"):
         quota("--hosts", "many")
+
+
+def test_a_run_has_no_more_trials_than_it_may_on_all_hosts_together(
+    world: World, settings: Any
+) -> None:
+    settings.MAX_TRIALS = 10
+    make_local_host(world.alice, name="second")
+    assert make_run(world.alice, world.shas[:2], rounds=5)
+    with pytest.raises(InvalidRequestError, match="would be 20 trials; a run has at most 10"):
+        make_run(world.alice, world.shas[:2], rounds=5, hosts=("here", "second"))
+
+
+def test_names_of_other_machines_and_profiles_are_limited(world: World, settings: Any) -> None:
+    settings.MAX_EXTERNAL_HOSTS = 3
+    names = [f"ci-{number}" for number in range(5)]
+    results = [
+        each.model_copy(update={"host": name})
+        for name, each in zip(names, sent(world, *names), strict=True)
+    ]
+    take_results(member=world.alice, results=results[:3])
+    with pytest.raises(QuotaExceededError, match="may have 3 hosts that measure without Pitwall"):
+        take_results(member=world.alice, results=results)
+    assert world.alice.team.hosts.filter(transport="external").count() == 3
+    settings.MAX_PROFILES = HardwareProfile.objects.filter(team=world.alice.team).count()
+    save_profile(member=world.alice, slug="any", name="Any machine")
+    with pytest.raises(QuotaExceededError, match="hardware profiles"):
+        save_profile(member=world.alice, slug="one-more", name="One more")
+    assert not HardwareProfile.objects.filter(slug="one-more").exists()
+
+
+def test_every_team_has_limits_from_the_start(world: World) -> None:
+    limits = limits_of(world.alice.team)
+    assert (limits.hosts, limits.queued_minutes, limits.storage_mib) == (50, 20_160, 51_200)

@@ -42,7 +42,7 @@ def export_project(
         with transaction.atomic():
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            writer = _Writer(archive, Scope(project=project), written)
+            writer = _Writer(archive, Scope(project=project), written, path.parent)
             for kind in KINDS:
                 writer.write(kind)
         manifest = Manifest(
@@ -71,16 +71,19 @@ def _without_password(url: str) -> str:
 class _Writer:
     """Writes kind after kind; `members` are those that are written."""
 
-    def __init__(self, archive: zipfile.ZipFile, scope: Scope, written: Written) -> None:
+    def __init__(
+        self, archive: zipfile.ZipFile, scope: Scope, written: Written, folder: Path
+    ) -> None:
         self.scope = scope
         self.members: dict[str, Member] = {}
-        self._archive, self._written = archive, written
+        self._archive, self._written, self._folder = archive, written, folder
         self._metrics = dict(Metric.objects.values_list("pk", "key"))
         self._total = sum(kind.chosen(scope).count() for kind in KINDS)
         self._done = 0
 
     def write(self, kind: Kind) -> None:
-        with tempfile.TemporaryFile() as raw:
+        # Next to the target: the folder of temporary files may be memory, and small.
+        with tempfile.TemporaryFile(dir=self._folder) as raw:
             lines, values = _Counted(), _Counted()
             with self._archive.open(f"{kind.name}.jsonl", "w", force_zip64=True) as out:
                 for row in kind.chosen(self.scope).iterator(chunk_size=AT_ONCE):

@@ -38,6 +38,7 @@ class NewIds:
         self._copies = here.exists()
         self._here: dict[str, dict[Any, Any]] = {}
         self._known: set[tuple[str, Any]] = set()
+        self._own: dict[str, set[UUID]] = {}
         self._fresh: dict[str, Iterator[int]] = {}
         self._blocks: dict[int, int] = {}
         self._metrics: dict[str, int] = {}
@@ -46,11 +47,15 @@ class NewIds:
         """KeyError of a row that was not there before; ValueError of what is no id."""
         if kind in _COUNTED or kind == "hosts":
             return self._here[kind][told]
+        if uuid_of(told) not in self._own.get(kind, ()):
+            # It may be the row of another team, whose id somebody knows from a link.
+            raise KeyError(told)
         return self._uuid(told)
 
     def own(self, kind: Kind, told: Any) -> Any:
         """The id of a row that is about to be written."""
         if kind.own_key:
+            self._own.setdefault(kind.name, set()).add(uuid_of(told))
             return self.of(kind.name, told)
         mine = self._here.setdefault(kind.name, {})
         if type(told) is not int or told in mine:
@@ -74,9 +79,13 @@ class NewIds:
         if isinstance(told, list):
             return [self.within(value) for value in told]
         try:
-            return str(self._uuid(told)) if isinstance(told, str) else told
+            if not isinstance(told, str):
+                return told
+            is_own = uuid_of(told) in self._own.get("runs", ())
         except ValueError:
             return told
+        # A run that is not in the archive gets an id that no row has.
+        return str(self._uuid(told) if is_own else _derived(self._place, told))
 
     def note_job(self, told: Any) -> None:
         """The blocks of a job are made of its id."""

@@ -8,8 +8,9 @@ from django.db.models import Q
 from orchestrator.accounts.models import Team, TeamQuota
 from orchestrator.accounts.quotas import limits_of, note_storage
 
-#: Counting reads a row of every file: a limit is looked after to within this time.
-STALE = timedelta(minutes=5)
+#: Counting reads a row of every file: a limit is looked after to within this time where more than
+#: half of it is used, else to within the longer one.
+STALE, STALE_WITH_ROOM = timedelta(minutes=5), timedelta(hours=1)
 _BYTES = """
 SELECT coalesce((
     SELECT sum(octet_length(file.compressed)) FROM results_artifact file
@@ -53,6 +54,11 @@ def storage_of(team: Team, now: datetime) -> int:
 def measure_stale(now: datetime) -> None:
     """Of teams that have a limit, those that were not counted lately."""
     lately = Q(quota__storage_at__gt=now - STALE)
-    for team in Team.objects.exclude(lately):
-        if limits_of(team).storage_mib is not None:
+    for team in Team.objects.exclude(lately).select_related("quota"):
+        limits = limits_of(team)
+        if limits.storage_bytes is None:
+            continue
+        counted_at = team.quota.storage_at if hasattr(team, "quota") else None
+        has_room = limits.storage_used * 2 < limits.storage_bytes
+        if counted_at is None or not has_room or counted_at < now - STALE_WITH_ROOM:
             measure_storage(team)

@@ -36,7 +36,7 @@ class Command(BaseCommand):
         if options["usual"]:
             set_limits(team=team, limits=replace(limits_of(team), own=False))
         elif asked:
-            changes = {name: _limit(name, text) for name, text in asked.items()}
+            changes: dict[str, Any] = {name: _limit(name, text) for name, text in asked.items()}
             set_limits(team=team, limits=replace(limits_of(team), own=True, **changes))
         limits = limits_of(team)
         for name in _LIMITS:
