@@ -2,6 +2,8 @@
 
 import secrets
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +26,35 @@ from orchestrator.fleet.services import (
     record_snapshot,
     save_profile,
 )
+from orchestrator.results.retention.whole_team import remove_whole_team
 
-USER = "demo"
+TEAM = USER = "demo"
 HOST = "this-machine"
 SSH_HOST = "sample-host"
 
 
-def demo_owner() -> tuple[Member, str | None]:
-    """The demo's user, with profiles in their team; the password only if they are new."""
-    team = create_team(slug="demo", name="Demo team")
+@contextmanager
+def demo_owner() -> Iterator[tuple[Member, str | None]]:
+    """The demo's user, with profiles in their team; the password only if they are new.
+
+    Where the block fails, a team and a user that were new are removed again, with all that the
+    block gave them: nobody has seen the password, and the next try starts from nothing.
+    """
+    new_team = not Team.objects.filter(slug=TEAM).exists()
+    new_user = not User.objects.filter(username=USER).exists()
+    try:
+        yield _owner()
+    except BaseException:
+        team = Team.objects.filter(slug=TEAM).first() if new_team else None
+        if team is not None:
+            remove_whole_team(team=team)
+        if new_user:
+            User.objects.filter(username=USER).delete()
+        raise
+
+
+def _owner() -> tuple[Member, str | None]:
+    team = create_team(slug=TEAM, name="Demo team")
     member, password = _user(team)
     for slug, profile in PROFILES.items():
         save_profile(member=member, slug=slug, **profile)

@@ -38,15 +38,24 @@ class Command(BaseCommand):
         if not (folder / "benchmark.yaml").is_file():
             raise CommandError(f"the catalogue has no suite {options['suite']}")
         try:
-            with progress_of(options, f"Adding {folder.name}") as show:
-                answer = _add(folder, options["repository"], show, miniature=options["miniature"])
+            with progress_of(options, f"Adding {folder.name}") as show, demo_owner() as owner:
+                answer = _add(
+                    owner, folder, options["repository"], show, miniature=options["miniature"]
+                )
         except PitwallError as error:
             raise CommandError(f"{options['suite']}: {error}") from error
         self.stdout.write(json.dumps(answer))
 
 
-def _add(folder: Path, repository: str, show: Progress, *, miniature: bool) -> dict[str, Any]:
-    member, password = demo_owner()
+def _add(
+    owner: tuple[Member, str | None],
+    folder: Path,
+    repository: str,
+    show: Progress,
+    *,
+    miniature: bool,
+) -> dict[str, Any]:
+    member, password = owner
     host = this_machine(member)
     suite = folder.name
     project = project_at(member, slug=suite, name=suite, path=repository)

@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from orchestrator.accounts.members import Member
 from orchestrator.accounts.services import create_token
 from orchestrator.benchmarks.services import save_definition
 from orchestrator.dispatch.demo_team import USER, demo_owner, project_at, ssh_machine, this_machine
@@ -30,22 +31,28 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        member, password = demo_owner()
         where, keys = options["ssh"], options["authorized_keys"]
         if bool(where) != bool(keys):
             raise CommandError("--ssh and --authorized-keys belong together")
-        host = ssh_machine(member, where, keys) if where else this_machine(member)
-        path = options["server_repository"]
-        project = project_at(member, slug="hello-server", name="Hello server", path=path)
-        source = Path(settings.BASE_DIR) / "agents" / "suites" / "hello" / "benchmark.yaml"
-        save_definition(member=member, project=project, slug="hello", source=source.read_text())
-        answer = {
-            "team": member.team.slug,
-            "user": USER,
-            "password": password,
-            "token": create_token(member=member, name="demo in the terminal").secret,
-            "host": host.name,
-            "benchmark": "hello",
-        }
+        with demo_owner() as owner:
+            answer = _seed(owner, options["server_repository"], where, keys)
         lines = "\n".join(f"{name}: {value}" for name, value in answer.items())
         self.stdout.write(json.dumps(answer) if options["json"] else lines)
+
+
+def _seed(
+    owner: tuple[Member, str | None], path: str, where: str | None, keys: Path | None
+) -> dict[str, Any]:
+    member, password = owner
+    host = ssh_machine(member, where, keys) if where and keys else this_machine(member)
+    project = project_at(member, slug="hello-server", name="Hello server", path=path)
+    source = Path(settings.BASE_DIR) / "agents" / "suites" / "hello" / "benchmark.yaml"
+    save_definition(member=member, project=project, slug="hello", source=source.read_text())
+    return {
+        "team": member.team.slug,
+        "user": USER,
+        "password": password,
+        "token": create_token(member=member, name="demo in the terminal").secret,
+        "host": host.name,
+        "benchmark": "hello",
+    }
