@@ -30,6 +30,7 @@ import perf.harness.with_django  # noqa: F401
 
 # isort: split
 from devstack.places import CHECKOUT
+from tests.fuzz import git_servers
 from tests.fuzz.inputs.registry import TARGETS
 from tests.fuzz.inputs.watching import Finding, attempt, begin, made, shown
 
@@ -63,8 +64,22 @@ def main() -> int:
         progress(sum(each.inputs for each in tallies.values()), options.inputs, began)
     if sys.stderr.isatty():
         print(file=sys.stderr)
-    visited = None if options.target or not options.requests else visitors(options)
-    return told(tallies, time.monotonic() - began, visited)
+    more: dict[str, dict[str, Any]] = {}
+    if not options.target and options.requests:
+        more["visitors"] = visitors(options)
+    if not options.target and options.git_servers:
+        more["git_servers"] = hostile_git_servers(options)
+    return told(tallies, time.monotonic() - began, more)
+
+
+def hostile_git_servers(options: argparse.Namespace) -> dict[str, Any]:
+    """What fetches from the servers of `tests/fuzz/git_servers.py` came to."""
+    with tempfile.TemporaryDirectory(prefix="pwz-") as folder:
+        seen = git_servers.fuzz(Path(folder), options.git_servers, options.seed)
+    for fault in seen.faults:
+        print(f"git server: {fault}")
+    counts = {"cases": seen.cases, "fetched": seen.fetched, "refused": seen.refused}
+    return {**counts, "findings": len(seen.faults)}
 
 
 def visitors(options: argparse.Namespace) -> dict[str, Any]:
@@ -83,6 +98,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.inputs")
     parser.add_argument("--inputs", type=int, default=1_000_000, help="over all targets")
     parser.add_argument("--requests", type=int, default=10_000, help="of the hostile visitor")
+    parser.add_argument("--git-servers", type=int, default=300, help="hostile ones to fetch from")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", action="append", choices=TARGETS, help="may be repeated")
     parser.add_argument("--input", type=int, help="only this one, of the targets that are named")
@@ -188,7 +204,7 @@ def progress(inputs: int, wanted: int, began: float) -> None:
         print(f"\r{inputs:,} of {wanted:,} inputs, {rate:,.0f} a second ", end="", file=sys.stderr)
 
 
-def told(tallies: dict[str, Tally], seconds: float, visited: dict[str, Any] | None) -> int:
+def told(tallies: dict[str, Tally], seconds: float, more: dict[str, dict[str, Any]]) -> int:
     print(f"{'target':28}{'inputs':>10}{'seconds':>10}{'findings':>10}")
     for name, tally in tallies.items():
         print(f"{name:28}{tally.inputs:>10,}{tally.seconds:>10.1f}{len(tally.findings):>10}")
@@ -199,9 +215,9 @@ def told(tallies: dict[str, Tally], seconds: float, visited: dict[str, Any] | No
         "targets": len(tallies),
         "seconds": round(seconds, 1),
     }
-    if visited is not None:
-        answer["visitors"] = visited
-        findings += visited["findings"]
+    for name, counts in more.items():
+        answer[name] = counts
+        findings += counts["findings"]
     print(json.dumps({**answer, "findings": findings, "passed": not findings}))
     return 1 if findings else 0
 
