@@ -75,6 +75,28 @@ def database_settings() -> Iterator[Finding]:
         yield failed("database text", f"its encoding is {encoding}", "Make it anew with UTF8.")
 
 
+def database_role() -> Iterator[Finding]:
+    """A superuser, or the owner of the tables, can switch off what keeps the audit log."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_user, rolsuper, EXISTS (SELECT FROM pg_tables"
+            " WHERE schemaname = current_schema() AND tableowner = current_user)"
+            " FROM pg_roles WHERE rolname = current_user"
+        )
+        name, is_superuser, is_owner = cursor.fetchone()
+    if is_superuser or is_owner:
+        what = "a superuser" if is_superuser else "the owner of the tables"
+        yield warned(
+            "database role",
+            f"Pitwall runs as {name}, {what}: a fault in it could change the schema and the audit "
+            "log",
+            "Make the two roles of docker/postgres/roles.sql; only migrate and restore need the "
+            "owner.",
+        )
+    else:
+        yield ok("database role", f"{name} changes rows, but no schema")
+
+
 def clock() -> Iterator[Finding]:
     began = time.time()
     with connection.cursor() as cursor:

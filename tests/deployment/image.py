@@ -5,6 +5,7 @@ Python packages are this machine's. Inside there is nothing else, and nothing ca
 what compose.yaml mounts.
 """
 
+import copy
 import json
 import os
 import re
@@ -23,6 +24,7 @@ import yaml
 from devstack.places import CHECKOUT, VENV
 
 DOCKER = CHECKOUT / "docker"
+COMPOSE_FILES = ("compose.yaml", "compose.demo.yaml")
 USER = "10001"
 #: Of this machine, since the base image is not there.
 _SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/sbin", "/etc", "/dev", "/proc")
@@ -82,8 +84,26 @@ def stages() -> dict[str, Stage]:
     return {name: Stage(name=name, lines=tuple(given)) for name, given in found.items()}
 
 
-def compose() -> dict:
-    return yaml.safe_load((DOCKER / "compose.yaml").read_text())
+def compose(*names: str) -> dict:
+    """What Compose makes of these files together; without names, of all of ours."""
+    whole: dict = {}
+    for name in names or COMPOSE_FILES:
+        for part, entries in yaml.safe_load((DOCKER / name).read_text()).items():
+            if isinstance(entries, dict) and not part.startswith("x-"):
+                _merge(whole.setdefault(part, {}), entries)
+    return whole
+
+
+def _merge(into: dict, entries: dict) -> None:
+    """Mappings are merged and lists appended to; the later file decides about all else."""
+    for name, value in entries.items():
+        old = into.get(name)
+        if isinstance(old, dict) and isinstance(value, dict):
+            _merge(old, value)
+        elif isinstance(old, list) and isinstance(value, list) and name != "command":
+            into[name] = [*old, *(each for each in value if each not in old)]
+        else:
+            into[name] = copy.deepcopy(value)
 
 
 @dataclass(slots=True, kw_only=True)

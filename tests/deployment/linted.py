@@ -13,9 +13,8 @@ import tempfile
 from pathlib import Path
 
 from perf.harness.venv import venv_of
-from tests.deployment.image import CHECKOUT, DOCKER, compose
+from tests.deployment.image import CHECKOUT, COMPOSE_FILES, DOCKER, compose
 
-FILE = "compose.yaml"
 READER = "github.com/compose-spec/compose-go/v2/cmd@v2.16.2"
 
 
@@ -41,16 +40,23 @@ def read() -> list[str]:
         folder = Path(name) / "docker"
         shutil.copytree(DOCKER, folder)
         subprocess.run(["sh", "new-env.sh"], cwd=folder, check=True, capture_output=True)
-        password = (folder / ".env").read_text().partition("POSTGRES_PASSWORD=")[2].split()[0]
-        # Compose takes it from .env; this program of the reader looks at no variable.
-        text = re.sub(r"\$\{POSTGRES_PASSWORD:[^}]*\}", password, (folder / FILE).read_text())
-        (folder / FILE).write_text(text)
-        argv = [go, "run", READER, "--format", "json", FILE]
+        made = dict(re.findall(r"(?m)^([A-Z_]+)=(.+)$", (folder / ".env").read_text()))
+        # Compose takes them from .env; this program of the reader looks at no variable.
+        for file in COMPOSE_FILES:
+            text = (folder / file).read_text()
+            for key, value in made.items():
+                text = re.sub(rf"\$\{{{key}:[^}}]*\}}", value, text)
+            (folder / file).write_text(text)
+        argv = [go, "run", READER, "--format", "json", *COMPOSE_FILES]
         done = subprocess.run(argv, cwd=folder, capture_output=True, text=True)
     if done.returncode:
         return done.stderr.splitlines()
     services = json.loads(done.stdout)["services"]
-    url = services["web"]["environment"]["DATABASE_URL"]
+    given = services["web"]["environment"]
+    # What two files say is told as a list of NAME=value.
+    given = given if isinstance(given, dict) else dict(each.split("=", 1) for each in given)
+    url = given["DATABASE_URL"]
+    password = made["PITWALL_DATABASE_PASSWORD"]
     problems = [] if f":{password}@" in url else [f"web gets another password: {url}"]
     if set(services) != set(compose()["services"]):
         problems.append(f"other services: {', '.join(services)}")

@@ -24,6 +24,7 @@ CHECKS: tuple[Check, ...] = (
     doctor_servers.database,
     doctor_servers.migrations,
     doctor_servers.database_settings,
+    doctor_servers.database_role,
     doctor_servers.clock,
     doctor_servers.sealed_secrets,
     doctor_servers.redis_server,

@@ -1,0 +1,30 @@
+-- Two roles: pitwall_owner owns the tables and runs `manage.py migrate` and `restore`; pitwall runs all
+-- else, and can neither change the schema nor switch off a trigger. Run it with psql 14 or newer, as a
+-- superuser, in Pitwall's empty database. It may be run again, for instance with other passwords:
+--   PITWALL_OWNER_PASSWORD=… PITWALL_DATABASE_PASSWORD=… psql --dbname pitwall --file roles.sql
+-- The image of PostgreSQL runs it when it sets up a new volume.
+\set ON_ERROR_STOP on
+\getenv owner_password PITWALL_OWNER_PASSWORD
+\getenv password PITWALL_DATABASE_PASSWORD
+
+SELECT format('CREATE ROLE %I', name)
+FROM (VALUES ('pitwall_owner'), ('pitwall')) AS wanted (name)
+WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name)
+\gexec
+ALTER ROLE pitwall_owner LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS
+    PASSWORD :'owner_password';
+ALTER ROLE pitwall LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS
+    PASSWORD :'password';
+
+REVOKE ALL ON DATABASE :"DBNAME" FROM PUBLIC;
+-- Bulk imports fill temporary tables.
+GRANT CONNECT, TEMPORARY ON DATABASE :"DBNAME" TO pitwall_owner, pitwall;
+ALTER SCHEMA public OWNER TO pitwall_owner;
+REVOKE ALL ON SCHEMA public FROM PUBLIC;
+GRANT USAGE ON SCHEMA public TO pitwall;
+
+-- For each table that a migration makes. Not TRUNCATE, REFERENCES or TRIGGER.
+ALTER DEFAULT PRIVILEGES FOR ROLE pitwall_owner IN SCHEMA public
+    GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO pitwall;
+ALTER DEFAULT PRIVILEGES FOR ROLE pitwall_owner IN SCHEMA public
+    GRANT USAGE, SELECT ON SEQUENCES TO pitwall;
