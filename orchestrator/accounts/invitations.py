@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 from django.db.models import QuerySet
 
+from orchestrator.accounts.mail_limits import take_mails
 from orchestrator.accounts.members import Member, article
 from orchestrator.accounts.memberships import check_role, require_to_give
 from orchestrator.accounts.models import Invitation, Membership, Role, Team, User
@@ -67,6 +69,8 @@ def create_invitation(
         raise InvalidRequestError(f"an invitation lasts 1 to {MOST_DAYS} days", field="days")
     if email:
         _check_email(email)
+        if settings.EMAIL_HOST:
+            take_mails(member.team, 1)
     new = new_invitation(
         team=member.team, role=role, email=email, created_by=member.actor, days=days
     )

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
 
+from orchestrator.accounts.mail_limits import take_mails
 from orchestrator.alerts.channels import webhook
 from orchestrator.alerts.channels.message import Line, Message, Outgoing
 from orchestrator.alerts.channels.registry import FORMS
@@ -133,6 +134,7 @@ def _headers(delivery: Delivery, outgoing: Outgoing) -> dict[str, str]:
 
 
 def _mail(delivery: Delivery, message: Message, outgoing: Outgoing) -> Outcome:
+    take_mails(delivery.channel.team, len(delivery.channel.addresses))
     domain = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">") or "localhost"
     # The same at each try: a mail server that took it twice shows it once.
     own = {"Message-ID": f"<{delivery.pk}@{domain}>", "Auto-Submitted": "auto-generated"}

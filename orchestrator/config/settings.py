@@ -76,6 +76,8 @@ EMAIL_HOST_USER = environment.text("PITWALL_SMTP_USER")
 EMAIL_HOST_PASSWORD = environment.text("PITWALL_SMTP_PASSWORD")
 EMAIL_USE_TLS = environment.flag("PITWALL_SMTP_TLS", default=True)
 EMAIL_TIMEOUT = 10
+# Of one team, to each address of a channel and of an invitation.
+EMAILS_AN_HOUR = environment.number("PITWALL_EMAILS_AN_HOUR", 200)
 DEFAULT_FROM_EMAIL = environment.text("PITWALL_MAIL_FROM", "pitwall@localhost")
 
 INSTALLED_APPS = [
@@ -162,8 +164,13 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "overview"
 LOGOUT_REDIRECT_URL = "login"
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
 
 # A password in another form is brought into the first one when its owner logs in.

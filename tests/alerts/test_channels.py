@@ -267,6 +267,19 @@ def test_it_sends_mail(personas: Personas, tmp_path: Path) -> None:
     assert sent.extra_headers["Message-ID"].startswith(f"<{Delivery.objects.get().pk}@")
 
 
+def test_mails_beyond_the_limit_of_the_team_wait(
+    personas: Personas, tmp_path: Path, settings: Any
+) -> None:
+    settings.EMAILS_AN_HOUR = 1
+    make_channel(personas.alice, "ada@example.org, grace@example.org", "email")
+    ended_run(personas.alice, tmp_path)
+    tell()
+    delivery = Delivery.objects.get()
+    assert mail.outbox == []
+    assert delivery.state == "waiting"
+    assert "may have 1 e-mails sent in an hour" in delivery.log[0]["error"]
+
+
 def test_it_wants_a_mail_server_and_addresses(personas: Personas, settings: Any) -> None:
     with pytest.raises(InvalidRequestError, match="no e-mail address"):
         make_channel(personas.alice, "ada", "email")

@@ -1,6 +1,7 @@
 """Members, invitations and the teams of a user."""
 
 import re
+from typing import Any
 
 import pytest
 from django.core import mail
@@ -86,6 +87,31 @@ def test_it_mails_the_link_where_there_is_a_mail_server(alice: Client, settings:
     assert mail.outbox[0].to == ["eve@example.org"]
     assert "/invitations/pwi_" in mail.outbox[0].body
     assert link not in mail.outbox[0].body
+
+
+def test_a_team_sends_so_many_mails_an_hour_and_no_more(
+    personas: Personas, alice: Client, mallory: Client, settings: Any
+) -> None:
+    settings.EMAIL_HOST, settings.EMAILS_AN_HOUR = "mail.example.org", 3
+    place = reverse("invitation-new")
+    for name in "abc":
+        assert alice.post(place, {**INVITE, "email": f"{name}@example.org"}).status_code == 200
+    refused = alice.post(place, {**INVITE, "email": "d@example.org"})
+    assert refused.status_code == 422
+    assert "may have 3 e-mails sent in an hour" in refused.content.decode()
+    assert (len(mail.outbox), Invitation.objects.count()) == (3, 3)
+    assert alice.post(place, INVITE).status_code == 200, "a link alone is no mail"
+    mallory.post(place, {**INVITE, "email": "d@example.org"})
+    assert len(mail.outbox) == 4, "another team has its own limit"
+
+
+@pytest.mark.parametrize("password", ["elevenchars", "dora-example", "123456789012"])
+def test_a_password_that_is_guessed_is_refused(alice: Client, password: str) -> None:
+    link = invited(alice)
+    account = {"username": "dora-example", "password": password, "again": password}
+    answer = Client().post(link, account)
+    assert answer.status_code == 422, answer.content.decode()
+    assert not User.objects.filter(username="dora-example").exists()
 
 
 def test_maintainers_look_after_viewers_and_members_owners_after_all(

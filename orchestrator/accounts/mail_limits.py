@@ -1,0 +1,29 @@
+"""How many e-mails a team may have sent in an hour: nobody spams strangers through this server."""
+
+import time
+
+from django.conf import settings
+from django.core.cache import cache
+
+from orchestrator.accounts.models import Team
+from orchestrator.core.errors import ConflictError
+
+_HOUR_S = 3_600
+
+
+def take_mails(team: Team, count: int) -> None:
+    """Counts so many e-mails of a team before they are sent.
+
+    ConflictError where they would be more than PITWALL_EMAILS_AN_HOUR. Processes that count in the
+    same moment may count as one; the limit need not be exact.
+    """
+    most = settings.EMAILS_AN_HOUR
+    key = f"mails:{team.pk}:{int(time.time()) // _HOUR_S}"
+    cache.add(key, 0, timeout=_HOUR_S)
+    sent = cache.get(key, 0)
+    if sent + count > most:
+        raise ConflictError(
+            f"{team.name} may have {most} e-mails sent in an hour, and {sent} are: wait for the "
+            "next hour (an invitation without an address is a link to pass on)"
+        )
+    cache.set(key, sent + count, timeout=_HOUR_S)
