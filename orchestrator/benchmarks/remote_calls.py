@@ -11,6 +11,11 @@ from orchestrator.benchmarks.git_calls import call_git, refusal
 from orchestrator.benchmarks.remotes import check_url, place_of, way_to
 from orchestrator.core.errors import InvalidRequestError
 
+_LOCKED = re.compile(rb"could not read Username|Authentication failed|Permission denied")
+_ADVICE = (
+    "if the repository is private, a maintainer can set a deploy key or a token in the project's "
+    "settings, under Repository access"
+)
 _USER_INFO = re.compile(rb"://[^/\s]*@")
 
 
@@ -60,7 +65,9 @@ class Remote:
                 note_host_key(access, place, prepared, way.relay.port, done.stderr)
             if done.returncode:
                 problem = way.relay.problem if way.relay else ""
-                raise refusal(done._replace(stderr=self._without_url(done.stderr)), problem)
+                advice = _ADVICE if _LOCKED.search(done.stderr) else ""
+                words = done._replace(stderr=self._without_url(done.stderr))
+                raise refusal(words, problem, advice)
 
     def _refuse_private(self) -> None:
         """Pitwall's data folder has the mirrors of all teams."""
