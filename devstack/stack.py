@@ -81,10 +81,11 @@ class Stack:
         self.env["PITWALL_BASE_URL"] = url
         self.migrate()
         self._step("collectstatic", "collectstatic", "--noinput")
-        say("starting web, worker and beat")
+        say("starting web, workers and beat")
         self.supervisor.on_stop(self._manage("stop_local_agents", "stop_local_agents"))
         self.supervisor.start(self._web(port, url))
         self.supervisor.start(self._celery("worker"))
+        self.supervisor.start(self._fetcher())
         schedule = str(self.instance.root / "celerybeat-schedule")
         self.supervisor.start(self._celery("beat", "-s", schedule, level="warning"))
         self.instance.announce(url)
@@ -166,9 +167,15 @@ class Stack:
         return Service(command=command, ready=lambda: answers(url), restarts=RESTARTS)
 
     def _celery(self, kind: str, *args: str, level: str = "info") -> Service:
-        command = self._command(
+        return self._worker(
             kind, "-m", "celery", "-A", "orchestrator.config", kind, *args, "-l", level
         )
+
+    def _fetcher(self) -> Service:
+        return self._worker("fetcher", "-m", "orchestrator.config.fetch_worker")
+
+    def _worker(self, name: str, *args: str) -> Service:
+        command = self._command(name, *args)
         return Service(
             command=command,
             # Nothing waits for it: what it does not take up yet stays in the queue.

@@ -1,6 +1,7 @@
 """What every test may ask for: personas of two teams. Fixtures for machines are in `support`."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -10,6 +11,7 @@ from orchestrator.core.kept import forget_parts
 from orchestrator.results.recording.ingest import forget
 from tests.support.engine import ANYWHERE
 from tests.support.factories import Personas, make_personas
+from tests.support.fetches import fetching
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -37,3 +39,10 @@ def nothing_remembered() -> None:
 def personas(db: None) -> Personas:
     """alice (owner) and bob (viewer) of team red, mallory (owner) of team blue."""
     return make_personas()
+
+
+@pytest.fixture
+def live_server(live_server: Any) -> Iterator[Any]:
+    """With somebody who fetches what its requests wait for."""
+    with fetching():
+        yield live_server

@@ -18,6 +18,8 @@ from .errors import NoAnswerError, RefusedError
 
 #: Of one request, however often it is tried.
 PATIENCE_S = 180.0
+#: As long as the server fetches the repository: a first clone may take its time.
+FETCH_PATIENCE_S = 1800.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 TIMEOUT_S = 60.0
 PAGE = 200
@@ -117,22 +119,26 @@ class Client:
         return self._patiently(request, TIMEOUT_S + wait_s)
 
     def _patiently(self, request: urllib.request.Request, timeout_s: float) -> Answer:
-        waited, pause = 0.0, FIRST_PAUSE_S
+        said, waited, pause = "", 0.0, FIRST_PAUSE_S
         while True:
             trouble, answer = self._once(request, timeout_s)
             if answer is not None and not _may_pass(answer):
                 return _accepted(answer)
             wanted = _retry_after(answer)
             rest = wanted if wanted is not None else pause * random.uniform(0.5, 1.0)
-            if waited + rest > self._patience_s:
+            fetching = _fetch_progress(answer)
+            patience_s = max(self._patience_s, FETCH_PATIENCE_S) if fetching else self._patience_s
+            if waited + rest > patience_s:
                 if answer is not None:
                     return _accepted(answer)
                 raise NoAnswerError(
                     f"{self.url} cannot be reached ({trouble}); is PITWALL_URL right?"
                 )
-            self._tell(f"{trouble}; trying again in {rest:.1f} s")
+            line = fetching or f"{trouble}; trying again in {rest:.1f} s"
+            if line != said:
+                self._tell(line)
             self._sleep(rest)
-            waited, pause = waited + rest, min(LONGEST_PAUSE_S, pause * 2)
+            said, waited, pause = line, waited + rest, min(LONGEST_PAUSE_S, pause * 2)
 
     def _once(
         self, request: urllib.request.Request, timeout_s: float
@@ -179,6 +185,17 @@ def _may_pass(answer: Answer) -> bool:
     """502 as a problem document is Pitwall's own word about a host, and final."""
     own = answer.header("content-type").startswith("application/problem+json")
     return answer.status in PASSING and not (answer.status == 502 and own)
+
+
+def _fetch_progress(answer: Optional[Answer]) -> str:
+    """What the server says while it fetches the repository; empty for any other answer."""
+    if answer is None or answer.status != 503:
+        return ""
+    try:
+        problem = json.loads(answer.body)
+        return str(problem["detail"]) if problem["type"] == "fetch-running" else ""
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _retry_after(answer: Optional[Answer]) -> Optional[float]:

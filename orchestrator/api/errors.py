@@ -16,16 +16,19 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from orchestrator.api.gate import UnsupportedMediaError
 from orchestrator.api.limits import TooManyRequestsError
+from orchestrator.benchmarks.fetching import FetchRunningError
 from orchestrator.core.errors import (
     ConflictError,
     GoneError,
     HostError,
     InvalidRequestError,
     NotFoundError,
+    NotReadyError,
     PermissionRefusedError,
     PitwallError,
 )
 from orchestrator.operations.database_away import AWAY, to_be_asked_again
+from orchestrator.operations.fetch_waits import ask_again, wait_of
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +39,7 @@ STATUS_OF: dict[type[PitwallError], HTTPStatus] = {
     PermissionRefusedError: HTTPStatus.FORBIDDEN,
     InvalidRequestError: HTTPStatus.UNPROCESSABLE_ENTITY,
     ConflictError: HTTPStatus.CONFLICT,
+    NotReadyError: HTTPStatus.SERVICE_UNAVAILABLE,
     HostError: HTTPStatus.BAD_GATEWAY,
 }
 
@@ -46,13 +50,14 @@ def problem(
     *,
     field: str | None = None,
     faults: Sequence[tuple[str | None, str]] = (),
+    kind: str = "about:blank",
 ) -> HttpResponse:
     """A problem document; `field` is left out where the whole request is meant.
 
     `errors` lists all faults where there are several; `detail` and `field` are of the first.
     """
     body: dict[str, Any] = {
-        "type": "about:blank",
+        "type": kind,
         "title": HTTPStatus(status).phrase,
         "status": int(status),
         "detail": detail,
@@ -66,6 +71,7 @@ def problem(
 
 def add_handlers(api: NinjaAPI) -> None:
     handlers: dict[type[Exception], Any] = {
+        FetchRunningError: _fetch_running,
         PitwallError: _refused,
         ValidationError: _not_valid,
         AuthenticationError: _not_authenticated,
@@ -98,6 +104,14 @@ def _refused(request: HttpRequest, error: PitwallError) -> HttpResponse:
     status = next(statuses, HTTPStatus.INTERNAL_SERVER_ERROR)
     faults = getattr(error, "faults", ())
     return problem(status, str(error), field=getattr(error, "field", None), faults=faults)
+
+
+def _fetch_running(request: HttpRequest, error: FetchRunningError) -> HttpResponse:
+    """`curl --retry` and our command line send the request again; `progress` is git's own."""
+    fetch = wait_of(request).hold(error)
+    detail = f"{error} ({fetch.progress})" if fetch.progress else str(error)
+    answer = problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, kind="fetch-running")
+    return ask_again(answer)
 
 
 def _not_valid(request: HttpRequest, error: ValidationError) -> HttpResponse:

@@ -13,6 +13,7 @@ from django.db.models import Max
 from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.benchmarks.repository import CommitFacts, Repository
 from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import InvalidRequestError
 
 HISTORY_LIMIT = 2_000
 #: Of another branch: so far back towards the default branch are its commits filed.
@@ -24,7 +25,13 @@ LATER_THAN_KNOWN = 50
 
 def file_default_branch(project: Project, repository: Repository) -> None:
     """Files what is new on the default branch, and where all branches are; fetch before."""
-    tip = repository.resolve(project.default_branch)
+    tip = repository.find(project.default_branch)
+    if tip is None:
+        raise InvalidRequestError(
+            f"there is no branch {project.default_branch} in the repository; push it, or correct "
+            "the default branch of the project",
+            field="default_branch",
+        )
     tips = repository.tips()[:MAX_BRANCHES]
     with transaction.atomic():
         # Two at once would give the same places to different commits.
@@ -59,9 +66,24 @@ def commit_row(project: Project, facts: CommitFacts, position: int | None) -> Co
 
 
 def _newest_known(project: Project, repository: Repository) -> Commit | None:
-    """The last commit in order that the repository has; those that clients told of may be later."""
+    """The last commit in order that was filed from the repository.
+
+    Later ones were named by clients before they were fetched: what they said, and the places that
+    they were given, are replaced.
+    """
     ordered = project.commits.filter(position__isnull=False).order_by("-position")
-    return next((each for each in ordered[:LATER_THAN_KNOWN] if repository.has(each.sha)), None)
+    held = [each for each in ordered[:LATER_THAN_KNOWN] if repository.has(each.sha)]
+    return next((each for each in held if _is_filed(each, repository)), held[-1] if held else None)
+
+
+def _is_filed(commit: Commit, repository: Repository) -> bool:
+    """Whether the row says what the repository says, and its parents are known."""
+    facts = repository.describe(commit.sha)
+    theirs = (list(facts.parents), facts.subject, facts.committed_at)
+    if theirs != (commit.parents, commit.subject, commit.committed_at):
+        return False
+    known = Commit.objects.filter(project=commit.project_id, sha__in=facts.parents).count()
+    return known == len(set(facts.parents))
 
 
 def _file_positions(

@@ -11,11 +11,11 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, User
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition, Project
+from orchestrator.benchmarks.refs import commit_of_ref
 from orchestrator.benchmarks.selectors import latest_definition
 from orchestrator.benchmarks.services import (
     check_slug,
     check_source,
-    commit_of_ref,
     locked_benchmark,
     next_version,
     repository_of,

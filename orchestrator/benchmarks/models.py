@@ -88,6 +88,57 @@ class RepositoryAccess(models.Model):
         return HostKey.parse(key).fingerprint_sha256 if key else ""
 
 
+class Fetch(models.Model):
+    """The fetches of a project's repository: what is requested, what runs, how the last ones ended.
+
+    One row a project. It is due from `next_at` on; null: nothing is requested. A worker holds it by
+    `claim` until `claimed_until`, and renews that while git runs. `refs` are wanted besides
+    branches and tags. `succeeded_at` and `failed_at` are when the newest fetch that ended so
+    started: what was pushed before is in it. All times are of the database's clock.
+    """
+
+    project = models.OneToOneField(
+        Project, on_delete=models.CASCADE, primary_key=True, related_name="fetch"
+    )
+    requested_at = models.DateTimeField(null=True, blank=True)
+    next_at = models.DateTimeField(null=True, blank=True)
+    refs = models.JSONField(default=list, blank=True)
+    claim = models.UUIDField(null=True, blank=True)
+    claimed_until = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    succeeded_at = models.DateTimeField(null=True, blank=True)
+    failed_at = models.DateTimeField(null=True, blank=True)
+    failures = models.PositiveSmallIntegerField(default=0, help_text="Since the last success.")
+    error = models.TextField(blank=True)
+    progress = models.CharField(max_length=200, blank=True)
+    mirror_bytes = models.BigIntegerField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["next_at"], condition=Q(next_at__isnull=False), name="fetch_due")
+        ]
+
+    def __str__(self) -> str:
+        return f"fetch of {self.project}"
+
+    @property
+    def state(self) -> str:
+        """`running`, `queued`, `failed`, `done`, or `never`."""
+        if self.claim is not None:
+            return "running"
+        if self.next_at is not None and not self._has_ended_since_request():
+            return "queued"
+        if self.failures:
+            return "failed"
+        return "done" if self.succeeded_at else "never"
+
+    def _has_ended_since_request(self) -> bool:
+        if self.requested_at is None or self.started_at is None:
+            return False
+        return self.started_at >= self.requested_at
+
+
 class Commit(models.Model):
     """A commit that was named in a run, or lies on the way between such commits.
 

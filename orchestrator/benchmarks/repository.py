@@ -95,15 +95,20 @@ class Repository:
 
         It never fetches. InvalidRequestError for a name that the last fetch did not bring.
         """
-        if not _REF.match(ref):
-            raise InvalidRequestError(f"{ref!r} is not the name of a commit, branch or tag")
-        found = self._lookup(ref)
+        found = self.find(ref)
         if found is None:
             raise InvalidRequestError(
                 f"there is no commit, branch or tag {ref} in the repository; check the spelling, "
                 "and that it was pushed"
             )
-        return found.strip()
+        return found
+
+    def find(self, ref: str) -> str | None:
+        """As `resolve`, but None for a name that the mirror does not know."""
+        if not _REF.match(ref):
+            raise InvalidRequestError(f"{ref!r} is not the name of a commit, branch or tag")
+        found = self._lookup(ref)
+        return None if found is None else found.strip()
 
     def describe(self, sha: str) -> CommitFacts:
         return _commit(self._git("show", "--no-patch", f"--format={_FIELDS}", sha).strip("\n"))

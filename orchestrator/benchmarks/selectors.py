@@ -18,7 +18,9 @@ _MOST_ALIKE = 20
 
 
 def projects_of(member: Member) -> QuerySet[Project]:
-    return Project.objects.filter(_seen(member)).prefetch_related("benchmarks")
+    return (
+        Project.objects.filter(_seen(member)).select_related("fetch").prefetch_related("benchmarks")
+    )
 
 
 def project_for(member: Member, slug: str) -> Project:

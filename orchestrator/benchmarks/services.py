@@ -11,12 +11,10 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.access import access_of
-from orchestrator.benchmarks.filing import file_branch, file_default_branch
 from orchestrator.benchmarks.loads import check_loads
 from orchestrator.benchmarks.matrix import CaseSpec
-from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
+from orchestrator.benchmarks.models import Benchmark, Case, Definition, Project
 from orchestrator.benchmarks.remote_calls import Remote
-from orchestrator.benchmarks.remotes import check_url
 from orchestrator.benchmarks.repository import Limits, Repository
 from orchestrator.benchmarks.spec import Spec, parse
 from orchestrator.core.errors import ConflictError, InvalidRequestError
@@ -51,79 +49,6 @@ def refs_of(project: Project) -> tuple[list[tuple[str, str]], list[str]]:
         return repository.tips(), repository.tags()
     except InvalidRequestError:
         return [], []
-
-
-def create_project(
-    *, member: Member, slug: str, name: str, repository_url: str, default_branch: str = "main"
-) -> Project:
-    """A project whose repository could be read just now; else InvalidRequestError."""
-    member.require(Role.MEMBER, to="add a project")
-    check_url(repository_url, allow_local=settings.ALLOW_LOCAL_REPOSITORIES)
-    if member.team.projects.filter(slug=slug).exists():
-        raise ConflictError(f"the team has a project {slug} already")
-    with transaction.atomic():
-        project = Project.objects.create(
-            team=member.team,
-            slug=slug,
-            name=name or slug,
-            repository_url=repository_url,
-            default_branch=default_branch,
-        )
-        refresh_project(project=project)
-        record_audit(member=member, action="project.created", subject=project)
-    return project
-
-
-def refresh_project(*, project: Project) -> None:
-    """Fetches the repository, files the commits of its default branch in their order, and notes
-    where its branches are."""
-    repository = repository_of(project)
-    repository.fetch()
-    file_default_branch(project, repository)
-
-
-class Refs:
-    """What branches, tags and hashes name in a project's repository, which is fetched once at
-    most: those that are looked up together are told of as it was at one time."""
-
-    def __init__(self, project: Project) -> None:
-        self._project = project
-        self._fetched: Repository | None = None
-
-    def commit(self, ref: str) -> Commit:
-        """The commit that a branch, tag or hash names; InvalidRequestError if there is none.
-
-        One that is new is filed, with those before it: along the default branch, or on the way
-        back to it.
-        """
-        ref = ref.strip()
-        return self._known(ref) or self._filed(self._repository().resolve(ref))
-
-    def _filed(self, sha: str) -> Commit:
-        known = self._known(sha)
-        if known is None:
-            file_default_branch(self._project, self._repository())
-            known = self._known(sha)
-        if known is None:
-            file_branch(self._project, self._repository(), sha)
-            known = self._project.commits.get(sha=sha)
-        return known
-
-    def _known(self, sha: str) -> Commit | None:
-        return self._project.commits.filter(sha=sha).first()
-
-    def _repository(self) -> Repository:
-        """As it is now: a branch may have moved since the last look."""
-        if self._fetched is None:
-            repository = repository_of(self._project)
-            repository.fetch()
-            self._fetched = repository
-        return self._fetched
-
-
-def commit_of_ref(*, project: Project, ref: str) -> Commit:
-    """`Refs.commit` of a single one."""
-    return Refs(project).commit(ref)
 
 
 @transaction.atomic

@@ -1,6 +1,5 @@
 """Commits that a client tells of: those that no repository of ours knows yet."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,14 +7,12 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
+from orchestrator.benchmarks.fetching import request_unknown
 from orchestrator.benchmarks.models import Commit, Project
-from orchestrator.benchmarks.services import commit_of_ref, repository_of
+from orchestrator.benchmarks.refs import commit_of_ref
+from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
-
-#: The repository of a project is not asked more often about commits that it does not know.
-ASK_AGAIN_AFTER_S = 30.0
-_asked_at: dict[int, float] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +30,9 @@ class Told:
 def commit_told(*, project: Project, told: Told) -> Commit:
     """The commit of this hash, made where it is new.
 
-    What the repository says of it counts more than what the client says. Where it does not know
-    it, a commit of the default branch becomes the newest one.
+    What the repository says of it counts more than what the client says. Where the last fetch did
+    not bring it, another one is requested, and until then a commit of the default branch becomes
+    the newest one.
     """
     known = project.commits.filter(sha=told.sha).first()
     if known is not None:
@@ -50,6 +48,8 @@ def commits_told(*, project: Project, told: Sequence[Told]) -> dict[str, int]:
     if not unknown:
         return known
     held = _in_repository(project)
+    if project.repository_url and any(each.sha not in held for each in unknown):
+        request_unknown(project)
     for each in unknown:
         if each.sha in held:
             known[each.sha] = commit_of_ref(project=project, ref=each.sha).pk
@@ -62,14 +62,11 @@ def _known(project: Project, told: Sequence[Told]) -> dict[str, int]:
 
 
 def _in_repository(project: Project) -> set[str]:
-    """All hashes that the repository has; none where it cannot be read."""
+    """All hashes that the last fetch brought; none where the mirror cannot be read."""
     if not project.repository_url:
         return set()
-    repository = repository_of(project)
     try:
-        if _may_ask(project):
-            repository.fetch()
-        return repository.commits()
+        return repository_of(project).commits()
     except InvalidRequestError:
         return set()
 
@@ -90,20 +87,15 @@ def _append_all(project: Project, told: Sequence[Told]) -> dict[str, int]:
 
 
 def _from_repository(project: Project, sha: str) -> Commit | None:
-    if not project.repository_url or not _may_ask(project):
+    if not project.repository_url:
         return None
     try:
-        return commit_of_ref(project=project, ref=sha)
+        if repository_of(project).has(sha):
+            return commit_of_ref(project=project, ref=sha)
     except InvalidRequestError:
         return None
-
-
-def _may_ask(project: Project) -> bool:
-    now = time.monotonic()
-    if now - _asked_at.get(project.pk, -ASK_AGAIN_AFTER_S) < ASK_AGAIN_AFTER_S:
-        return False
-    _asked_at[project.pk] = now
-    return True
+    request_unknown(project)
+    return None
 
 
 @transaction.atomic

@@ -18,6 +18,7 @@ from celery.signals import (
     worker_ready,
     worker_shutdown,
 )
+from django.conf import settings
 from django.db import close_old_connections
 
 from orchestrator.config.broker import use_this_transport
@@ -43,7 +44,8 @@ def _look_at_connections(**_: Any) -> None:
 @worker_ready.connect
 @worker_process_init.connect
 def _begin_worker(**_: Any) -> None:
-    begin_process("worker")
+    queues = set(app.amqp.queues.consume_from)
+    begin_process("fetcher" if queues == {settings.FETCH_QUEUE} else "worker")
 
 
 @beat_init.connect
@@ -58,8 +60,8 @@ def _end_worker(**_: Any) -> None:
     end_process()
 
 
-def _every(seconds: float, task: str) -> dict[str, object]:
-    return {"task": task, "schedule": seconds, "options": {"expires": 2 * seconds}}
+def _every(seconds: float, task: str, **options: str) -> dict[str, object]:
+    return {"task": task, "schedule": seconds, "options": {"expires": 2 * seconds, **options}}
 
 
 app.conf.beat_schedule = {
@@ -75,4 +77,7 @@ app.conf.beat_schedule = {
     "tell": _every(3.0, "orchestrator.dispatch.tasks.tell"),
     "tidy-repositories": _every(60.0, "orchestrator.dispatch.tasks.tidy_repositories"),
     "follow-forges": _every(5.0, "orchestrator.dispatch.tasks.follow_forges"),
+    "fetch-repositories": _every(
+        5.0, "orchestrator.dispatch.tasks.fetch_repositories", queue=settings.FETCH_QUEUE
+    ),
 }

@@ -124,6 +124,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "orchestrator.operations.fetch_waits.fetch_waits",
     "orchestrator.web.middleware.translate_errors",
     "orchestrator.api.middleware.problems",
     "orchestrator.api.middleware.heads",
@@ -253,6 +254,10 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_CREATE_MISSING_QUEUES = True
 CELERY_TASK_DEFAULT_QUEUE = environment.text("PITWALL_QUEUE", "pitwall")
+# Fetches have a worker of their own: a git server that hangs holds up no job.
+FETCH_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-fetches"
+FETCH_SLOTS = environment.number("PITWALL_FETCH_SLOTS", 4)
+FETCHES_A_TEAM = environment.number("PITWALL_FETCHES_A_TEAM", 2)
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # The work is waiting for hosts: threads share the open connections (docs/decisions/0011).
 CELERY_WORKER_POOL = "threads"

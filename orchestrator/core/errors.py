@@ -6,6 +6,7 @@
     ├── PermissionRefusedError the member may not do this
     ├── InvalidRequestError    the input is wrong; `field` says where
     ├── ConflictError          the state of things forbids it now
+    ├── NotReadyError          the same request works later; benchmarks' FetchRunningError
     ├── BrokenSealError        a secret at rest cannot be opened with the keys that we have
     └── HostError              a machine or the way to it failed; `transient` says whether to retry
         ├── UnreachableError       no connection (transient)
@@ -65,6 +66,10 @@ class InvalidRequestError(PitwallError):
 
 class ConflictError(PitwallError):
     pass
+
+
+class NotReadyError(PitwallError):
+    """What the request needs is being prepared; the same request works later."""
 
 
 class BrokenSealError(PitwallError):

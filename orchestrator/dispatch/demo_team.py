@@ -11,8 +11,9 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, Team, User
 from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import create_team, create_user
+from orchestrator.benchmarks.fetching import finish_fetch
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.services import create_project
+from orchestrator.benchmarks.projects import create_project
 from orchestrator.dispatch.agent import Agent
 from orchestrator.fleet.catalogue import PROFILES
 from orchestrator.fleet.connect import connect
@@ -112,9 +113,10 @@ def project_at(member: Member, *, slug: str, name: str, path: str) -> Project:
     """The team's project of that name, its repository now at `path`."""
     project = member.team.projects.filter(slug=slug).first()
     if project is None:
-        return create_project(member=member, slug=slug, name=name, repository_url=path)
+        project = create_project(member=member, slug=slug, name=name, repository_url=path)
     Project.objects.filter(pk=project.pk).update(repository_url=path)
     project.refresh_from_db()
+    finish_fetch(project)
     return project
 
 

@@ -25,6 +25,7 @@ from uuid import UUID
 
 from django.db import DatabaseError, DataError
 
+from orchestrator.benchmarks.fetching import FetchRunningError, request_fetch
 from orchestrator.core.errors import HostError, PitwallError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.core.logs import logging_about
@@ -55,6 +56,8 @@ logger = logging.getLogger(__name__)
 
 #: Between two looks at a host that does not ask for quiet.
 LOOK_S = 0.5
+#: Between two looks at a mirror that was lost and is fetched again.
+FETCH_LOOK_S = 2.0
 #: What a step returns that kept the turn, since the next one follows without a pause.
 AT_ONCE = -1.0
 
@@ -112,6 +115,9 @@ def _step(job: Job, claim: Claim) -> float | None:
             return _ACTIONS[action](job, crew)
     except HostError as error:
         return _host_failed(job, crew, error)
+    except FetchRunningError as error:
+        request_fetch(error.project)
+        return turns.give_back(job, look_in_s=FETCH_LOOK_S)
     except PitwallError as error:
         return _end(job, crew, JobState.FAILED, str(error))
     except (ClaimLost, DatabaseError) as error:

@@ -2,8 +2,9 @@
 
 from django.conf import settings
 
+from orchestrator.benchmarks.fetching import check_fetched
 from orchestrator.benchmarks.mirrors import packed_file
-from orchestrator.benchmarks.models import Case
+from orchestrator.benchmarks.models import Case, Project
 from orchestrator.benchmarks.repository import Repository
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.services import repository_of
@@ -88,12 +89,11 @@ def _send_tools(needs: Needs, site: Site, there: Readiness) -> None:
 def _send_bundles(job: Job, site: Site, shas: list[str]) -> None:
     project = job.run.definition.benchmark.project
     for sha in shas:
-        _send_bundle(site, repository_of(project), repository_id(project), sha)
+        _send_bundle(site, _holding(project, sha), repository_id(project), sha)
 
 
 def _send_bundle(site: Site, repository: Repository, name: str, sha: str) -> None:
     """The commit with all of its history that the host does not have yet."""
-    _fetch_if_unknown(repository, sha)
     ancestors = repository.ancestors(sha, limit=ANCESTORS)
     there = site.agent.commits(name, *ancestors) if ancestors else {}
     known = next((each for each in ancestors if there.get(each)), None)
@@ -106,15 +106,17 @@ def _send_bundle(site: Site, repository: Repository, name: str, sha: str) -> Non
 
 def _send_archives(job: Job, site: Site, shas: list[str]) -> None:
     for sha in shas:
-        repository = repository_of(job.run.definition.benchmark.project)
-        _fetch_if_unknown(repository, sha)
+        repository = _holding(job.run.definition.benchmark.project, sha)
         with packed_file(settings.DATA_DIR) as file:
             repository.archive(sha, file)
             file.seek(0)
             site.transport.put(file, source_path(sha))
 
 
-def _fetch_if_unknown(repository: Repository, sha: str) -> None:
-    """Another worker's mirror may not have this commit yet."""
+def _holding(project: Project, sha: str) -> Repository:
+    """The mirror, which has this commit; FetchRunningError where it was lost and comes back."""
+    repository = repository_of(project)
     if not repository.has(sha):
-        repository.fetch()
+        check_fetched(project, known=False)
+        repository.resolve(sha)
+    return repository

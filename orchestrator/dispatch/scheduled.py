@@ -1,8 +1,13 @@
 """What a schedule does when it is due: a run now, or a run for each new commit of its branch."""
 
-from django.db import transaction
+import logging
+from datetime import datetime
+from uuid import UUID
+
+from django.db import DatabaseError, transaction
 
 from orchestrator.accounts.selectors import member_for_user
+from orchestrator.benchmarks.fetching import FetchRunningError, names_fetched_after, request_fetch
 from orchestrator.core.errors import PitwallError
 from orchestrator.results.hosts.resolution import with_rounds
 from orchestrator.runs import schedules
@@ -10,27 +15,65 @@ from orchestrator.runs.models import Schedule, Trigger
 from orchestrator.runs.new_commits import NewCommits, new_commits
 from orchestrator.runs.services import create_run
 
+logger = logging.getLogger(__name__)
 
-def start_scheduled(schedule: Schedule) -> None:
-    """Starts what is due; what came of it stands beside the schedule."""
-    if schedule.branch:
-        _follow(schedule)
-    else:
-        schedules.note_outcome(schedule=schedule, message=_start_run(schedule))
+#: So many schedules are looked at in one tick; the next one goes on.
+MOST_A_TICK = 100
 
 
-def _follow(schedule: Schedule) -> None:
+def start_due(now: datetime) -> int:
+    """Starts the schedules that are due, one after the other; how many were looked at.
+
+    Each is in a transaction of its own with what comes of it, so that a crash loses none and starts
+    none twice. One that cannot be started stops no other.
+    """
+    seen: list[UUID] = []
+    while len(seen) < MOST_A_TICK:
+        schedule = _start_next(now, seen)
+        if schedule is None:
+            break
+        seen.append(schedule.pk)
+    return len(seen)
+
+
+def _start_next(now: datetime, seen: list[UUID]) -> Schedule | None:
+    schedule = None
+    try:
+        with transaction.atomic():
+            schedule = schedules.lock_due(now=now, without=seen)
+            if schedule is not None:
+                _start(schedule, now)
+    except FetchRunningError as error:
+        assert schedule is not None, "only a schedule needs a fetch"
+        with transaction.atomic():
+            schedules.wait_for_fetch(schedule, now=now)
+            request_fetch(error.project, urgent=False)
+    except Exception:
+        if schedule is None:
+            raise
+        logger.exception("the schedule %s could not be started", schedule.pk)
+        schedules.put_back(schedule, now=now)
+    return schedule
+
+
+def _start(schedule: Schedule, now: datetime) -> None:
+    """Names are those of a fetch that started after the first look at what is due."""
+    with names_fetched_after(lambda: schedule.fetch_requested_at):
+        message = _follow(schedule) if schedule.branch else _start_run(schedule)
+    schedules.note_outcome(schedule=schedule, now=now, message=message)
+
+
+def _follow(schedule: Schedule) -> str:
+    """What became of the new commits; empty where there is none."""
     try:
         found = new_commits(schedule)
+    except FetchRunningError:
+        raise
     except PitwallError as error:
-        message = f"the branch {schedule.branch} could not be looked at: {error}"
-        schedules.note_outcome(schedule=schedule, message=message)
-        return
-    messages = [text for sha in found.shas if (text := _start_for(schedule, sha))]
-    if not messages:
-        schedules.take_commit(schedule, found.tip)
-        return
-    schedules.note_outcome(schedule=schedule, message="; ".join([*messages, *_left_out(found)]))
+        return f"the branch {schedule.branch} could not be looked at: {error}"
+    messages = [f"{sha[:10]}: {_start_for(schedule, sha)}" for sha in found.shas]
+    schedule.seen_sha = found.tip
+    return "; ".join([*messages, *_left_out(found)]) if messages else ""
 
 
 def _left_out(found: NewCommits) -> list[str]:
@@ -39,11 +82,15 @@ def _left_out(found: NewCommits) -> list[str]:
 
 
 def _start_for(schedule: Schedule, sha: str) -> str:
-    """What became of one commit; empty where another worker has it."""
-    with transaction.atomic():
-        if not schedules.take_commit(schedule, sha):
-            return ""
-        return f"{sha[:10]}: {_start_run(schedule, sha)}"
+    """What became of one commit, which stops no other commit."""
+    try:
+        with transaction.atomic():
+            return _start_run(schedule, sha)
+    except (FetchRunningError, DatabaseError):
+        raise
+    except Exception:
+        logger.exception("the schedule %s could not start %s", schedule.pk, sha)
+        return "no run was started: a mistake in Pitwall; the server's log has the details"
 
 
 def _start_run(schedule: Schedule, contender: str = "") -> str:
@@ -55,6 +102,8 @@ def _start_run(schedule: Schedule, contender: str = "") -> str:
         run = create_run(
             member=member, request=request, trigger=Trigger.SCHEDULE, schedule=schedule
         )
+    except FetchRunningError:
+        raise
     except PitwallError as error:
         return f"no run was started: {error}"
     return f"started run {run.pk}"

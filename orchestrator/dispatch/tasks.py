@@ -7,10 +7,10 @@ from celery import shared_task
 
 from orchestrator.accounts.pruning import prune_sessions, prune_tokens
 from orchestrator.alerts import delivering, noting, raising
-from orchestrator.benchmarks import tidying
+from orchestrator.benchmarks import fetching, tidying
 from orchestrator.core.clock import utc_now
-from orchestrator.dispatch import engine
-from orchestrator.dispatch.scheduled import start_scheduled
+from orchestrator.dispatch import engine, scheduled
+from orchestrator.dispatch.waking import wake_forges
 from orchestrator.forges import following
 from orchestrator.results.changes import bisections, duels
 from orchestrator.results.changes.search import look_at_changed
@@ -71,8 +71,16 @@ def sweep() -> None:
 @shared_task(name="orchestrator.dispatch.tasks.claim_schedules")
 def claim_schedules() -> None:
     """Starts the runs of the schedules that are due."""
-    for schedule in schedules.claim_due(now=utc_now()):
-        start_scheduled(schedule)
+    scheduled.start_due(utc_now())
+
+
+@shared_task(name=fetching.TASK)
+def fetch_repositories() -> None:
+    """Runs fetches that are due until none is left; it lasts as long as git takes. Only the worker
+    of the queue of fetches takes it up."""
+    while (project_id := fetching.run_next_fetch()) is not None:
+        schedules.end_waits(project_id)
+        wake_forges()
 
 
 @shared_task(name="orchestrator.dispatch.tasks.check_hosts")
@@ -142,8 +150,7 @@ def deliver(delivery_id: str) -> None:
 
 @shared_task(name="orchestrator.dispatch.tasks.follow_forges")
 def follow_forges() -> None:
-    """Fetches what was pushed, and takes what was asked for on pull requests further."""
-    following.fetch_due()
+    """Takes what was asked for on pull requests further."""
     following.follow_due(utc_now())
 
 

@@ -13,7 +13,15 @@ from django.db.models import Q
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.services import commit_of_ref, refresh_project, repository_of
+from orchestrator.benchmarks.fetching import (
+    FetchRunningError,
+    check_fetched,
+    database_now,
+    names_fetched_after,
+    request_fetch,
+)
+from orchestrator.benchmarks.refs import commit_of_ref
+from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, PitwallError
 from orchestrator.core.ids import sha256_hex
@@ -30,34 +38,37 @@ from orchestrator.transport.http import DeliveryError
 
 logger = logging.getLogger(__name__)
 
-#: Longer than a claimed pull request takes: git may fetch for two minutes.
+#: Longer than a claimed pull request takes.
 LEASE = timedelta(minutes=5)
 #: So often a run under way is looked at.
 LOOK_EVERY = timedelta(seconds=15)
+#: And so often one that waits for a fetch.
+FETCH_LOOK_EVERY = timedelta(seconds=2)
 #: After so many seconds a forge that did not answer is asked again; after the last it is given up.
 PAUSES_S = (15, 60, 300, 1800, 7200)
 _OPEN = (RequestState.ASKED, RequestState.APPROVED, RequestState.STARTED)
 
 
-def fetch_due() -> None:
-    """Fetches the repositories that were pushed to; each by the worker that takes the note away."""
-    for connection in Connection.objects.exclude(fetch_due_at=None).select_related("project"):
-        mine = Connection.objects.filter(pk=connection.pk, fetch_due_at=connection.fetch_due_at)
-        if not mine.update(fetch_due_at=None):
-            continue
-        problem = ""
-        try:
-            refresh_project(project=connection.project)
-        except PitwallError as error:
-            problem = str(error)[:1000]
-        Connection.objects.filter(pk=connection.pk).update(problem=problem)
-
-
 def follow_due(now: datetime) -> None:
+    """Takes those that are due further; one that fails by a mistake of ours stops no other."""
     due = PullRequest.objects.filter(next_at__lte=now).order_by("next_at")
     for pull_id in list(due.values_list("pk", flat=True)[:20]):
-        follow(pull_id, now)
+        try:
+            follow(pull_id, now)
+        except Exception:
+            logger.exception("the pull request %s could not be followed", pull_id)
+            _put_back(pull_id, now)
     forget_old(now)
+
+
+def _put_back(pull_id: int, now: datetime) -> None:
+    pull = PullRequest.objects.filter(pk=pull_id).first()
+    if pull is None:
+        return
+    pull.tries += 1
+    pause = PAUSES_S[min(pull.tries, len(PAUSES_S)) - 1]
+    problem = "a mistake in Pitwall; the server's log has the details"
+    _let_go(pull, now + timedelta(seconds=pause), tries=pull.tries, problem=problem)
 
 
 def follow(pull_id: int, now: datetime) -> bool:
@@ -67,8 +78,8 @@ def follow(pull_id: int, now: datetime) -> bool:
         return False
     try:
         forge = forge_of(pull.connection)
-        for request in pull.requests.filter(state__in=_OPEN).order_by("pk"):
-            _step(request, pull, forge)
+        requests = pull.requests.filter(state__in=_OPEN).order_by("pk")
+        waiting = [request for request in requests if _waits(request, pull, forge)]
         _tell(pull, forge)
     except DeliveryError as error:
         _again(pull, error)
@@ -76,7 +87,8 @@ def follow(pull_id: int, now: datetime) -> bool:
         _refuse_all(pull, str(error))
     else:
         still = pull.requests.filter(state__in=_OPEN).exists()
-        _let_go(pull, utc_now() + LOOK_EVERY if still else None, tries=0, problem="")
+        pause = FETCH_LOOK_EVERY if waiting else LOOK_EVERY
+        _let_go(pull, utc_now() + pause if still else None, tries=0, problem="")
     return True
 
 
@@ -90,6 +102,15 @@ def _claimed(pull_id: int, now: datetime) -> PullRequest | None:
         pull.claimed_until = now + LEASE
         pull.save(update_fields=["claimed_until"])
     return pull
+
+
+def _waits(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> bool:
+    """Takes it further; whether it has to wait for a fetch."""
+    try:
+        _step(request, pull, forge)
+    except FetchRunningError:
+        return True
+    return False
 
 
 def _step(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> None:
@@ -140,6 +161,8 @@ def _start(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> None:
             record_audit(member=member, action="benchmark_request.started", subject=subject)
             request.run, request.state = run, RequestState.STARTED
             request.save(update_fields=["run", "state"])
+    except FetchRunningError:
+        raise
     except PitwallError as error:
         request.state, request.message = RequestState.REFUSED, str(error)[:1000]
         request.run = None
@@ -149,7 +172,8 @@ def _start(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> None:
 def _fetched_baseline(request: BenchmarkRequest, connection: Connection, ref: str) -> str:
     """Where the pull request left its base; its commit, from a fork or not, is here afterwards."""
     repository = repository_of(connection.project)
-    repository.fetch_also(ref)
+    if not repository.has(request.head_sha):
+        _check_fetched(request, connection, ref)
     if not repository.has(request.head_sha):
         raise InvalidRequestError(
             f"the commit {request.head_sha[:10]} is not in the repository any more; it was "
@@ -166,6 +190,18 @@ def _fetched_baseline(request: BenchmarkRequest, connection: Connection, ref: st
             f"{base[:10]} is contained in {request.base_branch}: there is nothing to compare"
         )
     return base
+
+
+def _check_fetched(request: BenchmarkRequest, connection: Connection, ref: str) -> None:
+    """Returns once the ref of the pull request was fetched; FetchRunningError before."""
+    asked_at = request.fetch_requested_at
+    if asked_at is None:
+        request.fetch_requested_at = database_now()
+        request.save(update_fields=["fetch_requested_at"])
+        request_fetch(connection.project, [ref])
+        raise FetchRunningError(connection.project)
+    with names_fetched_after(lambda: asked_at):
+        check_fetched(connection.project, known=False)
 
 
 def _run_request(request: BenchmarkRequest, connection: Connection, baseline: str) -> RunRequest:

@@ -125,6 +125,7 @@ class BenchmarkRequest(models.Model):
     )
     status = models.CharField(max_length=300, blank=True)
     at = models.DateTimeField()
+    fetch_requested_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["-pk"]

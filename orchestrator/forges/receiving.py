@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
 
+from orchestrator.benchmarks.fetching import database_now, request_fetch
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import PermissionRefusedError
 from orchestrator.fleet.vault import unseal
@@ -62,8 +63,8 @@ def _take(connection: Connection, notice: Notice) -> str:
 
 def _pushed(connection: Connection, push: Push) -> str:
     """The schedules of the branch are due now: the next tick looks for its new commits."""
-    now = utc_now()
-    Connection.objects.filter(pk=connection.pk).update(fetch_due_at=now)
+    now = database_now()
+    request_fetch(connection.project, urgent=False)
     if not push.branch:
         return "fetching the repository"
     due = Schedule.objects.filter(

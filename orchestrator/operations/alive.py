@@ -1,4 +1,6 @@
-"""`python -m orchestrator.operations.alive web|worker|beat [URL]`: the health check of a container.
+"""A container's health check: `python -m orchestrator.operations.alive KIND [URL]`.
+
+KIND is web, worker, fetcher or beat.
 
 Exit status 0 if the process of this machine is alive. It loads no Django: it runs often. `URL` is
 where the web process answers, if not at port 8000.
@@ -19,7 +21,7 @@ _PATIENCE_S = 4
 
 def main() -> int:
     kind = sys.argv[1] if len(sys.argv) > 1 else ""
-    if kind not in ("web", "worker", "beat"):
+    if kind not in ("web", "worker", "fetcher", "beat"):
         print(__doc__)
         return 2
     problem = _web() if kind == "web" else _process(kind)

@@ -164,6 +164,18 @@ def _setting(redis: Redis, name: str) -> str:
     return str(told.get(name, ""))
 
 
+_WITHOUT = {
+    "worker": "no job goes on",
+    "beat": "no job goes on",
+    "fetcher": "no repository is fetched",
+}
+_COMMANDS = {
+    "worker": "celery -A orchestrator.config worker",
+    "beat": "celery -A orchestrator.config beat",
+    "fetcher": "python -m orchestrator.config.fetch_worker",
+}
+
+
 def processes() -> Iterator[Finding]:
     try:
         known = heard.heard(our_redis(), settings.CELERY_TASK_DEFAULT_QUEUE)
@@ -177,8 +189,8 @@ def processes() -> Iterator[Finding]:
         else:
             yield failed(
                 f"{kind}s",
-                f"none was heard within {heard.LATE_S:.0f} s: no job goes on",
-                f"celery -A orchestrator.config {kind}, with the same REDIS_URL and PITWALL_QUEUE",
+                f"none was heard within {heard.LATE_S:.0f} s: {_WITHOUT[kind]}",
+                f"{_COMMANDS[kind]}, with the same REDIS_URL and PITWALL_QUEUE",
             )
 
 

@@ -18,12 +18,12 @@ EVERY_S = 5.0
 LATE_S = 30.0
 #: And is forgotten after so long.
 FORGET_S = 600
-KINDS = ("beat", "worker")
+KINDS = ("beat", "worker", "fetcher")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """A process, `beat` or `worker`, by its machine's name and its number there."""
+    """A process, one of KINDS, by its machine's name and its number there."""
 
     kind: str
     name: str

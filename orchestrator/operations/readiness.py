@@ -81,6 +81,7 @@ _PARTS: Mapping[str, Callable[[], str]] = MappingProxyType(
         "migrations": _migrations,
         "redis": _redis,
         "worker": lambda: _heard("worker"),
+        "fetcher": lambda: _heard("fetcher"),
         "beat": lambda: _heard("beat"),
     }
 )

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from orchestrator.benchmarks.models import Benchmark, Commit
-from orchestrator.benchmarks.services import Refs, repository_of
+from orchestrator.benchmarks.refs import Refs
+from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import InvalidRequestError
 
 #: Older commits are no baseline for what is written today.

@@ -12,7 +12,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.benchmarks import selectors as benchmarks
 from orchestrator.benchmarks.models import Benchmark, Commit
-from orchestrator.benchmarks.services import commit_of_ref
+from orchestrator.benchmarks.refs import commit_of_ref
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.fleet import selectors as fleet
 from orchestrator.fleet.models import Host

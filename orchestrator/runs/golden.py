@@ -16,7 +16,7 @@ from orchestrator.accounts.models import Role
 from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks import selectors as benchmarks
-from orchestrator.benchmarks.services import commit_of_ref
+from orchestrator.benchmarks.refs import commit_of_ref
 from orchestrator.core.errors import InvalidRequestError, PitwallError
 from orchestrator.fleet import selectors as fleet
 from orchestrator.fleet.models import HostState

@@ -95,6 +95,13 @@ class Schedule(models.Model):
     next_at = models.DateTimeField(db_index=True)
     last_at = models.DateTimeField(null=True, blank=True)
     last_message = models.TextField(blank=True)
+    not_before = models.DateTimeField(
+        null=True, blank=True, help_text="Until then it waits for a fetch, or after a mistake."
+    )
+    failures = models.PositiveSmallIntegerField(default=0, db_default=0)
+    fetch_requested_at = models.DateTimeField(
+        null=True, blank=True, help_text="Since then it waits for a fetch."
+    )
 
     class Meta:
         ordering = ["name"]

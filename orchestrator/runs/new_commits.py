@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from orchestrator.benchmarks.fetching import check_fetched
 from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.refs import commit_of_ref
 from orchestrator.benchmarks.repository import Repository
-from orchestrator.benchmarks.services import commit_of_ref, repository_of
+from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.runs.models import Schedule
 
@@ -22,18 +24,23 @@ class NewCommits:
 
 
 def tip_of(project: Project, branch: str) -> str:
-    """The newest commit of a branch; InvalidRequestError where there is no such branch."""
-    return _tip(project, _fetched(project), branch)
+    """The newest commit of a branch; InvalidRequestError where there is no such branch, and
+    FetchRunningError where a fetch has to end first."""
+    repository = repository_of(project)
+    check_fetched(project, known=branch in repository.branches())
+    return _tip(repository, branch)
 
 
 def new_commits(schedule: Schedule) -> NewCommits:
     """Those of the branch's line of first parents that what was seen before does not contain.
 
     None at the first look. After a rewritten history all of the new line counts as new.
+    FetchRunningError where a fetch has to end first.
     """
     project = schedule.benchmark.project
-    repository = _fetched(project)
-    tip = _tip(project, repository, schedule.branch)
+    check_fetched(project, known=True)
+    repository = repository_of(project)
+    tip = _tip(repository, schedule.branch)
     if schedule.seen_sha in ("", tip):
         return NewCommits(tip=tip, shas=())
     found = [tip]
@@ -41,19 +48,13 @@ def new_commits(schedule: Schedule) -> NewCommits:
         new = set(repository.only_in(tip, schedule.seen_sha))
         found = [sha for sha in repository.first_parents(tip) if sha in new]
     if found:
-        # Files them all, so that the runs of the others need not ask the remote again.
+        # Files them all.
         commit_of_ref(project=project, ref=tip)
     taken = found[:MOST_AT_ONCE]
     return NewCommits(tip=tip, shas=tuple(reversed(taken)), left_out=len(found) - len(taken))
 
 
-def _fetched(project: Project) -> Repository:
-    repository = repository_of(project)
-    repository.fetch()
-    return repository
-
-
-def _tip(project: Project, repository: Repository, branch: str) -> str:
+def _tip(repository: Repository, branch: str) -> str:
     found = dict(repository.tips()).get(branch)
     if found is None:
         raise InvalidRequestError(

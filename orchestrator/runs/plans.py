@@ -12,9 +12,9 @@ from orchestrator.benchmarks.expanded import expanded
 from orchestrator.benchmarks.from_repository import definition_at
 from orchestrator.benchmarks.matrix import CaseSpec, pairwise
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
+from orchestrator.benchmarks.refs import Refs
 from orchestrator.benchmarks.resolved import why_unsupported
 from orchestrator.benchmarks.roles import roles_of
-from orchestrator.benchmarks.services import Refs
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HELD, HostState

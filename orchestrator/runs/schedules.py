@@ -1,6 +1,6 @@
 """Writes of schedules: rows of our own, claimed by a tick; cron arithmetic from `cronsim`."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,11 +8,13 @@ from uuid import UUID
 
 from cronsim import CronSim, CronSimError
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks import selectors as benchmarks
+from orchestrator.benchmarks.fetching import database_now
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.fleet import selectors as fleet
@@ -23,6 +25,10 @@ from orchestrator.runs.plans import RunRequest, plan_run
 
 #: So often a branch is looked at for new commits.
 LOOK_EVERY = timedelta(minutes=1)
+#: One that waits for a fetch is looked at when that ends, at the latest after so long.
+LOOK_AGAIN = timedelta(seconds=30)
+#: After so long one that failed by a mistake of ours is tried again.
+PAUSES = tuple(timedelta(seconds=each) for each in (30, 120, 600, 1800))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,38 +183,59 @@ def delete_schedule(*, member: Member, schedule_id: UUID) -> None:
         schedule.delete()
 
 
-def claim_due(*, now: datetime) -> list[Schedule]:
-    """The schedules that are due, each moved on to its next time: whoever gets one runs it.
+def lock_due(*, now: datetime, without: Collection[UUID] = ()) -> Schedule | None:
+    """The schedule that is due for longest, locked until the end of the transaction.
 
-    The conditional UPDATE is the claim, so two ticks at once never start a run twice. Times
-    missed while nothing ran are made up for once, not once each.
+    What another worker has locked is left to it. The start of its runs and `note_outcome` belong
+    into the same transaction: a crash in between changes nothing.
     """
-    due = Schedule.objects.filter(enabled=True, next_at__lte=now).select_related(
-        "team", "benchmark__project", "created_by"
+    ready = Q(not_before=None) | Q(not_before__lte=now)
+    due = Schedule.objects.filter(ready, enabled=True, next_at__lte=now).exclude(pk__in=without)
+    due = due.select_related("team", "benchmark__project", "created_by").order_by("next_at", "pk")
+    return due.select_for_update(skip_locked=True, of=("self",)).first()
+
+
+def note_outcome(*, schedule: Schedule, now: datetime, message: str = "") -> None:
+    """Moves it on to its next time; times missed while nothing ran are made up for once."""
+    later = now + LOOK_EVERY if schedule.branch else next_time(schedule.cron, now)
+    changes: dict[str, Any] = {
+        "next_at": later,
+        "not_before": None,
+        "failures": 0,
+        "fetch_requested_at": None,
+    }
+    if message:
+        changes |= {"last_at": utc_now(), "last_message": message[:2000]}
+    Schedule.objects.filter(pk=schedule.pk).update(**changes, seen_sha=schedule.seen_sha)
+
+
+def wait_for_fetch(schedule: Schedule, *, now: datetime) -> None:
+    """It stays due, and is looked at again soon."""
+    since = schedule.fetch_requested_at or database_now()
+    Schedule.objects.filter(pk=schedule.pk).update(
+        not_before=now + LOOK_AGAIN, fetch_requested_at=since
     )
-    claimed = []
-    for schedule in due:
-        later = now + LOOK_EVERY if schedule.branch else next_time(schedule.cron, now)
-        mine = Schedule.objects.filter(pk=schedule.pk, enabled=True, next_at=schedule.next_at)
-        if mine.update(next_at=later):
-            claimed.append(schedule)
-    return claimed
 
 
-def take_commit(schedule: Schedule, sha: str) -> bool:
-    """Notes that a commit of the branch is taken care of; False if somebody else was faster.
-
-    In one transaction with the start of its run, so that no commit is measured twice or forgotten.
-    """
-    mine = Schedule.objects.filter(pk=schedule.pk, seen_sha=schedule.seen_sha)
-    if not mine.update(seen_sha=sha):
-        return False
-    schedule.seen_sha = sha
-    return True
+def end_waits(project_id: int) -> None:
+    """Those that wait for a fetch of this project, which has ended, are looked at next."""
+    waiting = Schedule.objects.filter(benchmark__project=project_id, failures=0)
+    waiting.exclude(fetch_requested_at=None).update(not_before=None)
 
 
-def note_outcome(*, schedule: Schedule, message: str) -> None:
-    Schedule.objects.filter(pk=schedule.pk).update(last_at=utc_now(), last_message=message[:2000])
+def put_back(schedule: Schedule, *, now: datetime) -> None:
+    """After a mistake of ours it is tried again later; after the last try at its next time."""
+    failures = schedule.failures + 1
+    if failures > len(PAUSES):
+        message = "given up after several mistakes in Pitwall; the server's log has the details"
+        note_outcome(schedule=schedule, now=now, message=message)
+        return
+    Schedule.objects.filter(pk=schedule.pk).update(
+        not_before=now + PAUSES[failures - 1],
+        failures=failures,
+        last_at=now,
+        last_message="a mistake in Pitwall; it is tried again; the server's log says more",
+    )
 
 
 def request_of_new(member: Member, new: NewSchedule) -> RunRequest:

@@ -8,13 +8,17 @@ from orchestrator.benchmarks.selectors import projects_of
 from orchestrator.web.forms import TeamForm
 
 
-class ProjectForm(TeamForm):
-    slug = forms.SlugField(max_length=60, label="Short name", help_text="Used in addresses.")
-    name = forms.CharField(max_length=100, required=False)
+class RepositoryForm(TeamForm):
     repository_url = forms.CharField(
         max_length=500, label="Repository", help_text="https://… or git@host:path."
     )
     default_branch = forms.CharField(max_length=200, initial="main")
+
+
+class ProjectForm(RepositoryForm):
+    slug = forms.SlugField(max_length=60, label="Short name", help_text="Used in addresses.")
+    name = forms.CharField(max_length=100, required=False)
+    field_order = ("slug", "name")
 
 
 class DefinitionForm(TeamForm):

@@ -8,16 +8,19 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from orchestrator.benchmarks.fetching import FetchRunningError
 from orchestrator.core.errors import (
     ConflictError,
     GoneError,
     HostError,
     InvalidRequestError,
     NotFoundError,
+    NotReadyError,
     PermissionRefusedError,
     PitwallError,
 )
 from orchestrator.core.handed_out import has_secret
+from orchestrator.operations.fetch_waits import ask_again, wait_of
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -55,6 +58,7 @@ STATUS: tuple[tuple[type[PitwallError], int, str], ...] = (
     (PermissionRefusedError, 403, "Not allowed"),
     (InvalidRequestError, 400, "That cannot be done"),
     (ConflictError, 409, "Not possible now"),
+    (NotReadyError, 503, "Not ready"),
     (HostError, 502, "The host could not be used"),
     (PitwallError, 500, "Something went wrong"),
 )
@@ -155,6 +159,8 @@ def came_from(request: HttpRequest) -> str:
 def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
     if not isinstance(error, PitwallError):
         return None
+    if isinstance(error, FetchRunningError):
+        return _fetch_page(request, error)
     status, title = status_of(error)
     partial = "#message" if request.headers.get("HX-Request") else ""
     context = {
@@ -164,3 +170,23 @@ def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
         "back": came_from(request),
     }
     return render(request, f"error.html{partial}", context, status=status)
+
+
+def _fetch_page(request: HttpRequest, error: FetchRunningError) -> HttpResponse:
+    """How far the fetch is; when it has ended the page sends the same request again by itself."""
+    fetch = wait_of(request).hold(error)
+    sent = request.GET if request.method == "GET" else request.POST
+    context = {
+        "project": error.project,
+        "fetch": fetch,
+        "method": "get" if request.method == "GET" else "post",
+        "address": request.path if request.method == "GET" else request.get_full_path(),
+        "values": [
+            (name, value)
+            for name, values in sent.lists()
+            if name != "csrfmiddlewaretoken"
+            for value in values
+        ],
+    }
+    response = render(request, "benchmarks/fetching.html", context, status=503)
+    return ask_again(response)

@@ -9,7 +9,9 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import create_team, create_token, create_user
-from orchestrator.benchmarks.services import create_project, save_definition
+from orchestrator.benchmarks.fetching import finish_fetch
+from orchestrator.benchmarks.projects import create_project
+from orchestrator.benchmarks.services import save_definition
 from orchestrator.core.ids import new_hex
 from orchestrator.fleet.services import (
     NewHost,
@@ -86,6 +88,7 @@ def add_benchmark(
     project = create_project(
         member=member, slug=slug, name=slug.title(), repository_url=str(repository)
     )
+    finish_fetch(project)
     source = DEFINITION.format(
         title=slug.title(), duration_s=duration_s, warmup_s=warmup_s, connections=connections
     )

@@ -11,7 +11,9 @@ from typing import Any
 import yaml
 
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.services import create_project, save_definition
+from orchestrator.benchmarks.fetching import finish_fetch
+from orchestrator.benchmarks.projects import create_project
+from orchestrator.benchmarks.services import save_definition
 from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.results.recording.readings import values_of
 from orchestrator.results.selectors import artifact_content
@@ -63,6 +65,7 @@ class Pitwall:
         self._project = create_project(
             member=member, slug="faithful", name="Faithful", repository_url=str(target.repository)
         )
+        finish_fetch(self._project)
         profile = save_profile(member=member, slug="here", name="This machine")
         add_local_host(member=member, name=HOST, profile=profile, python=sys.executable)
 

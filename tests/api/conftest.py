@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 from django.http import HttpResponse
-from django.test import Client
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import create_token
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.services import create_project
+from orchestrator.benchmarks.projects import create_project
 from orchestrator.runs.models import Run
 from tests.support import factories
 from tests.support.factories import Personas
+from tests.support.fetches import PatientClient, run_fetches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +24,11 @@ class ApiClient:
     secret: str
 
     def get(self, path: str, **query: Any) -> HttpResponse:
-        return Client().get(f"/api/v1/{path}", query, headers=self._headers())
+        return PatientClient().get(f"/api/v1/{path}", query, headers=self._headers())
 
     def post(self, path: str, body: Any = None, *, key: str | None = None) -> HttpResponse:
         headers = self._headers() | ({"Idempotency-Key": key} if key else {})
-        return Client(enforce_csrf_checks=True).post(
+        return PatientClient(enforce_csrf_checks=True).post(
             f"/api/v1/{path}", body, content_type="application/json", headers=headers
         )
 
@@ -43,7 +43,7 @@ class ApiClient:
 
     def _send(self, method: str, path: str, body: Any) -> HttpResponse:
         content = b"" if body is None else json.dumps(body).encode()
-        return Client(enforce_csrf_checks=True).generic(
+        return PatientClient(enforce_csrf_checks=True).generic(
             method,
             f"/api/v1/{path}",
             content,
@@ -82,6 +82,7 @@ class Lab:
             member=self.personas.alice, slug="other", name="Other",
             repository_url=str(self.repository),
         )  # fmt: skip
+        run_fetches()
         return {each.slug: each for each in Project.objects.order_by("pk")}
 
     def measured_run(self, *rates: float) -> Run:

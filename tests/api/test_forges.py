@@ -13,11 +13,12 @@ from django.test import Client
 
 from orchestrator.accounts.models import AuditEntry
 from orchestrator.core.clock import utc_now
-from orchestrator.forges.following import follow_due
+from orchestrator.forges.following import FETCH_LOOK_EVERY, follow_due
 from orchestrator.forges.models import BenchmarkRequest, Connection
 from orchestrator.runs.models import Run
 from tests.api.conftest import Lab
 from tests.support.factories import commit_files, git
+from tests.support.fetches import run_fetches
 from tests.support.http_servers import standing_in
 
 FORGE = "projects/server/forge"
@@ -151,6 +152,8 @@ def test_a_fork_is_measured_once_its_commit_is_approved(lab: Lab, alice: Any, he
         approved = alice.post(f"{path}/approve", {"commit": head}).json()
         assert (approved["state"], approved["approved_by"]) == ("approved", "alice")
         follow_due(utc_now() + timedelta(seconds=2))
+        run_fetches()
+        follow_due(utc_now() + 2 * FETCH_LOOK_EVERY)
 
     started = alice.get(path).json()
     run = Run.objects.get()

@@ -19,6 +19,7 @@ from orchestrator.runs.availability import choices_for
 from orchestrator.runs.models import Trial
 from tests.api.conftest import ApiClient, Lab
 from tests.support import factories
+from tests.support.fetches import run_fetches
 
 SHA = "a" * 40
 AT = "2026-11-20T08:00:00Z"
@@ -72,6 +73,8 @@ def test_a_commit_of_the_repository_keeps_its_place(lab: Lab, alice: ApiClient) 
     sha = factories.commit_files(lab.repository, {"file.txt": "new\n"}, 9)
     facts = {"subject": "not what it says"}
     send(alice, result(commit=sha, commit_facts=facts), result(commit=lab.shas[0]))
+    assert Commit.objects.get(sha=sha).subject == "not what it says"
+    run_fetches()
     assert Commit.objects.get(sha=sha).subject == "version 9"
     assert Commit.objects.filter(sha=lab.shas[0]).count() == 1
 

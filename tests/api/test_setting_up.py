@@ -6,6 +6,7 @@ from django.test import Client
 
 from orchestrator.fleet.models import Credential, Host
 from tests.support import factories
+from tests.support.fetches import run_fetches
 
 
 def test_a_project_is_added_and_its_commits_are_listed(lab, alice, bob, mallory):
@@ -17,6 +18,11 @@ def test_a_project_is_added_and_its_commits_are_listed(lab, alice, bob, mallory)
     assert (made.status_code, made["Location"]) == (201, "/api/v1/projects/more")
     assert alice.get("projects/more").json() == made.json()
     assert alice.post("projects", wanted).status_code == 409
+    assert made.json()["fetch"]["state"] == "queued"
+    assert bob.post("projects/more/fetch").status_code == 403
+    assert alice.post("projects/more/fetch").json()["state"] == "queued"
+    run_fetches()
+    assert alice.get("projects/more").json()["fetch"]["state"] == "done"
     assert [each["project"] for each in alice.get("projects").json()["projects"]] == [
         "more",
         "server",
@@ -31,6 +37,24 @@ def test_a_project_is_added_and_its_commits_are_listed(lab, alice, bob, mallory)
     assert refs["branches"] == [{"branch": "main", "commit": shas[1]}]
     for path in ("", "/commits", "/refs"):
         assert mallory.get(f"projects/more{path}").status_code == 404
+    assert mallory.post("projects/more/fetch").status_code == 404
+
+
+def test_a_repository_that_cannot_be_read_is_corrected(lab, alice, bob, mallory):
+    wanted = {"slug": "more", "repository_url": str(lab.repository) + "-wrong"}
+    alice.post("projects", wanted)
+    run_fetches()
+    fetch = alice.get("projects/more").json()["fetch"]
+    assert (fetch["state"], fetch["failures"]) == ("failed", 1)
+    assert "git cannot read the repository" in fetch["error"]
+    assert "-wrong" not in fetch["error"]
+    right = {"repository_url": str(lab.repository)}
+    assert bob.patch("projects/more", right).status_code == 403
+    assert mallory.patch("projects/more", right).status_code == 404
+    assert alice.patch("projects/more", {"repository_url": "x"}).status_code == 422
+    assert alice.patch("projects/more", right).json()["fetch"]["state"] == "queued"
+    run_fetches()
+    assert alice.get("projects/more").json()["fetch"]["state"] == "done"
 
 
 def test_a_profile_is_made_and_changed(lab, alice, bob, mallory):

@@ -13,7 +13,8 @@ from orchestrator.benchmarks.from_repository import (
     slug_of,
 )
 from orchestrator.benchmarks.models import Definition, Project
-from orchestrator.benchmarks.services import commit_of_ref, save_definition
+from orchestrator.benchmarks.refs import commit_of_ref
+from orchestrator.benchmarks.services import save_definition
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PermissionRefusedError
 from orchestrator.runs.plans import RunRequest, plan_run
 from orchestrator.runs.services import create_run
@@ -25,6 +26,7 @@ from tests.support.factories import (
     make_local_host,
     make_project,
 )
+from tests.support.fetches import fetch_now
 
 QUICKER = DEFINITION.replace("rounds: 5", "rounds: 9")
 BROKEN = DEFINITION.replace("duration_s: 0.6", "duration_s: soon")
@@ -61,6 +63,7 @@ def test_it_finds_the_files_that_hold_definitions(project: Project, tmp_path: Pa
     _commit_more(tmp_path, {".pitwall/big.yaml": DEFINITION, ".pitwall/notes.txt": "x"}, 9)
     (tmp_path / "origin" / ".pitwall" / "link.yaml").symlink_to("/etc/passwd")
     commit_files(tmp_path / "origin", {}, 10)
+    fetch_now(project)
     commit, paths = definition_files(project=project)
 
     assert paths == [".pitwall.yaml", ".pitwall/big.yaml"]
@@ -108,6 +111,7 @@ def test_it_names_file_commit_and_path_of_what_is_wrong(
     make_local_host(personas.alice)
     import_definition(member=personas.alice, project=project, path=".pitwall.yaml")
     sha = _commit_more(tmp_path, {".pitwall.yaml": BROKEN}, 4)
+    fetch_now(project)
     with pytest.raises(InvalidRequestError) as caught:
         plan_run(member=personas.alice, request=_run(project, "main~1", "main"))
 
@@ -127,6 +131,7 @@ def test_it_refuses_what_is_no_text_or_too_long(
 ) -> None:
     (tmp_path / "origin" / ".pitwall.yaml").write_bytes(content)
     commit_files(tmp_path / "origin", {}, 5)
+    fetch_now(project)
     with pytest.raises(InvalidRequestError, match=words):
         import_definition(member=personas.alice, project=project, path=".pitwall.yaml")
 

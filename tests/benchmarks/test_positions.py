@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.services import commit_of_ref, refresh_project
+from orchestrator.benchmarks.refs import commit_of_ref
+from orchestrator.benchmarks.services import repository_of
 from tests.support.factories import Personas, commit_files, git, make_project
+from tests.support.fetches import fetch_now
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +36,7 @@ def test_a_merged_old_branch_does_not_move_what_had_a_place(
 ) -> None:
     before = places(project)
     merge_a_branch(tmp_path / "origin", at="main~2")
-    refresh_project(project=project)
+    fetch_now(project)
     after = places(project)
     assert {subject: after[subject] for subject in before} == before
     assert (after["version 10"], after["merge topic"]) == (3, 4)
@@ -48,6 +50,8 @@ def test_a_commit_named_first_files_all_that_is_new_on_the_default_branch(
 ) -> None:
     commit_files(tmp_path / "origin", {"a": "1"}, 4)
     newest = commit_files(tmp_path / "origin", {"a": "2"}, 5)
+    # What a fetch brought whose worker ended before it filed anything.
+    repository_of(project).fetch()
     assert commit_of_ref(project=project, ref=newest).position == 4
     assert places(project)["version 4"] == 3
 
@@ -57,7 +61,7 @@ def test_what_a_force_push_dropped_loses_its_place_and_nothing_has_two(
 ) -> None:
     git(tmp_path / "origin", "reset", "--quiet", "--hard", "main~1")
     commit_files(tmp_path / "origin", {"a": "other"}, 7)
-    refresh_project(project=project)
+    fetch_now(project)
     found = places(project)
     assert found["version 3"] is None
     assert (found["version 1"], found["version 2"], found["version 7"]) == (0, 1, 2)
@@ -68,7 +72,7 @@ def test_a_history_that_shares_nothing_begins_anew(project: Project, tmp_path: P
     git(tmp_path / "origin", "checkout", "--quiet", "--orphan", "fresh")
     commit_files(tmp_path / "origin", {"b": "1"}, 8)
     git(tmp_path / "origin", "branch", "--force", "main", "fresh")
-    refresh_project(project=project)
+    fetch_now(project)
     assert places(project)["version 8"] == 0
     assert set(places(project).values()) == {None, 0}
 
@@ -80,6 +84,7 @@ def test_a_commit_of_another_branch_is_filed_with_its_way_back(
     git(origin, "checkout", "--quiet", "-b", "topic", "main~1")
     first = commit_files(origin, {"t": "1"}, 11)
     tip = commit_files(origin, {"t": "2"}, 12)
+    fetch_now(project)
     commit = commit_of_ref(project=project, ref="topic")
     assert (commit.sha, commit.position, commit.parents) == (tip, None, [first])
     assert project.commits.get(sha=first).position is None

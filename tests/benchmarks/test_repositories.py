@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.benchmarks.refs import Refs, commit_of_ref
 from orchestrator.benchmarks.remote_calls import Remote
 from orchestrator.benchmarks.remotes import check_url
 from orchestrator.benchmarks.repository import Repository
-from orchestrator.benchmarks.services import Refs, commit_of_ref, refresh_project
 from orchestrator.core.errors import InvalidRequestError
 from tests.support.factories import Personas, commit_files, git, make_project, make_repository
+from tests.support.fetches import fetch_now
 
 FILES = [{"a.txt": "one"}, {"a.txt": "two"}, {"a.txt": "three"}]
 
@@ -134,8 +135,9 @@ def test_it_files_commits_in_order_and_follows_the_branch(
     places = dict(project.commits.values_list("sha", "position"))
     assert [places[sha] for sha in shas] == [0, 1, 2]
     newer = commit_files(tmp_path / "origin", {"a.txt": "four"}, 4)
+    assert commit_of_ref(project=project, ref="main").sha == shas[2]
+    fetch_now(project)
     assert commit_of_ref(project=project, ref="main").sha == newer
-    refresh_project(project=project)
     assert project.commits.get(sha=newer).position == 3
 
 
@@ -147,6 +149,7 @@ def test_names_that_are_looked_up_together_are_of_one_time(
     refs = Refs(project)
     assert refs.commit("main").sha == shas[2]
     newer = commit_files(tmp_path / "origin", {"a.txt": "four"}, 4)
+    fetch_now(project)
     assert refs.commit("main~1").sha == shas[1]
     assert refs.commit("main").sha == shas[2]
     assert [Refs(project).commit(each).sha for each in ("main", "main~1")] == [newer, shas[2]]

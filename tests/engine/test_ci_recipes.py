@@ -13,10 +13,11 @@ import yaml
 
 from orchestrator.accounts.services import create_token
 from orchestrator.benchmarks.from_repository import import_definition
-from orchestrator.benchmarks.services import create_project
+from orchestrator.benchmarks.projects import create_project
 from orchestrator.runs.models import Run
 from tests.support.engine import ROOT, Engine
 from tests.support.factories import Personas, make_local_host
+from tests.support.fetches import fetch_now
 
 pytestmark = [pytest.mark.engine, pytest.mark.quiet]
 
@@ -103,6 +104,7 @@ def follow_shell(machine: Machine, origin: Path, team: Personas) -> None:
     project = create_project(
         member=team.alice, slug="hello", name="Hello", repository_url=str(origin)
     )
+    fetch_now(project)
     import_definition(member=team.alice, project=project, path=".pitwall.yaml", slug="hello")
     make_local_host(team.alice, "lab-1")
 

@@ -13,7 +13,7 @@ from orchestrator.accounts.models import AuditEntry, Role
 from orchestrator.benchmarks.models import Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, PermissionRefusedError
-from orchestrator.forges.following import LOOK_EVERY, PAUSES_S, follow, follow_due
+from orchestrator.forges.following import FETCH_LOOK_EVERY, LOOK_EVERY, PAUSES_S, follow, follow_due
 from orchestrator.forges.models import BenchmarkRequest, Connection, PullRequest
 from orchestrator.forges.notices import Comment
 from orchestrator.forges.receiving import _commented
@@ -29,6 +29,7 @@ from tests.support.factories import (
     make_local_host,
     make_project,
 )
+from tests.support.fetches import run_fetches
 from tests.support.http_servers import StandIn, standing_in
 
 pytestmark = pytest.mark.django_db
@@ -68,6 +69,8 @@ class World:
 
     def follow(self, later: timedelta = timedelta()) -> None:
         follow_due(utc_now() + later + timedelta(seconds=1))
+        if run_fetches():
+            follow_due(utc_now() + later + FETCH_LOOK_EVERY + timedelta(seconds=1))
 
     @property
     def told(self) -> str:
@@ -134,7 +137,8 @@ def test_it_measures_the_commit_and_tells_the_result(world: World, personas: Per
     writes = world.forge.writes
     assert PullRequest.objects.get().next_at is None
     world.follow(2 * LOOK_EVERY)
-    assert (writes, world.forge.writes) == (2, 2)
+    # The first said that the repository is being fetched.
+    assert (writes, world.forge.writes) == (3, 3)
 
 
 def test_it_measures_what_was_the_head_and_nothing_pushed_later(world: World) -> None:

@@ -35,7 +35,7 @@ def deployed(settings, tmp_path, own_queue):
     settings.STATIC_ROOT = str(tmp_path)
     (tmp_path / "staticfiles.json").write_text("{}")
     redis = our_redis()
-    for kind in ("worker", "beat"):
+    for kind in ("worker", "beat", "fetcher"):
         note_heard(redis, own_queue, kind, "machine:1")
     return settings
 

@@ -30,10 +30,11 @@ def test_it_lives_without_a_database_and_under_any_name(client):
 def test_it_is_ready_and_says_what_is_missing_behind_it(client, redis, own_queue):
     answer = client.get("/readyz", **STRANGE)
     silent = "none was heard within 30 s"
-    told = {"database": "ok", "migrations": "ok", "redis": "ok", "worker": silent, "beat": silent}
+    told = {"database": "ok", "migrations": "ok", "redis": "ok"}
+    told |= dict.fromkeys(("worker", "fetcher", "beat"), silent)
     assert (answer.status_code, answer.json()) == (200, {"ready": True, "parts": told})
     assert client.get("/readyz?engine").status_code == 503
-    for kind in ("worker", "beat"):
+    for kind in ("worker", "fetcher", "beat"):
         note_heard(redis, own_queue, kind, own_name())
     answer = client.get("/readyz?engine")
     assert (answer.status_code, set(answer.json()["parts"].values())) == (200, {"ok"})

@@ -16,7 +16,7 @@ from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import create_token
 from orchestrator.api.v1 import api
 from orchestrator.benchmarks.models import Case, Commit, Project
-from orchestrator.benchmarks.services import create_project
+from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.sharing import SharedPage, create_share_link
 from orchestrator.fleet.models import HardwareProfile
 from orchestrator.fleet.services import add_credential
@@ -26,6 +26,7 @@ from orchestrator.results.history.annotations import annotate
 from orchestrator.results.models import ChangePoint, Pin, Series
 from orchestrator.runs.models import Job, Schedule
 from tests.support.factories import DEFINITION, Personas
+from tests.support.fetches import fetch_now
 from tests.support.filled import REPORT, fill
 
 
@@ -69,9 +70,10 @@ OF_ONE = {"/trials/{trial_id}/artifacts/{name}": {"name": "tool.json"}}
 def make_everything(folder: Path) -> Everything:
     filled = fill(folder)
     alice = filled.personas.alice
-    create_project(
+    other = create_project(
         member=alice, slug="other", name="Other", repository_url=str(folder / "repository")
     )
+    fetch_now(other)
     carol = member_for_user(User.objects.get(username="carol"))
     series = Series.objects.get(pk=filled.ids["series"])
     commit = Commit.objects.get(sha=filled.ids["sha"])

@@ -22,7 +22,8 @@ from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import create_team, create_user
 from orchestrator.benchmarks.expanded import expanded
 from orchestrator.benchmarks.models import Case, Definition, Project
-from orchestrator.benchmarks.services import case_ids_of, create_project, save_definition
+from orchestrator.benchmarks.projects import create_project
+from orchestrator.benchmarks.services import case_ids_of, save_definition
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import sha256_hex
 from orchestrator.fleet.models import Host, HostSnapshot
@@ -34,6 +35,7 @@ from orchestrator.results.recording.record import Measured
 from orchestrator.runs.models import Job, Run, Trial
 from orchestrator.runs.services import RunRequest, create_run
 from orchestrator.stats.histogram import Histogram as Distribution
+from tests.support.fetches import fetch_now
 from tests.support.recording import record
 
 PASSWORD = "correct horse battery"
@@ -142,6 +144,7 @@ def make_project(
     project = create_project(
         member=member, slug="server", name="Server", repository_url=str(folder)
     )
+    fetch_now(project)
     return project, shas
 
 

@@ -18,6 +18,7 @@ from tests.support.factories import (
     make_project,
     make_run,
 )
+from tests.support.fetches import PatientClient
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,7 @@ def world(personas: Personas, tmp_path: Path) -> World:
 
 
 def signed_in(member: Member) -> Client:
-    client = Client()
+    client = PatientClient()
     client.force_login(member.user)
     return client
 

@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from orchestrator.benchmarks.models import Benchmark, Definition, Project
 from tests.support.factories import DEFINITION, Personas, make_project, make_repository
+from tests.support.fetches import run_fetches
 from tests.web.conftest import World
 
 HELLO = ("server", "hello")
@@ -100,13 +101,19 @@ def test_it_adds_a_project(personas: Personas, alice: Client, tmp_path: Path) ->
     }  # fmt: skip
     answer = alice.post(reverse("project-new"), data)
 
-    assert answer.headers["Location"] == reverse("benchmarks")
+    assert answer.headers["Location"] == reverse("project", args=["code"])
+    assert "Queued" in alice.get(answer.headers["Location"]).content.decode()
+    run_fetches()
+    assert "Up to date" in alice.get(answer.headers["Location"]).content.decode()
     assert Project.objects.get().commits.count() == 1
 
 
 @pytest.mark.parametrize(
     ("address", "words"),
-    [("/no/such/folder", "git cannot read"), ("ext::sh -c id", "expected a repository address")],
+    [
+        ("no-repository", "expected a repository address"),
+        ("ext::sh -c id", "expected a repository"),
+    ],
 )
 def test_it_shows_a_wrong_repository_at_its_field(
     address: str, words: str, personas: Personas, alice: Client
@@ -117,6 +124,37 @@ def test_it_shows_a_wrong_repository_at_its_field(
 
     assert words in page[start : page.index("</p>", start)]
     assert not Project.objects.exists()
+
+
+def test_it_shows_why_a_repository_cannot_be_read_and_takes_another(
+    personas: Personas, alice: Client, bob: Client, mallory: Client, tmp_path: Path
+) -> None:
+    make_repository(tmp_path / "code", [{"a": "1"}])
+    data = {
+        "slug": "code", "name": "", "default_branch": "main",
+        "repository_url": str(tmp_path / "wrong"),
+    }  # fmt: skip
+    alice.post(reverse("project-new"), data)
+    run_fetches()
+    page = alice.get(reverse("project", args=["code"])).content.decode()
+    assert "Fetch failed" in page
+    assert "git cannot read the repository" in page
+    assert "Retry" in page
+    change = reverse("project-repository", args=["code"])
+    right = {"repository_url": str(tmp_path / "code"), "default_branch": "main"}
+    assert bob.post(change, right).status_code == 403
+    assert mallory.post(change, right).status_code == 404
+    assert alice.post(change, {**right, "repository_url": "x"}).status_code == 422
+    assert alice.post(change, right).status_code == 302
+    run_fetches()
+    state = reverse("project-fetch", args=["code"])
+    assert "Up to date" in alice.get(state).content.decode()
+    assert mallory.get(state).status_code == 404
+    now = reverse("project-fetch-now", args=["code"])
+    assert bob.post(now).status_code == 403
+    assert mallory.post(now).status_code == 404
+    assert alice.post(now).status_code == 302
+    assert "Queued" in alice.get(state).content.decode()
 
 
 def test_it_refuses_a_viewers_project(personas: Personas, bob: Client, tmp_path: Path) -> None:

@@ -13,13 +13,14 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.accounts.models import AuditEntry
+from orchestrator.benchmarks.models import Fetch
 from orchestrator.core.clock import utc_now
-from orchestrator.dispatch.scheduled import start_scheduled
-from orchestrator.forges.following import fetch_due
+from orchestrator.dispatch.tasks import claim_schedules
 from orchestrator.forges.models import BenchmarkRequest, Connection, PullRequest
 from orchestrator.runs.models import Run, Schedule
-from orchestrator.runs.schedules import NewSchedule, claim_due, create_schedule
+from orchestrator.runs.schedules import NewSchedule, create_schedule
 from tests.support.factories import commit_files
+from tests.support.fetches import run_fetches
 from tests.web.conftest import World
 
 PAGE = "/projects/server/forge"
@@ -57,6 +58,10 @@ def send(secret: str, data: Any, event: str = "push", delivery: str = "d-1", **m
     return client.post(address, body, content_type="application/json", headers=headers)
 
 
+def due_schedules() -> int:
+    return Schedule.objects.filter(next_at__lte=utc_now()).count()
+
+
 PUSH = {"ref": "refs/heads/main", "repository": {"full_name": "Ada/Server"}}
 
 
@@ -72,16 +77,18 @@ def test_a_push_is_fetched_and_its_commits_are_queued_at_once(
     secret = connect(alice)
     sha = commit_files(tmp_path / "repository", {"file.txt": "new\n"}, 9)
     before = Run.objects.count()
-    assert claim_due(now=utc_now()) == []
+    assert due_schedules() == 0
 
     answer = send(secret, PUSH)
     assert (answer.status_code, answer.content) == (
         200,
         b"fetching main; 1 schedule to follow it\n",
     )
-    [due] = claim_due(now=utc_now())
-    start_scheduled(due)
-    fetch_due()
+    assert due_schedules() == 1
+    claim_schedules()
+    assert Run.objects.count() == before, "it waits for the fetch"
+    run_fetches()
+    claim_schedules()
     assert Run.objects.count() == before + 1
     assert Run.objects.latest("created_at").variants.last().commit.sha == sha
     project = world.run.definition.benchmark.project
@@ -96,9 +103,9 @@ def test_a_delivery_counts_once(world: World, alice: Client, schedule: Schedule)
     Schedule.objects.update(next_at=utc_now() + timedelta(hours=1))
 
     assert send(secret, PUSH).content == b"seen already, nothing done\n"
-    assert claim_due(now=utc_now()) == []
+    assert due_schedules() == 0
     send(secret, PUSH, delivery="d-2")
-    assert len(claim_due(now=utc_now())) == 1
+    assert due_schedules() == 1
 
 
 def test_it_believes_no_payload_about_the_repository(
@@ -109,8 +116,8 @@ def test_it_believes_no_payload_about_the_repository(
     answer = send(secret, {**PUSH, "repository": url})
 
     assert answer.content.startswith(b"ignored: it is of eve/server")
-    assert claim_due(now=utc_now()) == []
-    assert Connection.objects.get().fetch_due_at is None
+    assert due_schedules() == 0
+    assert not Fetch.objects.exclude(next_at=None).exists()
 
 
 def test_it_refuses_what_is_not_signed_with_the_secret(world: World, alice: Client) -> None:

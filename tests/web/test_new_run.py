@@ -8,13 +8,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.benchmarks.services import refresh_project
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.fleet.windows import DAYS
 from orchestrator.runs.models import Job, Run, Trial
 from tests.support.factories import DEFINITION, git, make_definition, make_local_host, make_run
+from tests.support.fetches import fetch_now, run_fetches
 from tests.web.conftest import World
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -80,6 +80,9 @@ def test_it_shows_an_error_at_its_field(
 ) -> None:
     data = _data(world, **{field: value})
     preview = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
+    assert ("Fetching repository" in preview) == (value == "no-such-branch")
+    if run_fetches():
+        preview = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
     started = alice.post(reverse("run-new"), data)
 
     assert words in _error_of(preview, field)
@@ -461,7 +464,7 @@ def test_it_finds_commits_by_what_is_typed(
     world: World, alice: Client, bob: Client, mallory: Client
 ) -> None:
     git(Path(world.run.definition.benchmark.project.repository_url), "tag", "v1.0", "main~1")
-    refresh_project(project=world.run.definition.benchmark.project)
+    fetch_now(world.run.definition.benchmark.project)
 
     def found(client: Client, text: str) -> list[str]:
         given = {"for": "contender", "benchmark": "server/hello", "contender": text}

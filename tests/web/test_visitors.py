@@ -15,7 +15,8 @@ from django.utils import timezone
 from orchestrator.accounts.models import AuditEntry
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Project, ShareLink
-from orchestrator.benchmarks.services import create_project, refresh_project, repository_of
+from orchestrator.benchmarks.projects import create_project
+from orchestrator.benchmarks.services import repository_of
 from orchestrator.benchmarks.sharing import set_public
 from orchestrator.core.errors import PermissionRefusedError, PitwallError
 from orchestrator.core.handed_out import digest_of_secret
@@ -36,6 +37,7 @@ from tests.support.factories import (
     make_repository,
     make_run,
 )
+from tests.support.fetches import fetch_now
 from tests.web.conftest import World
 
 PLACE = "/public/red/server/"
@@ -60,6 +62,7 @@ def private(world: World, tmp_path: Path) -> Run:
         name="Classified",
         repository_url=str(tmp_path / "classified"),
     )
+    fetch_now(project)
     source = DEFINITION.replace("title: Hello", "title: Classified things")
     make_definition(world.alice, project, slug="classified-thing", source=source)
     make_local_host(world.alice, name="classified-host")
@@ -112,7 +115,7 @@ def test_a_visitor_names_commits_by_the_hashes_of_measured_ones_alone(
     unmeasured = commit_files(folder, {"a.txt": "never measured"}, 99)
     git(folder, "branch", "secret-branch", world.shas[0])
     git(folder, "tag", "secret-tag", world.shas[0])
-    refresh_project(project=public)
+    fetch_now(public)
     unfetched = commit_files(folder, {"a.txt": "never fetched"}, 100)
     names = ["secret-branch", "secret-tag", "main", "main~1", "HEAD", unmeasured, unmeasured[:8]]
     for name in [*names, unfetched, "nonsense", world.shas[0][:6], "--all", "a b"]:

@@ -12,15 +12,18 @@ from orchestrator.api.pages import Limit, NumberCursor, page_of
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.projects import (
     BranchOut,
+    FetchOut,
     ProjectCommitPage,
     ProjectIn,
     ProjectOut,
     ProjectPage,
     RefsOut,
+    RepositoryIn,
+    fetch_out,
     project_commit_out,
     project_out,
 )
-from orchestrator.benchmarks import services
+from orchestrator.benchmarks import projects, services
 from orchestrator.benchmarks.selectors import commits_with, project_for, projects_of
 
 router = Router(tags=["projects"])
@@ -39,8 +42,8 @@ def list_projects(
 def create_project(
     request: CallerRequest, response: HttpResponse, payload: ProjectIn
 ) -> Status[ProjectOut]:
-    """Its repository is read at once; 422 where it cannot be, 409 where the slug is taken."""
-    made = services.create_project(
+    """Its first fetch is requested: `fetch` shows its state. 409 where the slug is taken."""
+    made = projects.create_project(
         member=request.auth.member,
         slug=payload.slug,
         name=payload.name or "",
@@ -55,6 +58,28 @@ def create_project(
 @router.get("/projects/{project}", response=ProjectOut, summary="Show a project")
 def show_project(request: CallerRequest, project: Text) -> ProjectOut:
     return project_out(project_for(request.auth.member, project))
+
+
+@router.patch("/projects/{project}", response=ProjectOut, summary="Change a project's repository")
+def change_project(request: CallerRequest, project: Text, payload: RepositoryIn) -> ProjectOut:
+    """It is fetched afterwards. Once something was measured, only a maintainer may do this."""
+    member = request.auth.member
+    found = project_for(member, project)
+    changed = projects.change_repository(
+        member=member,
+        project=found,
+        repository_url=payload.repository_url or found.repository_url,
+        default_branch=payload.default_branch or found.default_branch,
+    )
+    return project_out(changed)
+
+
+@router.post("/projects/{project}/fetch", response={202: FetchOut}, summary="Fetch a repository")
+def fetch_project(request: CallerRequest, project: Text) -> Status[FetchOut]:
+    """Requests a fetch, which runs as soon as a slot is free; the project shows its state."""
+    member = request.auth.member
+    fetch = projects.fetch_now(member=member, project=project_for(member, project))
+    return Status(HTTPStatus.ACCEPTED, fetch_out(fetch))
 
 
 @router.get("/projects/{project}/commits", response=ProjectCommitPage, summary="List commits")
@@ -76,7 +101,7 @@ def list_commits(
 
 @router.get("/projects/{project}/refs", response=RefsOut, summary="List branches and tags")
 def list_refs(request: CallerRequest, project: Text) -> RefsOut:
-    """As the last fetch saw them; a run fetches before it looks."""
+    """As the last fetch saw them; a run looks them up in a new fetch."""
     tips, tags = services.refs_of(project_for(request.auth.member, project))
     return RefsOut(
         branches=[BranchOut(branch=name, commit=sha) for name, sha in sorted(tips)], tags=tags

@@ -18,6 +18,7 @@ from orchestrator.api.schemas.plans import PlanOut, plan_out
 from orchestrator.api.schemas.runs import RunIn, RunOut, RunPage, run_out, run_summary_out
 from orchestrator.api.schemas.trials import TrialPage, trial_summary_out
 from orchestrator.api.waiting import must_wait, parked
+from orchestrator.benchmarks.fetching import names_as_fetched
 from orchestrator.benchmarks.selectors import case_for
 from orchestrator.core.kept import kept
 from orchestrator.dispatch.waking import wake_engine, wake_jobs
@@ -54,7 +55,9 @@ def start_run(
 def plan_run(request: CallerRequest, payload: RunIn) -> PlanOut:
     """The chosen cases and the expected time of a request to start a run; nothing is started."""
     member = request.auth.member
-    return plan_out(plans.plan_run(member=member, request=_wanted(member, payload)))
+    # Nothing starts: names mean what they meant at the last fetch.
+    with names_as_fetched():
+        return plan_out(plans.plan_run(member=member, request=_wanted(member, payload)))
 
 
 @router.get("/runs", response=RunPage, summary="List runs, newest first")

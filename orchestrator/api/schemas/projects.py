@@ -7,7 +7,7 @@ from ninja import Schema
 from pydantic import Field, StringConstraints
 
 from orchestrator.api.schemas.common import Text, api_url, web_url
-from orchestrator.benchmarks.models import Commit, Project
+from orchestrator.benchmarks.models import Commit, Fetch, Project
 
 Slug = Annotated[str, StringConstraints(max_length=60, pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
 
@@ -16,9 +16,33 @@ class ProjectIn(Schema, extra="forbid"):
     slug: Slug
     name: Annotated[Text, Field(max_length=100)] | None = None
     repository_url: Annotated[Text, Field(max_length=500)] = Field(
-        description="`https://…` or `ssh://…`; it is read before the project is made."
+        description="`https://…` or `ssh://…`; it is fetched after the project is made."
     )
     default_branch: Text = "main"
+
+
+class FetchOut(Schema):
+    """The newest fetch of a project's repository.
+
+    `state` is `running`, `queued`, `failed`, `done` or `never`; `progress` is git's own, while it
+    runs. `error` and `failures` are those since the last success.
+    """
+
+    state: str
+    progress: str
+    error: str
+    failures: int
+    requested_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    succeeded_at: datetime | None
+    next_at: datetime | None
+    mirror_bytes: int | None
+
+
+class RepositoryIn(Schema, extra="forbid"):
+    repository_url: Annotated[Text, Field(max_length=500)] | None = None
+    default_branch: Annotated[Text, Field(max_length=200)] | None = None
 
 
 class ProjectOut(Schema):
@@ -30,6 +54,7 @@ class ProjectOut(Schema):
     repository_url: str
     default_branch: str
     fetched_at: datetime | None
+    fetch: FetchOut
     benchmarks: list[str]
     url: str
     web_url: str
@@ -67,6 +92,21 @@ class RefsOut(Schema):
     tags: list[str]
 
 
+def fetch_out(fetch: Fetch) -> FetchOut:
+    return FetchOut(
+        state=fetch.state,
+        progress=fetch.progress,
+        error=fetch.error,
+        failures=fetch.failures,
+        requested_at=fetch.requested_at,
+        started_at=fetch.started_at,
+        ended_at=fetch.ended_at,
+        succeeded_at=fetch.succeeded_at,
+        next_at=fetch.next_at,
+        mirror_bytes=fetch.mirror_bytes,
+    )
+
+
 def project_out(project: Project) -> ProjectOut:
     return ProjectOut(
         project=project.slug,
@@ -74,6 +114,7 @@ def project_out(project: Project) -> ProjectOut:
         repository_url=project.repository_url,
         default_branch=project.default_branch,
         fetched_at=project.fetched_at,
+        fetch=fetch_out(project.fetch if hasattr(project, "fetch") else Fetch(project=project)),
         benchmarks=sorted(each.slug for each in project.benchmarks.all()),
         url=api_url(f"projects/{project.slug}"),
         web_url=web_url("project", project.slug),

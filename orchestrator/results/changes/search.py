@@ -4,11 +4,14 @@ Whoever writes points leaves a note in the same transaction (`ChangedSeries`); a
 and looks at their series, all in one transaction: a worker that dies leaves them for the next.
 """
 
+import logging
 from collections.abc import Iterable
+from datetime import timedelta
 from functools import lru_cache
 from uuid import UUID
 
-from django.db import transaction
+from django.db import OperationalError, transaction
+from django.db.models import F, Q, QuerySet
 
 from orchestrator.benchmarks.loads import primary_of
 from orchestrator.benchmarks.models import Benchmark, Definition
@@ -22,8 +25,14 @@ from orchestrator.results.changes.revision import settle
 from orchestrator.results.models import ChangedSeries, Series, SeriesLook
 from orchestrator.stats.changes import Changes, find_changes
 
+logger = logging.getLogger(__name__)
+
 #: Notes taken at once; and no more are taken once so many series are to be looked at.
 NOTES_AT_ONCE, SERIES_AT_ONCE = 200, 100
+#: After a look that failed so many notes are taken one by one.
+NOTES_AT_ONCE_AFTER_A_FAILURE = 20
+#: A note whose look failed waits for so long, and twice as long each further time.
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=10), timedelta(days=1)
 #: So many points are looked at the first time, and then so many of the newest.
 POINTS_AT_FIRST, POINTS_THEN = 2_000, 250
 #: The first of these see too little of what was before them to say anything of it.
@@ -35,21 +44,53 @@ LEAST_CHANGE = 0.02
 def look_at_changed() -> int:
     """Looks at series that were written to since the last look; how many notes that took.
 
-    May run at the same time as another: each takes other notes.
+    May run at the same time as another: each takes other notes. A note whose look fails is put
+    back, and stops no other.
     """
-    with transaction.atomic():
-        notes = ChangedSeries.objects.select_for_update(skip_locked=True).order_by("pk")
-        taken: list[int] = []
-        series: set[int] = set()
-        for note in notes[:NOTES_AT_ONCE]:
-            if len(series) >= SERIES_AT_ONCE:
-                break
-            taken.append(note.pk)
-            series.update(note.series)
-        if taken:
-            revise(series)
-            ChangedSeries.objects.filter(pk__in=taken).delete()
+    try:
+        return _look_at(NOTES_AT_ONCE)
+    except OperationalError:
+        raise
+    except Exception:
+        logger.exception("a look at changed series failed; each is looked at by itself")
+    return sum(_look_at(1) for _ in range(NOTES_AT_ONCE_AFTER_A_FAILURE))
+
+
+def _look_at(most: int) -> int:
+    """Takes at most so many notes in one transaction; a single one that fails is put back."""
+    taken: list[int] = []
+    try:
+        with transaction.atomic():
+            series: set[int] = set()
+            for note in _due_notes()[:most]:
+                if len(series) >= SERIES_AT_ONCE:
+                    break
+                taken.append(note.pk)
+                series.update(note.series)
+            if taken:
+                revise(series)
+                ChangedSeries.objects.filter(pk__in=taken).delete()
+    except OperationalError:
+        raise
+    except Exception:
+        if most > 1:
+            raise
+        logger.exception("the note %s of changed series is put back", taken)
+        _put_back(taken)
     return len(taken)
+
+
+def _due_notes() -> QuerySet[ChangedSeries]:
+    ready = Q(not_before=None) | Q(not_before__lte=utc_now())
+    return ChangedSeries.objects.filter(ready).select_for_update(skip_locked=True).order_by("pk")
+
+
+def _put_back(notes: Iterable[int]) -> None:
+    for note in ChangedSeries.objects.filter(pk__in=list(notes)):
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(note.failures, 12))
+        ChangedSeries.objects.filter(pk=note.pk).update(
+            failures=F("failures") + 1, not_before=utc_now() + pause
+        )
 
 
 def revise(series: Iterable[int]) -> None:

@@ -34,6 +34,10 @@ class ChangedSeries(models.Model):
     look. Rows are only added, so that writers never wait for each other or for the look."""
 
     series = ArrayField(models.BigIntegerField())
+    not_before = models.DateTimeField(
+        null=True, blank=True, help_text="A look that failed is repeated then."
+    )
+    failures = models.PositiveSmallIntegerField(default=0, db_default=0)
 
     def __str__(self) -> str:
         return f"{len(self.series)} series"

@@ -12,8 +12,10 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
+from orchestrator.benchmarks.fetching import FetchRunningError, names_as_fetched
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.waking import wake_engine
+from orchestrator.operations.fetch_waits import wait_of
 from orchestrator.results.hosts.forecasts import forecasts_of
 from orchestrator.results.hosts.resolution import resolution_of, with_rounds
 from orchestrator.runs.again import request_again
@@ -86,16 +88,26 @@ def preview(request: HttpRequest, member: Member) -> HttpResponse:
     `?schedule=`: of the schedule that is edited.
     """
     schedule = _edited(request, member)
+    fetch = None
     form = (ScheduleForm if schedule else RunForm)(member, request.POST)
     other_benchmark = form.choice is not None and not form.choice.is_shown
     if form.choice is not None:
         # Nothing starts yet: the answer shows the grid of the benchmark that was chosen just now.
         form.choice.stale = False
-    plan = _plan(form, member) if form.is_valid() else None
+    with names_as_fetched():
+        try:
+            plan = _plan(form, member) if form.is_valid() else None
+        except FetchRunningError as error:
+            fetch, plan = wait_of(request).hold(error), None
     if not request.headers.get("HX-Request"):
         return _page(request, form, plan, schedule=schedule)
     _forget_what_is_missing(form)
-    context = {**_context(form, plan), "answer": True, "other_benchmark": other_benchmark}
+    context = {
+        **_context(form, plan),
+        "answer": True,
+        "other_benchmark": other_benchmark,
+        "fetch": fetch,
+    }
     return render(request, "runs/new.html#answer", context)
 
 

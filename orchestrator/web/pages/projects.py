@@ -12,8 +12,8 @@ from orchestrator.benchmarks.from_repository import (
     slug_of,
 )
 from orchestrator.benchmarks.models import Commit, Project
+from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.selectors import project_for
-from orchestrator.benchmarks.services import create_project
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.web.access import for_member
 from orchestrator.web.definition_forms import ImportForm, ProjectForm
@@ -25,11 +25,11 @@ def new_project(request: HttpRequest, member: Member) -> HttpResponse:
     form = ProjectForm(member, request.POST if request.method == "POST" else None)
     if form.is_valid():
         try:
-            create_project(member=member, **form.cleaned_data)
+            project = create_project(member=member, **form.cleaned_data)
         except FORM_ERRORS as error:
             form.show_error(error, default="repository_url")
         else:
-            return redirect("benchmarks")
+            return redirect("project", project.slug)
     return render(request, "benchmarks/new_project.html", {"form": form}, status=form.status)
 
 

@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.fetching import fetch_of
 from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.benchmarks.selectors import project_for
 from orchestrator.results.retention.pins import kept_of, pin_commit, pin_run, pins_of, unpin
@@ -78,6 +79,7 @@ def _page(
     status: int | None = None,
 ) -> HttpResponse:
     context = {
+        "fetch": fetch_of(found),
         "project": found,
         "form": form,
         "pin_form": pin_form,

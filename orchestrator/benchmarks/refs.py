@@ -1,0 +1,60 @@
+"""What branches, tags and hashes name in a project's repository."""
+
+import re
+
+from orchestrator.benchmarks.fetching import check_fetched
+from orchestrator.benchmarks.filing import file_branch, file_default_branch
+from orchestrator.benchmarks.models import Commit, Project
+from orchestrator.benchmarks.services import repository_of
+
+#: A name or hash, and the way from it, such as `~1`.
+_PARTS = re.compile(r"^([^~^]*)(.*)$", re.DOTALL)
+_HASH = re.compile(r"^[0-9a-f]{7,40}$")
+
+
+class Refs:
+    """Looks names up in the mirror; those that are looked up together are of one time."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._bases: dict[str, str] = {}
+
+    def commit(self, ref: str) -> Commit:
+        """The commit that a branch, tag or hash names.
+
+        One that is new is filed, with those before it: along the default branch, or on the way
+        back to it. InvalidRequestError if there is none; FetchRunningError where a fetch has to
+        end before that is known.
+        """
+        ref = ref.strip()
+        return self._known(ref) or self._filed(self._resolve(ref))
+
+    def _resolve(self, ref: str) -> str:
+        repository = repository_of(self._project)
+        parts = _PARTS.match(ref)
+        base, way = (parts[1], parts[2]) if parts else (ref, "")
+        if base not in self._bases:
+            found = repository.find(base)
+            is_hash = found is not None and _HASH.match(base) and found.startswith(base)
+            if not is_hash:
+                check_fetched(self._project, known=found is not None)
+            self._bases[base] = found or repository.resolve(ref)
+        return repository.resolve(f"{self._bases[base]}{way}")
+
+    def _filed(self, sha: str) -> Commit:
+        known = self._known(sha)
+        if known is None:
+            file_default_branch(self._project, repository_of(self._project))
+            known = self._known(sha)
+        if known is None:
+            file_branch(self._project, repository_of(self._project), sha)
+            known = self._project.commits.get(sha=sha)
+        return known
+
+    def _known(self, sha: str) -> Commit | None:
+        return self._project.commits.filter(sha=sha).first()
+
+
+def commit_of_ref(*, project: Project, ref: str) -> Commit:
+    """`Refs.commit` of a single one."""
+    return Refs(project).commit(ref)

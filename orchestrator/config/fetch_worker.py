@@ -1,0 +1,21 @@
+"""`python -m orchestrator.config.fetch_worker`: the worker that runs the fetches from git servers.
+
+PITWALL_FETCH_SLOTS of them run at a time. Any number of these workers may run.
+"""
+
+from django.conf import settings
+
+from orchestrator.config import celery_app
+
+
+def main() -> None:
+    celery_app.worker_main(
+        [
+            "worker", "--queues", settings.FETCH_QUEUE, "--concurrency", str(settings.FETCH_SLOTS),
+            "--hostname", "fetcher@%h", "--loglevel", "info",
+        ]
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

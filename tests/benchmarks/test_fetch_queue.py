@@ -1,0 +1,251 @@
+"""The queue of fetches: who gets a slot, and what a failure or a crash leaves."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.db.models import F
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks import fetching
+from orchestrator.benchmarks.fetching import (
+    FetchRunningError,
+    check_fetched,
+    database_now,
+    names_fetched_after,
+    request_fetch,
+    request_unknown,
+    run_next_fetch,
+)
+from orchestrator.benchmarks.models import Fetch, Project
+from orchestrator.benchmarks.projects import create_project
+from orchestrator.benchmarks.refs import commit_of_ref
+from orchestrator.benchmarks.services import mirror_of, repository_of
+from orchestrator.core.errors import InvalidRequestError
+from tests.support.factories import Personas, commit_files, make_project, make_repository
+from tests.support.fetches import fetch_now, run_fetches
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(settings: Any, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+    settings.ALLOW_LOCAL_REPOSITORIES = True
+
+
+@pytest.fixture
+def project(personas: Personas, tmp_path: Path) -> Project:
+    return make_project(personas.alice, tmp_path / "origin")[0]
+
+
+def make_broken(member: Member, slug: str) -> Project:
+    return create_project(member=member, slug=slug, name="", repository_url=f"/nowhere/{slug}")
+
+
+def test_a_project_is_made_at_once_and_fetched_later(personas: Personas, tmp_path: Path) -> None:
+    shas = make_repository(tmp_path / "origin", [{"a": "1"}])
+    project = create_project(
+        member=personas.alice, slug="x", name="", repository_url=str(tmp_path / "origin")
+    )
+    assert (project.fetch.state, project.commits.count()) == ("queued", 0)
+    assert run_next_fetch() == project.pk
+    fetch = Fetch.objects.get()
+    assert (fetch.state, fetch.next_at, fetch.error) == ("done", None, "")
+    assert fetch.mirror_bytes
+    assert [each.sha for each in project.commits.all()] == shas
+    assert run_next_fetch() is None
+
+
+def test_a_request_during_a_fetch_makes_another_one(project: Project, tmp_path: Path) -> None:
+    """What was pushed after its start may not be in it."""
+    request_fetch(project)
+    claimed = fetching._claimed()
+    assert claimed is not None
+    assert fetching._claimed() is None, "one fetch a project"
+    request_fetch(project, ["refs/heads/main"])
+    fetching._end(claimed, "")
+    fetch = Fetch.objects.get()
+    assert (fetch.state, fetch.refs) == ("queued", ["refs/heads/main"])
+    assert run_next_fetch() == project.pk
+    assert Fetch.objects.get().next_at is None
+
+
+def test_a_failure_is_tried_again_later_and_stops_no_other(
+    personas: Personas, project: Project
+) -> None:
+    broken = make_broken(personas.alice, "broken")
+    request_fetch(project)
+    assert {run_next_fetch(), run_next_fetch()} == {project.pk, broken.pk}
+    fetch = Fetch.objects.get(project=broken)
+    assert (fetch.state, fetch.failures) == ("failed", 1)
+    assert "git cannot read the repository" in fetch.error
+    assert "/nowhere" not in fetch.error
+    first = fetch.next_at
+    assert first is not None
+    assert run_next_fetch() is None, "it rests"
+    for _ in range(len(fetching.PAUSES_S) + 1):
+        run_fetches()
+    fetch.refresh_from_db()
+    assert fetch.next_at is None, "after the last pause it waits for a request"
+    waiting = request_fetch(broken, urgent=False)
+    assert waiting.next_at is not None
+    assert waiting.ended_at is not None
+    assert waiting.next_at - waiting.ended_at == timedelta(seconds=fetching.PAUSES_S[-1])
+    urgent = request_fetch(broken)
+    assert urgent.next_at is not None
+    assert urgent.next_at < waiting.next_at
+
+
+def test_a_mistake_of_ours_is_a_failure_as_well(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One hostile repository must not end the worker."""
+
+    def fail(*_: Any) -> None:
+        raise ValueError("a date that nobody can read")
+
+    monkeypatch.setattr(fetching, "file_default_branch", fail)
+    request_fetch(project)
+    assert run_next_fetch() == project.pk
+    fetch = Fetch.objects.get()
+    assert (fetch.state, fetch.error) == (
+        "failed", "a mistake in Pitwall; the server's log has the details",
+    )  # fmt: skip
+
+
+def test_a_dead_workers_fetch_is_taken_up_and_counts_as_a_failure(project: Project) -> None:
+    request_fetch(project)
+    dead = fetching._claimed()
+    assert dead is not None
+    Fetch.objects.update(claimed_until=database_now() - timedelta(seconds=1))
+    assert run_next_fetch() is None, "first it rests"
+    fetch = Fetch.objects.get()
+    assert (fetch.state, fetch.failures) == ("failed", 1)
+    fetching._end(dead, "")
+    assert Fetch.objects.get().failures == 1, "who lost the claim writes nothing"
+    assert run_fetches() == 1
+    assert Fetch.objects.get().state == "done"
+
+
+def test_a_team_takes_some_slots_and_not_all(personas: Personas, settings: Any) -> None:
+    settings.FETCHES_A_TEAM = 2
+    for number in range(4):
+        make_broken(personas.alice, f"red-{number}")
+    blue = make_broken(personas.mallory, "blue")
+    Fetch.objects.filter(project=blue).update(next_at=F("next_at") + timedelta(milliseconds=1))
+    Fetch.objects.update(next_at=F("next_at") - timedelta(minutes=1))
+    claimed = [fetching._claimed() for _ in range(3)]
+    teams = [each.project.team.slug for each in claimed if each is not None]
+    assert teams == ["red", "red", "blue"]
+    assert fetching._claimed() is None
+    assert claimed[0] is not None
+    fetching._end(claimed[0], "")
+    assert fetching._claimed() is not None, "the slot is free again"
+
+
+def test_a_ref_that_is_gone_does_not_stop_the_branches(project: Project, tmp_path: Path) -> None:
+    newer = commit_files(tmp_path / "origin", {"file.txt": "new"}, 9)
+    request_fetch(project, ["refs/pull/5/head"])
+    run_fetches()
+    fetch = Fetch.objects.get()
+    assert (fetch.state, fetch.refs) == ("done", [])
+    assert project.commits.filter(sha=newer).exists()
+
+
+def test_names_are_those_of_a_fetch_after_the_request(project: Project, tmp_path: Path) -> None:
+    newer = commit_files(tmp_path / "origin", {"file.txt": "new"}, 9)
+    old = project.commits.latest("position").sha
+    assert commit_of_ref(project=project, ref="main").sha == old
+    with names_fetched_after(lambda: None):
+        with pytest.raises(FetchRunningError):
+            commit_of_ref(project=project, ref="main")
+        # What a hash names never changes.
+        assert commit_of_ref(project=project, ref=old[:8]).sha == old
+        assert commit_of_ref(project=project, ref=f"{old}~1").position == 1
+    asked_at = database_now()
+    with names_fetched_after(lambda: asked_at):
+        with pytest.raises(FetchRunningError):
+            commit_of_ref(project=project, ref="main~1")
+        fetch_now(project)
+        assert commit_of_ref(project=project, ref="main").sha == newer
+        with pytest.raises(InvalidRequestError, match="no commit, branch or tag nowhere"):
+            commit_of_ref(project=project, ref="nowhere")
+
+
+def test_a_failed_fetch_answers_who_waited_for_it(personas: Personas) -> None:
+    broken = make_broken(personas.alice, "broken")
+    asked_at = database_now()
+    run_fetches()
+    with (
+        names_fetched_after(lambda: asked_at),
+        pytest.raises(InvalidRequestError, match="could not be fetched: git cannot read"),
+    ):
+        check_fetched(broken, known=False)
+
+
+def test_unknown_commits_are_looked_for_once_in_a_while(project: Project) -> None:
+    started = Fetch.objects.get().started_at
+    assert started is not None
+    request_unknown(project)
+    assert run_next_fetch() is None, "too soon"
+    fetch = Fetch.objects.get()
+    assert fetch.next_at == started + fetching.UNKNOWN_AGAIN
+    request_unknown(project)
+    assert Fetch.objects.get().requested_at == fetch.requested_at, "that is requested already"
+    assert run_fetches() == 1
+
+
+def test_a_lost_mirror_comes_back(project: Project, tmp_path: Path) -> None:
+    sha = project.commits.latest("position").sha
+    mirror_of(project).rename(tmp_path / "lost")
+    assert not repository_of(project).has(sha)
+    fetch_now(project)
+    assert repository_of(project).has(sha)
+
+
+@pytest.fixture
+def tarpit() -> Iterator[str]:
+    """A git server that takes connections and answers nothing; its URL."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/r.git"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_server_that_hangs_holds_up_its_own_slot_alone(
+    personas: Personas, tmp_path: Path, settings: Any, tarpit: str
+) -> None:
+    settings.ALLOWED_INTERNAL_NETWORKS = ["127.0.0.0/8"]
+    settings.GIT_FETCH_TIMEOUT_S = 20
+    slow = create_project(member=personas.mallory, slug="slow", name="", repository_url=tarpit)
+    started = threading.Event()
+
+    def fetch_slow() -> None:
+        started.set()
+        try:
+            run_next_fetch()
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=fetch_slow)
+    thread.start()
+    try:
+        started.wait()
+        while not Fetch.objects.exclude(claim=None).exists():
+            pass
+        project, shas = make_project(personas.alice, tmp_path / "origin")
+        assert project.commits.filter(sha=shas[-1]).exists()
+        fetch = Fetch.objects.get(project=slow)
+        assert fetch.state == "running", "the other one still hangs"
+        with transaction.atomic():
+            # Requests are not held up either.
+            request_fetch(slow)
+    finally:
+        thread.join()
+    fetch.refresh_from_db()
+    assert fetch.failures == 1
+    assert fetch.error
+    assert "127.0.0.1" not in fetch.error

@@ -1,0 +1,74 @@
+"""Running the fetches that are requested, where no worker of fetches runs."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from threading import Event, Thread
+from typing import Any
+
+from django.db import connection
+from django.db.models import F
+from django.http import HttpResponse
+from django.test import Client
+
+from orchestrator.benchmarks.fetching import request_fetch
+from orchestrator.benchmarks.models import Fetch, Project
+from orchestrator.dispatch.tasks import fetch_repositories
+
+#: A request is repeated so often: each repeat is after a fetch.
+MOST_REPEATS = 5
+
+
+def run_fetches() -> int:
+    """Runs what the worker of fetches would run now, pauses after failures included; how many."""
+    pause = timedelta(hours=2)
+    requested = list(Fetch.objects.exclude(next_at=None).values_list("pk", flat=True))
+    Fetch.objects.filter(pk__in=requested).update(next_at=F("next_at") - pause)
+    fetch_repositories()
+    return len(requested)
+
+
+def fetch_now(project: Project) -> None:
+    """Fetches the repository of a project; AssertionError where that failed."""
+    request_fetch(project)
+    run_fetches()
+    project.refresh_from_db()
+    assert not project.fetch.error, project.fetch.error
+
+
+def repeated(send: Callable[[], HttpResponse]) -> HttpResponse:
+    """The answer to a request that is sent again while a fetch runs, as a real client does."""
+    for _ in range(MOST_REPEATS):
+        answer = send()
+        if answer.status_code != 503 or "Retry-After" not in answer.headers:
+            break
+        run_fetches()
+    return answer
+
+
+class PatientClient(Client):
+    """Sends a request again while a fetch runs."""
+
+    def generic(self, *args: Any, **more: Any) -> Any:
+        return repeated(lambda: super(PatientClient, self).generic(*args, **more))
+
+
+@contextmanager
+def fetching() -> Iterator[None]:
+    """A thread that runs what is requested, as the worker of fetches does; for live servers."""
+    end = Event()
+
+    def work() -> None:
+        try:
+            while not end.wait(0.1):
+                fetch_repositories()
+        finally:
+            connection.close()
+
+    thread = Thread(target=work, name="fetching")
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
