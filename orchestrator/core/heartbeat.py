@@ -38,12 +38,20 @@ class Claim:
     """The hold of one worker on one piece of work.
 
     `renew` extends it for `lasts_s` seconds by the clock of the database, and returns False where
-    somebody else has it. `since`: monotonic seconds, taken before the claim was made. Times of
-    this process are only differences of its monotonic clock.
+    somebody else has it. `release` is called in the thread of the heartbeat after that. `since`:
+    monotonic seconds, taken before the claim was made. Times of this process are only differences
+    of its monotonic clock.
     """
 
-    def __init__(self, *, renew: Callable[[], bool], lasts_s: float, since: float) -> None:
-        self._renew, self._lasts_s = renew, lasts_s
+    def __init__(
+        self,
+        *,
+        renew: Callable[[], bool],
+        lasts_s: float,
+        since: float,
+        release: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._renew, self._lasts_s, self._release = renew, lasts_s, release
         self._renewed = since
         self._deadline, self._limit_s, self._step = since + lasts_s, lasts_s, "the step"
         self._lost = self._timed_out = False
@@ -68,6 +76,13 @@ class Claim:
                 f"{self._step} took longer than {self._limit_s:g} s and was stopped; "
                 "check the host and the network between"
             )
+
+    def renew(self) -> None:
+        """To be called before something is written; ClaimLost where it is not ours any more."""
+        now = time.monotonic()
+        if self._lost or not self._renew():
+            raise ClaimLost
+        self._renewed = now
 
     @contextlib.contextmanager
     def closing(self, close: _Close) -> Iterator[None]:
@@ -102,6 +117,8 @@ class Claim:
             # The database may be back at the next beat; until then time runs out.
             logger.warning("a claim could not be renewed", exc_info=True)
             return
+        finally:
+            self._release()
         if renewed:
             self._renewed = now
         else:
@@ -158,7 +175,11 @@ class Heartbeat:
             with self._wake:
                 claims = list(self._claims)
             for claim in claims:
-                claim.beat()
+                try:
+                    claim.beat()
+                except Exception:
+                    # The other claims depend on this thread.
+                    logger.exception("a beat failed")
 
 
 def _close_quietly(close: _Close) -> None:

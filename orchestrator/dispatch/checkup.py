@@ -1,49 +1,92 @@
 """Trying a host step by step: from its port to how quiet it is, with what mends each failure."""
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from uuid import UUID
 
 from django.conf import settings
+from django.db import transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.core.errors import ConflictError, HostError
+from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.dispatch import checkup_inside, mending
+from orchestrator.dispatch.waking import wake_check
+from orchestrator.fleet.check_requests import (
+    claim_of,
+    end_request,
+    note_progress,
+    request_check,
+    take_request,
+)
 from orchestrator.fleet.checks import CheckList, Finding, begin_again, checks_of, note_check
-from orchestrator.fleet.models import CheckOutcome, CheckStep, Host, HostState
+from orchestrator.fleet.models import CheckOutcome, CheckRequest, CheckStep, Host, HostState
 from orchestrator.fleet.selectors import own_host_for
 from orchestrator.transport.address import HostKey
 from orchestrator.transport.reach import reach
 from orchestrator.transport.ssh import scan_host_key
 
+logger = logging.getLogger(__name__)
+
 REACH_TIMEOUT_S = 6.0
+#: Seconds that one step may take; what it has open is closed then.
+STEP_S = 90.0
+#: So many workers may die of one step.
+MAX_TRIES = 3
+_DIED = Finding(
+    outcome=CheckOutcome.FAILED,
+    message=f"{MAX_TRIES} workers ended in the middle of this step; see their logs, and try again.",
+)
 
 
-def check_next(*, member: Member, host_id: UUID, again: CheckStep | None = None) -> CheckList:
-    """Tries the next step, or `again` and so all after it; what came out is kept.
+def ask_for_checks(*, member: Member, host_id: UUID, again: CheckStep | None = None) -> CheckList:
+    """Has a worker try the steps that are left, or `again` and so all after it.
 
-    Nothing is tried where a step before it waits for somebody, or all are through.
+    They go on until something waits for somebody, or all are through.
     """
     host = _host(member, host_id)
-    if again is not None:
-        begin_again(host=host, step=again)
-    checks = checks_of(host)
-    step = checks.next_step
-    if step is None:
-        return checks
+    with transaction.atomic():
+        if again is not None:
+            begin_again(host=host, step=again)
+        if checks_of(host).next_step is not None:
+            request_check(host)
+            wake_check(host.pk)
+    return checks_of(host)
+
+
+def carry_out(host_id: UUID) -> None:
+    """The checks that were asked for, if no other worker has them."""
+    since = time.monotonic()
+    request = take_request(host_id)
+    if request is None:
+        return
+    try:
+        with HEARTBEAT.keeping(claim_of(request, since=since)) as claim:
+            while _try_next(request, claim):
+                pass
+            end_request(request)
+    except ClaimLost:
+        logger.info("checks of %s: another worker took over", host_id)
+
+
+def _try_next(request: CheckRequest, claim: Claim) -> bool:
+    """Tries one step; False where none is left, or the host is not to be disturbed now."""
+    host = Host.objects.select_related("credential").get(pk=request.host_id)
+    step = checks_of(host).next_step
+    if step is None or host.state == HostState.DISABLED or hasattr(host, "lease"):
+        return False
     began = time.monotonic()
-    finding = _found(host, step)
-    return note_check(host=host, step=step, finding=finding, seconds=time.monotonic() - began)
-
-
-def check_all(*, member: Member, host_id: UUID, again: CheckStep | None = None) -> CheckList:
-    """The same until something waits for somebody, or all are through."""
-    checks = check_next(member=member, host_id=host_id, again=again)
-    while checks.next_step is not None:
-        checks = check_next(member=member, host_id=host_id)
-    return checks
+    claim.begin(f"the check {step.label!r} of {host.name}", STEP_S)
+    died = request.tries > MAX_TRIES
+    finding = _DIED if died else _found(host, step, claim)
+    claim.renew()
+    note_check(host=host, step=step, finding=finding, seconds=time.monotonic() - began)
+    request.tries = 1
+    note_progress(request)
+    return True
 
 
 def _host(member: Member, host_id: UUID) -> Host:
@@ -58,18 +101,26 @@ def _host(member: Member, host_id: UUID) -> Host:
     return host
 
 
-def _found(host: Host, step: CheckStep) -> Finding:
+def _found(host: Host, step: CheckStep, claim: Claim) -> Finding:
     try:
-        return _STEPS[step](host)
+        return _STEPS[step](host, claim)
     except HostError as error:
         return Finding(
             outcome=CheckOutcome.FAILED,
             message=str(error),
             remedies=mending.remedies_of(host, step, error),
         )
+    except ClaimLost:
+        raise
+    except Exception as error:
+        logger.exception("the check %s of %s failed", step, host.pk)
+        return Finding(
+            outcome=CheckOutcome.FAILED,
+            message=f"Pitwall itself failed: {error}; see the worker's log, and try again.",
+        )
 
 
-def _reach(host: Host) -> Finding:
+def _reach(host: Host, _: Claim) -> Finding:
     found = reach(host.address, host.port, REACH_TIMEOUT_S, networks=settings.HOST_NETWORKS)
     named = "" if found.ip == host.address else f" ({found.ip})"
     return Finding(
@@ -78,7 +129,7 @@ def _reach(host: Host) -> Finding:
     )
 
 
-def _key(host: Host) -> Finding:
+def _key(host: Host, _: Claim) -> Finding:
     shown = scan_host_key(host.address, host.port, REACH_TIMEOUT_S, networks=settings.HOST_NETWORKS)
     if shown.line == host.host_key:
         message = f"It shows the key that is pinned: {shown.fingerprint_sha256} ({shown.type})"
@@ -101,6 +152,6 @@ def _question(host: Host, shown: HostKey) -> str:
     )
 
 
-_STEPS: Mapping[CheckStep, Callable[[Host], Finding]] = MappingProxyType(
+_STEPS: Mapping[CheckStep, Callable[[Host, Claim], Finding]] = MappingProxyType(
     {CheckStep.REACH: _reach, CheckStep.KEY: _key, **checkup_inside.STEPS}
 )

@@ -7,9 +7,11 @@ from types import MappingProxyType
 from typing import Any
 
 from orchestrator.core.errors import HostSetupError
+from orchestrator.core.heartbeat import Claim
 from orchestrator.core.units import format_bytes, format_duration
 from orchestrator.dispatch import mending
 from orchestrator.dispatch.agent import LEAN, Agent, AgentError
+from orchestrator.dispatch.guarded import GuardedTransport
 from orchestrator.dispatch.tools import SCRIPT, tool_path
 from orchestrator.fleet.checks import Finding
 from orchestrator.fleet.connect import address_of, local_work_dir
@@ -43,24 +45,26 @@ _TIME = "import time; print(repr(time.time()))"
 
 
 @contextlib.contextmanager
-def way_to(host: Host) -> Iterator[Transport]:
+def way_to(host: Host, claim: Claim) -> Iterator[Transport]:
     """Open whatever state the host is in: it is being set up, or mended."""
+    with _open(host) as transport, claim.closing(transport.close):
+        yield GuardedTransport(transport, claim)
+
+
+def _open(host: Host) -> LocalTransport | SshTransport:
     if host.transport == HostTransport.LOCAL:
-        with LocalTransport(local_work_dir(host)) as transport:
-            yield transport
-    else:
-        with SshTransport(address_of(host)) as ssh:
-            yield ssh
+        return LocalTransport(local_work_dir(host))
+    return SshTransport(address_of(host))
 
 
-def _login(host: Host) -> Finding:
-    with way_to(host):
+def _login(host: Host, claim: Claim) -> Finding:
+    with way_to(host, claim):
         message = f"{host.login} may log in, and the work directory {host.work_dir} is there"
     return _passed(message)
 
 
-def _python(host: Host) -> Finding:
-    with way_to(host) as transport:
+def _python(host: Host, claim: Claim) -> Finding:
+    with way_to(host, claim) as transport:
         done = transport.run([host.python, *LEAN, "-c", _VERSION], timeout_s=WORD_TIMEOUT_S)
     if done.exit_status in {126, 127}:
         raise HostSetupError(f"{host.name} cannot run {host.python}: there is no such command.")
@@ -80,8 +84,8 @@ def _python(host: Host) -> Finding:
     return _passed(f"{host.python} is Python {version}")
 
 
-def _agent(host: Host) -> Finding:
-    with way_to(host) as transport:
+def _agent(host: Host, claim: Claim) -> Finding:
+    with way_to(host, claim) as transport:
         agent = Agent(transport, python=host.python)
         agent.install()
         facts = agent.facts()
@@ -135,7 +139,7 @@ def _machine(facts: Mapping[str, Any]) -> str:
     return ", ".join(text for text in told if text)
 
 
-def _tools(host: Host) -> Finding:
+def _tools(host: Host, _: Claim) -> Finding:
     """By what the agent has just told: the step before it has left a snapshot."""
     snapshot = latest_snapshot(host)
     facts = snapshot.facts if snapshot else {}
@@ -162,8 +166,8 @@ def _tools(host: Host) -> Finding:
     )
 
 
-def _clock(host: Host) -> Finding:
-    with way_to(host) as transport:
+def _clock(host: Host, claim: Claim) -> Finding:
+    with way_to(host, claim) as transport:
         off_s, error_s = min(
             (_clock_look(transport, host) for _ in range(CLOCK_LOOKS)), key=lambda look: look[1]
         )
@@ -194,8 +198,8 @@ def _clock_look(transport: Transport, host: Host) -> tuple[float, float]:
     return told - (before + after) / 2, (after - before) / 2
 
 
-def _quiet(host: Host) -> Finding:
-    with way_to(host) as transport:
+def _quiet(host: Host, claim: Claim) -> Finding:
+    with way_to(host, claim) as transport:
         look = Agent(transport, python=host.python).quiet()
     found = [reason for reason in _disturbances(look) if reason]
     if not found:
@@ -230,7 +234,7 @@ def _passed(message: str) -> Finding:
     return Finding(outcome=CheckOutcome.PASSED, message=message)
 
 
-STEPS: Mapping[CheckStep, Callable[[Host], Finding]] = MappingProxyType(
+STEPS: Mapping[CheckStep, Callable[[Host, Claim], Finding]] = MappingProxyType(
     {
         CheckStep.LOGIN: _login,
         CheckStep.PYTHON: _python,

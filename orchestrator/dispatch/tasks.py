@@ -9,8 +9,9 @@ from orchestrator.accounts.pruning import prune_sessions, prune_tokens
 from orchestrator.alerts import delivering, noting, raising
 from orchestrator.benchmarks import fetching, tidying
 from orchestrator.core.clock import utc_now
-from orchestrator.dispatch import engine, scheduled
+from orchestrator.dispatch import checkup, engine, scheduled
 from orchestrator.dispatch.waking import wake_forges
+from orchestrator.fleet.check_requests import due_requests
 from orchestrator.forges import following
 from orchestrator.results.changes import bisections, duels
 from orchestrator.results.changes.search import look_at_changed
@@ -41,6 +42,8 @@ def pump() -> None:
         wake_job(job_id)
     for job_id in turns.due_jobs(late_by_s=OVERDUE_S):
         wake_job(job_id)
+    for host_id in due_requests():
+        check_host.apply_async(args=[str(host_id)], expires=10)
 
 
 @shared_task(name=ADVANCE)
@@ -52,6 +55,12 @@ def advance(job_id: str) -> None:
         pump()
     elif wait_s < SOON_S:
         wake_job(UUID(job_id), in_s=wait_s)
+
+
+@shared_task(name="orchestrator.dispatch.tasks.check_host")
+def check_host(host_id: str) -> None:
+    """The checks of one host that somebody asked for."""
+    checkup.carry_out(UUID(host_id))
 
 
 def wake_job(job_id: UUID, *, in_s: float = 0.0) -> None:

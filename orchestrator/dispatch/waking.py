@@ -27,6 +27,11 @@ def wake_jobs(run_id: UUID) -> None:
         transaction.on_commit(partial(_send, "advance", str(job)))
 
 
+def wake_check(host_id: UUID) -> None:
+    """Has a worker check a host that somebody asked for."""
+    transaction.on_commit(partial(_send, "check_host", str(host_id)))
+
+
 def wake_forges() -> None:
     """Sends the ticks that look at what a forge has just told of."""
     for task in ("claim_schedules", "follow_forges"):

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from orchestrator.fleet.models import (
     CheckOutcome,
+    CheckRequest,
     CheckStep,
     Host,
     HostCheck,
@@ -37,9 +38,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckList:
-    """The steps of a host in their order, each with how it went; None where it was not tried."""
+    """The steps of a host in their order, each with how it went; None where it was not tried.
+
+    `running`: a worker goes on with them, or will in a moment.
+    """
 
     rows: tuple[tuple[CheckStep, HostCheck | None], ...]
+    running: bool = False
 
     @property
     def blocked(self) -> HostCheck | None:
@@ -76,7 +81,8 @@ def steps_of(host: Host) -> tuple[CheckStep, ...]:
 def checks_of(host: Host) -> CheckList:
     """Get the host through `host_for`."""
     found = {check.step: check for check in host.checks.all()}
-    return CheckList(rows=tuple((step, found.get(step)) for step in steps_of(host)))
+    rows = tuple((step, found.get(step)) for step in steps_of(host))
+    return CheckList(rows=rows, running=CheckRequest.objects.filter(host=host).exists())
 
 
 def begin_again(*, host: Host, step: CheckStep) -> None:

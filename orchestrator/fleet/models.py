@@ -232,3 +232,18 @@ class HostCheck(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_step_display()} of {self.host}: {self.outcome}"
+
+
+class CheckRequest(models.Model):
+    """Somebody asked for the checks of a host; until they have ended. A worker has the `claim`."""
+
+    host = models.OneToOneField(
+        Host, on_delete=models.CASCADE, primary_key=True, related_name="check_request"
+    )
+    asked_at = models.DateTimeField(auto_now_add=True)
+    tries = models.PositiveSmallIntegerField(default=0)
+    claim = models.UUIDField(null=True)
+    claim_until = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"checks of {self.host_id}"

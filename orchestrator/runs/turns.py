@@ -11,12 +11,13 @@ from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, Prefetch, Q
 from django.db.models.expressions import CombinedExpression, Expression
 from django.db.models.functions import Now
 
 from orchestrator.core.heartbeat import Claim, ClaimLost
+from orchestrator.fleet.check_requests import close_own_connection
 from orchestrator.fleet.models import HELD, Host, HostState
 from orchestrator.runs.cancelling import CANCELLED, must_stop
 from orchestrator.runs.leasing import release
@@ -70,15 +71,12 @@ def take_turn(job_id: uuid.UUID) -> Job | None:
 def claim_of(job: Job, *, since: float) -> Claim:
     """The turn that the caller holds, for a heartbeat; `since`: monotonic, before it was taken."""
     held = Job.objects.filter(pk=job.pk, turn=job.turn)
-
-    def renew() -> bool:
-        try:
-            return bool(held.update(turn_until=in_seconds(TURN_S)))
-        finally:
-            # The thread of the heartbeat is nobody's request: nobody else closes it.
-            connection.close()
-
-    return Claim(renew=renew, lasts_s=TURN_S, since=since)
+    return Claim(
+        renew=lambda: bool(held.update(turn_until=in_seconds(TURN_S))),
+        lasts_s=TURN_S,
+        since=since,
+        release=close_own_connection,
+    )
 
 
 def change(job: Job, **changes: Any) -> None:

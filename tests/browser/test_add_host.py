@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from orchestrator.fleet.models import Host
 from orchestrator.transport.address import HostKey
+from tests.support.engine import Engine, running_engine
 from tests.support.sshd import SshServer, start_sshd
 
 pytestmark = pytest.mark.browser
@@ -20,8 +21,15 @@ def server(tmp_path: Path) -> Iterator[SshServer]:
         yield running
 
 
+@pytest.fixture
+def engine(transactional_db: None, tmp_path: Path) -> Iterator[Engine]:
+    """Its worker carries the checks out."""
+    with running_engine(tmp_path / "engine") as running:
+        yield running
+
+
 def test_it_adds_a_host_step_by_step_and_mends_the_one_that_fails(
-    page: Page, server: SshServer
+    page: Page, server: SshServer, engine: Engine
 ) -> None:
     page.goto("/hosts/")
     page.get_by_role("link", name="Add a host").click()
@@ -37,7 +45,7 @@ def test_it_adds_a_host_step_by_step_and_mends_the_one_that_fails(
 
     # Nobody presses anything: the steps go on by themselves until one of them asks.
     fingerprint = HostKey.parse(server.host_key).fingerprint_sha256
-    expect(page.locator(".fingerprint")).to_have_text(fingerprint)
+    expect(page.locator(".fingerprint")).to_have_text(fingerprint, timeout=60_000)
     page.get_by_role("button", name="This is my host: pin this key").click()
     expect(page.get_by_text("refused to log in")).to_be_visible(timeout=30_000)
     if folder := os.environ.get("PITWALL_LOOK"):

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from orchestrator.dispatch import checkup_inside
-from orchestrator.dispatch.checkup import check_next
 from orchestrator.fleet.models import CheckStep, Host, HostCheck
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.transport.base import Completed
+from tests.support.checkups import check_now
 from tests.support.factories import Personas, make_local_host
 
 Says = Callable[[Sequence[str]], Completed]
@@ -43,7 +43,7 @@ def _try(
     """The step alone, as if those before it had passed."""
 
     @contextlib.contextmanager
-    def way_to(_: Host) -> Iterator[Any]:
+    def way_to(*_: Any) -> Iterator[Any]:
         yield Machine(says)
 
     monkeypatch.setattr(checkup_inside, "way_to", way_to)
@@ -51,7 +51,7 @@ def _try(
         if each == step:
             break
         HostCheck.objects.create(host=host, step=each, outcome="passed", seconds=0.1)
-    check_next(member=personas.alice, host_id=host.pk)
+    check_now(member=personas.alice, host_id=host.pk)
     return HostCheck.objects.get(host=host, step=step)
 
 

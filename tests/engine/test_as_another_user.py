@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent.bundle import build_bundle
-from orchestrator.dispatch.checkup import check_all
 from orchestrator.fleet.care import set_host_care
 from orchestrator.fleet.checks import CheckList
 from orchestrator.fleet.models import CheckStep, Host, HostCheck
 from orchestrator.fleet.services import add_host, confirm_host_key
 from orchestrator.runs.models import Run, Trial
 from tests.engine.test_over_ssh import describe
+from tests.support.checkups import check_now
 from tests.support.engine import Engine, server
 from tests.support.factories import (
     Personas,
@@ -88,10 +88,10 @@ def test_a_malicious_benchmark_finds_nothing_and_leaves_nothing(
 def test_its_check_up_and_its_jobs_say_why_it_cannot(
     engine: Engine, team: Personas, host: Host, tmp_path: Path
 ) -> None:
-    steps = check_all(member=team.alice, host_id=host.pk)
+    steps = check_now(member=team.alice, host_id=host.pk)
     assert f"runs as {NOBODY}; agent and load tools run as root" in agent_check(steps).message
     set_host_care(member=team.alice, host_id=host.pk, run_as="not-there")
-    steps = check_all(member=team.alice, host_id=host.pk)
+    steps = check_now(member=team.alice, host_id=host.pk, again=CheckStep.PYTHON)
     assert steps.blocked == agent_check(steps)
     assert "to run as not-there on this host: there is no such user" in agent_check(steps).message
     run = measure(engine, team, tmp_path / "origin", server(), server(start="#"))

@@ -2,15 +2,19 @@
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 
+from orchestrator.dispatch.checkup import MAX_TRIES, carry_out
+from orchestrator.fleet.check_requests import due_requests, take_request
 from orchestrator.fleet.checks import Finding, note_check
-from orchestrator.fleet.models import CheckOutcome, CheckStep, Host, HostCheck
+from orchestrator.fleet.models import CheckOutcome, CheckRequest, CheckStep, Host, HostCheck
 from orchestrator.fleet.services import NewHost, add_credential, enter_host, save_profile
 from orchestrator.runs.models import HostLease
 from orchestrator.transport.address import HostKey
@@ -42,10 +46,12 @@ def host(server: SshServer, personas: Personas) -> Host:
 
 
 def _check(client: Client, host: Host, **data: str) -> str:
-    """All that can be tried, as a page without scripts asks for it."""
-    answer = client.post(reverse("host-checks", args=[host.pk]), data, follow=True)
-    assert answer.status_code == 200
-    return answer.content.decode()
+    """All that can be tried, as a page without scripts asks for it and a worker does it."""
+    address = reverse("host-checks", args=[host.pk])
+    answer = client.post(address, data, follow=True)
+    assert "A worker is trying the steps" in answer.content.decode()
+    carry_out(host.pk)
+    return client.get(address).content.decode()
 
 
 def _pin(client: Client, host: Host, page: str) -> None:
@@ -154,16 +160,36 @@ def test_only_a_person_releases_what_was_quarantined(host: Host) -> None:
         assert host.state == then
 
 
-def test_a_script_gets_one_step_at_a_time(host: Host, alice: Client) -> None:
+def test_a_script_asks_again_while_a_worker_tries(host: Host, alice: Client) -> None:
     address = reverse("host-checks", args=[host.pk])
     assert 'hx-trigger="load, submit"' in alice.get(address).content.decode()
     part = alice.post(address, headers={"HX-Request": "true"}).content.decode()
-    assert _outcomes(host) == {"reach": "passed"}
+    # The request itself has tried nothing.
+    assert _outcomes(host) == {}
     assert "<html" not in part
-    assert "Host key is being tried" in part
-    part = alice.post(address, headers={"HX-Request": "true"}).content.decode()
+    assert "Address and port is being tried" in part
+    assert 'hx-trigger="load delay:1s"' in part
+    carry_out(host.pk)
+    part = alice.get(address, headers={"HX-Request": "true"}).content.decode()
+    assert _outcomes(host) == {"reach": "passed", "key": "asks"}
     # Something waits for a person: nothing goes on by itself.
     assert 'hx-trigger="submit"' in part
+    assert "load delay" not in part
+
+
+def test_checks_are_carried_out_by_one_worker_and_not_for_ever(host: Host, alice: Client) -> None:
+    alice.post(reverse("host-checks", args=[host.pk]))
+    assert due_requests() == [host.pk]
+    for tries in range(1, MAX_TRIES + 1):
+        # A worker takes the request and dies.
+        request = take_request(host.pk)
+        assert request is not None
+        assert request.tries == tries
+        assert (take_request(host.pk), due_requests()) == (None, [])
+        CheckRequest.objects.update(claim_until=Now() - timedelta(seconds=1))
+    carry_out(host.pk)
+    assert _outcomes(host) == {"reach": "failed"}
+    assert due_requests() == []
 
 
 def test_viewers_try_nothing_and_strangers_find_nothing(

@@ -26,7 +26,7 @@ from orchestrator.api.schemas.fleet import (
     profile_detail_out,
 )
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.dispatch.checkup import check_all
+from orchestrator.dispatch.checkup import ask_for_checks
 from orchestrator.fleet import selectors, services
 from orchestrator.fleet.checks import begin_again, checks_of
 from orchestrator.fleet.models import CheckStep
@@ -109,11 +109,13 @@ def show_checks(request: CallerRequest, host_id: UUID) -> ChecksOut:
     return checks_out(checks_of(selectors.own_host_for(request.auth.member, host_id)))
 
 
-@router.post("/hosts/{uuid:host_id}/checks", response=ChecksOut, summary="Check a host")
+@router.post("/hosts/{uuid:host_id}/checks", response={202: ChecksOut}, summary="Check a host")
 def check_host(
     request: CallerRequest, host_id: UUID, payload: CheckAgainIn | None = None
-) -> ChecksOut:
-    """For maintainers. Goes on until all steps are through or one waits for somebody, such as for
-    its key to be pinned; that takes up to a minute."""
+) -> Status[ChecksOut]:
+    """For maintainers. A worker goes on until all steps are through or one waits for somebody,
+    such as for its key to be pinned; that takes up to a minute. Ask for the checks until
+    `running` is false."""
     again = payload.again if payload else None
-    return checks_out(check_all(member=request.auth.member, host_id=host_id, again=again))
+    found = ask_for_checks(member=request.auth.member, host_id=host_id, again=again)
+    return Status(HTTPStatus.ACCEPTED, checks_out(found))

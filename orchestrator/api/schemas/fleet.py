@@ -152,9 +152,11 @@ class CheckOut(Schema):
 
 
 class ChecksOut(Schema):
-    """`through`: all steps are, and the host may be used. `blocked` waits for somebody."""
+    """`through`: all steps are, and the host may be used. `blocked` waits for somebody. `running`:
+    a worker goes on with them."""
 
     through: bool
+    running: bool
     blocked: CheckStep | None
     steps: list[CheckOut]
 
@@ -182,6 +184,7 @@ def checks_out(checks: CheckList) -> ChecksOut:
     blocked = checks.blocked
     return ChecksOut(
         through=checks.is_through,
+        running=checks.running,
         blocked=CheckStep(blocked.step) if blocked else None,
         steps=[_check_out(step, check) for step, check in checks.rows],
     )

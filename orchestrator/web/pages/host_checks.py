@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.core.errors import ConflictError
-from orchestrator.dispatch.checkup import check_all, check_next
+from orchestrator.dispatch.checkup import ask_for_checks
 from orchestrator.fleet.care import may_become
 from orchestrator.fleet.checks import CheckList, begin_again, checks_of
 from orchestrator.fleet.models import CheckStep, Host, HostState, HostTransport
@@ -24,25 +24,24 @@ from orchestrator.web.way_forms import WayForm, way_of
 
 @for_member
 def checks(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
-    """A POST tries on: one step where a script asks for the list, else all that can be tried now.
-
-    `again` names the step to begin with.
-    """
+    """A POST has a worker try on; `again` names the step to begin with. A script asks for the list
+    alone, again and again while the worker goes on."""
     host = own_host_for(member, host_id)
-    if request.method != "POST":
-        return checks_page(request, member, host)
     alone = bool(request.headers.get("HX-Request"))
+    if request.method != "POST":
+        found = checks_of(host)
+        return _steps(request, host, found) if alone else checks_page(request, member, host)
     again = request.POST.get("again", "")
     step = CheckStep(again) if again in CheckStep.values else None
     try:
-        found = (check_next if alone else check_all)(member=member, host_id=host_id, again=step)
+        found = ask_for_checks(member=member, host_id=host_id, again=step)
     except ConflictError as error:
         if not alone:
             raise
         return _steps(request, host, checks_of(host), problem=str(error))
     if not alone:
         return redirect("host-checks", host_id)
-    return _steps(request, own_host_for(member, host_id), found)
+    return _steps(request, host, found)
 
 
 @for_member

@@ -1,0 +1,62 @@
+"""Requests for the checks of hosts: a web request asks, a worker claims and carries them out."""
+
+import uuid
+from datetime import timedelta
+
+from django.db import connection
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
+
+from orchestrator.core.heartbeat import Claim
+from orchestrator.fleet.models import CheckRequest, Host
+
+#: A worker that has not renewed its claim for this long is taken for dead.
+CLAIM_S = 30.0
+
+
+def request_check(host: Host) -> None:
+    """Asks for the checks that are left; once, however often it is asked."""
+    CheckRequest.objects.get_or_create(host=host)
+
+
+def due_requests() -> list[uuid.UUID]:
+    """The hosts whose checks no living worker carries out."""
+    return list(_free().order_by("asked_at").values_list("host_id", flat=True)[:100])
+
+
+def take_request(host_id: uuid.UUID) -> CheckRequest | None:
+    """The request, claimed by the caller; None if there is none, or somebody else has it."""
+    mine = _free().filter(host=host_id)
+    until = Now() + timedelta(seconds=CLAIM_S)
+    if not mine.update(claim=uuid.uuid4(), claim_until=until, tries=F("tries") + 1):
+        return None
+    return CheckRequest.objects.get(host=host_id)
+
+
+def claim_of(request: CheckRequest, *, since: float) -> Claim:
+    """For a heartbeat; `since`: monotonic seconds, before the request was taken."""
+    held = CheckRequest.objects.filter(pk=request.pk, claim=request.claim)
+    return Claim(
+        renew=lambda: bool(held.update(claim_until=Now() + timedelta(seconds=CLAIM_S))),
+        lasts_s=CLAIM_S,
+        since=since,
+        release=close_own_connection,
+    )
+
+
+def close_own_connection() -> None:
+    """That of the thread which calls: the heartbeat's serves no request that would close it."""
+    connection.close()
+
+
+def note_progress(request: CheckRequest) -> None:
+    """A step was tried to its end: deaths of workers count anew."""
+    CheckRequest.objects.filter(pk=request.pk, claim=request.claim).update(tries=1)
+
+
+def end_request(request: CheckRequest) -> None:
+    CheckRequest.objects.filter(pk=request.pk, claim=request.claim).delete()
+
+
+def _free() -> QuerySet[CheckRequest]:
+    return CheckRequest.objects.filter(Q(claim=None) | Q(claim_until__lt=Now()))
