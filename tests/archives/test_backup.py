@@ -6,7 +6,8 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,15 @@ from django.db import connection
 from django.test import Client
 
 from devstack.places import CHECKOUT
-from orchestrator.accounts.models import User
+from orchestrator.accounts.invitations import create_invitation, invitation_for
+from orchestrator.accounts.models import ApiToken, Role, User
 from orchestrator.accounts.services import create_token
 from orchestrator.archives.database import clients
+from orchestrator.benchmarks.models import Project, ShareLink
+from orchestrator.benchmarks.sharing import shared_by
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import PitwallError
+from orchestrator.core.handed_out import Kind, new_secret
 from orchestrator.core.kept import forget_parts
 from orchestrator.fleet.services import add_credential
 from orchestrator.results.models import Histogram
@@ -150,6 +157,51 @@ def test_it_tells_which_secrets_the_present_keys_do_not_open(
     with pytest.raises(CommandError, match=rf"(?s)not all secrets can be opened.*{used[0]}"):
         restore(small, empty)
     assert len(contents(empty)["fleet_credential"]) == 1, "all the same it is restored"
+
+
+def test_what_was_revoked_since_comes_back_unless_tokens_are_revoked(
+    transactional_db: None, empty: str, tmp_path: Path
+) -> None:
+    """Each is tried by its own secret, in the restored database."""
+    alice = make_personas().alice
+    project = Project.objects.create(team=alice.team, slug="server", name="Server")
+    token = create_token(member=alice, name="of a thief").secret
+    invitation = create_invitation(member=alice, role=Role.OWNER).secret
+    link = new_secret(Kind.SHARED_LINK)
+    ShareLink.objects.create(
+        project=project, page="run", title="A run", prefix=link.beginning, digest=link.digest,
+        created_at=utc_now(), expires_at=utc_now() + timedelta(days=9),
+    )  # fmt: skip
+    browser = Client()
+    browser.force_login(alice.user)
+    bearer = {"Authorization": f"Bearer {token}"}
+
+    def opens() -> list[bool]:
+        return [
+            Client().get("/api/v1/runs", headers=bearer).status_code == 200,
+            browser.get("/runs/").status_code == 200,
+            _is_good(invitation_for, invitation),
+            _is_good(shared_by, link.text),
+        ]
+
+    path = back_up(tmp_path)
+    ApiToken.objects.update(revoked_at=utc_now())
+    restore(path, empty)
+    with as_our_database(empty):
+        assert opens() == [True] * 4, "the backup is older than that they were revoked"
+    assert "are revoked" in restore(path, empty, replace=True, revoke_tokens=True)
+    with as_our_database(empty):
+        assert opens() == [False] * 4
+        assert User.objects.filter(username="alice").exists()
+        assert ApiToken.objects.count() == 1, "pages show that it was revoked"
+
+
+def _is_good(look_up: Callable[[str], Any], secret: str) -> bool:
+    try:
+        look_up(secret)
+    except PitwallError:
+        return False
+    return True
 
 
 FORMER = "the-former-secret-key-of-the-other-machine-012345"

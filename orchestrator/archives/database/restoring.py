@@ -38,6 +38,16 @@ DO $$ DECLARE each record; BEGIN
 END $$;
 """
 
+#: What opens something by itself: a backup has those, too, that were revoked after it was made.
+_REVOKE = """
+UPDATE public.accounts_apitoken SET revoked_at = now() WHERE revoked_at IS NULL;
+UPDATE public.accounts_invitation SET withdrawn_at = now()
+    WHERE used_at IS NULL AND withdrawn_at IS NULL;
+UPDATE public.benchmarks_sharelink SET revoked_at = now() WHERE revoked_at IS NULL;
+DELETE FROM public.django_session;
+DELETE FROM public.accounts_shared_cache;
+"""
+
 _CHECK = sql.SQL(
     "DO $check$ BEGIN IF (SELECT count(*) FROM {table}) <> {rows} THEN "
     "RAISE '% has not the % rows of the backup', {name}, {rows}; END IF; END $check$;\n"
@@ -84,9 +94,15 @@ def check(path: Path, *, read: Read = lambda _done, _all: None) -> Manifest:
 
 
 def restore(
-    path: Path, *, replace: bool = False, read: Read = lambda _done, _all: None
+    path: Path,
+    *,
+    replace: bool = False,
+    revoke_tokens: bool = False,
+    read: Read = lambda _done, _all: None,
 ) -> Restored:
     """Fills the database that our settings name; `replace`: instead of what is in it.
+
+    `revoke_tokens`: no API token, session, open invitation or shared link of the backup is good.
 
     InvalidRequestError where the file cannot be restored here, ConflictError where the database is
     in use or not empty; nothing has changed then.
@@ -99,7 +115,8 @@ def restore(
     # What the transaction needs is locked by nobody, ourselves included.
     connection.close()
     backup = _Backup(path=path, manifest=manifest, read=read)
-    _pour(backup, programs, server, before=_EMPTY_IT if replace else "")
+    before, after = _EMPTY_IT if replace else "", _REVOKE if revoke_tokens else ""
+    _pour(backup, programs, server, before=before, after=after)
     missing = state.pending_migrations()
     return Restored(
         manifest=manifest,
@@ -136,7 +153,7 @@ def _refuse_occupied(*, replace: bool) -> None:
         )
 
 
-def _pour(backup: _Backup, programs: Path, server: Server, *, before: str) -> None:
+def _pour(backup: _Backup, programs: Path, server: Server, *, before: str, after: str) -> None:
     """pg_restore writes the script, psql carries it out; only a complete one is committed."""
     options = ("--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1")
     status = -1
@@ -150,7 +167,7 @@ def _pour(backup: _Backup, programs: Path, server: Server, *, before: str) -> No
                 script.flush()
                 status = _write_script(backup, programs / "pg_restore", script, restore_said)
                 if status == 0:
-                    script.write(f"{_checks(backup.manifest)}COMMIT;\n".encode())
+                    script.write(f"{_checks(backup.manifest)}{after}COMMIT;\n".encode())
         if status != 0:
             raise ProgramFailedError("pg_restore", status, restore_said)
 

@@ -25,6 +25,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--replace", action="store_true", help="drop all that is in the database"
         )
+        parser.add_argument(
+            "--revoke-tokens",
+            action="store_true",
+            help="also revoke all API tokens, sessions, open invitations and shared links",
+        )
         parser.add_argument("--check", action="store_true", help="change nothing")
         add_quiet(parser)
 
@@ -35,12 +40,19 @@ class Command(BaseCommand):
                 if options["check"]:
                     manifest = check(path, read=show)
                 else:
-                    done = restore(path, replace=options["replace"], read=show)
+                    done = restore(
+                        path,
+                        replace=options["replace"],
+                        revoke_tokens=options["revoke_tokens"],
+                        read=show,
+                    )
                     manifest = done.manifest
         except PitwallError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(_told(path, manifest))
         if not options["check"]:
+            if options["revoke_tokens"]:
+                self.stdout.write("All its tokens, sessions, invitations and links are revoked.")
             self._tell(done)
 
     def _tell(self, done: Restored) -> None:
