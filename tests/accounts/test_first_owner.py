@@ -25,6 +25,7 @@ def setup_path() -> str:
 
 def test_it_makes_one_owner_and_team(db: None) -> None:
     path, browser = setup_path(), Client()
+    assert "There is no account yet" in browser.get("/login").content.decode()
     assert browser.get(path).status_code == 200
     assert "expired or another" in browser.get("/setup/pwsetup_guessed").content.decode()
     for wrong in ({"team": "!"}, {"password": "short", "again": "short"}, {"username": "a b"}):
@@ -37,6 +38,7 @@ def test_it_makes_one_owner_and_team(db: None) -> None:
     assert AuditEntry.objects.filter(action="team.created").exists()
     assert Client().post(path, {**ACCOUNT, "username": "eve"}).status_code == 410
     assert User.objects.count() == 1
+    assert "There is no account yet" not in Client().get("/login").content.decode()
 
 
 def test_it_is_refused_once_there_is_a_user(personas: Personas) -> None:

@@ -431,3 +431,13 @@ def test_it_shares_reports_and_badges_and_no_other_page(
     assert mallory.post(reverse("share-new"), asked).status_code == 404
     asked["days"] = "4000"
     assert alice.post(reverse("share-new"), asked).status_code == 422
+
+
+def test_an_error_below_a_shared_link_leads_nowhere_else(
+    world: World, share: Any, client: Client
+) -> None:
+    """The referer of such a page is the name of the server alone: not a page to go back to."""
+    link = share(f"/runs/{world.run.pk}/")
+    answer = client.get(link + "nowhere", headers={"Referer": "http://testserver/"})
+    assert answer.status_code == 404
+    assert "http://testserver/" not in answer.content.decode()

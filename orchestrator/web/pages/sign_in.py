@@ -19,6 +19,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts import oidc
+from orchestrator.accounts.first_owner import has_users
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +50,8 @@ class SignIn(LoginView):
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
         elsewhere = settings.OIDC_NAME if oidc.is_configured() else ""
-        return super().get_context_data(elsewhere=elsewhere, **kwargs)
+        nobody = not has_users()
+        return super().get_context_data(elsewhere=elsewhere, nobody=nobody, **kwargs)
 
     def form_valid(self, form: forms.Form) -> HttpResponse:
         """Who has a second factor is asked for it before they are logged in."""
