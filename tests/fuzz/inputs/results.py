@@ -4,9 +4,11 @@ import gzip
 import json
 import random
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
@@ -15,8 +17,10 @@ from orchestrator.benchmarks.models import Case, Definition
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.importers.registry import FORMATS
 from orchestrator.loadtools.model import ToolOutputError
-from orchestrator.results.recording.incoming import ResultIn
-from orchestrator.results.recording.result_files import read_results
+from orchestrator.results.recording.incoming import ResultIn, provenance_of
+from orchestrator.results.recording.record import Measured
+from orchestrator.results.recording.repeats import ResultConflictError, Sent, check_alike
+from orchestrator.results.recording.result_files import Bounds, read_results
 from orchestrator.results.trials.loads import read_trial
 from orchestrator.runs.models import Job, Run, Trial
 from orchestrator.stats.histogram import Histogram
@@ -70,6 +74,66 @@ def _read_file(given: bytes, folder: Path) -> None:
         path.write_bytes(given)
         for line in read_results(path):
             assert (line.result is None) != (not line.fault)
+
+
+_FEW = Bounds(results=5, lines=12, unpacked=4_000)
+
+
+def _multiply(chance: random.Random, sample: bytes, others: Sequence[bytes]) -> bytes:
+    """Lines many times, empty ones and blanks between: small files that unpack to much."""
+    lines = changed_bytes(chance, sample, others).splitlines(keepends=True)
+    filling = (b"\n", b" " * 900 + b"\n", b"\r\n", b",\n", b'"a\n",', *lines[:3])
+    for _ in range(chance.randrange(6)):
+        place = chance.randrange(len(lines) + 1)
+        lines[place:place] = [chance.choice(filling)] * chance.choice((1, 5, 50, 500))
+    return gzip.compress(b"".join(lines), compresslevel=1, mtime=0)
+
+
+def _read_bounded(given: bytes, folder: Path) -> None:
+    """No more than the bounds say, and behind `skip` the same as in the whole."""
+    for name in ("results.csv.gz", "results.jsonl.gz"):
+        path = folder / name
+        path.write_bytes(given)
+        found, refused = [], False
+        try:
+            for line in read_results(path, _FEW):
+                found.append(line)
+        except InvalidRequestError:
+            refused = True
+        assert len(found) <= 5, "more results than the bound"
+        assert all(line.number <= 12 for line in found), "more lines than the bound"
+        if not refused:
+            assert list(read_results(path, _FEW, skip=2)) == found[2:]
+
+
+def _plain_files() -> list[bytes]:
+    line = json.dumps(_RESULT).encode() + b"\n"
+    return [line * 3, _CSV]
+
+
+def _compare_results(given: Any, _: Path) -> None:
+    """A result is alike itself; what is said of another one is words, or nothing."""
+    one, other = _API.validate_python(_RESULT), _API.validate_python(given)
+    rows = [_sent(number, each) for number, each in enumerate((one, other))]
+    check_alike([rows[1], rows[1]])
+    assert _conflicts(rows) == _conflicts(rows[::-1]), "a conflict is one in any order"
+
+
+def _conflicts(rows: Sequence[Sent]) -> bool:
+    try:
+        check_alike(rows)
+    except ResultConflictError:
+        return True
+    return False
+
+
+def _sent(number: int, result: ResultIn) -> Sent:
+    row = Measured(
+        id=UUID(int=0), benchmark=1, case=1, host=UUID(int=1), commit=1,
+        at=result.at or datetime(2026, 1, 1, tzinfo=UTC), validity=result.validity,
+        readings=result.metrics, provenance=provenance_of(result, "fuzz"),
+    )  # fmt: skip
+    return Sent(place=f"results[{number}]", row=row, timed=result.at is not None)
 
 
 def _read_result(given: Any, _: Path) -> None:
@@ -144,6 +208,11 @@ TARGETS = (
            errors=(InvalidRequestError,), share=3),
     Target(name="result-api", samples=_results, change=lambda chance, each, _: changed_value(
         chance, each), read=_read_result, errors=(ValidationError, UnicodeEncodeError), share=5),
+    Target(name="result-bounds", samples=_plain_files, change=_multiply, read=_read_bounded,
+           errors=(InvalidRequestError,), share=2),
+    Target(name="result-repeat", samples=_results, change=lambda chance, each, _: changed_value(
+        chance, each), read=_compare_results, share=2,
+           errors=(ValidationError, UnicodeEncodeError)),
     Target(name="histogram", samples=_histograms, change=changed_bytes, read=_decode,
            errors=(ValueError,), share=6),
     Target(name="trial", samples=_files_of_trials, change=_change_trial, read=_read_trial,
