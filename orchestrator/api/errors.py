@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
-from django.http.request import RawPostDataException
+from django.http.request import RawPostDataException, UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
@@ -27,12 +27,19 @@ from orchestrator.core.errors import (
     PermissionRefusedError,
     PitwallError,
 )
-from orchestrator.operations.database_away import AWAY, to_be_asked_again
+from orchestrator.operations.database_away import AWAY, is_cut_off, to_be_asked_again
 from orchestrator.operations.fetch_waits import ask_again, wait_of
 
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+_AWAY = (
+    "the database does not answer: send this request again, with its Idempotency-Key if it has one"
+)
+_CUT_OFF = (
+    "the database stopped this request at its time limit: ask for less at "
+    "once, such as fewer commits or cases, or send it again later"
+)
 STATUS_OF: dict[type[PitwallError], HTTPStatus] = {
     GoneError: HTTPStatus.GONE,
     NotFoundError: HTTPStatus.NOT_FOUND,
@@ -83,6 +90,8 @@ def add_handlers(api: NinjaAPI) -> None:
         SuspiciousOperation: _not_readable,
         MultiPartParserError: _not_readable,
         RawPostDataException: _not_readable,
+        # The client ended its connection, or sent its body too slowly.
+        UnreadablePostError: _not_readable,
         # Half of a surrogate pair in a text: it cannot be kept, nor said again.
         UnicodeEncodeError: _not_readable,
         **dict.fromkeys(AWAY, _database_away),
@@ -160,12 +169,8 @@ def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
 
 def _database_away(request: HttpRequest, error: Exception) -> HttpResponse:
     logger.error("%s %s failed", request.method, request.path, exc_info=error)
-    answer = problem(
-        HTTPStatus.SERVICE_UNAVAILABLE,
-        "the database does not answer: send this request again, with its Idempotency-Key if it "
-        "has one",
-    )
-    return to_be_asked_again(answer)
+    detail = _CUT_OFF if is_cut_off(error) else _AWAY
+    return to_be_asked_again(problem(HTTPStatus.SERVICE_UNAVAILABLE, detail))
 
 
 def _bug(request: HttpRequest, error: Exception) -> HttpResponse:

@@ -100,6 +100,14 @@ def database(url: str) -> dict[str, object]:
     if not name:
         raise ValueError("DATABASE_URL names no database: postgresql://user@host:5432/NAME")
     query: dict[str, object] = {key: values[-1] for key, values in parse_qs(parts.query).items()}
+    # A server that vanished is noticed within half a minute, and not when TCP gives up.
+    patience = {
+        "connect_timeout": 5,
+        "keepalives_idle": 15,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 30_000,
+    }
     # Statements are planned once a connection, not once a page (docs/decisions/0026).
     prepared = {"server_side_binding": True, "prepare_threshold": 2}
     return {
@@ -112,5 +120,5 @@ def database(url: str) -> dict[str, object]:
         # With the health checks below an old connection is as good as a new one, and has its plans.
         "CONN_MAX_AGE": 3600,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {**prepared, **query},
+        "OPTIONS": {**patience, **prepared, **query},
     }

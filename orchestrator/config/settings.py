@@ -282,7 +282,14 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"chosen": FORMATS[LOG_FORMAT]},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "chosen"}},
+    "filters": {"outages": {"()": "orchestrator.operations.outages.OutageFilter"}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "chosen",
+            "filters": ["outages"],
+        }
+    },
     "root": {"handlers": ["stderr"], "level": environment.text("PITWALL_LOG_LEVEL", "INFO")},
     "loggers": {
         # Two lines a message of each tick would bury all else.

@@ -12,6 +12,8 @@ logger = logging.getLogger(__name__)
 
 #: The trigger of runs/migrations/0017 sends there.
 CHANNEL = "pitwall_run_state"
+#: Of its sessions, in pg_stat_activity.
+NAME = "pitwall-listener"
 #: So often a silent connection is asked whether it still works.
 CHECK_S = 15.0
 #: Pauses between attempts to connect, in seconds; the last one repeats.
@@ -52,7 +54,7 @@ class Listener:
 
     def _connect(self) -> psycopg.Connection:
         parameters = connection.get_connection_params()
-        return psycopg.connect(**{**parameters, "autocommit": True})
+        return psycopg.connect(**{**parameters, "autocommit": True, "application_name": NAME})
 
     def _listen(self, session: psycopg.Connection) -> None:
         session.execute(f"LISTEN {CHANNEL}")

@@ -2,6 +2,7 @@
 
 from django.conf import settings
 
+from orchestrator.operations.database_limits import limit_sessions
 from orchestrator.operations.freed_memory import give_freed_memory_back
 from orchestrator.operations.pulse import start_pulse, stop_pulse
 from orchestrator.operations.tracing import start_tracing, stop_tracing
@@ -10,6 +11,7 @@ from orchestrator.operations.tracing import start_tracing, stop_tracing
 def begin_process(process: str) -> None:
     """`web`, `worker` or `beat`; called in the process itself, after its fork."""
     give_freed_memory_back()
+    limit_sessions(process)
     if settings.TRACES:
         start_tracing(process)
     # Web processes tell by answering that they are alive.

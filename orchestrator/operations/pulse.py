@@ -13,6 +13,7 @@ from orchestrator.operations.counts import hand_on
 from orchestrator.operations.freed_memory import give_free_pages_back
 from orchestrator.operations.heard import EVERY_S, forget, note_heard, own_name
 from orchestrator.operations.our_redis import our_redis
+from orchestrator.operations.outages import outages
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +59,7 @@ class Pulse:
     def _run(self) -> None:
         for beat in count(1):
             self.beat_once()
+            outages.look()
             if beat % TIDY_EVERY == 0:
                 give_free_pages_back()
             if self._end.wait(EVERY_S):

@@ -6,12 +6,14 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.views.defaults import server_error as usual
 
-from orchestrator.operations.database_away import AWAY, to_be_asked_again
+from orchestrator.operations.database_away import AWAY, is_cut_off, to_be_asked_again
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500, and 503 where only the database is away."""
-    if not isinstance(sys.exc_info()[1], AWAY):
+    """500, and 503 where only the database is away, or stopped a statement that took too long."""
+    error = sys.exc_info()[1]
+    if not isinstance(error, AWAY):
         return usual(request)
     # Without the request: what pages are given of it is asked of the database.
-    return to_be_asked_again(HttpResponse(render_to_string("503.html"), status=503))
+    page = "503_cut_off.html" if is_cut_off(error) else "503.html"
+    return to_be_asked_again(HttpResponse(render_to_string(page), status=503))

@@ -139,7 +139,7 @@ def test_a_change_is_heard_over_a_new_connection_to_postgresql(
     with psycopg.connect(own_database_url(), autocommit=True) as other:
         ended = other.execute(
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-            "WHERE query LIKE 'LISTEN%' AND datname = current_database()"
+            "WHERE application_name = 'pitwall-listener' AND datname = current_database()"
         ).fetchall()
     assert ended == [(True,)]
     set_state(run, RunState.RUNNING)

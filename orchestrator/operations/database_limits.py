@@ -1,0 +1,48 @@
+"""How long PostgreSQL works for one of our processes before it stops.
+
+Commands of an operator (migrate, backup, restore, imports) have no limit: they may take hours, and
+somebody watches them. DATABASE_URL may set other limits (`?options=-c statement_timeout=2min`).
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from django.db import connections
+
+Limits = Mapping[str, str]
+
+_ENGINE: Limits = MappingProxyType(
+    {
+        "statement_timeout": "10min",
+        "lock_timeout": "1min",
+        "idle_in_transaction_session_timeout": "5min",
+    }
+)
+#: By kind of process: parameters of PostgreSQL for each of its sessions.
+LIMITS: Mapping[str, Limits] = MappingProxyType(
+    {
+        "web": MappingProxyType(
+            {
+                "statement_timeout": "30s",
+                "lock_timeout": "10s",
+                "idle_in_transaction_session_timeout": "1min",
+            }
+        ),
+        "worker": _ENGINE,
+        "beat": _ENGINE,
+    }
+)
+
+#: What limited options begin with.
+_FIRST = "-c application_name=pitwall "
+
+
+def limit_sessions(process: str) -> None:
+    """For each session that this process begins from now on; what was given comes last and wins.
+    A worker with a beat in it has the limits of whichever began first."""
+    options = connections.settings["default"]["OPTIONS"]
+    given = options.get("options", "")
+    if given.startswith(_FIRST):
+        return
+    ours = " ".join(f"-c {name}={value}" for name, value in LIMITS[process].items())
+    options["options"] = f"{_FIRST}{ours} {given}".strip()

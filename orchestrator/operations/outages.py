@@ -1,0 +1,131 @@
+"""One line when PostgreSQL or Redis goes away and one when it is back, in place of traces.
+
+Everything that a process logs about an absent server is counted meanwhile, whoever logs it: Django,
+Celery, kombu or we. A filter of the log's handler sees all of it.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from types import MappingProxyType
+
+import kombu.exceptions
+import psycopg
+import redis
+from django.db import InterfaceError, connection
+
+from orchestrator.operations.our_redis import our_redis
+
+logger = logging.getLogger(__name__)
+
+#: Classes and codes of PostgreSQL's errors that mean a lost connection or a server that stops.
+_AWAY_STATES = ("08", "57P")
+_REDIS_AWAY = (redis.ConnectionError, redis.TimeoutError, kombu.exceptions.OperationalError)
+_MOST_CAUSES = 10
+_MOST_CHARACTERS = 300
+
+
+@dataclass(slots=True, kw_only=True)
+class Outage:
+    began: float
+    left_out: int = 0
+
+
+class Outages:
+    """Which servers are away, by name; safe for use by several threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._away: dict[str, Outage] = {}
+
+    def note(self, service: str) -> bool:
+        """Counts a message; True for the first one of an outage."""
+        with self._lock:
+            if outage := self._away.get(service):
+                outage.left_out += 1
+                return False
+            self._away[service] = Outage(began=time.monotonic())
+            return True
+
+    def look(self) -> None:
+        """Asks those that are away whether they are back."""
+        for service in list(self._away):
+            if _ANSWERS[service]():
+                with self._lock:
+                    outage = self._away.pop(service)
+                seconds = time.monotonic() - outage.began
+                text = "%s is back after %.0f s; %d messages about it were left out"
+                logger.warning(text, service, seconds, outage.left_out)
+
+
+outages = Outages()
+
+
+class OutageFilter(logging.Filter):
+    """Drops records about a server that is away, after one line that names it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        for error in _errors_of(record):
+            service = service_of(error)
+            if service is None:
+                continue
+            if outages.note(service):
+                said, text = _first_line(record.getMessage()), _first_line(str(error))
+                logger.error("%s does not answer: %s (%s: %s)", service, text, record.name, said)
+            return False
+        return True
+
+
+def service_of(error: BaseException) -> str | None:
+    """The server whose absence is this error; None where it is another error."""
+    if isinstance(error, _REDIS_AWAY):
+        return "Redis"
+    if isinstance(error, psycopg.InterfaceError | InterfaceError):
+        return "PostgreSQL"
+    if isinstance(error, psycopg.OperationalError):
+        state = error.sqlstate
+        return "PostgreSQL" if state is None or state.startswith(_AWAY_STATES) else None
+    return None
+
+
+def _errors_of(record: logging.LogRecord) -> Iterator[BaseException]:
+    """The exceptions of a record and their causes."""
+    arguments = record.args if isinstance(record.args, tuple) else ()
+    error = record.exc_info[1] if record.exc_info else None
+    firsts = [error, *(each for each in arguments if isinstance(each, BaseException))]
+    for first in firsts:
+        cause: BaseException | None = first
+        for _ in range(_MOST_CAUSES):
+            if cause is None:
+                break
+            yield cause
+            cause = cause.__cause__ or cause.__context__
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0][:_MOST_CHARACTERS]
+
+
+def _postgres_answers() -> bool:
+    parameters = connection.get_connection_params()
+    try:
+        with psycopg.connect(**{**parameters, "autocommit": True}) as session:
+            session.execute("SELECT 1")
+    except psycopg.Error:
+        return False
+    return True
+
+
+def _redis_answers() -> bool:
+    try:
+        our_redis().ping()
+    except redis.RedisError:
+        return False
+    return True
+
+
+_ANSWERS: Mapping[str, Callable[[], bool]] = MappingProxyType(
+    {"PostgreSQL": _postgres_answers, "Redis": _redis_answers}
+)
