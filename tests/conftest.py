@@ -1,5 +1,6 @@
 """What every test may ask for: personas of two teams. Fixtures for machines are in `support`."""
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,10 @@ from tests.support.engine import ANYWHERE
 from tests.support.factories import Personas, make_personas
 from tests.support.fetches import fetching
 
+#: All tests come from one address. Servers in processes of their own have these variables.
+os.environ["PITWALL_SESSION_REQUESTS_A_MINUTE"] = "0"
+os.environ["PITWALL_VISITOR_REQUESTS_A_MINUTE"] = "0"
+
 
 @pytest.fixture(scope="session", autouse=True)
 def uncollected_static_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
@@ -23,6 +28,8 @@ def uncollected_static_files(tmp_path_factory: pytest.TempPathFactory) -> Iterat
         STATIC_ROOT=str(tmp_path_factory.mktemp("static")),
         STORAGES={**settings.STORAGES, "staticfiles": plain},
         HOST_NETWORKS=ANYWHERE,
+        SESSION_REQUESTS_A_MINUTE=0,
+        VISITOR_REQUESTS_A_MINUTE=0,
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     ):
         yield

@@ -17,9 +17,10 @@ from orchestrator.accounts.models import ApiToken
 from orchestrator.accounts.permissions import check_operation
 from orchestrator.accounts.selectors import member_for_token
 from orchestrator.accounts.services import note_token_use
-from orchestrator.api.limits import Rate, TooManyRequestsError, count_request
+from orchestrator.api.limits import TooManyRequestsError, count_request
 from orchestrator.core.errors import NotFoundError
 from orchestrator.core.waits import wait_in
+from orchestrator.operations.rates import Rate, count_visitor
 
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
@@ -45,6 +46,7 @@ class BearerToken(HttpBearer):
         try:
             member = member_for_token(token.strip())
         except NotFoundError as error:
+            _count_failure(request)
             raise AuthenticationError(message=str(error)) from error
         assert member.token is not None, "it was found by one"
         rate = _rate_of(request, member.token)
@@ -54,6 +56,14 @@ class BearerToken(HttpBearer):
         note_token_use(token=member.token)
         check_operation(member, operation_of(request))
         return Caller(member=member, token=member.token)
+
+
+def _count_failure(request: HttpRequest) -> None:
+    """Whoever sends wrong tokens is a visitor: so many a minute from one address."""
+    rate = count_visitor(request)
+    if rate is not None and rate.is_exceeded:
+        request.rate = rate  # type: ignore[attr-defined]
+        raise TooManyRequestsError(rate)
 
 
 def _rate_of(request: HttpRequest, token: ApiToken) -> Rate | None:

@@ -16,8 +16,8 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response
 from ninja.operation import Operation
 
-from orchestrator.api.limits import Rate
 from orchestrator.core.errors import InvalidRequestError
+from orchestrator.operations.rates import Rate
 
 Run = Callable[..., HttpResponseBase]
 JSON = "application/json"

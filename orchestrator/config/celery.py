@@ -6,9 +6,11 @@ before the next one is due expires instead of piling up.
 
 import os
 import sys
+import warnings
 from typing import Any
 
 from celery import Celery
+from celery.exceptions import CPendingDeprecationWarning
 from celery.signals import (
     beat_embedded_init,
     beat_init,
@@ -27,6 +29,8 @@ from orchestrator.operations.process_life import begin_process, end_process
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "orchestrator.config.settings")
 
 use_this_transport()
+# Several lines with each lost connection, about what CELERY_TASK_ACKS_LATE = False leaves unused.
+warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
 
 app = Celery("pitwall", task_cls="orchestrator.operations.watched_tasks:WatchedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -38,6 +38,9 @@ HTTPS = BASE_URL.startswith("https://")
 # Requests a minute that one API token may make; 0: any number.
 API_REQUESTS_A_MINUTE = environment.number("PITWALL_API_REQUESTS_A_MINUTE", 30_000)
 
+# The same of pages: of one user, and of one address without a log-in.
+SESSION_REQUESTS_A_MINUTE = environment.number("PITWALL_SESSION_REQUESTS_A_MINUTE", 1_200)
+VISITOR_REQUESTS_A_MINUTE = environment.number("PITWALL_VISITOR_REQUESTS_A_MINUTE", 600)
 # Requests of the API with `?wait=` that may wait at once, in each web process.
 WAITS_A_TOKEN = environment.number("PITWALL_WAITS_A_TOKEN", 100)
 WAITS_A_TEAM = environment.number("PITWALL_WAITS_A_TEAM", 400)
@@ -121,6 +124,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "orchestrator.web.rates.limited_pages",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -295,7 +299,13 @@ LOGGING = {
         # Two lines a message of each tick would bury all else.
         **{
             name: {"level": "WARNING"}
-            for name in ("paramiko", "celery.worker.strategy", "celery.app.trace")
+            for name in (
+                "paramiko",
+                "celery.worker.strategy",
+                "celery.app.trace",
+                # A line for each tick that expired while Redis was away.
+                "celery.worker.request",
+            )
         },
         # Not by Django's own handlers, whose formatters redact no secret of an address.
         "django": {"handlers": []},

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from threading import Lock
 from types import MappingProxyType
 
@@ -49,6 +50,15 @@ class Outages:
             self._away[service] = Outage(began=time.monotonic())
             return True
 
+    def explain(self, record: logging.LogRecord) -> bool:
+        """Whether a record is only that of a page which was answered with 503 meanwhile."""
+        if not self._away or getattr(record, "status_code", 0) != HTTPStatus.SERVICE_UNAVAILABLE:
+            return False
+        with self._lock:
+            for outage in self._away.values():
+                outage.left_out += 1
+        return True
+
     def look(self) -> None:
         """Asks those that are away whether they are back."""
         for service in list(self._away):
@@ -67,6 +77,8 @@ class OutageFilter(logging.Filter):
     """Drops records about a server that is away, after one line that names it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
+        if outages.explain(record):
+            return False
         for error in _errors_of(record):
             service = service_of(error)
             if service is None:

@@ -5,6 +5,8 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from redis import Redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 #: A Redis that hangs must not hold up what only counts or looks there.
 PATIENCE_S = 0.25
@@ -16,6 +18,8 @@ def redis_of(url: str) -> Redis:
     patience: dict[str, Any] = {
         "socket_timeout": PATIENCE_S,
         "socket_connect_timeout": PATIENCE_S,
+        # By itself the client tries three times more, with seconds between: a thread waits for it.
+        "retry": Retry(NoBackoff(), 0),
     }
     if not url.startswith("redis+socket://"):
         return Redis.from_url(url, **patience)

@@ -17,7 +17,8 @@ from django.db import connections
 
 from perf.asking import contest as asked
 from perf.asking.contest import Contest, counting_s
-from perf.asking.made import make
+from perf.asking.made import Made, make
+from perf.asking.waiting import LIMITS, page_seconds, waiting
 from perf.harness.machine import machine
 from perf.harness.report import Wanted, keep, table, verdict
 from perf.scaling.servers import collect_static, serving, serving_bare
@@ -29,6 +30,7 @@ WANTED = {
     "read_queued_run_ms": Wanted(relation="<", limit=5),
     "start_200_cases_ms": Wanted(relation="<", limit=100),
     "count_request_ms": Wanted(relation="<", limit=0.3),
+    "page_p95_waiting_to_alone": Wanted(relation="<", limit=2),
 }
 
 
@@ -36,9 +38,12 @@ WANTED = {
 class Extent:
     rounds: int
     requests: int
+    waiting: int
 
 
-FULL, SHORT = Extent(rounds=10, requests=50), Extent(rounds=1, requests=4)
+FULL = Extent(rounds=10, requests=50, waiting=500)
+SHORT = Extent(rounds=1, requests=4, waiting=20)
+ALONE, WAITING = "page, alone", "page, others wait"
 
 
 def main() -> None:
@@ -66,7 +71,7 @@ def measured(extent: Extent, folder: Path) -> tuple[dict[str, list[float]], floa
     collect_static()
     made = make(folder)
     connections.close_all()
-    local = {"PITWALL_ALLOW_LOCAL_REPOSITORIES": "1"}
+    local = {"PITWALL_ALLOW_LOCAL_REPOSITORIES": "1", **LIMITS}
     with (
         serving(SITE, folder, local) as site,
         serving_bare(folder) as bare,
@@ -76,7 +81,19 @@ def measured(extent: Extent, folder: Path) -> tuple[dict[str, list[float]], floa
         for number in range(extent.rounds):
             print(f"  round {number + 1} of {extent.rounds}", flush=True)
             contest.round(extent.requests)
-    return contest.found, counting_s(20 * extent.requests)
+        pages = pages_alone_and_waiting(site.port, made, extent)
+    return {**contest.found, **pages}, counting_s(20 * extent.requests)
+
+
+def pages_alone_and_waiting(port: int, made: Made, extent: Extent) -> dict[str, list[float]]:
+    """In turns, so that what else the machine does is part of both."""
+    found: dict[str, list[float]] = {ALONE: [], WAITING: []}
+    page_seconds(port, made, 8)
+    for _ in range(extent.rounds):
+        found[ALONE] += page_seconds(port, made, extent.requests)
+        with waiting(port, made, extent.waiting):
+            found[WAITING] += page_seconds(port, made, extent.requests)
+    return found
 
 
 def figures_of(found: dict[str, list[float]], counted: float) -> dict[str, float]:
@@ -94,6 +111,11 @@ def figures_of(found: dict[str, list[float]], counted: float) -> dict[str, float
         "start_by_branch_ms": 1000 * typical[asked.START_NAMED],
         "start_same_key_ms": 1000 * typical[asked.REPEAT],
         "count_request_ms": 1000 * counted,
+        "page_p95_alone_ms": _spread(found[ALONE])["p95_ms"],
+        "page_p95_waiting_ms": _spread(found[WAITING])["p95_ms"],
+        "page_p95_waiting_to_alone": (
+            _spread(found[WAITING])["p95_ms"] / _spread(found[ALONE])["p95_ms"]
+        ),
     }
 
 

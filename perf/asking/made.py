@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from django.conf import settings
 from django.core.management import call_command
+from django.test import Client
 
 from orchestrator.accounts.services import create_token
 from tests.support import factories
@@ -22,9 +24,11 @@ DEFINITION = factories.DEFINITION.replace(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """`measured` and `queued` are runs of all cases with two commits each."""
+    """`measured` and `queued` are runs of all cases with two commits each; `session` is the cookie
+    of a user who is logged in."""
 
     token: str
+    session: str
     shas: list[str]
     measured: str
     queued: str
@@ -41,7 +45,10 @@ def make(folder: Path) -> Made:
     measured = factories.finish_run(
         factories.make_run(alice, shas[:2], rounds=ROUNDS), [1000.0, 990.0]
     )
+    browser = Client()
+    browser.force_login(alice.user)
     return Made(
+        session=browser.cookies[settings.SESSION_COOKIE_NAME].value,
         token=create_token(member=alice, name="bench").secret,
         shas=shas,
         measured=str(measured.pk),

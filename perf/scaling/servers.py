@@ -23,6 +23,8 @@ from perf.harness.processes import children_of, memory_of, tree_cpu_s
 from perf.scaling.loading import Made
 
 WORKERS = 2
+#: All clients are of one user and one address.
+UNLIMITED = {"PITWALL_SESSION_REQUESTS_A_MINUTE": "0", "PITWALL_VISITOR_REQUESTS_A_MINUTE": "0"}
 START_S = 60.0
 STOP_S = 10.0
 
@@ -144,7 +146,8 @@ def serving(
         *("--bind", f"127.0.0.1:{port}", "--graceful-timeout", "2", "--no-control-socket"),
         *("--access-logfile", str(log), "--access-logformat", "%(D)s %(s)s"),
     ]
-    env = {**os.environ, **environment, "PITWALL_BASE_URL": url, "PITWALL_LOG_LEVEL": "WARNING"}
+    own = {"PITWALL_BASE_URL": url, "PITWALL_LOG_LEVEL": "WARNING"}
+    env = {**os.environ, **UNLIMITED, **environment, **own}
     with (folder / f"web-{port}.log").open("wb") as out:
         process = subprocess.Popen(argv, cwd=CHECKOUT, env=env, stdout=out, stderr=out)
     try:

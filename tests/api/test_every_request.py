@@ -31,11 +31,11 @@ def test_it_tells_the_rate_and_refuses_what_exceeds_it(lab, alice, settings):
 
 def test_without_a_redis_nothing_is_counted_and_all_is_answered(alice, settings, monkeypatch):
     settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
-    monkeypatch.setattr("orchestrator.api.limits._counter._silent_until", 0.0)
+    monkeypatch.setattr("orchestrator.operations.rates._counter._silent_until", 0.0)
     answer = alice.get("runs")
     assert answer.status_code == 200
     assert "RateLimit-Limit" not in answer
-    monkeypatch.setattr("orchestrator.api.limits._counter._silent_until", 0.0)
+    monkeypatch.setattr("orchestrator.operations.rates._counter._silent_until", 0.0)
     assert (
         redis_of("redis+socket://%2Ftmp%2Fr.sock?virtual_host=2").connection_pool.connection_kwargs[
             "path"

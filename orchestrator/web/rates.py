@@ -1,0 +1,30 @@
+"""How many pages a user or a visitor may ask for in a minute."""
+
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+
+from orchestrator.operations.rates import count_session, count_visitor
+from orchestrator.web.middleware import GetResponse
+
+
+def limited_pages(get_response: GetResponse) -> GetResponse:
+    """429 with a page beyond the rate of a user, or of a visitor's address. The API counts its own
+    requests, by token; static files and probes are answered before."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        if request.path.startswith("/api/"):
+            return get_response(request)
+        known = request.user.is_authenticated
+        rate = count_session(request.user.pk) if known else count_visitor(request)
+        if rate is None or not rate.is_exceeded:
+            return get_response(request)
+        advice = (
+            f"{rate.whose.capitalize()} may make {rate.limit} requests a minute. "
+            f"Wait {rate.reset_s} s and try again."
+        )
+        page = render_to_string("429.html", {"title": "Too many requests", "advice": advice})
+        response = HttpResponse(page, status=429)
+        rate.tell(response)
+        return response
+
+    return middleware

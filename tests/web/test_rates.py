@@ -1,0 +1,77 @@
+"""Pages have a rate, by user and by a visitor's address; so have wrong API tokens."""
+
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+
+from orchestrator.operations.rates import network_of
+from orchestrator.operations.redis_server import redis_of
+from tests.support.factories import Personas
+
+LIMIT = 3
+
+
+@pytest.fixture(autouse=True)
+def limits(settings: Any) -> None:
+    settings.SESSION_REQUESTS_A_MINUTE = settings.VISITOR_REQUESTS_A_MINUTE = LIMIT
+    settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
+    redis = redis_of(settings.CELERY_BROKER_URL)
+    for key in redis.scan_iter("pitwall:rate:*"):
+        redis.delete(key)
+
+
+def statuses(client: Client, path: str, **headers: str) -> list[int]:
+    """Of more requests than two minutes allow, as the minute may end between them."""
+    return [client.get(path, headers=headers).status_code for _ in range(2 * LIMIT + 1)]
+
+
+def refused(client: Client, path: str, **headers: str) -> HttpResponse:
+    answers = [client.get(path, headers=headers) for _ in range(2 * LIMIT + 1)]
+    return next(each for each in answers if each.status_code == 429)
+
+
+@pytest.mark.django_db
+def test_a_visitor_has_a_rate_by_the_address_that_our_proxy_saw() -> None:
+    page = refused(Client(), "/login", x_forwarded_for="198.51.100.7")
+    assert page["Retry-After"] == page["RateLimit-Reset"]
+    assert "Your address may make 3 requests a minute" in page.content.decode()
+    forged = [{"x_forwarded_for": f"192.0.2.{n}, 198.51.100.7"} for n in range(2 * LIMIT + 1)]
+    assert 429 in [Client().get("/login", headers=each).status_code for each in forged]
+    assert Client().get("/login", headers={"x_forwarded_for": "198.51.100.8"}).status_code == 200
+
+
+def test_a_user_has_a_rate_from_any_address(personas: Personas) -> None:
+    for number in range(2):
+        client = Client()
+        client.force_login(personas.alice.user)
+        assert 429 in statuses(client, "/", x_forwarded_for=f"198.51.100.{number}")
+    other = Client()
+    other.force_login(personas.bob.user)
+    assert other.get("/", headers={"x_forwarded_for": "198.51.100.0"}).status_code != 429
+
+
+@pytest.mark.django_db
+def test_wrong_tokens_are_counted_by_address() -> None:
+    wrong = {"authorization": "Bearer pw_wrong", "x_forwarded_for": "198.51.100.9"}
+    answer = refused(Client(), "/api/v1/runs", **wrong)
+    assert answer["Content-Type"] == "application/problem+json"
+    assert answer["Retry-After"]
+    assert "your address may make 3 requests a minute" in answer.json()["detail"]
+
+
+def test_probes_and_static_files_are_not_counted() -> None:
+    assert set(statuses(Client(), "/healthz", x_forwarded_for="198.51.100.10")) == {200}
+
+
+@pytest.mark.django_db
+def test_without_a_redis_pages_are_answered(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
+    monkeypatch.setattr("orchestrator.operations.rates._counter._silent_until", 0.0)
+    assert set(statuses(Client(), "/login", x_forwarded_for="198.51.100.11")) == {200}
+
+
+def test_a_network_of_ipv6_counts_as_one_address() -> None:
+    assert network_of("2001:db8:1:2:3::4") == network_of("2001:db8:1:2::1") == "2001:db8:1:2::/64"
+    assert network_of("198.51.100.7") == "198.51.100.7"
