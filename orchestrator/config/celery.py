@@ -29,8 +29,6 @@ from orchestrator.operations.process_life import begin_process, end_process
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "orchestrator.config.settings")
 
 use_this_transport()
-# Several lines with each lost connection, about what CELERY_TASK_ACKS_LATE = False leaves unused.
-warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
 
 app = Celery("pitwall", task_cls="orchestrator.operations.watched_tasks:WatchedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -48,6 +46,9 @@ def _look_at_connections(**_: Any) -> None:
 @worker_ready.connect
 @worker_process_init.connect
 def _begin_worker(**_: Any) -> None:
+    # Nine lines with each lost connection, about tasks that are acknowledged late: none of ours is.
+    # Only now: a worker that starts sets filters of its own.
+    warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
     queues = set(app.amqp.queues.consume_from)
     begin_process("fetcher" if queues == {settings.FETCH_QUEUE} else "worker")
 

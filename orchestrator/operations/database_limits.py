@@ -29,6 +29,7 @@ LIMITS: Mapping[str, Limits] = MappingProxyType(
             }
         ),
         "worker": _ENGINE,
+        "fetcher": _ENGINE,
         "beat": _ENGINE,
     }
 )

@@ -9,7 +9,7 @@ from orchestrator.operations.tracing import start_tracing, stop_tracing
 
 
 def begin_process(process: str) -> None:
-    """`web`, `worker` or `beat`; called in the process itself, after its fork."""
+    """`web`, `worker`, `fetcher` or `beat`; called in the process itself, after its fork."""
     give_freed_memory_back()
     limit_sessions(process)
     if settings.TRACES:
