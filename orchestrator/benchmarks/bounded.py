@@ -14,6 +14,9 @@ from typing import IO, BinaryIO, NamedTuple
 MOST_OUTPUT_BYTES = 256 << 20
 #: Of one file that it writes, where no smaller limit is given.
 MOST_FILE_BYTES = 16 << 30
+#: Of one program, without the files that it maps to read them: a hostile pack says how much
+#: memory it needs.
+MOST_MEMORY_BYTES = 4 << 30
 _MOST_WORDS = 1 << 16
 _CHUNK_BYTES = 1 << 16
 #: How often the time limit and `check` are looked at while the program is silent.
@@ -38,6 +41,7 @@ def run_bounded(
     timeout_s: float,
     most_bytes: int = MOST_OUTPUT_BYTES,
     *,
+    file_bytes: int = MOST_FILE_BYTES,
     target: BinaryIO | None = None,
     on_stderr: Callable[[bytes], None] | None = None,
     check: Callable[[], None] | None = None,
@@ -57,7 +61,7 @@ def run_bounded(
     output = _Output(most_bytes, target)
     words = _Words(on_stderr)
     try:
-        _limit_files(process)
+        _limit(process, file_bytes)
         deadline = time.monotonic() + timeout_s
         sinks = {process.stdout: output.add, process.stderr: words.add}
         _follow(sinks, deadline, check or (lambda: None))
@@ -120,11 +124,12 @@ def _follow(
                 next_check = time.monotonic() + _CHECK_S
 
 
-def _limit_files(process: "subprocess.Popen[bytes]") -> None:
+def _limit(process: "subprocess.Popen[bytes]", file_bytes: int) -> None:
     if hasattr(resource, "prlimit"):  # Linux; the program starts nothing so soon.
+        limits = {resource.RLIMIT_FSIZE: file_bytes, resource.RLIMIT_DATA: MOST_MEMORY_BYTES}
         with contextlib.suppress(ProcessLookupError):
-            limits = (MOST_FILE_BYTES, MOST_FILE_BYTES)
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, limits)
+            for limit, most in limits.items():
+                resource.prlimit(process.pid, limit, (most, most))
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from orchestrator.benchmarks.bounded import (
+    MOST_FILE_BYTES,
     MOST_OUTPUT_BYTES,
     Completed,
     TooMuchError,
@@ -39,6 +40,7 @@ def call_git(
     timeout_s: float = GIT_TIMEOUT_S,
     most_bytes: int = MOST_OUTPUT_BYTES,
     limit: str = "",
+    file_bytes: int = MOST_FILE_BYTES,
     target: BinaryIO | None = None,
     on_progress: Callable[[str], None] | None = None,
     size_check: Callable[[], None] | None = None,
@@ -66,7 +68,8 @@ def call_git(
     try:
         done = run_bounded(
             ["git", *args], environment, timeout_s, most_bytes,
-            target=target, on_stderr=progress.add if progress else None, check=size_check,
+            file_bytes=file_bytes, target=target, check=size_check,
+            on_stderr=progress.add if progress else None,
         )  # fmt: skip
     except TimeoutError as error:
         raise InvalidRequestError(

@@ -251,6 +251,8 @@ class Repository:
             },
             timeout_s=self._limits.fetch_timeout_s,
             on_progress=on_progress,
+            # The check of the size comes first: it says what to do.
+            file_bytes=self._limits.mirror_bytes + (1 << 30),
             size_check=size_check(self._mirror, self._limits.mirror_bytes),
         )  # fmt: skip
         check_size(self._mirror, self._limits.mirror_bytes)

@@ -246,5 +246,10 @@ def test_what_a_program_writes_and_takes_is_bounded(tmp_path: Path) -> None:
     # A child that holds the pipe open ends with it.
     with pytest.raises(TimeoutError):
         run_bounded([shell, "-c", "sleep 60 & sleep 60"], os.environ, 0.2)
+    done = run_bounded([sys.executable, "-c", "bytearray(5 << 30)"], os.environ, 30)
+    assert b"MemoryError" in done.stderr
+    large = f"open({str(tmp_path / 'large')!r}, 'wb').write(bytes(3 << 20))"
+    done = run_bounded([sys.executable, "-c", large], os.environ, 30, file_bytes=1 << 20)
+    assert (done.returncode, (tmp_path / "large").stat().st_size) == (1, 1 << 20)
     done = run_bounded([sys.executable, "-c", "import sys; sys.exit('no')"], os.environ, 30)
     assert (done.returncode, done.stdout, done.stderr.strip()) == (1, b"", b"no")
