@@ -13,7 +13,7 @@ from orchestrator.accounts.services import record_audit, record_system_audit
 from orchestrator.accounts.vault import seal, unseal
 from orchestrator.benchmarks.git_access import Access
 from orchestrator.benchmarks.models import Project, RepositoryAccess
-from orchestrator.benchmarks.remotes import place_of
+from orchestrator.benchmarks.remotes import Place, place_of
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.transport.address import HostKey
@@ -27,16 +27,20 @@ _MOST_MOVED = 100
 
 
 def access_of(project: Project) -> Access:
-    """What git is given for a fetch of this project; it writes down the host keys that it meets."""
-    row = RepositoryAccess.objects.filter(project=project).first()
+    """What git is given for a fetch of this project; it writes down the host keys that it meets.
+
+    Nothing where the repository was changed meanwhile: a credential goes to its own server only.
+    """
+    ours = RepositoryAccess.objects.filter(
+        project=project, project__repository_url=project.repository_url
+    )
+    row = ours.first()
 
     def note_first(key: str) -> None:
         _note_first_key(project, key)
 
     def note_other(key: str) -> None:
-        RepositoryAccess.objects.filter(project=project).update(
-            offered_host_key=key, offered_at=utc_now()
-        )
+        ours.update(offered_host_key=key, offered_at=utc_now())
 
     if row is None:
         return Access(on_first_key=note_first)
@@ -60,6 +64,7 @@ def row_of(project: Project) -> RepositoryAccess:
 def generate_deploy_key(*, member: Member, project: Project) -> RepositoryAccess:
     """A new key pair; one that was there before no longer opens anything."""
     member.require(Role.MAINTAINER, to="set a repository's credential")
+    _lock_unchanged(project)
     if scheme_of(project) != "ssh":
         raise InvalidRequestError(
             "a deploy key is for an address such as git@host:path; this repository's is not one: "
@@ -77,6 +82,7 @@ def save_token(
 ) -> RepositoryAccess:
     """A token instead of the credential that was there before."""
     member.require(Role.MAINTAINER, to="set a repository's credential")
+    _lock_unchanged(project)
     scheme = scheme_of(project)
     if scheme == "http" and not settings.ALLOWED_INTERNAL_NETWORKS:
         raise InvalidRequestError("expected https: the token travels there", field="token")
@@ -160,7 +166,9 @@ def _move_secret(project: Project) -> None:
 
 def _note_first_key(project: Project, key: str) -> None:
     RepositoryAccess.objects.get_or_create(project=project)
-    unknown = RepositoryAccess.objects.filter(project=project, host_key="")
+    unknown = RepositoryAccess.objects.filter(
+        project=project, project__repository_url=project.repository_url, host_key=""
+    )
     with transaction.atomic():
         if unknown.update(host_key=key, host_key_at=utc_now()):
             subject = f"{project}: {HostKey.parse(key).fingerprint_sha256}"
@@ -190,10 +198,44 @@ def _set(
     )
 
 
+def has_credential(project: Project) -> bool:
+    return row_of(project).kind != "none"
+
+
+def forget_other_server(project: Project, url: str) -> None:
+    """Before the project gets this address: a token and a host key belong to their server.
+
+    A deploy key may stay, since its private half is never sent; not for an address without SSH.
+    """
+    old, new = _place_of(project.repository_url), _place_of(url)
+    if old == new:
+        return
+    values: dict[str, object] = {"sealed_token": None, "username": ""}
+    values |= {"host_key": "", "host_key_at": None, "offered_host_key": "", "offered_at": None}
+    if new is None or new.scheme != "ssh":
+        values |= {"sealed_private_key": None, "public_key": ""}
+    RepositoryAccess.objects.filter(project=project).update(**values)
+
+
 def scheme_of(project: Project) -> str:
     """Of its address; empty for a path of this machine and for a project without a repository."""
-    url = project.repository_url
-    return "" if not url or url.startswith("/") else place_of(url).scheme
+    place = _place_of(project.repository_url)
+    return place.scheme if place else ""
+
+
+def _place_of(url: str) -> Place | None:
+    """None for what is on no server, and for an address of an older version with a password."""
+    try:
+        return place_of(url)._replace(host=place_of(url).host.lower())
+    except InvalidRequestError:
+        return None
+
+
+def _lock_unchanged(project: Project) -> None:
+    """The credential is for the address that the member has seen."""
+    rows = Project.objects.select_for_update().filter(pk=project.pk)
+    if not rows.filter(repository_url=project.repository_url).exists():
+        raise ConflictError("the address of the repository was changed; look at it again")
 
 
 def _unsealed(row: RepositoryAccess, column: str) -> str:

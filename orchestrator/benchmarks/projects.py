@@ -6,6 +6,7 @@ from django.db import transaction
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
+from orchestrator.benchmarks.access import forget_other_server, has_credential
 from orchestrator.benchmarks.fetching import request_fetch
 from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.benchmarks.remotes import check_url
@@ -39,14 +40,17 @@ def change_repository(
 ) -> Project:
     """Another URL or default branch, fetched from now on.
 
-    Whoever may add a project may correct it until something was measured; then a maintainer may.
+    Whoever may add a project may correct it until something was measured or it has a credential;
+    then a maintainer may. A token and a pinned host key do not go to another server.
     """
+    project = Project.objects.select_for_update().get(pk=project.pk)
     is_measured = project.commits.filter(variants__isnull=False).exists()
-    role = Role.MAINTAINER if is_measured else Role.MEMBER
+    role = Role.MAINTAINER if is_measured or has_credential(project) else Role.MEMBER
     member.require(role, to="change the repository of a project")
     check_url(repository_url, allow_local=settings.ALLOW_LOCAL_REPOSITORIES)
     if not default_branch.strip():
         raise InvalidRequestError("name the default branch", field="default_branch")
+    forget_other_server(project, repository_url)
     project.repository_url, project.default_branch = repository_url, default_branch.strip()
     project.save(update_fields=["repository_url", "default_branch"])
     Fetch.objects.filter(project=project).update(failures=0, error="")

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from orchestrator.accounts.members import Member
-from orchestrator.accounts.models import AuditEntry
+from orchestrator.accounts.models import AuditEntry, Role
 from orchestrator.benchmarks import access, git_calls
 from orchestrator.benchmarks.git_access import HostKeyChangedError, prepare_access
 from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.projects import change_repository
 from orchestrator.benchmarks.remotes import place_of, way_to
 from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import (
@@ -27,7 +28,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.transport.address import HostKey
 from orchestrator.transport.keys import generate_key
-from tests.support.factories import Personas, git, make_repository
+from tests.support.factories import Personas, add_member, git, make_repository
 from tests.support.http_servers import Got, serving
 from tests.support.sshd import SshServer, sshd
 
@@ -256,6 +257,31 @@ def test_a_credential_has_to_fit_the_address(personas: Personas, settings: Any) 
         access.save_token(member=personas.mallory, project=web, token=TOKEN)
     with pytest.raises(PermissionRefusedError):
         access.generate_deploy_key(member=personas.bob, project=ssh)
+
+
+def test_a_token_does_not_go_to_another_server(personas: Personas) -> None:
+    dora = add_member(personas.alice, "dora", Role.MEMBER)
+    project = project_at(personas.alice, "https://github.com/a/b.git")
+
+    def change(member: Member, url: str) -> None:
+        change_repository(member=member, project=project, repository_url=url, default_branch="main")
+        project.refresh_from_db()
+
+    change(dora, "https://github.com/a/c.git")
+    stale = Project.objects.get(pk=project.pk)
+    access.save_token(member=personas.alice, project=project, token=TOKEN)
+    with pytest.raises(PermissionRefusedError):
+        change(dora, "https://attacker.example/a/c.git")
+    change(personas.alice, "https://GitHub.com/a/b.git")
+    assert access.access_of(project).token == TOKEN
+    # A worker that began before has the address of before, and gets nothing.
+    assert access.access_of(stale).token == ""
+    with pytest.raises(ConflictError):
+        access.save_token(member=personas.alice, project=stale, token=TOKEN)
+    for url in ("https://attacker.example/a/c.git", "https://github.com:8443/a/b.git"):
+        access.save_token(member=personas.alice, project=project, token=TOKEN)
+        change(personas.alice, url)
+        assert access.access_of(project).token == ""
 
 
 def test_secrets_of_older_addresses_are_sealed_and_removed_from_them(

@@ -15,6 +15,7 @@ from orchestrator.api.schemas.repository_access import (
     repository_access_out,
 )
 from orchestrator.benchmarks import access
+from orchestrator.benchmarks.fetching import request_fetch
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.selectors import project_for
 
@@ -49,6 +50,7 @@ def save_repository_token(
     row = access.save_token(
         member=member, project=found, token=payload.token, username=payload.username
     )
+    request_fetch(found)
     return repository_access_out(found, row)
 
 
@@ -69,6 +71,7 @@ def accept_git_host_key(
     """For maintainers. 409 where no such key waits to be accepted."""
     member, found = _at(request, project)
     row = access.accept_host_key(member=member, project=found, fingerprint=payload.fingerprint)
+    request_fetch(found)
     return repository_access_out(found, row)
 
 

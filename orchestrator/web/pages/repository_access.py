@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks import access as services
+from orchestrator.benchmarks.fetching import request_fetch
 from orchestrator.benchmarks.git_access import TOKEN_USER
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.selectors import project_for
@@ -50,7 +51,8 @@ def repository_access(request: HttpRequest, member: Member, slug: str) -> HttpRe
         except FORM_ERRORS as error:
             form.show_error(error, default="token")
         else:
-            messages.success(request, "Saved; the next fetch uses it.")
+            request_fetch(project)
+            messages.success(request, "Saved; the repository is fetched with it now.")
             return redirect("project-access", slug)
     context = {"project": project, "form": form, **_shown(project)}
     return render(request, "benchmarks/access.html", context, status=form.status)
@@ -79,7 +81,8 @@ def accept_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResp
     fingerprint = request.POST.get("fingerprint", "")
     project = project_for(member, slug)
     services.accept_host_key(member=member, project=project, fingerprint=fingerprint)
-    messages.success(request, "The new host key is pinned; the next fetch expects it.")
+    request_fetch(project)
+    messages.success(request, "The new host key is pinned; the repository is fetched again.")
     return redirect("project-access", slug)
 
 
