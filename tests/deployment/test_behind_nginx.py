@@ -51,8 +51,14 @@ def test_somebody_logs_in_reads_a_page_and_sends_a_form(site: Site) -> None:
     assert 'name="password"' in again.body
 
 
-def test_an_upload_may_be_as_long_as_pitwall_takes_it(site: Site, tmp_path: Path) -> None:
-    """An answer of Pitwall shows that nginx has let it pass."""
+def test_it_takes_long_uploads_and_no_word_of_the_client_for_the_proxys(
+    site: Site, tmp_path: Path
+) -> None:
+    """An answer of Pitwall shows that nginx has let an upload pass."""
+    forged = ("--header", "X-Forwarded-Proto: http", "--header", "X-Forwarded-For: 127.0.0.1")
+    assert site.curl(f"https://{NAME}{LOGIN}", *forged).status == 200, "it came by HTTPS"
+    assert site.curl(f"https://{NAME}/metrics", *forged).status == 403, "it is not this machine"
+    assert site.curl(f"https://{NAME}{LOGIN}", "--header", "Host: evil.example").status == 400
     body = tmp_path / "upload"
     with body.open("wb") as file:
         file.truncate(MOST_BODY_BYTES - 1024)
