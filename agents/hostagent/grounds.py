@@ -104,14 +104,26 @@ class Grounds:
         """What the user has made in it is the agent's from now on, and the user's to read."""
         if self.account is None:
             return
-        for name in _below(folder):
-            found = os.lstat(name)
-            if found.st_uid != self.account.uid:  # a second name of somebody else's file
-                continue
-            os.chown(name, os.geteuid(), self.account.gid, follow_symlinks=False)
-            if not stat.S_ISLNK(found.st_mode):
-                mode = found.st_mode & 0o755
-                os.chmod(name, mode | (mode & 0o500) >> 3)
+        self._keep_entry(str(folder), None)
+        for _, folders, files, here in os.fwalk(folder, follow_symlinks=False):
+            for name in (*folders, *files):
+                self._keep_entry(name, here)
+
+    def _keep_entry(self, name: str, folder: Optional[int]) -> None:
+        """One name in an open folder; never what a link leads to, whoever puts one there now."""
+        assert self.account is not None
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if found.st_uid != self.account.uid:  # a second name of somebody else's file
+            return
+        os.chown(name, os.geteuid(), self.account.gid, dir_fd=folder, follow_symlinks=False)
+        if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+            return
+        mode = found.st_mode & 0o755
+        kept = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        try:
+            os.fchmod(kept, mode | (mode & 0o500) >> 3)
+        finally:
+            os.close(kept)
 
     @property
     def mark(self) -> bytes:

@@ -67,6 +67,8 @@ def main() -> int:
     more: dict[str, dict[str, Any]] = {}
     if not options.target and options.requests:
         more["visitors"] = visitors(options)
+    if not options.target and options.looks:
+        more["hosts"] = hostile_hosts(options)
     if not options.target and options.git_servers:
         more["git_servers"] = hostile_git_servers(options)
     return told(tallies, time.monotonic() - began, more)
@@ -85,12 +87,23 @@ def hostile_git_servers(options: argparse.Namespace) -> dict[str, Any]:
 def visitors(options: argparse.Namespace) -> dict[str, Any]:
     """What the hostile visitor of `tests/fuzz/visitors.py` came to, on a database of its own."""
     words = ("--requests", str(options.requests), "--seed", str(options.seed))
-    body = (sys.executable, "-m", "tests.fuzz.visitors_body", *words)
+    return _on_own_database("tests.fuzz.visitors_body", *words) or {"requests": 0, "findings": 1}
+
+
+def hostile_hosts(options: argparse.Namespace) -> dict[str, Any]:
+    """What the hostile agent of `tests/fuzz/hostile_hosts.py` came to."""
+    words = ("--looks", str(options.looks), "--seed", str(options.seed))
+    return _on_own_database("tests.fuzz.hostile_hosts_body", *words) or {"looks": 0, "findings": 1}
+
+
+def _on_own_database(module: str, *words: str) -> dict[str, Any]:
+    """The JSON of a module's last line; {} where it has none."""
+    body = (sys.executable, "-m", module, *words)
     servers = (sys.executable, "-m", "devstack", "exec", "--name", "fuzz", "--without-oha", "--")
     done = subprocess.run([*servers, *body], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True)
     lines = done.stdout.splitlines()
     if not lines or not lines[-1].startswith("{"):
-        return {"requests": 0, "findings": 1}
+        return {}
     return dict(json.loads(lines[-1]))
 
 
@@ -98,6 +111,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.inputs")
     parser.add_argument("--inputs", type=int, default=1_000_000, help="over all targets")
     parser.add_argument("--requests", type=int, default=10_000, help="of the hostile visitor")
+    parser.add_argument("--looks", type=int, default=300, help="at a hostile agent")
     parser.add_argument("--git-servers", type=int, default=300, help="hostile ones to fetch from")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", action="append", choices=TARGETS, help="may be repeated")

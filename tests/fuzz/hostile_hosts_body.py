@@ -1,0 +1,62 @@
+"""The hostile agent on a database of its own: `python -m tests.fuzz.inputs` starts it.
+
+The last line is one JSON object.
+"""
+
+import argparse
+import json
+import logging
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+# Before Django reads its settings: the repository is a folder of this machine.
+os.environ["PITWALL_ALLOW_LOCAL_REPOSITORIES"] = "1"
+os.environ["DJANGO_SETTINGS_MODULE"] = "orchestrator.config.settings"
+import perf.harness.with_django  # noqa: F401
+
+# isort: split
+from django.db import connection
+from django.test import override_settings
+
+from tests.fuzz.hostile_hosts import Seen, fuzz
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.hostile_hosts_body")
+    parser.add_argument("--looks", type=int, default=1_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    # Each lie is logged; what is wrong of it is told below.
+    logging.disable(logging.CRITICAL)
+    usual = connection.creation.create_test_db(verbosity=0, autoclobber=True)
+    try:
+        seen = tried(options)
+    finally:
+        connection.creation.destroy_test_db(str(usual), verbosity=0)
+    print("\n".join(seen.faults[:40]), file=sys.stderr)
+    print(json.dumps(counts_of(seen)))
+    return 1 if seen.faults else 0
+
+
+def tried(options: argparse.Namespace) -> Seen:
+    with tempfile.TemporaryDirectory(prefix="pwh-") as name:
+        folder = Path(name)
+        with override_settings(DATA_DIR=folder / "data"):
+            return fuzz(folder, options.looks, options.seed)
+
+
+def counts_of(seen: Seen) -> dict[str, object]:
+    return {
+        "looks": seen.looks,
+        "stored": seen.stored,
+        "ended": seen.ended,
+        "slowest_s": round(seen.slowest_s, 2),
+        "grown_mib": round(seen.grown_bytes / 2**20),
+        "findings": len(seen.faults),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

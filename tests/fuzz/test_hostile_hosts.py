@@ -1,0 +1,18 @@
+"""A few looks at a hostile agent; `make fuzz` has hundreds."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fuzz.hostile_hosts import fuzz
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nothing_is_uncaught_or_changes_another_team(tmp_path: Path, settings: Any) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+    seen = fuzz(tmp_path, 15, seed=1, most_s=120)
+    assert seen.faults == []
+    assert seen.looks == 15
+    # Lies that are refused at the door alone would test nothing behind it.
+    assert seen.stored > 0
