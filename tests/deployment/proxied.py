@@ -3,6 +3,7 @@
 import os
 import re
 import secrets
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -145,7 +146,10 @@ def _nginx(text: str, web: int, tmp_path: Path) -> Iterator[Site]:
         if user is not None:
             for path in (folder, *folder.iterdir()):
                 os.chown(path, user, user)
-        argv = ["nginx", "-p", name, "-c", f"{name}/nginx.conf", "-e", "stderr"]
+        # Debian has it where the PATH of an ordinary user does not lead.
+        program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+        assert program is not None, "install nginx (Debian: apt-get install nginx)"
+        argv = [program, "-p", name, "-c", f"{name}/nginx.conf", "-e", "stderr"]
         with _running(argv, tmp_path / "nginx.log", user=user, group=user, extra_groups=[]):
             site = Site(http=http, https=https, web=web, authority=authority, folder=tmp_path)
             _wait_for(site)
