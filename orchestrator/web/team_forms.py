@@ -61,7 +61,9 @@ class NewAccountForm(forms.Form):
 
     username = forms.CharField(max_length=150, help_text="Letters, digits and @ . + - _")
     password = forms.CharField(
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}), strip=False
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        strip=False,
+        help_text="At least 12 characters.",
     )
     again = forms.CharField(
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),

@@ -7,7 +7,7 @@ import pytest
 
 from tests.fuzz.visitors import Seen, fuzz
 
-REQUESTS = 400
+REQUESTS = 250
 
 
 @pytest.mark.django_db

@@ -52,11 +52,11 @@ class OpenPage:
         return f"{self.path}?{urlencode({**self.usual(), **changes})}"
 
     def addresses(self) -> Iterator[str]:
-        """The page bare, as it is usual, and with each value of each parameter."""
+        """The page bare, as it is usual, and with each value of each parameter that has some."""
         yield self.path
         yield self.address()
         for name in sorted(self.reads):
-            for value in self.values.get(name, ["1"]):
+            for value in self.values.get(name, ()):
                 yield self.address(**{name: value})
 
 
