@@ -9,6 +9,7 @@ from itertools import count
 from django.conf import settings
 from redis import RedisError
 
+from orchestrator.operations.busy import BUSY
 from orchestrator.operations.counts import hand_on
 from orchestrator.operations.freed_memory import give_free_pages_back
 from orchestrator.operations.heard import EVERY_S, forget, note_heard, own_name
@@ -19,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 #: Beats from one tidying to the next.
 TIDY_EVERY = 12
+#: All threads of a worker were at work for so long, and none ended its task.
+STUCK_S = 300.0
 
 
 class Pulse:
@@ -43,9 +46,17 @@ class Pulse:
             if self.kind is not None:
                 forget(our_redis(), settings.CELERY_TASK_DEFAULT_QUEUE, self.kind, own_name())
 
+    def _is_stuck(self) -> bool:
+        """A worker that ends no task any more is not said to be alive, so that it is restarted.
+
+        Fetches of repositories may take long by nature.
+        """
+        threads = settings.CELERY_WORKER_CONCURRENCY
+        return self.kind == "worker" and BUSY.is_stuck(threads, STUCK_S)
+
     def beat_once(self) -> None:
         try:
-            if self.kind is not None:
+            if self.kind is not None and not self._is_stuck():
                 queue = settings.CELERY_TASK_DEFAULT_QUEUE
                 note_heard(our_redis(), queue, self.kind, own_name())
             hand_on()

@@ -8,6 +8,7 @@ from celery import Task
 from orchestrator.core.counting import observe
 from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import span
+from orchestrator.operations.busy import BUSY
 
 
 class WatchedTask(Task):
@@ -17,7 +18,9 @@ class WatchedTask(Task):
         name = self.name.rpartition(".")[2]
         began = time.perf_counter()
         with logging_about(task=name, task_id=self.request.id or ""), span(f"task {name}"):
+            BUSY.begin()
             try:
                 return super().__call__(*args, **kwargs)
             finally:
+                BUSY.end()
                 observe("pitwall_task_seconds", time.perf_counter() - began, task=name)
