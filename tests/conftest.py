@@ -49,7 +49,7 @@ def personas(db: None) -> Personas:
 
 
 @pytest.fixture
-def live_server(live_server: Any) -> Iterator[Any]:
+def live_server(transactional_db: None, live_server: Any) -> Iterator[Any]:
     """With somebody who fetches what its requests wait for."""
     with fetching():
         yield live_server

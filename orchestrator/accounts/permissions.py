@@ -52,7 +52,7 @@ def _operations(
 
 #: By the name of the address in `web/urls.py`.
 PAGES: Mapping[str, PageRow] = {
-    **_pages("favicon definition-schema command-line", see=ANYBODY),
+    **_pages("favicon definition-schema command-line openapi", see=ANYBODY),
     **_pages("login account_login invitation setup", see=ANYBODY, do=ANYBODY),
     **_pages("openid_connect_callback socialaccount_login_cancelled", see=ANYBODY),
     # Forges prove with a signature who they are.
@@ -73,7 +73,7 @@ PAGES: Mapping[str, PageRow] = {
         history-data history-commit history-point alerts alert reports report report-export
         report-new hosts host benchmark-diff catalogue catalogue-suite references reference imports
         schedules benchmarks members sharing settings-limits project-badges badge-value
-        badge-verdict embed channel delivery""",
+        badge-verdict embed channel delivery project-fetch""",
         see=VIEWER,
     ),
     # Forms that viewers may look at, to learn what could be asked for.
@@ -91,7 +91,7 @@ PAGES: Mapping[str, PageRow] = {
         host-golden-remove host-golden-forget host-calibrate host-maintenance host-release
         benchmark-keep project-pin project-pin-remove reference-catalogue reference-remove
         schedule-enable schedule-delete token-revoke channel-test delivery-again forge-answer
-        share-revoke""",
+        share-revoke project-fetch-now""",
         do=MEMBER,
     ),
     **_pages("share-new schedule-edit", see=MEMBER, do=MEMBER),
@@ -100,6 +100,8 @@ PAGES: Mapping[str, PageRow] = {
         see=VIEWER,
         do=MAINTAINER,
     ),
+    # Also whoever may add a project, as long as nothing was measured of it and it has no secret.
+    **_pages("project-repository", see=VIEWER, do=MAINTAINER),
     **_pages("host-new", see=MAINTAINER, do=MAINTAINER),
     **_pages(
         """host-pin host-way host-remove host-care host-retire member-role member-remove
@@ -237,6 +239,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         POST /benchmarks/{project}/{benchmark}/definitions
         POST /benchmarks/{project}/{benchmark}/keep
         POST /change-points/{change_id}/dismiss
+        POST /projects/{project}/fetch
         POST /projects/{project}/imports
         POST /projects/{project}/pins
         DELETE /projects/{project}/pins/{pin_id}
@@ -276,6 +279,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
     ),
     **_operations(
         """
+        PATCH /projects/{project}
         PUT /projects/{project}/changes
         PUT /projects/{project}/forge
         DELETE /projects/{project}/forge

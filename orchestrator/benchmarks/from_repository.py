@@ -10,6 +10,7 @@ from django.db import transaction
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, User
 from orchestrator.accounts.services import record_audit
+from orchestrator.benchmarks.fetching import check_fetched
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition, Project
 from orchestrator.benchmarks.refs import commit_of_ref
 from orchestrator.benchmarks.selectors import latest_definition
@@ -122,6 +123,8 @@ def _known(benchmark: Benchmark, source: str) -> Definition | None:
 
 def _source_at(project: Project, commit: Commit, path: str) -> str:
     repository = repository_of(project)
+    if not repository.has(commit.sha):
+        check_fetched(project, known=False)
     size = repository.files(commit.sha, path).get(path)
     if size is None:
         raise InvalidRequestError(

@@ -31,6 +31,7 @@ gauge     pitwall_jobs_overdue          -              Those that wait 10 s or l
 gauge     pitwall_leases                -              Hosts that are held by a job
 gauge     pitwall_lease_oldest_seconds  -              How long the oldest lease is held
 gauge     pitwall_hosts                 state          Hosts
+gauge     pitwall_fetches               state          Fetches of repositories, by their state
 gauge     pitwall_deliveries_waiting    -              Messages of channels, not delivered yet
 gauge     pitwall_broker_messages       -              Messages of Celery that nobody has taken up
 gauge     pitwall_processes             process        Workers and beats that were heard lately

@@ -7,6 +7,7 @@ from datetime import timedelta
 from django.db.models import Count, Min, Q, QuerySet
 
 from orchestrator.alerts.models import Delivery, DeliveryState
+from orchestrator.benchmarks.models import Fetch
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host, HostState
 from orchestrator.runs.models import HostLease, Job
@@ -17,6 +18,7 @@ Samples = Mapping[tuple[tuple[str, str], ...], float]
 
 #: A job that nobody took up for so long lacks workers.
 OVERDUE_S = 10.0
+FETCH_STATES = ("running", "queued", "failed", "done", "never")
 #: The first words of phases. What a host tells is text of its own: any other word is `other`.
 PHASES = (
     "connecting", "sending", "building", "starting", "searching", "warming", "checking",
@@ -26,7 +28,7 @@ PHASES = (
 
 def database_figures() -> dict[str, Samples]:
     """Name of a metric → its samples. Each is a query by an index, or of a small table."""
-    return {**_queue(), **_jobs(), **_leases(), **_hosts(), **_deliveries()}
+    return {**_queue(), **_jobs(), **_leases(), **_hosts(), **_deliveries(), **_fetches()}
 
 
 def _queue() -> dict[str, Samples]:
@@ -73,6 +75,13 @@ def _hosts() -> dict[str, Samples]:
 def _deliveries() -> dict[str, Samples]:
     waiting = Delivery.objects.filter(state=DeliveryState.WAITING).count()
     return {"pitwall_deliveries_waiting": {(): waiting}}
+
+
+def _fetches() -> dict[str, Samples]:
+    """One row a project, so that the states of all of them can be counted here."""
+    states = Counter(dict.fromkeys(FETCH_STATES, 0))
+    states.update(fetch.state for fetch in Fetch.objects.all())
+    return {"pitwall_fetches": _labelled("state", states)}
 
 
 def _labelled(label: str, numbers: Mapping[str, int]) -> Samples:

@@ -219,7 +219,7 @@ def wait_for_fetch(schedule: Schedule, *, now: datetime) -> None:
 
 def end_waits(project_id: int) -> None:
     """Those that wait for a fetch of this project, which has ended, are looked at next."""
-    waiting = Schedule.objects.filter(benchmark__project=project_id, failures=0)
+    waiting = Schedule.objects.filter(benchmark__project=project_id)
     waiting.exclude(fetch_requested_at=None).update(not_before=None)
 
 
@@ -233,6 +233,7 @@ def put_back(schedule: Schedule, *, now: datetime) -> None:
     Schedule.objects.filter(pk=schedule.pk).update(
         not_before=now + PAUSES[failures - 1],
         failures=failures,
+        fetch_requested_at=None,
         last_at=now,
         last_message="a mistake in Pitwall; it is tried again; the server's log says more",
     )

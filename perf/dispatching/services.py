@@ -11,12 +11,13 @@ from perf.harness.processes import children_of, tree_cpu_s
 SIGNS = {
     "web": ("gunicorn",),
     "worker": ("celery", "worker"),
+    "fetcher": ("orchestrator.config.fetch_worker",),
     "beat": ("celery", "beat"),
     "PostgreSQL": ("postgres",),
     "Redis": ("-server",),
 }
 #: What counts as the controller's CPU time, because the rivals have nothing like the rest.
-CONTROLLER = ("worker", "beat")
+CONTROLLER = ("worker", "fetcher", "beat")
 
 
 class Services:

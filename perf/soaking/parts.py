@@ -86,6 +86,7 @@ def running_parts(folder: Path) -> Iterator[Parts]:
         queue = _started(stack, Part(service=redis.service()))
         names = ("worker", "victim")
         workers = [_started(stack, _celery(folder, env, name, "worker")) for name in names]
+        _started(stack, _fetcher(folder, env))
         schedule = ("-s", str(folder / "beat-schedule"))
         beat = _started(stack, _celery(folder, env, "beat", "beat", *schedule))
         web = stack.enter_context(serving("orchestrator.config.wsgi", folder, env))
@@ -96,6 +97,12 @@ def _started(stack: contextlib.ExitStack, part: Part) -> Part:
     stack.callback(part.stop)
     part.start()
     return part
+
+
+def _fetcher(folder: Path, env: dict[str, str]) -> Part:
+    argv = (sys.executable, "-m", "orchestrator.config.fetch_worker")
+    command = Command(name="fetcher", argv=argv, env=env, cwd=CHECKOUT, log=folder / "fetcher.log")
+    return Part(service=Service(command=command, ready=lambda: True))
 
 
 def _celery(folder: Path, env: dict[str, str], name: str, kind: str, *more: str) -> Part:

@@ -22,6 +22,7 @@ from tests.support.everything import (
     make_everything,
     question,
 )
+from tests.support.fetches import PatientClient
 
 pytestmark = pytest.mark.django_db
 
@@ -64,7 +65,7 @@ def undone() -> Iterator[None]:
 
 
 def signed_in(member: Member | None) -> Client:
-    client = Client(raise_request_exception=False)
+    client = PatientClient(raise_request_exception=False)
     if member is not None:
         client.force_login(member.user)
     return client
@@ -158,7 +159,7 @@ def ask(
     usual, path = name.split()
     query, body = question(everything, name)
     address = f"{everything.operation(path)}?{query}"
-    client = Client(raise_request_exception=False)
+    client = PatientClient(raise_request_exception=False)
     with undone():
         return client.generic(method or usual, address, body, "application/json", headers=headers)
 

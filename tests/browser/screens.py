@@ -61,6 +61,7 @@ def screens_of(filled: Filled) -> list[Screen]:
         "project-new": "/projects/new",
         "project": "/projects/server/",
         "project-changes": "/projects/server/changes",
+        "project-repository": "/projects/server/repository",
         "project-import": "/projects/server/import",
         "schedules": "/schedules/",
         "schedule-edit": f"/schedules/{ids['schedule']}/edit",

@@ -1,14 +1,13 @@
 """Web processes and workers of several machines die at random: the answer is complete, and once.
 
-Each process has a data folder of its own, as on a machine of its own: nothing that one of them
-needs may lie on another's disk. Each worker has a beat, of which one sends the ticks.
+They share the data folder with the mirrors of repositories, as a deployment on several machines
+does, and no other disk. Each worker has a beat, of which one sends the ticks.
 """
 
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -54,19 +53,13 @@ class Crowd:
 
 
 @pytest.fixture
-def crowd(engine: Engine, tmp_path: Path) -> Iterator[Crowd]:
-    def elsewhere(name: str) -> Engine:
-        folder = tmp_path / name
-        folder.mkdir()
-        environment = {**engine.environment, "PITWALL_DATA_DIR": str(folder)}
-        return replace(engine, environment=environment, worker=None)
-
+def crowd(engine: Engine) -> Iterator[Crowd]:
     with ExitStack() as stack:
-        others = [elsewhere(f"worker-{number}") for number in (2, 3)]
+        others = [replace(engine, worker=None) for _ in range(2)]
         for other in others:
             other.start("-c", "4")
             stack.callback(other.stop)
-        webs = [stack.enter_context(running_web(elsewhere(f"web-{n}"))) for n in (1, 2)]
+        webs = [stack.enter_context(running_web(replace(engine, worker=None))) for _ in range(2)]
         yield Crowd(workers=[engine, *others], webs=webs)
         for other in others:
             # All at once: each lets its tasks end.

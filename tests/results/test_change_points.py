@@ -217,3 +217,24 @@ def test_strangers_and_viewers_decide_nothing(line: Line, personas: Personas) ->
         rebaseline(member=personas.bob, commit=commit, reason="x", series=series)
     with pytest.raises(InvalidRequestError, match="say why"):
         dismiss(member=line.member, change_id=found.pk, reason=" ")
+
+
+def test_a_poison_note_is_put_back_and_stops_no_other(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poison = ChangedSeries.objects.create(series=[2**40])
+    line.step(until=40, at=25, change=-0.08)
+    revise = change_search.revise
+
+    def refuse(series: set[int]) -> None:
+        if 2**40 in series:
+            raise ValueError("a point that nobody can read")
+        revise(series)
+
+    monkeypatch.setattr(change_search, "revise", refuse)
+    assert look_at_changed() > 0
+    [left] = ChangedSeries.objects.all()
+    assert (left.pk, left.failures) == (poison.pk, 1)
+    assert left.not_before is not None
+    assert ChangePoint.objects.exists()
+    assert look_at_changed() == 0, "it waits"

@@ -9,7 +9,9 @@ import pytest
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
 from orchestrator.dispatch.tasks import claim_schedules
+from orchestrator.runs import schedules
 from orchestrator.runs.models import Run, Schedule
+from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.schedules import (
     NewSchedule,
     create_schedule,
@@ -27,7 +29,7 @@ from tests.support.factories import (
     make_project,
     make_run,
 )
-from tests.support.fetches import run_fetches
+from tests.support.fetches import fetch_now, run_fetches
 
 NIGHTLY = NewSchedule(
     name="nightly",
@@ -190,3 +192,73 @@ def test_it_refuses_what_could_not_be_started_today(personas: Personas, schedule
         with pytest.raises(InvalidRequestError) as caught:
             create_schedule(member=personas.alice, new=new)
         assert caught.value.field == field
+
+
+def test_a_poison_schedule_stops_no_other_and_is_put_back(
+    personas: Personas, schedule: Schedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = create_schedule(member=personas.alice, new=replace(NIGHTLY, name="other"))
+    make_due(schedule)
+    make_due(other)
+    request_of = schedules.request_of
+
+    def refuse(each: Schedule, **more: str) -> RunRequest:
+        if each.pk == schedule.pk:
+            raise ValueError("a date that nobody can read")
+        return request_of(each, **more)
+
+    monkeypatch.setattr(schedules, "request_of", refuse)
+    tick()
+    assert Run.objects.get().schedule == other
+    schedule.refresh_from_db()
+    assert schedule.failures == 1
+    assert "a mistake in Pitwall" in schedule.last_message
+    assert schedule.next_at < utc_now(), "it is still due"
+    assert schedule.not_before is not None
+    monkeypatch.undo()
+    Schedule.objects.update(not_before=None)
+    tick()
+    assert Run.objects.filter(schedule=schedule).count() == 1
+    for _ in range(len(schedules.PAUSES) + 1):
+        schedule.refresh_from_db()
+        schedules.put_back(schedule, now=utc_now())
+    schedule.refresh_from_db()
+    assert "given up" in schedule.last_message
+    assert schedule.next_at > utc_now()
+
+
+def test_a_crash_between_claim_and_start_loses_nothing(
+    schedule: Schedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_due(schedule)
+    fetch_now(schedule.benchmark.project)
+    claim_schedules()
+    run_fetches()
+
+    def crash(*_: object, **__: object) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(schedules, "note_outcome", crash)
+        with pytest.raises(SystemExit):
+            claim_schedules()
+    assert not Run.objects.exists(), "the run and the outcome are one transaction"
+    claim_schedules()
+    assert Run.objects.count() == 1
+    claim_schedules()
+    assert Run.objects.count() == 1
+
+
+def test_it_waits_for_a_fetch_and_notes_its_failure(schedule: Schedule, tmp_path: Path) -> None:
+    make_due(schedule)
+    (tmp_path / "origin").rename(tmp_path / "away")
+    claim_schedules()
+    schedule.refresh_from_db()
+    assert schedule.fetch_requested_at is not None
+    assert schedule.next_at < utc_now(), "it stays due"
+    run_fetches()
+    claim_schedules()
+    schedule.refresh_from_db()
+    assert "could not be fetched" in schedule.last_message
+    assert schedule.next_at > utc_now()
+    assert not Run.objects.exists()

@@ -112,6 +112,9 @@ COVERED: Mapping[str, tuple[str, ...]] = {
         "GET /projects/{project}/pins",
         "GET /projects/{project}/removals",
     ),
+    "project-fetch": ("GET /projects/{project}",),
+    "project-fetch-now": ("POST /projects/{project}/fetch",),
+    "project-repository": ("GET /projects/{project}", "PATCH /projects/{project}"),
     "project-changes": ("GET /projects/{project}/changes", "PUT /projects/{project}/changes"),
     "project-pin": ("POST /projects/{project}/pins",),
     "project-pin-remove": ("DELETE /projects/{project}/pins/{pin_id}",),
@@ -192,5 +195,5 @@ NOT_COVERED: Mapping[str, str] = {
     "team-switch": "a token is of one team",
     "forge-hook": "forges send to it, and prove with a signature who they are",
     **dict.fromkeys(("badge-value", "badge-verdict", "embed"), _PICTURE),
-    **dict.fromkeys(("favicon", "command-line", "definition-schema"), _FILE),
+    **dict.fromkeys(("favicon", "command-line", "definition-schema", "openapi"), _FILE),
 }  # fmt: skip

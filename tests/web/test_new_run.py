@@ -495,3 +495,25 @@ def test_it_starts_the_same_run_again_at_once(
     assert [getattr(again, name) for name in same] == [getattr(run, name) for name in same]
     commits = [[each.commit.sha for each in one.variants.all()] for one in (run, again)]
     assert commits[0] == commits[1]
+
+
+def test_a_run_of_a_branch_goes_on_when_the_fetch_has_ended(world: World, personas: Any) -> None:
+    """The page shows the state of the fetch, and has all that was sent."""
+    browser = Client()
+    browser.force_login(personas.alice.user)
+    data = _data(world, contender="main")
+    known = Run.objects.count()
+    page = browser.post(reverse("run-new"), data)
+    assert page.status_code == 503
+    text = page.content.decode()
+    assert "Queued" in text
+    assert "data-send-when-fetched" in text
+    assert '<input type="hidden" name="contender" value="main">' in text
+    assert Run.objects.count() == known
+    run_fetches()
+    assert (
+        'data-state="done"'
+        in browser.get(reverse("project-fetch", args=["server"])).content.decode()
+    )
+    assert browser.post(reverse("run-new"), data).status_code == 302
+    assert Run.objects.count() == known + 1

@@ -1,0 +1,67 @@
+"""Requests that name branches wait for a fetch: how a client sees that."""
+
+from typing import Any
+
+from django.test import Client
+
+from orchestrator.benchmarks.models import Fetch
+from orchestrator.runs.models import Run
+from tests.api.conftest import ApiClient, Lab
+from tests.support import factories
+from tests.support.fetches import run_fetches
+
+
+def ask(client: ApiClient, path: str, body: Any, key: str = "") -> Any:
+    """One request, which nobody repeats."""
+    headers = {"Authorization": f"Bearer {client.secret}"}
+    headers |= {"Idempotency-Key": key} if key else {}
+    return Client().post(f"/api/v1/{path}", body, content_type="application/json", headers=headers)
+
+
+def test_a_run_of_a_branch_waits_for_a_fetch_after_the_request(lab: Lab, alice: ApiClient) -> None:
+    newest = factories.commit_files(lab.repository, {"file.txt": "new"}, 9)
+    wanted = lab.wanted(baseline="main~1", contenders=["main"])
+    for _ in range(2):
+        answer = ask(alice, "runs", wanted, "k1")
+        assert (answer.status_code, answer["Retry-After"]) == (503, "1")
+        assert answer["Content-Type"] == "application/problem+json"
+        assert answer.json()["type"] == "fetch-running"
+        assert answer.json()["detail"].startswith("the repository of server is being fetched")
+    assert not Run.objects.exists()
+    run_fetches()
+    answer = ask(alice, "runs", wanted, "k1")
+    assert answer.status_code == 201
+    assert newest in str(answer.json())
+    assert ask(alice, "runs", wanted, "k1").status_code == 200, "the repeat needs no fetch"
+    assert ask(alice, "runs", wanted, "k2").status_code == 503, "another request does"
+
+
+def test_hashes_that_are_known_wait_for_nothing(lab: Lab, alice: ApiClient) -> None:
+    short = lab.wanted(baseline=lab.shas[0][:8], contenders=[lab.shas[1]])
+    assert ask(alice, "runs", short).status_code == 201
+    assert not Fetch.objects.exclude(next_at=None).exists()
+
+
+def test_a_fetch_that_fails_answers_the_request(lab: Lab, alice: ApiClient) -> None:
+    lab.repository.rename(lab.repository.parent / "away")
+    wanted = lab.wanted(contenders=["main"])
+    assert ask(alice, "runs", wanted).status_code == 503
+    run_fetches()
+    answer = ask(alice, "runs", wanted)
+    assert answer.status_code == 422
+    assert "could not be fetched: git cannot read" in answer.json()["detail"]
+    assert str(lab.repository) not in answer.json()["detail"]
+
+
+def test_a_plan_takes_names_as_they_were_fetched(lab: Lab, bob: ApiClient) -> None:
+    """Whoever only looks waits for no fetch of a name that is known."""
+    factories.commit_files(lab.repository, {"file.txt": "new"}, 9)
+    wanted = lab.wanted(baseline="main~1", contenders=["main"])
+    assert ask(bob, "runs/plan", wanted).status_code == 200
+    assert not Fetch.objects.exclude(next_at=None).exists()
+    unknown = lab.wanted(contenders=["topic"])
+    assert ask(bob, "runs/plan", unknown).status_code == 503
+    run_fetches()
+    answer = ask(bob, "runs/plan", unknown)
+    assert answer.status_code == 422
+    assert "there is no commit, branch or tag topic" in answer.json()["detail"]
