@@ -32,6 +32,7 @@ from tests.support.factories import (
     make_definition,
     make_project,
 )
+from tests.support.fetches import run_fetches
 
 AT = datetime(2026, 5, 1, tzinfo=UTC)
 SHA = "a" * 40
@@ -299,6 +300,7 @@ def test_the_repository_knows_its_own_commits_better(
     sha = commit_files(tmp_path / "repository", {"file.txt": "new\n"}, 9)
     path = lines_in(tmp_path, result(commit=sha, commit_facts={"subject": "not so"}), result())
     import_file(member=personas.alice, path=path)
+    run_fetches()
     assert Commit.objects.get(sha=sha).subject == "version 9"
     assert project.commits.get(sha=SHA).subject == f"Commit {SHA[:10]}"
 
