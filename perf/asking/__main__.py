@@ -108,7 +108,6 @@ def figures_of(found: dict[str, list[float]], counted: float) -> dict[str, float
         "list_runs_ms": 1000 * typical[asked.LIST],
         "start_200_cases_ms": 1000 * typical[asked.START],
         "start_200_cases_to_bare": typical[asked.START] / bare,
-        "start_by_branch_ms": 1000 * typical[asked.START_NAMED],
         "start_same_key_ms": 1000 * typical[asked.REPEAT],
         "count_request_ms": 1000 * counted,
         "page_p95_alone_ms": _spread(found[ALONE])["p95_ms"],

@@ -16,9 +16,9 @@ from perf.scaling.servers import Server
 
 BARE = "bare view"
 SHOW, SHOW_QUEUED, AGAIN, LIST = "read a run", "read a queued run", "read again: 304", "list runs"
-START, START_NAMED, REPEAT = "start 200 cases", "start, by branch", "start, same key"
+START, REPEAT = "start 200 cases", "start, same key"
 #: What takes long is asked for less often.
-SELDOM = {START: 5, START_NAMED: 10}
+SELDOM = {START: 5}
 
 
 def requests(made: Made, tag: str) -> Mapping[str, Iterator[Request]]:
@@ -36,7 +36,6 @@ def requests(made: Made, tag: str) -> Mapping[str, Iterator[Request]]:
         AGAIN: read(run, **{"If-None-Match": tag}),
         LIST: read("/api/v1/runs?limit=20"),
         START: _starts(headers, made.shas[0], made.shas[1]),
-        START_NAMED: _starts(headers, "main~1", "main"),
         REPEAT: _repeats(headers, made),
     }
 

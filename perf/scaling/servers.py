@@ -123,7 +123,9 @@ def collect_static() -> None:
 @contextmanager
 def serving_bare(folder: Path) -> Iterator[Server]:
     """The yardstick of `bare.py`, served as Pitwall is."""
-    with serving("perf.scaling.bare", folder, {}, config="perf.scaling.bare_serving") as server:
+    settings = {"DJANGO_SETTINGS_MODULE": "perf.scaling.bare_settings"}
+    config = "perf.scaling.bare_serving"
+    with serving("perf.scaling.bare", folder, settings, config=config) as server:
         yield server
 
 

@@ -1,0 +1,24 @@
+"""Django's settings of the yardstick in `bare.py`: what `startproject` writes."""
+
+ROOT_URLCONF = "perf.scaling.bare"
+ALLOWED_HOSTS = ["127.0.0.1"]
+SECRET_KEY = "bare"
+USE_TZ = True
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+# What Pitwall's web server reads; nothing waits here.
+FETCH_QUEUE = "bare"
+WAITS_A_TOKEN = WAITS_A_TEAM = WAITS_A_PROCESS = 0
