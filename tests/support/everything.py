@@ -127,7 +127,7 @@ def _pages(patterns: list[Any]) -> Iterator[tuple[str, list[str]]]:
         if isinstance(each, URLResolver):
             if each.namespace != api.urls_namespace:
                 yield from _pages(each.url_patterns)
-        elif isinstance(each, URLPattern) and not str(each.pattern).startswith("^api/"):
+        elif isinstance(each, URLPattern) and not str(each.pattern).startswith(("^api/", "api/")):
             yield each.name or f"(without a name) {each.pattern}", list(each.pattern.converters)
 
 
