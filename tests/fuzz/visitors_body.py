@@ -12,6 +12,9 @@ from pathlib import Path
 
 # Before Django reads its settings: the repository is a folder of this machine.
 os.environ["PITWALL_ALLOW_LOCAL_REPOSITORIES"] = "1"
+# All requests come from one address.
+os.environ["PITWALL_VISITOR_REQUESTS_A_MINUTE"] = "0"
+os.environ["PITWALL_SESSION_REQUESTS_A_MINUTE"] = "0"
 os.environ["DJANGO_SETTINGS_MODULE"] = "orchestrator.config.settings"
 import perf.harness.with_django  # noqa: F401
 
