@@ -52,7 +52,7 @@ def _operations(
 
 #: By the name of the address in `web/urls.py`.
 PAGES: Mapping[str, PageRow] = {
-    **_pages("favicon definition-schema command-line openapi", see=ANYBODY),
+    **_pages("favicon definition-schema command-line", see=ANYBODY),
     **_pages("login account_login invitation setup", see=ANYBODY, do=ANYBODY),
     **_pages("openid_connect_callback socialaccount_login_cancelled", see=ANYBODY),
     # Forges prove with a signature who they are.

@@ -10,7 +10,7 @@ handler500 = "orchestrator.web.failures.server_error"
 
 urlpatterns = [
     # Before the router, which would make it anew for each request.
-    path("api/v1/openapi.json", openapi_document, name="openapi"),
+    path("api/v1/openapi.json", openapi_document),
     path("api/v1/", api.urls),
     re_path(r"^api/", unknown_path),
     path("", include("orchestrator.web.urls")),
