@@ -110,13 +110,23 @@ def _asked(host: Host) -> dict[str, Any]:
 
 
 def project_at(member: Member, *, slug: str, name: str, path: str) -> Project:
-    """The team's project of that name, its repository now at `path`."""
-    project = member.team.projects.filter(slug=slug).first()
-    if project is None:
+    """The team's project of that name, its repository now at `path`.
+
+    A new project whose repository cannot be fetched is removed again.
+    """
+    known = member.team.projects.filter(slug=slug).first()
+    if known is None:
         project = create_project(member=member, slug=slug, name=name, repository_url=path)
-    Project.objects.filter(pk=project.pk).update(repository_url=path)
-    project.refresh_from_db()
-    finish_fetch(project)
+    else:
+        project = known
+        Project.objects.filter(pk=project.pk).update(repository_url=path)
+        project.refresh_from_db()
+    try:
+        finish_fetch(project)
+    except BaseException:
+        if known is None:
+            project.delete()
+        raise
     return project
 
 

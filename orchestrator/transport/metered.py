@@ -6,6 +6,7 @@ each verb says how much may come until the next one.
 """
 
 import socket
+import threading
 from typing import Any
 
 from paramiko import SSHException
@@ -22,10 +23,13 @@ class MeteredSocket:
 
     def __init__(self, inner: socket.socket) -> None:
         self._inner = inner
-        self.allow(0)
+        # paramiko reads in a thread of its own while a verb says how much may come.
+        self._lock = threading.Lock()
+        self._left = BESIDE_BYTES
 
     def allow(self, count: int) -> None:
-        self._left = count + BESIDE_BYTES
+        with self._lock:
+            self._left = count + BESIDE_BYTES
 
     @property
     def is_exceeded(self) -> bool:
@@ -33,8 +37,10 @@ class MeteredSocket:
 
     def recv(self, count: int) -> bytes:
         data = self._inner.recv(min(count, MOST_PACKET_BYTES))
-        self._left -= len(data)
-        if self._left < 0:
+        with self._lock:
+            self._left -= len(data)
+            exceeded = self._left < 0
+        if exceeded:
             raise SSHException("the host sent more than it was asked for")
         return data
 
