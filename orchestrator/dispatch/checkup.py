@@ -14,6 +14,7 @@ from orchestrator.accounts.models import Role
 from orchestrator.core.errors import ConflictError, HostError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.dispatch import checkup_inside, mending
+from orchestrator.dispatch.shares import SHARES
 from orchestrator.dispatch.waking import wake_check
 from orchestrator.fleet.check_requests import (
     claim_of,
@@ -58,7 +59,17 @@ def ask_for_checks(*, member: Member, host_id: UUID, again: CheckStep | None = N
 
 
 def carry_out(host_id: UUID) -> None:
-    """The checks that were asked for, if no other worker has them."""
+    """The checks that were asked for, if no other worker has them.
+
+    Where the team of the host holds its share of the threads, a later tick carries them out.
+    """
+    team = Host.objects.filter(pk=host_id).values_list("team", flat=True).first()
+    with SHARES.admit(team) as admitted:
+        if admitted:
+            _carry_out(host_id)
+
+
+def _carry_out(host_id: UUID) -> None:
     since = time.monotonic()
     request = take_request(host_id)
     if request is None:

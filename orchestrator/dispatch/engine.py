@@ -46,6 +46,7 @@ from orchestrator.dispatch.plan import (
 )
 from orchestrator.dispatch.provision import supply, survey
 from orchestrator.dispatch.rounds import drop_cancelled, plans_of_round, step_id
+from orchestrator.dispatch.shares import SHARES
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import note_host_error, note_host_seen
 from orchestrator.runs import budgets, cancelling, turns
@@ -58,6 +59,8 @@ logger = logging.getLogger(__name__)
 LOOK_S = 0.5
 #: Between two looks at a mirror that was lost and is fetched again.
 FETCH_LOOK_S = 2.0
+#: When a job is looked at again whose team holds its share of the threads.
+SHARE_S = 1.0
 #: What a step returns that kept the turn, since the next one follows without a pause.
 AT_ONCE = -1.0
 
@@ -80,8 +83,11 @@ def advance(job_id: UUID) -> float | None:
     with logging_about(run=job.run_id, job=job.pk):
         mark_span()
         try:
-            with HEARTBEAT.keeping(turns.claim_of(job, since=since)) as claim:
-                return _steps(job, claim)
+            with SHARES.admit(job.run.team_id) as admitted:
+                if not admitted:
+                    return turns.give_back(job, look_in_s=SHARE_S, failures=job.failures - 1)
+                with HEARTBEAT.keeping(turns.claim_of(job, since=since)) as claim:
+                    return _steps(job, claim)
         except ClaimLost:
             logger.info("job %s: another worker took over", job_id)
             return None

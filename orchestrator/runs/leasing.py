@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import (
     DurationField,
     Exists,
@@ -20,6 +20,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce, Greatest, Now
 
+from orchestrator.benchmarks.fetching import database_now
 from orchestrator.fleet import selectors as fleet
 from orchestrator.runs.models import HostLease, HostRole, Job, Placement, Run
 from orchestrator.runs.queue import Ask, FreeHost, Grant, Waiting, grants
@@ -46,14 +47,6 @@ def lease_queued_jobs() -> list[uuid.UUID]:
         return []
     granted = grants(waiting, free, _used_s({job.team for job in waiting}, now))
     return [grant.job for grant in granted if _take(grant)]
-
-
-def database_now() -> datetime:
-    """The time by the clock of the database, which all workers share."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT statement_timestamp()")
-        (now,) = cursor.fetchone()
-    return now
 
 
 def release(job: Job) -> None:

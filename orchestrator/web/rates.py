@@ -1,5 +1,6 @@
 """How many pages a user or a visitor may ask for in a minute."""
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
@@ -14,7 +15,9 @@ def limited_pages(get_response: GetResponse) -> GetResponse:
     def middleware(request: HttpRequest) -> HttpResponse:
         if request.path.startswith("/api/"):
             return get_response(request)
-        known = request.user.is_authenticated
+        # A look at the user would make the answer depend on cookies, also for caches.
+        has_session = settings.SESSION_COOKIE_NAME in request.COOKIES
+        known = has_session and request.user.is_authenticated
         rate = count_session(request.user.pk) if known else count_visitor(request)
         if rate is None or not rate.is_exceeded:
             return get_response(request)

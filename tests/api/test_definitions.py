@@ -6,6 +6,7 @@ from orchestrator.benchmarks.models import Benchmark, Definition
 from orchestrator.runs.models import Run
 from tests.runs.test_choosing_cases import MATRIX
 from tests.support.factories import DEFINITION, commit_files, make_definition
+from tests.support.fetches import fetch_now
 
 VERSIONS = "benchmarks/server/hello/definitions"
 
@@ -48,6 +49,7 @@ def test_it_tells_what_a_definition_comes_to(lab, alice):
 
 def test_it_imports_from_the_repository(lab, alice):
     sha = commit_files(lab.repository, {".pitwall.yaml": DEFINITION}, 4)
+    fetch_now(Benchmark.objects.get().project)
     files = alice.get("projects/server/definition-files").json()
     imported = alice.post("projects/server/imports", {"path": ".pitwall.yaml"})
 

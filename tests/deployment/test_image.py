@@ -79,12 +79,12 @@ def test_it_serves_and_works_from_a_tree_that_it_cannot_write_to(collected: Imag
     web = [word.replace("0.0.0.0:8000", f"127.0.0.1:{port}") for word in _command("web")]
     with ExitStack() as stack:
         stack.enter_context(_running(collected, [*web, "--workers", "1"]))
-        for name in ("worker", "beat"):
+        for name in ("worker", "fetcher", "beat"):
             stack.enter_context(_running(collected, _command(name)))
         checks = {
             "web": [*words(collected.stage.all("HEALTHCHECK")[0]), f"http://127.0.0.1:{port}/healthz"],
             **{name: compose()["services"][name]["healthcheck"]["test"][1:]
-               for name in ("worker", "beat")},
+               for name in ("worker", "fetcher", "beat")},
         }  # fmt: skip
         for name, check in checks.items():
             _wait_for(lambda check=check: collected.run(*check).returncode == 0, name)

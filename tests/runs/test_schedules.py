@@ -3,8 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Barrier, Thread
 
 import pytest
+from django.db import connection
 
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
@@ -26,6 +28,7 @@ from tests.support.factories import (
     git,
     make_definition,
     make_local_host,
+    make_personas,
     make_project,
     make_run,
 )
@@ -225,6 +228,42 @@ def test_a_poison_schedule_stops_no_other_and_is_put_back(
     schedule.refresh_from_db()
     assert "given up" in schedule.last_message
     assert schedule.next_at > utc_now()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_ticks_at_the_same_time_start_each_schedule_once(
+    transactional_db: None, tmp_path: Path
+) -> None:
+    alice = make_personas().alice
+    project, _ = make_project(alice, tmp_path / "origin")
+    make_definition(alice, project)
+    make_local_host(alice)
+    for number in range(4):
+        make_due(create_schedule(member=alice, new=replace(NIGHTLY, name=f"number {number}")))
+    tick()
+    Run.objects.all().delete()
+    for each in Schedule.objects.all():
+        make_due(each)
+    together = Barrier(2)
+
+    def tick_alone() -> None:
+        try:
+            together.wait()
+            claim_schedules()
+            run_fetches()
+            together.wait()
+            claim_schedules()
+        finally:
+            connection.close()
+
+    ticks = [Thread(target=tick_alone) for _ in range(2)]
+    for each in ticks:
+        each.start()
+    for each in ticks:
+        each.join()
+    assert sorted(Run.objects.values_list("schedule__name", flat=True)) == [
+        f"number {number}" for number in range(4)
+    ]
 
 
 def test_a_crash_between_claim_and_start_loses_nothing(

@@ -7,9 +7,10 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.benchmarks.catalogue import suites
-from orchestrator.benchmarks.models import Benchmark, Definition
+from orchestrator.benchmarks.models import Benchmark, Definition, Project
 from orchestrator.runs.models import Run
 from tests.support.factories import DEFINITION, commit_files
+from tests.support.fetches import fetch_now
 from tests.web.conftest import World
 
 HELLO = ("server", "hello")
@@ -92,6 +93,7 @@ def test_a_new_run_says_whose_definition_it_takes(
 ) -> None:
     _import(alice)
     commit_files(repository, {".pitwall.yaml": CHANGED}, 5)
+    fetch_now(Project.objects.get())
     data = {"benchmark": "server/server", "baseline": "main~1", "contender": "main",
             "hosts": ["here"], "rounds": ""}  # fmt: skip
     panel = alice.post(reverse("run-preview"), data, HTTP_HX_REQUEST="true").content.decode()
@@ -107,6 +109,7 @@ def test_a_new_run_says_whose_definition_it_takes(
 
     broken = CHANGED.replace("rounds: 9", "rounds: many")
     sha = commit_files(repository, {".pitwall.yaml": broken}, 6)
+    fetch_now(Project.objects.get())
     panel = alice.post(reverse("run-preview"), data, HTTP_HX_REQUEST="true").content.decode()
     assert f".pitwall.yaml at {sha[:10]}: rounds: expected a valid integer" in panel
 

@@ -66,7 +66,7 @@ def test_it_finds_figures_by_words(source: UUID, alice: Client) -> None:
     assert "axum" not in page
     paged = alice.get(f"{reverse('reference', args=[source])}?q=big-box&page=1").content.decode()
     assert "?page=2&amp;q=big-box" in paged
-    assert "No figure has all" in text(alice, f"{reverse('reference', args=[source])}?q=%00zzz")
+    assert "No figure has all" in text(alice, f"{reverse('reference', args=[source])}?q=zzz")
 
 
 def test_a_stranger_finds_none(source: UUID, mallory: Client, client: Client) -> None:

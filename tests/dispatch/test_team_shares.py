@@ -1,0 +1,70 @@
+"""Slow hosts of one team leave threads of the worker to the other teams."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.dispatch import checkup, engine
+from orchestrator.dispatch.shares import TeamShares
+from orchestrator.fleet.models import CheckRequest
+from orchestrator.runs.models import Job
+from tests.support.factories import Personas
+from tests.support.hostile_host import answer, calls_of, job_on_hostile_host
+
+
+@pytest.mark.parametrize(
+    ("threads", "held_by_others", "most"),
+    [(16, 0, 12), (16, 12, 3), (16, 15, 1), (4, 0, 3), (1, 0, 1)],
+)
+def test_a_team_holds_three_quarters_of_what_others_leave(
+    threads: int, held_by_others: int, most: int
+) -> None:
+    shares = TeamShares(threads)
+    with ExitStack() as others:
+        for number in range(held_by_others):
+            others.enter_context(shares.admit(f"other {number}"))
+        with ExitStack() as own:
+            admitted = [own.enter_context(shares.admit("red")) for _ in range(threads)]
+        assert admitted.count(True) == most
+        with shares.admit("red") as again:
+            assert again, "what was held is free again"
+
+
+def test_a_job_waits_while_its_team_holds_its_share(
+    personas: Personas, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+    job = job_on_hostile_host(personas, tmp_path)
+    answer(job)
+    shares = TeamShares(4)
+    monkeypatch.setattr(engine, "SHARES", shares)
+    with ExitStack() as slow:
+        for _ in range(3):
+            slow.enter_context(shares.admit(job.run.team_id))
+        assert engine.advance(job.pk) == engine.SHARE_S
+        job = Job.objects.get(pk=job.pk)
+        assert (job.turn, job.failures) == (None, 0)
+        assert not calls_of(job), "the host was asked"
+        with shares.admit("another team") as admitted:
+            assert admitted
+    Job.objects.filter(pk=job.pk).update(look_at=job.created_at)
+    assert engine.advance(job.pk) is not None
+    assert calls_of(job)
+
+
+def test_a_check_waits_while_its_team_holds_its_share(
+    personas: Personas, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+    host = job_on_hostile_host(personas, tmp_path).host
+    assert host is not None
+    CheckRequest.objects.create(host=host)
+    shares = TeamShares(1)
+    monkeypatch.setattr(checkup, "SHARES", shares)
+    with shares.admit(host.team_id):
+        checkup.carry_out(host.pk)
+        assert CheckRequest.objects.filter(host=host, claim=None, tries=0).exists()
+    checkup.carry_out(host.pk)
+    assert not CheckRequest.objects.filter(host=host).exists()
