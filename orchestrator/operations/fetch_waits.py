@@ -10,7 +10,6 @@ from hashlib import sha256
 
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
-from django.http.request import RawPostDataException
 
 from orchestrator.benchmarks.fetching import (
     FetchRunningError,
@@ -24,6 +23,7 @@ from orchestrator.benchmarks.models import Fetch
 KNOWN_S = 600
 RETRY_AFTER_S = 1
 _READS = ("GET", "HEAD", "OPTIONS")
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class FetchWait:
@@ -83,14 +83,21 @@ def wait_of(request: HttpRequest) -> FetchWait:
 
 
 def _key_of(request: HttpRequest) -> str:
-    try:
-        body = request.body
-    except RawPostDataException:
-        body = request.POST.urlencode().encode()
     who = request.headers.get("Authorization") or str(getattr(request.user, "pk", ""))
-    same = request.headers.get("Idempotency-Key", "").encode() or body
+    same = request.headers.get("Idempotency-Key", "").encode() or _content_of(request)
     parts = [who.encode(), str(request.method).encode(), request.get_full_path().encode(), same]
     digest = sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big") + part)
     return f"fetch-wait:{digest.hexdigest()}"
+
+
+def _content_of(request: HttpRequest) -> bytes:
+    """The fields of a form, or the body of another request.
+
+    A page that sends a form again has another CSRF token, and may encode the form another way.
+    """
+    if request.content_type in _FORMS:
+        fields = [item for item in request.POST.lists() if item[0] != "csrfmiddlewaretoken"]
+        return repr(sorted(fields)).encode()
+    return request.body

@@ -188,5 +188,6 @@ def _fetch_page(request: HttpRequest, error: FetchRunningError) -> HttpResponse:
             for value in values
         ],
     }
-    response = render(request, "benchmarks/fetching.html", context, status=503)
+    # No error, which browsers would report: the request is accepted, and goes on after the fetch.
+    response = render(request, "benchmarks/fetching.html", context, status=202)
     return ask_again(response)

@@ -35,7 +35,10 @@ def test_it_previews_a_run_while_it_is_filled_in_and_starts_it(page: Page, world
     page.get_by_label("Contender", exact=True).fill("no-such-branch")
     page.get_by_label("here").check()
     error = page.locator("#id_contender_error")
-    expect(error).to_contain_text("there is no commit, branch or tag no-such-branch")
+    # The name is looked up in a fetch, some seconds after the one before.
+    expect(error).to_contain_text(
+        "there is no commit, branch or tag no-such-branch", timeout=20_000
+    )
 
     page.get_by_label("Contender", exact=True).fill("main")
     expect(page.locator("#plan")).to_contain_text("Estimated time")
@@ -197,6 +200,14 @@ def test_two_commits_are_measured_and_compared_on_a_phone_without_scripts(
     page.get_by_role("button", name="Preview").tap()
     expect(page.locator("#plan")).to_contain_text("Estimated time")
     page.get_by_role("button", name="Start run").tap()
+    # Without scripts the page that waits for the fetch has a button to go on.
+    waiting, live = page.get_by_role("heading", name="Fetching repository"), page.locator("#live")
+    for _ in range(20):
+        expect(waiting.or_(live)).to_be_visible()
+        if live.is_visible():
+            break
+        page.wait_for_timeout(500)
+        page.get_by_role("button", name="Continue").tap()
     expect(page.locator("#live")).to_contain_text("0 of 10 trials")
 
     finish_run(Run.objects.get(state="queued"), [1000, 850])

@@ -91,15 +91,16 @@ def collector(tmp_path: Path) -> Iterator[Collector]:
 def test_all_spans_of_a_run_are_found_by_its_id(
     team: Personas, collector: Collector, tmp_path: Path
 ) -> None:
-    project, shas = make_project(team.alice, tmp_path / "origin", [server(), server(start="#")])
-    make_definition(team.alice, project)
-    wanted = {"benchmark": "hello", "baseline": shas[0], "contenders": [shas[1]], "rounds": 1}
     token = create_token(member=team.alice, name="ci").secret
     with (
         start_sshd(tmp_path) as machine,
         running_engine(tmp_path, **collector.environment) as engine,
         serving("orchestrator.config.wsgi", tmp_path, {**engine.environment, **DEBUG}) as web,
     ):
+        # The mirror lies in the data folder of the engine.
+        project, shas = make_project(team.alice, tmp_path / "origin", [server(), server(start="#")])
+        make_definition(team.alice, project)
+        wanted = {"benchmark": "hello", "baseline": shas[0], "contenders": [shas[1]], "rounds": 1}
         add_confirmed(machine, team)
         client = Client(f"http://127.0.0.1:{web.port}", token)
         made = client.post("/api/v1/runs", {**wanted, "hosts": ["bench-1"]})

@@ -57,7 +57,16 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 def test_nothing_is_uncaught_and_nothing_written() -> None:
     """Other inputs each day are what `make fuzz` is for: here they are always the same."""
     done = run(
-        "-m", "tests.fuzz.inputs", "--inputs", str(INPUTS), "--requests", "0", "--git-servers", "0"
+        "-m",
+        "tests.fuzz.inputs",
+        "--inputs",
+        str(INPUTS),
+        "--requests",
+        "0",
+        "--git-servers",
+        "0",
+        "--looks",
+        "0",
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     told = json.loads(done.stdout.splitlines()[-1])
