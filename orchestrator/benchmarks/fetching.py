@@ -122,14 +122,18 @@ def request_fetch(
     *,
     urgent: bool = True,
     apart: timedelta = timedelta(),
+    since: datetime | None = None,
 ) -> Fetch:
     """Has the repository fetched, also with these `refs`; the row as it is then.
 
     A request that is not urgent waits for the end of the back-off after failures. `apart`: the
-    fetch starts so long after the one before, at the earliest.
+    fetch starts so long after the one before, at the earliest. `since`: a fetch that is running
+    and started after this time is enough.
     """
     Fetch.objects.get_or_create(project_id=project.pk)
     fetch = Fetch.objects.select_for_update().get(pk=project.pk)
+    if since is not None and fetch.is_running_since(since) and set(refs) <= set(fetch.refs):
+        return fetch
     now = database_now()
     wanted = now
     if fetch.ended_at is not None and (fetch.failures or not urgent):
@@ -261,7 +265,9 @@ def _end(ours: Fetch, error: str) -> None:
         fetch.succeeded_at, fetch.failures, fetch.error = fetch.started_at, 0, ""
         fetch.next_at = now if is_requested_since else None
         fetch.mirror_bytes = size_of(mirror_of(fetch.project))
-    fetch.refs = [ref for ref in fetch.refs if ref not in ours.refs]
+    if fetch.next_at is None:
+        # Another fetch follows otherwise: after a failure, or since a ref may have moved.
+        fetch.refs = [ref for ref in fetch.refs if ref not in ours.refs]
     fetch.claim = fetch.claimed_until = None
     fetch.ended_at, fetch.progress = now, ""
     fetch.save()

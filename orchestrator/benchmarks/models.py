@@ -1,5 +1,6 @@
 """What is measured: repositories, their commits, and versioned benchmark definitions."""
 
+from datetime import datetime
 from typing import Literal
 
 from django.contrib.postgres.fields import ArrayField
@@ -132,6 +133,10 @@ class Fetch(models.Model):
         if self.failures:
             return "failed"
         return "done" if self.succeeded_at else "never"
+
+    def is_running_since(self, since: datetime) -> bool:
+        """Whether a worker runs it, and started after this time."""
+        return self.claim is not None and self.started_at is not None and self.started_at >= since
 
     def _has_ended_since_request(self) -> bool:
         if self.requested_at is None or self.started_at is None:

@@ -38,7 +38,8 @@ class Refs:
             is_hash = found is not None and _HASH.match(base) and found.startswith(base)
             if not is_hash:
                 check_fetched(self._project, known=found is not None)
-            self._bases[base] = found or repository.resolve(ref)
+            # A fetch may have ended since the first look.
+            self._bases[base] = repository.resolve(base)
         return repository.resolve(f"{self._bases[base]}{way}")
 
     def _filed(self, sha: str) -> Commit:

@@ -25,7 +25,8 @@ from uuid import UUID
 
 from django.db import DatabaseError, DataError
 
-from orchestrator.benchmarks.fetching import FetchRunningError, request_fetch
+from orchestrator.benchmarks.fetching import FetchRunningError, database_now, request_fetch
+from orchestrator.benchmarks.models import Project
 from orchestrator.core.errors import HostError, PitwallError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.core.logs import logging_about
@@ -59,6 +60,8 @@ logger = logging.getLogger(__name__)
 LOOK_S = 0.5
 #: Between two looks at a mirror that was lost and is fetched again.
 FETCH_LOOK_S = 2.0
+#: A job holds its hosts for so long at most while no worker runs that fetch.
+FETCH_PATIENCE_S = 1800.0
 #: When a job is looked at again whose team holds its share of the threads.
 SHARE_S = 1.0
 #: What a step returns that kept the turn, since the next one follows without a pause.
@@ -122,8 +125,7 @@ def _step(job: Job, claim: Claim) -> float | None:
     except HostError as error:
         return _host_failed(job, crew, error)
     except FetchRunningError as error:
-        request_fetch(error.project)
-        return turns.give_back(job, look_in_s=FETCH_LOOK_S)
+        return _wait_for_fetch(job, crew, error.project)
     except PitwallError as error:
         return _end(job, crew, JobState.FAILED, str(error))
     except (ClaimLost, DatabaseError) as error:
@@ -136,6 +138,16 @@ def _step(job: Job, claim: Claim) -> float | None:
         return _host_failed(
             job, crew, InternalError(f"internal error, see the worker's log: {error}")
         )
+
+
+def _wait_for_fetch(job: Job, crew: Crew, project: Project) -> float | None:
+    """Has a lost mirror fetched, and looks again; a fetch that no worker takes up ends the job."""
+    fetch = request_fetch(project, since=job.started_at)
+    waited_s = (database_now() - (job.started_at or job.created_at)).total_seconds()
+    if fetch.claim is None and waited_s > FETCH_PATIENCE_S:
+        message = f"no worker fetches the repository of {project.slug}; check `manage.py doctor`"
+        return _end(job, crew, JobState.FAILED, message)
+    return turns.give_back(job, look_in_s=FETCH_LOOK_S)
 
 
 def _most_failures(job: Job) -> int:

@@ -2,9 +2,9 @@
 
 from django.conf import settings
 
-from orchestrator.benchmarks.fetching import check_fetched
+from orchestrator.benchmarks.fetching import check_fetched, names_fetched_after
 from orchestrator.benchmarks.mirrors import packed_file
-from orchestrator.benchmarks.models import Case, Project
+from orchestrator.benchmarks.models import Case
 from orchestrator.benchmarks.repository import Repository
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.services import repository_of
@@ -89,7 +89,7 @@ def _send_tools(needs: Needs, site: Site, there: Readiness) -> None:
 def _send_bundles(job: Job, site: Site, shas: list[str]) -> None:
     project = job.run.definition.benchmark.project
     for sha in shas:
-        _send_bundle(site, _holding(project, sha), repository_id(project), sha)
+        _send_bundle(site, _holding(job, sha), repository_id(project), sha)
 
 
 def _send_bundle(site: Site, repository: Repository, name: str, sha: str) -> None:
@@ -106,17 +106,23 @@ def _send_bundle(site: Site, repository: Repository, name: str, sha: str) -> Non
 
 def _send_archives(job: Job, site: Site, shas: list[str]) -> None:
     for sha in shas:
-        repository = _holding(job.run.definition.benchmark.project, sha)
+        repository = _holding(job, sha)
         with packed_file(settings.DATA_DIR) as file:
             repository.archive(sha, file)
             file.seek(0)
             site.transport.put(file, source_path(sha))
 
 
-def _holding(project: Project, sha: str) -> Repository:
-    """The mirror, which has this commit; FetchRunningError where it was lost and comes back."""
+def _holding(job: Job, sha: str) -> Repository:
+    """The mirror, which has this commit.
+
+    FetchRunningError where it was lost: a fetch that starts after the job has to bring it back.
+    InvalidRequestError if that fetch failed or did not bring the commit.
+    """
+    project = job.run.definition.benchmark.project
     repository = repository_of(project)
     if not repository.has(sha):
-        check_fetched(project, known=False)
+        with names_fetched_after(lambda: job.started_at):
+            check_fetched(project, known=False)
         repository.resolve(sha)
     return repository

@@ -45,7 +45,7 @@ class FetchWait:
     def hold(self, error: FetchRunningError) -> Fetch:
         """Requests the fetch and notes the time; to be called outside of transactions."""
         since = self.since() or database_now()
-        fetch = request_fetch(error.project, urgent=error.urgent)
+        fetch = request_fetch(error.project, urgent=error.urgent, since=since)
         cache.set(self._key, since, KNOWN_S)
         self.is_waiting = True
         return fetch

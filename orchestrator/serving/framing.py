@@ -13,7 +13,8 @@ MOST_HEAD_BYTES = 64 * 1024
 #: A longer body is read by a thread; there are few for that. All forms and JSON are shorter.
 MOST_BODY_BYTES = 2_750_000
 
-_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,12})[ \t]*(?=\r\n)", re.IGNORECASE)
+_LENGTH = re.compile(rb"\r\ncontent-length[ \t]*:([^\r\n]*)", re.IGNORECASE)
+_PLAIN_LENGTH = re.compile(rb"[ \t]*([0-9]{1,12})[ \t]*")
 _STREAMED = re.compile(rb"\r\n(?:transfer-encoding|expect)[ \t]*:", re.IGNORECASE)
 
 
@@ -43,10 +44,12 @@ def frame_of(received: bytes | bytearray) -> Frame:
             return Frame(stage=Stage.COMPLETE, size=len(received))
         return Frame(stage=Stage.INCOMPLETE, size=len(received) + 1)
     head = bytes(received[: end + 2])
-    if _STREAMED.search(head):
-        return Frame(stage=Stage.STREAMED, size=end + 4, has_head=True)
     lengths = _LENGTH.findall(head)
-    body = int(lengths[0]) if lengths else 0
+    plain = _PLAIN_LENGTH.fullmatch(lengths[0]) if len(lengths) == 1 else None
+    if _STREAMED.search(head) or (lengths and plain is None):
+        # Another length than gunicorn's would make a body the next request: it reads that itself.
+        return Frame(stage=Stage.STREAMED, size=end + 4, has_head=True)
+    body = int(plain[1]) if plain else 0
     size = end + 4 + body
     if body > MOST_BODY_BYTES:
         return Frame(stage=Stage.STREAMED, size=size, has_head=True)

@@ -150,8 +150,13 @@ class Worker(ThreadWorker):
                 self._give_up(connection)
         incoming = sum(len(each.incoming) for each in self.connections)
         if incoming > pace.MOST_INCOMING_BYTES:
+            # Pipelined requests of a connection that is handled count as well, and are bounded.
             reading = [each for each in self._in(State.READING) if each.incoming]
-            self._close(min(reading, key=lambda each: each.deadline))
+            for connection in sorted(reading, key=lambda each: each.deadline):
+                incoming -= len(connection.incoming)
+                self._close(connection)
+                if incoming <= pace.MOST_INCOMING_BYTES:
+                    break
 
     def _give_up(self, connection: Connection) -> None:
         if connection.state is State.READING and connection.incoming:

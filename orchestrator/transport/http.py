@@ -178,7 +178,8 @@ def is_internal(address: _Address) -> bool:
     inner = embedded_ipv4(address)
     if inner is not None:
         return is_internal(inner)
-    return not address.is_global or address.is_multicast or address.is_reserved
+    is_site_local = getattr(address, "is_site_local", False)
+    return not address.is_global or address.is_multicast or address.is_reserved or is_site_local
 
 
 def embedded_ipv4(address: _Address) -> ipaddress.IPv4Address | None:

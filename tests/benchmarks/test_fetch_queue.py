@@ -74,6 +74,27 @@ def test_a_request_during_a_fetch_makes_another_one(project: Project, tmp_path: 
     assert Fetch.objects.get().next_at is None
 
 
+def test_a_ref_that_is_requested_during_its_fetch_is_fetched_again(project: Project) -> None:
+    request_fetch(project, ["refs/pull/5/head"])
+    claimed = fetching._claimed()
+    assert claimed is not None
+    request_fetch(project, ["refs/pull/5/head"])
+    fetching._end(claimed, "")
+    assert Fetch.objects.get().refs == ["refs/pull/5/head"]
+    run_fetches()
+    assert Fetch.objects.get().refs == []
+
+
+def test_a_request_that_is_repeated_during_its_fetch_makes_no_other_one(project: Project) -> None:
+    since = database_now()
+    request_fetch(project)
+    claimed = fetching._claimed()
+    assert claimed is not None
+    request_fetch(project, since=since)
+    fetching._end(claimed, "")
+    assert (Fetch.objects.get().state, run_next_fetch()) == ("done", None)
+
+
 def test_a_failure_is_tried_again_later_and_stops_no_other(
     personas: Personas, project: Project
 ) -> None:

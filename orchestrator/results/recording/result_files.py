@@ -154,12 +154,14 @@ def _csv(lines: _Lines) -> Iterator[Callable[[], Line]]:
 
 
 def _check(heading: list[str]) -> None:
+    seen: set[str] = set()
     for name in heading:
         if name not in COLUMNS and not name.startswith(_PREFIXES):
             known = ", ".join([*COLUMNS, "case.<axis>", "metric.<key>"])
             raise InvalidRequestError(f"line 1: there is no column {name!r}; there are {known}")
-        if heading.count(name) > 1:
+        if name in seen:
             raise InvalidRequestError(f"line 1: the column {name} stands there twice")
+        seen.add(name)
 
 
 def _of_cells(number: int, heading: list[str], cells: list[str]) -> Line:

@@ -1,0 +1,73 @@
+"""A job whose commit is not in the mirror has it fetched once, and does not wait without limit."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.benchmarks.fetching import FetchRunningError, request_fetch
+from orchestrator.benchmarks.models import Fetch, Project
+from orchestrator.benchmarks.services import mirror_of
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.core.heartbeat import unlimited
+from orchestrator.dispatch import engine
+from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.provision import _holding
+from orchestrator.runs import turns
+from orchestrator.runs.models import Job
+from tests.support.factories import Personas
+from tests.support.fetches import fetch_now
+from tests.support.hostile_host import job_on_hostile_host
+
+
+@pytest.fixture
+def job(personas: Personas, tmp_path: Path, settings: Any) -> Job:
+    settings.DATA_DIR = tmp_path / "data"
+    return job_on_hostile_host(personas, tmp_path)
+
+
+def project_of(job: Job) -> Project:
+    return job.run.definition.benchmark.project
+
+
+def test_a_fetch_after_the_start_of_the_job_decides(job: Job, tmp_path: Path) -> None:
+    project = project_of(job)
+    sha = project.commits.latest("position").sha
+    mirror_of(project).rename(tmp_path / "lost")
+    with pytest.raises(FetchRunningError):
+        _holding(job, sha)
+    fetch_now(project)
+    assert _holding(job, sha).has(sha)
+    # However long ago that fetch started: another one would not bring the commit either.
+    Fetch.objects.update(succeeded_at=job.started_at)
+    with pytest.raises(InvalidRequestError, match="there is no commit"):
+        _holding(job, "0" * 40)
+
+
+def test_a_failed_fetch_ends_the_wait(job: Job, tmp_path: Path) -> None:
+    project = project_of(job)
+    (tmp_path / "origin").rename(tmp_path / "moved")
+    mirror_of(project).rename(tmp_path / "lost")
+    with pytest.raises(AssertionError, match="git cannot read"):
+        fetch_now(project)
+    request_fetch(project)
+    with pytest.raises(InvalidRequestError, match="could not be fetched"):
+        _holding(job, "0" * 40)
+
+
+def test_a_job_does_not_wait_for_a_fetcher_that_is_not_there(job: Job) -> None:
+    held = turns.take_turn(job.pk)
+    assert held is not None
+    crew = Crew(held, unlimited())
+    assert engine._wait_for_fetch(held, crew, project_of(held)) == engine.FETCH_LOOK_S
+    began = timedelta(seconds=engine.FETCH_PATIENCE_S + 60)
+    Job.objects.filter(pk=job.pk).update(
+        started_at=held.started_at - began, look_at=held.created_at
+    )
+    held = turns.take_turn(job.pk)
+    assert held is not None
+    assert engine._wait_for_fetch(held, Crew(held, unlimited()), project_of(held)) is None
+    ended = Job.objects.get(pk=job.pk)
+    assert ended.state == "failed"
+    assert "no worker fetches the repository of server" in ended.message
