@@ -111,7 +111,8 @@ class SshTransport(Closing):
         """See Transport.get."""
         with (
             span("ssh get", address=self._address, path=path),
-            self._receiving(limit + limit // 8),
+            # Twice: where answers come faster than paramiko's requests, it asks for parts again.
+            self._receiving(2 * (limit + limit // 8)),
             self._file_errors(f"read {path}"),
         ):
             try:
