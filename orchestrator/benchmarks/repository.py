@@ -86,10 +86,6 @@ class Repository:
                     remove_leftovers(self._mirror)
                 raise
 
-    def fetch_also(self, ref: str) -> None:
-        """As `fetch`, and what is on no branch."""
-        self.fetch(ref)
-
     def resolve(self, ref: str) -> str:
         """The full hash of a branch, tag or (abbreviated) commit of the mirror as it is.
 

@@ -2,6 +2,8 @@
 
 import socket
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import Any
 
@@ -99,14 +101,16 @@ def test_it_takes_the_beginning_of_a_long_answer() -> None:
     assert len(answer.body) == 20
 
 
-def test_it_cuts_an_answer_that_trickles() -> None:
+@contextmanager
+def trickling(first: bytes) -> Iterator[int]:
+    """A server that sends `first` and then a byte now and then; its port."""
     listener = socket.create_server(("127.0.0.1", 0))
     over = threading.Event()
 
     def trickle() -> None:
         connection, _ = listener.accept()
         with connection:
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
+            connection.sendall(first)
             while not over.wait(0.05):
                 try:
                     connection.sendall(b".")
@@ -115,40 +119,28 @@ def test_it_cuts_an_answer_that_trickles() -> None:
 
     thread = threading.Thread(target=trickle)
     thread.start()
-    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
     try:
-        with pytest.raises(DeliveryError, match=r"no whole answer within 0\.3 s"):
-            send("GET", url, headers={}, allowed=HERE, timeout_s=0.3)
+        yield listener.getsockname()[1]
     finally:
         over.set()
         thread.join()
         listener.close()
+
+
+def test_it_cuts_an_answer_that_trickles() -> None:
+    with (
+        trickling(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n") as port,
+        pytest.raises(DeliveryError, match=r"no whole answer within 0\.3 s"),
+    ):
+        send("GET", f"http://127.0.0.1:{port}/", headers={}, allowed=HERE, timeout_s=0.3)
 
 
 def test_a_handshake_that_trickles_is_cut() -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-    over = threading.Event()
-
-    def trickle() -> None:
-        connection, _ = listener.accept()
-        with connection:
-            connection.sendall(b"\x16\x03\x03\x40\x00")  # A record of 16 KiB.
-            while not over.wait(0.05):
-                try:
-                    connection.sendall(b".")
-                except OSError:
-                    return
-
-    thread = threading.Thread(target=trickle)
-    thread.start()
-    url = f"https://127.0.0.1:{listener.getsockname()[1]}/"
-    try:
-        with pytest.raises(DeliveryError, match=r"no whole answer within 0\.3 s"):
-            send("GET", url, headers={}, allowed=HERE, timeout_s=0.3)
-    finally:
-        over.set()
-        thread.join()
-        listener.close()
+    with (
+        trickling(b"\x16\x03\x03\x40\x00") as port,  # A record of 16 KiB.
+        pytest.raises(DeliveryError, match=r"no whole answer within 0\.3 s"),
+    ):
+        send("GET", f"https://127.0.0.1:{port}/", headers={}, allowed=HERE, timeout_s=0.3)
 
 
 def test_a_resolver_that_does_not_answer_is_within_the_time_limit(monkeypatch: Any) -> None:
