@@ -111,7 +111,7 @@ def test_a_request_that_could_not_be_sent_on_time_waits_unseen(tmp_path):
     delayed = sum(
         n for us, n in zip(rows["ok"]["value_us"], rows["ok"]["count"], strict=True) if us > 20_000
     )
-    assert 0 < delayed <= 6
+    assert 0 < delayed < 30, "of a load on time, 60 requests were due in the freeze"
     with pytest.raises(AssertionError, match="cannot send at a rate"):
         run("h2load", replace(spec, model="open", rate=100.0), port, tmp_path)
     assert result_of(left)["rc"] == 0
