@@ -164,6 +164,7 @@ class TeamQuota(models.Model):
     hosts = models.PositiveIntegerField(null=True, blank=True)
     queued_minutes = models.PositiveIntegerField(null=True, blank=True)
     storage_mib = models.PositiveIntegerField(null=True, blank=True)
+    mirrors_mib = models.PositiveIntegerField(null=True, blank=True)
     storage_used = models.PositiveBigIntegerField(default=0, help_text="Bytes.")
     storage_at = models.DateTimeField(null=True, blank=True)
 

@@ -1,4 +1,4 @@
-"""What a team may use: hosts, machine time in the queue, bytes of raw output and imports.
+"""What a team may use: hosts, machine time in the queue, bytes of results and of mirrors.
 
 The services that add to any of it ask here, inside the transaction that adds. A team whose limit
 counts is locked meanwhile, so that two who ask at once do not both get the last of it.
@@ -27,6 +27,7 @@ class Limits:
     hosts: int | None
     queued_minutes: int | None
     storage_mib: int | None
+    mirrors_mib: int | None
     own: bool = False
     #: Bytes, as they were counted last, with what was imported since.
     storage_used: int = 0
@@ -38,6 +39,10 @@ class Limits:
     @property
     def storage_bytes(self) -> int | None:
         return None if self.storage_mib is None else self.storage_mib * MIB
+
+    @property
+    def mirrors_bytes(self) -> int | None:
+        return None if self.mirrors_mib is None else self.mirrors_mib * MIB
 
 
 class QuotaExceededError(ConflictError):
@@ -52,6 +57,7 @@ def limits_of(team: Team) -> Limits:
             hosts=kept.hosts,
             queued_minutes=kept.queued_minutes,
             storage_mib=kept.storage_mib,
+            mirrors_mib=kept.mirrors_mib,
             own=True,
             storage_used=used,
         )
@@ -60,6 +66,7 @@ def limits_of(team: Team) -> Limits:
         hosts=usual["hosts"],
         queued_minutes=usual["queued_minutes"],
         storage_mib=usual["storage_mib"],
+        mirrors_mib=usual["mirrors_mib"],
         storage_used=used,
     )
 
@@ -73,6 +80,7 @@ def set_limits(*, team: Team, limits: Limits) -> None:
         "hosts": limits.hosts if limits.own else None,
         "queued_minutes": limits.queued_minutes if limits.own else None,
         "storage_mib": limits.storage_mib if limits.own else None,
+        "mirrors_mib": limits.mirrors_mib if limits.own else None,
     }
     TeamQuota.objects.update_or_create(team=team, defaults=values)
     said = ", ".join(f"{name} {value}" for name, value in values.items() if name != "own")

@@ -6,11 +6,11 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from orchestrator.core.errors import ConflictError, InvalidRequestError
+from orchestrator.core.errors import ConflictError
 
 #: How long a fetch waits for another one of the same mirror.
 LOCK_WAIT_S = 10.0
@@ -62,31 +62,6 @@ def size_of(folder: Path) -> int:
             with contextlib.suppress(FileNotFoundError):
                 total += os.lstat(os.path.join(path, name)).st_blocks * 512
     return total
-
-
-def check_size(mirror: Path, most_bytes: int) -> None:
-    """InvalidRequestError where the mirror takes more than that."""
-    if size_of(mirror) > most_bytes:
-        raise InvalidRequestError(
-            f"the repository needs more than {most_bytes >> 20} MiB on the server; remove large "
-            "files from its history, or ask whoever runs Pitwall to raise "
-            "PITWALL_GIT_MIRROR_LIMIT_MIB"
-        )
-
-
-def size_check(mirror: Path, most_bytes: int) -> Callable[[], None]:
-    """`check_size` for `run_bounded`: looking takes a tenth of the time at most, however many
-    files the mirror has."""
-    next_look = 0.0
-
-    def check() -> None:
-        nonlocal next_look
-        start = time.monotonic()
-        if start >= next_look:
-            check_size(mirror, most_bytes)
-            next_look = time.monotonic() + 10 * (time.monotonic() - start)
-
-    return check
 
 
 def remove_leftovers(mirror: Path) -> None:

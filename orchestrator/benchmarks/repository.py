@@ -5,18 +5,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from orchestrator.benchmarks.bounded import Completed
 from orchestrator.benchmarks.git_calls import call_git, is_repository
-from orchestrator.benchmarks.mirrors import (
-    check_size,
-    lock_mirror,
-    remove_leftovers,
-    remove_mirror,
-    size_check,
-)
+from orchestrator.benchmarks.mirror_limits import MirrorLimits, TeamMirrors, check_free
+from orchestrator.benchmarks.mirrors import lock_mirror, remove_leftovers, remove_mirror
 from orchestrator.benchmarks.remote_calls import Remote
 from orchestrator.core.errors import InvalidRequestError
 
@@ -33,12 +29,14 @@ _LATEST_DATE_S = 253_402_214_400
 class Limits:
     """What one repository may take of the server.
 
-    `packed_bytes`: a commit's files unpacked, or a bundle.
+    `packed_bytes`: a commit's files unpacked, or a bundle. `free_bytes`: what has to stay free on
+    the disk.
     """
 
     fetch_timeout_s: float = 3600.0
     mirror_bytes: int = 20 << 30
     packed_bytes: int = 8 << 30
+    free_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +51,23 @@ class CommitFacts:
 
 
 class Repository:
-    """Reads one repository through its mirror; every git call is an argument list with limits."""
+    """Reads one repository through its mirror; every git call is an argument list with limits.
 
-    def __init__(self, remote: Remote, mirror: Path, *, limits: Limits | None = None) -> None:
+    `team_mirrors` is called for each fetch: the mirrors that share a quota with this one.
+    """
+
+    def __init__(
+        self,
+        remote: Remote,
+        mirror: Path,
+        *,
+        limits: Limits | None = None,
+        team_mirrors: Callable[[], TeamMirrors] | None = None,
+    ) -> None:
         self._remote = remote
         self._mirror = mirror
         self._limits = limits or Limits()
+        self._team_mirrors = team_mirrors
 
     def fetch(self, *refs: str, on_progress: Callable[[str], None] | None = None) -> None:
         """Brings branches, tags and `refs` (such as `refs/pull/5/head`) of the mirror up to date.
@@ -70,15 +79,19 @@ class Repository:
             if not _REF.match(ref):
                 raise InvalidRequestError(f"{ref!r} is not the name of a ref")
         with lock_mirror(self._mirror):
+            limits = self._mirror_limits()
             is_first = not is_repository(self._mirror)
             try:
+                # A killed fetch may have left packs that are not whole.
+                remove_leftovers(self._mirror)
+                limits.check()
                 if is_first:
                     call_git("init", "--quiet", "--bare", str(self._mirror))
-                self._fetch(*_ALL_REFS, prune=True, on_progress=on_progress)
+                self._fetch(*_ALL_REFS, prune=True, limits=limits, on_progress=on_progress)
                 is_first = False
                 if refs:
                     kept = (f"+{ref}:refs/pitwall/{ref.removeprefix('refs/')}" for ref in refs)
-                    self._fetch(*kept, on_progress=on_progress)
+                    self._fetch(*kept, limits=limits, on_progress=on_progress)
             except BaseException:
                 if is_first:
                     remove_mirror(self._mirror)
@@ -207,6 +220,7 @@ class Repository:
         call_git(
             "--git-dir", str(self._mirror), *args, target=target, timeout_s=PACK_TIMEOUT_S,
             most_bytes=self._limits.packed_bytes, limit="PITWALL_GIT_PACKED_LIMIT_MIB",
+            size_check=partial(check_free, self._mirror.parent, self._limits.free_bytes),
         )  # fmt: skip
 
     def _lookup(self, ref: str) -> str | None:
@@ -232,8 +246,20 @@ class Repository:
         )  # fmt: skip
         return [_commit(line) for line in reversed(log.split("\0")) if line]
 
+    def _mirror_limits(self) -> MirrorLimits:
+        return MirrorLimits(
+            mirror=self._mirror,
+            mirror_bytes=self._limits.mirror_bytes,
+            free_bytes=self._limits.free_bytes,
+            team=self._team_mirrors() if self._team_mirrors else None,
+        )
+
     def _fetch(
-        self, *refs: str, prune: bool = False, on_progress: Callable[[str], None] | None
+        self,
+        *refs: str,
+        limits: MirrorLimits,
+        prune: bool = False,
+        on_progress: Callable[[str], None] | None,
     ) -> None:
         words = ("--progress", "--force", *(("--prune",) if prune else ()), "--")
         self._remote.call(
@@ -249,9 +275,9 @@ class Repository:
             on_progress=on_progress,
             # The check of the size comes first: it says what to do.
             file_bytes=self._limits.mirror_bytes + (1 << 30),
-            size_check=size_check(self._mirror, self._limits.mirror_bytes),
+            size_check=limits.repeated_check(),
         )  # fmt: skip
-        check_size(self._mirror, self._limits.mirror_bytes)
+        limits.check()
 
     def _run(self, *args: str, check: bool = True) -> Completed:
         return call_git("--git-dir", str(self._mirror), *args, check=check)

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Max, Q, QuerySet, Sum
 
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Team
 from orchestrator.accounts.visitors import Visitor
-from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
+from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Fetch, Project
 from orchestrator.benchmarks.spec import Spec, from_data
 from orchestrator.core.errors import NotFoundError
 
@@ -21,6 +22,13 @@ def projects_of(member: Member) -> QuerySet[Project]:
     return (
         Project.objects.filter(_seen(member)).select_related("fetch").prefetch_related("benchmarks")
     )
+
+
+def mirrors_bytes_of(team: Team) -> int:
+    """What the mirrors of the team's repositories took at the last fetch of each, in bytes."""
+    fetches = Fetch.objects.filter(project__team=team)
+    used: int | None = fetches.aggregate(used=Sum("mirror_bytes"))["used"]
+    return used or 0
 
 
 def project_for(member: Member, slug: str) -> Project:

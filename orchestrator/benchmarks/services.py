@@ -9,10 +9,12 @@ from django.db import transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
+from orchestrator.accounts.quotas import limits_of
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.access import access_of
 from orchestrator.benchmarks.loads import check_loads
 from orchestrator.benchmarks.matrix import CaseSpec
+from orchestrator.benchmarks.mirror_limits import TeamMirrors
 from orchestrator.benchmarks.models import Benchmark, Case, Definition, Project
 from orchestrator.benchmarks.remote_calls import Remote
 from orchestrator.benchmarks.repository import Limits, Repository
@@ -34,12 +36,25 @@ def repository_of(project: Project) -> Repository:
         fetch_timeout_s=settings.GIT_FETCH_TIMEOUT_S,
         mirror_bytes=settings.GIT_MIRROR_LIMIT_MIB << 20,
         packed_bytes=settings.GIT_PACKED_LIMIT_MIB << 20,
+        free_bytes=settings.MIN_FREE_DISK_MIB << 20,
     )
-    return Repository(remote, mirror_of(project), limits=limits)
+    mirrors = partial(team_mirrors_of, project)
+    return Repository(remote, mirror_of(project), limits=limits, team_mirrors=mirrors)
 
 
 def mirror_of(project: Project) -> Path:
     return Path(settings.DATA_DIR) / "repositories" / f"{project.pk}.git"
+
+
+def team_mirrors_of(project: Project) -> TeamMirrors:
+    """Those of the project's team on this machine; a fetch measures them on the disk, where other
+    fetches of the team write at the same time."""
+    team = project.team
+    return TeamMirrors(
+        team=team.name,
+        folders=tuple(map(mirror_of, team.projects.only("pk", "repository_url"))),
+        most_bytes=limits_of(team).mirrors_bytes,
+    )
 
 
 def refs_of(project: Project) -> tuple[list[tuple[str, str]], list[str]]:

@@ -25,6 +25,7 @@ QUOTAS = {
     "hosts": environment.limit("PITWALL_QUOTA_HOSTS", 50),
     "queued_minutes": environment.limit("PITWALL_QUOTA_QUEUED_MINUTES", 20_160),
     "storage_mib": environment.limit("PITWALL_QUOTA_STORAGE_MIB", 51_200),
+    "mirrors_mib": environment.limit("PITWALL_QUOTA_MIRRORS_MIB", 51_200),
 }
 # Names of machines that measure without us, and hardware profiles, that a team may have.
 MAX_EXTERNAL_HOSTS = environment.number("PITWALL_MAX_EXTERNAL_HOSTS", 200)
@@ -68,6 +69,8 @@ GIT_FETCH_TIMEOUT_S = environment.number("PITWALL_GIT_FETCH_TIMEOUT_S", 3600)
 # An HTTP proxy that git uses for http and https; it has to refuse inner addresses itself.
 GIT_PROXY = environment.proxy_url("PITWALL_GIT_PROXY")
 GIT_MIRROR_LIMIT_MIB = environment.number("PITWALL_GIT_MIRROR_LIMIT_MIB", 20_480)
+# Below so much free space on the disk of the data folder, git writes nothing to it.
+MIN_FREE_DISK_MIB = environment.number("PITWALL_MIN_FREE_DISK_MIB", 5120)
 # What is sent to a host at once: a commit's files unpacked, or a bundle of its history.
 GIT_PACKED_LIMIT_MIB = environment.number("PITWALL_GIT_PACKED_LIMIT_MIB", 8192)
 

@@ -17,6 +17,8 @@ def test_a_limit_that_is_set_is_told_and_refuses_the_next_host(
     assert told["queue"]["limit_s"] == 60
     assert told["queue"]["used_s"] > 0
     assert told["storage"] == {"used_bytes": 0, "limit_bytes": 51_200 * 2**20}
+    assert told["mirrors"]["limit_bytes"] == 51_200 * 2**20
+    assert told["mirrors"]["used_bytes"] > 0
     key = alice.post("credentials", {"name": "lab key"}).json()["id"]
     new = {
         "name": "next", "profile": "any", "address": "192.0.2.9", "login": "pitwall",

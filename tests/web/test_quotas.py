@@ -167,3 +167,4 @@ def test_names_of_other_machines_and_profiles_are_limited(world: World, settings
 def test_every_team_has_limits_from_the_start(world: World) -> None:
     limits = limits_of(world.alice.team)
     assert (limits.hosts, limits.queued_minutes, limits.storage_mib) == (50, 20_160, 51_200)
+    assert limits.mirrors_mib == 51_200

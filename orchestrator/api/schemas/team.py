@@ -110,6 +110,13 @@ class StorageUseOut(Schema):
     limit_bytes: int | None
 
 
+class MirrorsUseOut(Schema):
+    """Mirrors of the team's repositories on the server, as of the last fetch of each."""
+
+    used_bytes: int
+    limit_bytes: int | None
+
+
 class LimitsOut(Schema):
     """What the team uses, and what it may use; a limit is null where there is none. `own`: the
     limits were set for this team. Whoever runs this Pitwall changes them."""
@@ -118,6 +125,7 @@ class LimitsOut(Schema):
     hosts: HostsUseOut
     queue: QueueUseOut
     storage: StorageUseOut
+    mirrors: MirrorsUseOut
 
 
 class AuditEntryOut(Schema):
@@ -166,6 +174,7 @@ def limits_out(use: TeamUse) -> LimitsOut:
         hosts=HostsUseOut(used=use.hosts, limit=limits.hosts),
         queue=QueueUseOut(used_s=use.queued_s, limit_s=limits.queued_s),
         storage=StorageUseOut(used_bytes=use.storage_bytes, limit_bytes=limits.storage_bytes),
+        mirrors=MirrorsUseOut(used_bytes=use.mirrors_bytes, limit_bytes=limits.mirrors_bytes),
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from orchestrator.accounts.models import Team
 from orchestrator.accounts.quotas import Limits, limits_of
+from orchestrator.benchmarks.selectors import mirrors_bytes_of
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.room import hosts_counted
 from orchestrator.results.retention.storage import storage_of
@@ -16,6 +17,7 @@ class TeamUse:
     hosts: int
     queued_s: float
     storage_bytes: int
+    mirrors_bytes: int
 
 
 def use_of(team: Team) -> TeamUse:
@@ -24,4 +26,5 @@ def use_of(team: Team) -> TeamUse:
         hosts=hosts_counted(team),
         queued_s=queued_s_of(team),
         storage_bytes=storage_of(team, utc_now()),
+        mirrors_bytes=mirrors_bytes_of(team),
     )

@@ -45,6 +45,13 @@ def quotas(request: HttpRequest, member: Member) -> HttpResponse:
             "Shorten how long projects keep raw files, distributions and single trials, or remove "
             "imported figures.",
         ),
+        _use(
+            "Mirrors of repositories",
+            used.mirrors_bytes,
+            limits.mirrors_bytes,
+            format_bytes,
+            "Remove large files from the history of repositories.",
+        ),
     ]
     return render(request, "sharing/quotas.html", {"uses": uses, "limits": limits})
 

@@ -14,7 +14,7 @@ from orchestrator.accounts.quotas import limits_of, set_limits
 from orchestrator.accounts.selectors import team_named
 from orchestrator.core.errors import NotFoundError
 
-_LIMITS = ("hosts", "queued_minutes", "storage_mib")
+_LIMITS = ("hosts", "queued_minutes", "storage_mib", "mirrors_mib")
 
 
 class Command(BaseCommand):

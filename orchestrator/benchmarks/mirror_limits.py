@@ -1,0 +1,89 @@
+"""How much of the disk mirrors may take: each one, those of a team together, and all of them."""
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.accounts.quotas import QuotaExceededError
+from orchestrator.benchmarks.mirrors import size_of
+from orchestrator.core.errors import InvalidRequestError, NotReadyError
+from orchestrator.core.units import format_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamMirrors:
+    """The folders of all mirrors of a team, and the quota that they share; None: without limit."""
+
+    team: str
+    folders: tuple[Path, ...]
+    most_bytes: int | None
+
+    def check(self) -> None:
+        """QuotaExceededError where they take all of the quota."""
+        if self.most_bytes is None:
+            return
+        used = sum(map(size_of, self.folders))
+        if used >= self.most_bytes:
+            raise QuotaExceededError(
+                f"the mirrors of the repositories of {self.team} take {format_bytes(used)}, and "
+                f"the team's quota is {format_bytes(self.most_bytes)}; remove large files from "
+                "the history of this repository, or ask whoever runs this Pitwall for a larger "
+                "quota (mirrors_mib); then fetch again"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorLimits:
+    """What is checked before and while git writes to a mirror."""
+
+    mirror: Path
+    mirror_bytes: int
+    free_bytes: int
+    team: TeamMirrors | None
+
+    def check(self) -> None:
+        """InvalidRequestError, QuotaExceededError or NotReadyError for the limit that is exceeded.
+
+        The limit of the one mirror comes first: its message says most.
+        """
+        check_size(self.mirror, self.mirror_bytes)
+        if self.team is not None:
+            self.team.check()
+        check_free(self.mirror.parent, self.free_bytes)
+
+    def repeated_check(self) -> Callable[[], None]:
+        """`check` for `run_bounded`: it takes a tenth of the time at most, however many files
+        there are."""
+        next_check = 0.0
+
+        def check() -> None:
+            nonlocal next_check
+            start = time.monotonic()
+            if start >= next_check:
+                self.check()
+                next_check = time.monotonic() + 10 * (time.monotonic() - start)
+
+        return check
+
+
+def check_size(mirror: Path, most_bytes: int) -> None:
+    """InvalidRequestError where the mirror takes more than that."""
+    if size_of(mirror) > most_bytes:
+        raise InvalidRequestError(
+            f"the repository needs more than {most_bytes >> 20} MiB on the server; remove large "
+            "files from its history, or ask whoever runs Pitwall to raise "
+            "PITWALL_GIT_MIRROR_LIMIT_MIB"
+        )
+
+
+def check_free(folder: Path, least_bytes: int) -> None:
+    """NotReadyError where the disk of this folder has less free space than that."""
+    free = shutil.disk_usage(folder).free
+    if free < least_bytes:
+        raise NotReadyError(
+            f"the disk of Pitwall's data folder has {format_bytes(free)} free, and "
+            f"{format_bytes(least_bytes)} have to stay free; ask whoever runs this Pitwall to free "
+            "space or to add a larger disk, then try again"
+        )
