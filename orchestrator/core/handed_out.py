@@ -49,16 +49,22 @@ def digest_of_secret(text: str) -> str:
     return sha256_hex(text.encode())
 
 
-#: A secret of any kind, also where a link lost its last characters.
-_SECRET = re.compile(rf"({'|'.join(sorted(Kind, key=len, reverse=True))})_[A-Za-z0-9_-]{{20,}}")
+#: A secret of any kind, also where a link lost its last characters, or where a mail program encoded
+#: the `_`.
+_SECRET = re.compile(
+    rf"({'|'.join(sorted(Kind, key=len, reverse=True))})(?:_|%5[Ff])(?:[A-Za-z0-9_-]|%5[Ff]){{20,}}"
+)
+#: What an identity provider gave somebody for a log-in: it is in the address that it leads back to.
+_LOG_IN = re.compile(r"\bcode=[^\s&\"']{8,}")
 
 
 def redact_secrets(text: str) -> str:
     """`text` with the kind of each of our secrets in it and nothing more, such as `pwi_REDACTED`.
 
-    For logs: the secrets of invitations and shared links are parts of addresses.
+    For logs: secrets of invitations and shared links are parts of addresses. So are the codes
+    of an identity provider (`code=REDACTED`).
     """
-    return _SECRET.sub(r"\1_REDACTED", text)
+    return _LOG_IN.sub("code=REDACTED", _SECRET.sub(r"\1_REDACTED", text))
 
 
 def has_secret(text: str) -> bool:

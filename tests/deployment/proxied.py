@@ -39,13 +39,18 @@ def environment() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """The ports on loopback that stand for 80, 443 and 8000, and the authority to trust."""
+    """The ports on loopback that stand for 80, 443 and 8000, the authority, and nginx's logs."""
 
     http: int
     https: int
     web: int
     authority: Path
     folder: Path
+    logs: tuple[Path, Path]
+
+    def logged(self) -> str:
+        """What nginx wrote into its log of requests and into its log of errors."""
+        return "".join(path.read_text() for path in self.logs)
 
     def curl(self, url: str, *options: str) -> "Answer":
         """One request of a client that keeps cookies as a browser does."""
@@ -137,6 +142,7 @@ def _nginx(text: str, web: int, tmp_path: Path) -> Iterator[Site]:
             "http://127.0.0.1:8000;": f"http://127.0.0.1:{web};",
             "/etc/ssl/certs/bench.example.org.pem;": f"{folder}/cert.pem;",
             "/etc/ssl/private/bench.example.org.key;": f"{folder}/key.pem;",
+            "/var/log/nginx/pitwall.log": f"{folder}/access.log",
         }
         for old, new in changed.items():
             assert old in text, f"docs/deployment.md has no {old}"
@@ -151,7 +157,10 @@ def _nginx(text: str, web: int, tmp_path: Path) -> Iterator[Site]:
         assert program is not None, "install nginx (Debian: apt-get install nginx)"
         argv = [program, "-p", name, "-c", f"{name}/nginx.conf", "-e", "stderr"]
         with _running(argv, tmp_path / "nginx.log", user=user, group=user, extra_groups=[]):
-            site = Site(http=http, https=https, web=web, authority=authority, folder=tmp_path)
+            logs = (folder / "access.log", tmp_path / "nginx.log")
+            site = Site(
+                http=http, https=https, web=web, authority=authority, folder=tmp_path, logs=logs
+            )
             _wait_for(site)
             yield site
 

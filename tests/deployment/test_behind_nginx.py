@@ -9,12 +9,21 @@ from django.contrib.auth.hashers import Argon2PasswordHasher, make_password
 from django.urls import reverse
 
 from orchestrator.accounts.models import User
+from orchestrator.core.handed_out import Kind, new_secret
 from orchestrator.web.middleware import MOST_BODY_BYTES
 from tests.deployment.proxied import NAME, Site, block, deployed, environment, manage
 from tests.support.engine import own_database_url
 from tests.support.factories import PASSWORD, make_personas
 
 LOGIN = reverse("login")
+#: Where an address has a secret of ours.
+WITH_A_SECRET = (
+    "/invitations/{}", "/setup/{}", "/shared/{}/runs/", "/shared/{}", "//shared/{}/", "/nowhere/{}",
+    "/login?next=%2Finvitations%2F{}", "/?back=/shared/{}/",
+)  # fmt: skip
+#: Below these nginx logs no errors.
+QUIET = ("/invitations/", "/setup/", "/shared/", "/login")
+TOO_LONG = ("--header", "Content-Length: 99999999", "--data", "x")
 
 pytestmark = [pytest.mark.engine, pytest.mark.django_db(transaction=True)]
 
@@ -66,6 +75,27 @@ def test_it_takes_long_uploads_and_no_word_of_the_client_for_the_proxys(
     answer = site.curl(f"https://{NAME}/api/v1/results", *options)
     assert answer.status == 401, answer.body
     assert "nginx" not in answer.body
+
+
+def test_nginx_logs_no_secret_of_an_address(site: Site) -> None:
+    """Its log of errors has the whole request as well, where a request fails."""
+    secrets = [new_secret(kind).text for kind in (Kind.INVITATION, Kind.SHARED_LINK, Kind.SETUP)]
+    # What an identity provider sends back has no prefix of ours.
+    code = "a-code-of-an-identity-provider"
+    asked = [path.format(secret) for secret in secrets for path in WITH_A_SECRET]
+    asked.append(f"/login/oidc/callback?state=x&code={code}")
+    referer = ("--header", f"Referer: https://{NAME}/invitations/{secrets[0]}")
+    site.curl(f"http://{NAME}{asked[0]}", *referer)
+    for path in asked:
+        site.curl(f"https://{NAME}{path}", *referer)
+    for path in (*(each for each in asked if each.startswith(QUIET)), "/runs/"):
+        failed = site.curl(f"https://{NAME}{path}", *TOO_LONG)
+        assert failed.status == 413
+    logged = site.logged()
+    assert not [secret for secret in (*secrets, code) if secret[8:-8] in logged]
+    for path in ("/invitations", "/setup", "/shared", "/login/oidc/callback"):
+        assert f'"GET {path}/REDACTED HTTP/1.1" ' in logged
+    assert "too large body" in logged, "other errors are logged"
 
 
 def test_a_proxy_that_does_not_tell_the_scheme_is_named_and_no_loop(tmp_path: Path) -> None:

@@ -17,7 +17,10 @@ from orchestrator.core.handed_out import Kind, has_secret, new_secret, redact_se
 
 #: What asks with a secret in its path, its query or its referer; the answers are 404, 410 or 500.
 PATHS = ("/invitations/{}", "/shared/{}/runs/", "/shared/{}/nowhere", "/setup/{}", "/nowhere/{}",
-         "/login?next=/invitations/{}", "/login?next=%2Finvitations%2F{}")  # fmt: skip
+         "/login?next=/invitations/{}", "/login?next=%2Finvitations%2F{}",
+         "/login/oidc/callback?state=x&code={}")  # fmt: skip
+#: It has no prefix of ours.
+CODE = "4/a-code-of-an-identity-provider"
 
 
 @pytest.mark.parametrize("log_format", ["line", "json"])
@@ -35,17 +38,18 @@ def test_no_secret_of_an_address_is_logged(log_format: str, tmp_path: Path) -> N
         process = subprocess.Popen(argv, cwd=CHECKOUT, env=env, stdout=out, stderr=out)
     try:
         wait_for(port, process, log)
-        for secret in secrets:
-            for path in PATHS:
+        for secret in (*secrets, CODE):
+            for path in PATHS[-1:] if secret == CODE else PATHS:
                 address = f"http://127.0.0.1:{port}{path.format(secret)}"
-                headers = {"Referer": f"http://127.0.0.1:{port}/invitations/{secret}"}
+                headers = {"Referer": f"http://127.0.0.1:{port}/invitations/{secrets[0]}"}
                 with contextlib.suppress(urllib.error.HTTPError):
                     ask(urllib.request.Request(address, headers=headers))
     finally:
         process.terminate()
         process.wait(20)
     written = log.read_text()
-    assert not [secret for secret in secrets if secret in written or secret[8:] in written]
+    assert not [secret for secret in (*secrets, CODE) if secret[8:] in written]
+    assert "/login/oidc/callback?state=x&code=REDACTED" in written
     for kind in ("pwi", "pws", "pwsetup"):
         assert f"/{kind}_REDACTED" in written
     # Both the line of the request and the warning of its page.
@@ -79,4 +83,6 @@ def test_it_knows_every_kind_of_secret(kind: Kind) -> None:
         assert redact_secrets(told) == around.format(f"{kind}_REDACTED")
         assert has_secret(told)
     assert redact_secrets(text[:-10]).endswith("_REDACTED"), "also of a link that was cut off"
+    encoded = text.replace("_", "%5F")
+    assert redact_secrets(encoded) == f"{kind}_REDACTED"
     assert redact_secrets("pw_short and run_pw_x") == "pw_short and run_pw_x"
