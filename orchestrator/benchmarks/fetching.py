@@ -5,6 +5,7 @@ the newest refs requests a fetch and looks again when one that started later has
 """
 
 import logging
+import math
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -12,29 +13,28 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime, timedelta
 from functools import partial
-from threading import Event, Thread
 from typing import NamedTuple
 
 from celery import current_app
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Count, Q
-from django.db.models.functions import Now
 from kombu.exceptions import OperationalError
 
 from orchestrator.benchmarks.filing import file_default_branch
-from orchestrator.benchmarks.mirrors import size_of
+from orchestrator.benchmarks.mirrors import MirrorBusyError, size_of
 from orchestrator.benchmarks.models import Fetch, Project
+from orchestrator.benchmarks.repository import Repository
 from orchestrator.benchmarks.services import mirror_of, repository_of
 from orchestrator.core.errors import InvalidRequestError, NotReadyError, PitwallError
+from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
+from orchestrator.database.row_claims import claim_of_row
 
 logger = logging.getLogger(__name__)
 
 TASK = "orchestrator.dispatch.tasks.fetch_repositories"
 #: A worker that has not renewed its claim for this long is taken for dead.
 CLAIM = timedelta(seconds=60)
-RENEW_EVERY_S = 10.0
-PROGRESS_EVERY_S = 1.0
 #: So often a command looks whether the fetch of a worker has ended.
 COMMAND_LOOK_S = 0.2
 #: After so many seconds a fetch that failed is tried again; after the last one only on request.
@@ -42,15 +42,24 @@ PAUSES_S = (5, 30, 120, 600, 3600)
 #: A name that the mirror does not know is looked for on the server once in so many seconds.
 UNKNOWN_AGAIN = timedelta(seconds=30)
 MOST_REFS = 50
+#: After so many failures in a row a request that somebody watches is refused.
+TRIES = 3
+#: And one that nobody watches: no further try is planned then.
+TRIES_UNWATCHED = len(PAUSES_S) + 1
+#: A fetch whose mirror is in use is put back for so long.
+BUSY_PAUSE = timedelta(seconds=10)
+#: For so long refs are fetched one by one where not all can be fetched; the next fetch goes on.
+REFS_S = 120.0
 _CLAIMING = 0x70776601
 
 
 class _Asked(NamedTuple):
-    """Of the request at hand: when it was first made (None: now), and whether names must be newer
-    than that, also those that the mirror knows."""
+    """Of the request at hand: when it was first made (None: now), whether names must be newer than
+    that, also those that the mirror knows, and after how many failures it is refused."""
 
     since: Callable[[], datetime | None]
     strict: bool
+    tries: int
 
 
 _asked: ContextVar[_Asked | None] = ContextVar("asked", default=None)
@@ -69,14 +78,14 @@ class FetchRunningError(NotReadyError):
 
 @contextmanager
 def names_fetched_after(
-    since: Callable[[], datetime | None], *, strict: bool = True
+    since: Callable[[], datetime | None], *, strict: bool = True, tries: int = TRIES
 ) -> Iterator[None]:
     """Within, branches and tags are resolved from a fetch that started after this time.
 
     `since` returns None where the request is made for the first time. Without `strict`, this holds
-    for names only that the mirror does not know.
+    for names only that the mirror does not know. `tries`: see `Fetch.has_failed_since`.
     """
-    token = _asked.set(_Asked(since, strict))
+    token = _asked.set(_Asked(since, strict, tries))
     try:
         yield
     finally:
@@ -97,7 +106,8 @@ def names_as_fetched() -> Iterator[None]:
 def check_fetched(project: Project, *, known: bool) -> None:
     """Returns where the mirror may be asked for a name; `known`: the mirror has it.
 
-    FetchRunningError where a fetch has to end first; InvalidRequestError if that one failed.
+    FetchRunningError where a fetch has to end first; InvalidRequestError if it failed several
+    times.
     """
     asked = _asked.get()
     strict = asked is not None and asked.strict
@@ -107,7 +117,7 @@ def check_fetched(project: Project, *, known: bool) -> None:
     fetch = fetch_of(project)
     if since is not None and fetch.succeeded_at is not None and fetch.succeeded_at >= since:
         return
-    has_failed = since is not None and fetch.failed_at is not None and fetch.failed_at >= since
+    has_failed = since is not None and fetch.has_failed_since(since, asked.tries if asked else 1)
     if has_failed or (not strict and fetch.state == "failed"):
         raise InvalidRequestError(
             f"the repository of {project.slug} could not be fetched: {fetch.error}"
@@ -161,16 +171,20 @@ def request_unknown(project: Project) -> None:
 
 def run_next_fetch() -> int | None:
     """Runs one fetch that is due, to its end; the key of its project, None where none is due."""
+    since = time.monotonic()
     fetch = _claimed()
     if fetch is None:
         return None
-    heartbeat = _Heartbeat(fetch)
-    heartbeat.start()
     try:
-        error = _run(fetch, heartbeat)
-    finally:
-        heartbeat.end()
-    _end(fetch, error)
+        with HEARTBEAT.keeping(_claim_of(fetch, since=since)) as claim:
+            claim.begin("the fetch", math.inf)  # Its calls of git have limits of their own.
+            result = _run(fetch, claim)
+    except MirrorBusyError:
+        _put_back(fetch)
+    except ClaimLost:
+        logger.warning("the fetch of project %s lost its claim", fetch.pk)
+    else:
+        _end(fetch, result.error, retry=result.retry)
     return fetch.pk
 
 
@@ -181,7 +195,7 @@ def finish_fetch(project: Project) -> None:
     """
     since = database_now()
     request_fetch(project)
-    with names_fetched_after(lambda: since):
+    with names_fetched_after(lambda: since, tries=1):
         while True:
             run_next_fetch()
             try:
@@ -225,33 +239,87 @@ def _claimed() -> Fetch | None:
     return None
 
 
-def _run(fetch: Fetch, heartbeat: "_Heartbeat") -> str:
-    """Fetches and files; returns what went wrong, empty where nothing did."""
+class _Result(NamedTuple):
+    """`error` is empty where nothing went wrong; `retry`: another try may go better by itself."""
+
+    error: str = ""
+    retry: bool = True
+
+
+def _run(fetch: Fetch, claim: Claim) -> _Result:
+    """Fetches and files.
+
+    `fetch.refs` are those that were tried afterwards. ClaimLost; MirrorBusyError where another
+    process has the mirror.
+    """
     project = Project.objects.get(pk=fetch.pk)
     try:
         repository = repository_of(project)
-        refused = ""
+        _fetch(fetch, repository, claim)
         try:
-            repository.fetch(*fetch.refs, on_progress=heartbeat.note)
+            file_default_branch(project, repository)
         except InvalidRequestError as error:
-            if not fetch.refs:
-                raise
-            # One that is gone must not stop the branches.
-            refused = str(error)
-            repository.fetch(on_progress=heartbeat.note)
-        file_default_branch(project, repository)
+            # Where the default branch is missing, only a push or other settings help.
+            return _Result(str(error), retry=repository.find(project.default_branch) is not None)
+    except (ClaimLost, MirrorBusyError):
+        raise
     except PitwallError as error:
-        return str(error)
+        return _Result(str(error))
     except Exception:
         logger.exception("the fetch of project %s failed", project.pk)
-        return "a mistake in Pitwall; the server's log has the details"
-    if refused:
-        logger.warning("refs of project %s could not be fetched: %s", project.pk, refused)
-    return ""
+        return _Result("a mistake in Pitwall; the server's log has the details")
+    return _Result()
+
+
+def _fetch(fetch: Fetch, repository: Repository, claim: Claim) -> None:
+    """Fetches all at once, or else the branches and then the refs one by one."""
+
+    def note(line: str) -> None:
+        claim.check()
+        _note_progress(fetch, line)
+
+    try:
+        repository.fetch(*fetch.refs, on_progress=note)
+    except InvalidRequestError:
+        if not fetch.refs:
+            raise
+        repository.fetch(on_progress=note)
+        fetch.refs = _fetch_refs(fetch, repository, note)
+
+
+def _fetch_refs(
+    fetch: Fetch, repository: Repository, on_progress: Callable[[str], None]
+) -> list[str]:
+    """Fetches refs one by one, those that are gone too; the ones for which there was time."""
+    give_up = time.monotonic() + REFS_S
+    tried: list[str] = []
+    for ref in fetch.refs:
+        if tried and time.monotonic() >= give_up:
+            break
+        tried.append(ref)
+        try:
+            repository.fetch(ref, on_progress=on_progress)
+        except InvalidRequestError as error:
+            logger.warning("a ref of project %s could not be fetched: %s", fetch.pk, error)
+    return tried
+
+
+def _note_progress(fetch: Fetch, line: str) -> None:
+    """Writes how far git is; that it cannot be written stops no fetch."""
+    try:
+        Fetch.objects.filter(pk=fetch.pk, claim=fetch.claim).update(progress=line[:200])
+    except DatabaseError as error:
+        logger.warning("the progress of a fetch could not be written: %s", error)
+        connection.close()
+
+
+def _claim_of(fetch: Fetch, *, since: float) -> Claim:
+    held = Fetch.objects.filter(pk=fetch.pk, claim=fetch.claim)
+    return claim_of_row(held, until="claimed_until", lasts_s=CLAIM.total_seconds(), since=since)
 
 
 @transaction.atomic
-def _end(ours: Fetch, error: str) -> None:
+def _end(ours: Fetch, error: str, *, retry: bool = True) -> None:
     """Notes how it ended; nothing where the claim was lost meanwhile."""
     fetch = Fetch.objects.select_for_update().filter(pk=ours.pk, claim=ours.claim).first()
     if fetch is None:
@@ -259,15 +327,19 @@ def _end(ours: Fetch, error: str) -> None:
         return
     now = database_now()
     if error:
-        _note_failure(fetch, error, now)
+        _note_failure(fetch, error, now, retry=retry)
+        if fetch.next_at is None:
+            fetch.refs = []
     else:
         is_requested_since = _requested_since(fetch)
         fetch.succeeded_at, fetch.failures, fetch.error = fetch.started_at, 0, ""
-        fetch.next_at = now if is_requested_since else None
         fetch.mirror_bytes = size_of(mirror_of(fetch.project))
-    if fetch.next_at is None:
-        # Another fetch follows otherwise: after a failure, or since a ref may have moved.
-        fetch.refs = [ref for ref in fetch.refs if ref not in ours.refs]
+        if not is_requested_since:
+            # Otherwise all are fetched again, since they may have moved.
+            fetch.refs = [ref for ref in fetch.refs if ref not in ours.refs]
+        fetch.next_at = now if fetch.refs or is_requested_since else None
+        if fetch.next_at is not None:
+            fetch.requested_at = now
     fetch.claim = fetch.claimed_until = None
     fetch.ended_at, fetch.progress = now, ""
     fetch.save()
@@ -275,10 +347,20 @@ def _end(ours: Fetch, error: str) -> None:
         transaction.on_commit(partial(_wake, settings.FETCH_QUEUE))
 
 
-def _note_failure(fetch: Fetch, error: str, now: datetime) -> None:
+@transaction.atomic
+def _put_back(ours: Fetch) -> None:
+    """Frees the claim; another process has the mirror, which is no failure of its server."""
+    rows = Fetch.objects.filter(pk=ours.pk, claim=ours.claim)
+    now = database_now()
+    rows.update(
+        claim=None, claimed_until=None, progress="", requested_at=now, next_at=now + BUSY_PAUSE
+    )
+
+
+def _note_failure(fetch: Fetch, error: str, now: datetime, *, retry: bool = True) -> None:
     fetch.failures = min(fetch.failures + 1, 1000)
     fetch.failed_at, fetch.ended_at, fetch.error = fetch.started_at, now, error[:2000]
-    again = fetch.failures <= len(PAUSES_S) or _requested_since(fetch)
+    again = (retry and fetch.failures <= len(PAUSES_S)) or _requested_since(fetch)
     fetch.next_at = now + _pause(fetch.failures) if again else None
     fetch.claim = fetch.claimed_until = None
     fetch.progress = ""
@@ -293,41 +375,6 @@ def _requested_since(fetch: Fetch) -> bool:
 
 def _pause(failures: int) -> timedelta:
     return timedelta(seconds=PAUSES_S[max(0, min(failures, len(PAUSES_S)) - 1)])
-
-
-class _Heartbeat(Thread):
-    """Renews a claim while git runs, and writes how far it is."""
-
-    def __init__(self, fetch: Fetch) -> None:
-        super().__init__(name=f"fetch-{fetch.pk}", daemon=True)
-        self._mine = Fetch.objects.filter(pk=fetch.pk, claim=fetch.claim)
-        self._ended = Event()
-        self._progress = ""
-
-    def note(self, line: str) -> None:
-        self._progress = line[:200]
-
-    def end(self) -> None:
-        self._ended.set()
-        self.join()
-
-    def run(self) -> None:
-        written, waited_s = "", 0.0
-        try:
-            while not self._ended.wait(PROGRESS_EVERY_S):
-                waited_s += PROGRESS_EVERY_S
-                if self._progress != written or waited_s >= RENEW_EVERY_S:
-                    written, waited_s = self._progress, 0.0
-                    self._renew(written)
-        finally:
-            connection.close()
-
-    def _renew(self, progress: str) -> None:
-        try:
-            self._mine.update(claimed_until=Now() + CLAIM, progress=progress)
-        except DatabaseError as error:
-            logger.warning("a claim could not be renewed: %s", error)
-            connection.close()
 
 
 def _wake(queue: str) -> None:

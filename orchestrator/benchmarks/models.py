@@ -138,6 +138,13 @@ class Fetch(models.Model):
         """Whether a worker runs it, and started after this time."""
         return self.claim is not None and self.started_at is not None and self.started_at >= since
 
+    def has_failed_since(self, since: datetime, tries: int) -> bool:
+        """Whether no try that started after this time succeeded, and none is worth waiting for:
+        none is planned, or so many in a row have failed."""
+        if self.failed_at is None or self.failed_at < since:
+            return False
+        return self.failures > 0 and (self.next_at is None or self.failures >= tries)
+
     def _has_ended_since_request(self) -> bool:
         if self.requested_at is None or self.started_at is None:
             return False

@@ -38,9 +38,9 @@ class Claim:
     """The hold of one worker on one piece of work.
 
     `renew` extends it for `lasts_s` seconds by the clock of the database, and returns False where
-    somebody else has it. `release` is called in the thread of the heartbeat after that. `since`:
-    monotonic seconds, taken before the claim was made. Times of this process are only differences
-    of its monotonic clock.
+    somebody else has it. The thread of the heartbeat calls it within `session`. `since`: monotonic
+    seconds, taken before the claim was made. Times of this process are only differences of its
+    monotonic clock.
     """
 
     def __init__(
@@ -49,9 +49,9 @@ class Claim:
         renew: Callable[[], bool],
         lasts_s: float,
         since: float,
-        release: Callable[[], None] = lambda: None,
+        session: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
     ) -> None:
-        self._renew, self._lasts_s, self._release = renew, lasts_s, release
+        self._renew, self._lasts_s, self._session = renew, lasts_s, session
         self._renewed = since
         self._deadline, self._limit_s, self._step = since + lasts_s, lasts_s, "the step"
         self._lost = self._timed_out = False
@@ -112,13 +112,12 @@ class Claim:
 
     def _try_to_renew(self, now: float) -> None:
         try:
-            renewed = self._renew()
+            with self._session():
+                renewed = self._renew()
         except Exception:
             # The database may be back at the next beat; until then time runs out.
             logger.warning("a claim could not be renewed", exc_info=True)
             return
-        finally:
-            self._release()
         if renewed:
             self._renewed = now
         else:

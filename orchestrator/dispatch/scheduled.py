@@ -7,7 +7,12 @@ from uuid import UUID
 from django.db import DatabaseError, transaction
 
 from orchestrator.accounts.selectors import member_for_user
-from orchestrator.benchmarks.fetching import FetchRunningError, names_fetched_after, request_fetch
+from orchestrator.benchmarks.fetching import (
+    TRIES_UNWATCHED,
+    FetchRunningError,
+    names_fetched_after,
+    request_fetch,
+)
 from orchestrator.core.errors import PitwallError
 from orchestrator.results.hosts.resolution import with_rounds
 from orchestrator.runs import schedules
@@ -58,7 +63,7 @@ def _start_next(now: datetime, seen: list[UUID]) -> Schedule | None:
 
 def _start(schedule: Schedule, now: datetime) -> None:
     """Names are those of a fetch that started after the first look at what is due."""
-    with names_fetched_after(lambda: schedule.fetch_requested_at):
+    with names_fetched_after(lambda: schedule.fetch_requested_at, tries=TRIES_UNWATCHED):
         message = _follow(schedule) if schedule.branch else _start_run(schedule)
     schedules.note_outcome(schedule=schedule, now=now, message=message)
 

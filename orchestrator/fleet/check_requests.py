@@ -3,11 +3,11 @@
 import uuid
 from datetime import timedelta
 
-from django.db import connection
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from orchestrator.core.heartbeat import Claim
+from orchestrator.database.row_claims import claim_of_row
 from orchestrator.fleet.models import CheckRequest, Host
 
 #: A worker that has not renewed its claim for this long is taken for dead.
@@ -15,8 +15,11 @@ CLAIM_S = 30.0
 
 
 def request_check(host: Host) -> None:
-    """Asks for the checks that are left; once, however often it is asked."""
-    CheckRequest.objects.get_or_create(host=host)
+    """Asks for the checks that are left; once, however often it is asked.
+
+    One that comes while a worker carries them out outlives that worker: see `end_request`.
+    """
+    CheckRequest.objects.update_or_create(host=host, defaults={"asked_at": Now()})
 
 
 def due_requests() -> list[uuid.UUID]:
@@ -36,17 +39,7 @@ def take_request(host_id: uuid.UUID) -> CheckRequest | None:
 def claim_of(request: CheckRequest, *, since: float) -> Claim:
     """For a heartbeat; `since`: monotonic seconds, before the request was taken."""
     held = CheckRequest.objects.filter(pk=request.pk, claim=request.claim)
-    return Claim(
-        renew=lambda: bool(held.update(claim_until=Now() + timedelta(seconds=CLAIM_S))),
-        lasts_s=CLAIM_S,
-        since=since,
-        release=close_own_connection,
-    )
-
-
-def close_own_connection() -> None:
-    """That of the thread which calls: the heartbeat's serves no request that would close it."""
-    connection.close()
+    return claim_of_row(held, until="claim_until", lasts_s=CLAIM_S, since=since)
 
 
 def note_progress(request: CheckRequest) -> None:
@@ -55,7 +48,11 @@ def note_progress(request: CheckRequest) -> None:
 
 
 def end_request(request: CheckRequest) -> None:
-    CheckRequest.objects.filter(pk=request.pk, claim=request.claim).delete()
+    """Removes the request, or frees it where somebody has asked again since it was taken."""
+    mine = CheckRequest.objects.filter(pk=request.pk, claim=request.claim)
+    deleted, _ = mine.filter(asked_at=request.asked_at).delete()
+    if not deleted:
+        mine.update(claim=None, claim_until=None, tries=0)
 
 
 def _free() -> QuerySet[CheckRequest]:

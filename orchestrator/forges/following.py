@@ -14,6 +14,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.fetching import (
+    TRIES_UNWATCHED,
     FetchRunningError,
     check_fetched,
     database_now,
@@ -200,7 +201,7 @@ def _check_fetched(request: BenchmarkRequest, connection: Connection, ref: str) 
         request.save(update_fields=["fetch_requested_at"])
         request_fetch(connection.project, [ref])
         raise FetchRunningError(connection.project)
-    with names_fetched_after(lambda: asked_at):
+    with names_fetched_after(lambda: asked_at, tries=TRIES_UNWATCHED):
         check_fetched(connection.project, known=False)
 
 

@@ -17,7 +17,7 @@ from django.db.models.expressions import CombinedExpression, Expression
 from django.db.models.functions import Now
 
 from orchestrator.core.heartbeat import Claim, ClaimLost
-from orchestrator.fleet.check_requests import close_own_connection
+from orchestrator.database.row_claims import claim_of_row
 from orchestrator.fleet.models import HELD, Host, HostState
 from orchestrator.runs.cancelling import CANCELLED, must_stop
 from orchestrator.runs.leasing import release
@@ -71,12 +71,7 @@ def take_turn(job_id: uuid.UUID) -> Job | None:
 def claim_of(job: Job, *, since: float) -> Claim:
     """The turn that the caller holds, for a heartbeat; `since`: monotonic, before it was taken."""
     held = Job.objects.filter(pk=job.pk, turn=job.turn)
-    return Claim(
-        renew=lambda: bool(held.update(turn_until=in_seconds(TURN_S))),
-        lasts_s=TURN_S,
-        since=since,
-        release=close_own_connection,
-    )
+    return claim_of_row(held, until="turn_until", lasts_s=TURN_S, since=since)
 
 
 def change(job: Job, **changes: Any) -> None:

@@ -1,9 +1,11 @@
 """The queue of fetches: who gets a slot, and what a failure or a crash leaves."""
 
+import fcntl
 import socket
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks import fetching
+from orchestrator.benchmarks import fetching, mirrors, repository
 from orchestrator.benchmarks.fetching import (
     FetchRunningError,
     check_fetched,
@@ -27,7 +29,7 @@ from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.refs import commit_of_ref
 from orchestrator.benchmarks.services import mirror_of, repository_of
 from orchestrator.core.errors import InvalidRequestError
-from tests.support.factories import Personas, commit_files, make_project, make_repository
+from tests.support.factories import Personas, commit_files, git, make_project, make_repository
 from tests.support.fetches import fetch_now, run_fetches
 
 
@@ -177,6 +179,49 @@ def test_a_ref_that_is_gone_does_not_stop_the_branches(project: Project, tmp_pat
     assert project.commits.filter(sha=newer).exists()
 
 
+def test_one_bad_ref_does_not_stop_the_other_refs(project: Project, tmp_path: Path) -> None:
+    sha = commit_files(tmp_path / "origin", {"file.txt": "on no branch"}, 9)
+    git(tmp_path / "origin", "update-ref", "refs/pull/5/head", sha)
+    git(tmp_path / "origin", "reset", "--hard", "-q", "main~1")
+    request_fetch(project, ["refs/pull/4/head", "refs/pull/5/head", "no:name"])
+    run_fetches()
+    fetch = Fetch.objects.get()
+    assert (fetch.state, fetch.refs) == ("done", [])
+    assert repository_of(project).has(sha)
+
+
+def test_refs_that_take_too_long_are_left_for_the_next_fetch(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refs = ["refs/pull/4/head", "refs/pull/5/head"]
+    monkeypatch.setattr(fetching, "REFS_S", 0.0)
+    request_fetch(project, refs)
+    run_next_fetch()
+    fetch = Fetch.objects.get()
+    assert (fetch.state, fetch.refs) == ("queued", refs[1:]), "each fetch tries one at least"
+    run_fetches()
+    assert (Fetch.objects.get().state, Fetch.objects.get().refs) == ("done", [])
+
+
+def test_a_mirror_that_is_busy_is_no_failure(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirrors, "lock_mirror", partial(mirrors.lock_mirror, wait_s=0.0))
+    monkeypatch.setattr(repository, "lock_mirror", mirrors.lock_mirror)
+    request_fetch(project, ["refs/pull/5/head"])
+    with open(f"{mirror_of(project)}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert run_next_fetch() == project.pk
+    fetch = Fetch.objects.get()
+    assert (fetch.state, fetch.failures, fetch.error) == ("queued", 0, "")
+    assert fetch.refs == ["refs/pull/5/head"]
+    assert fetch.next_at is not None
+    assert fetch.started_at is not None
+    assert fetch.next_at >= fetch.started_at + fetching.BUSY_PAUSE
+    run_fetches()
+    assert Fetch.objects.get().state == "done"
+
+
 def test_names_are_those_of_a_fetch_after_the_request(project: Project, tmp_path: Path) -> None:
     newer = commit_files(tmp_path / "origin", {"file.txt": "new"}, 9)
     old = project.commits.latest("position").sha
@@ -197,15 +242,18 @@ def test_names_are_those_of_a_fetch_after_the_request(project: Project, tmp_path
             commit_of_ref(project=project, ref="nowhere")
 
 
-def test_a_failed_fetch_answers_who_waited_for_it(personas: Personas) -> None:
+@pytest.mark.parametrize("tries", [fetching.TRIES, fetching.TRIES_UNWATCHED])
+def test_a_request_is_refused_after_several_failures(personas: Personas, tries: int) -> None:
+    """A server that is away for some seconds refuses nothing."""
     broken = make_broken(personas.alice, "broken")
     asked_at = database_now()
-    run_fetches()
-    with (
-        names_fetched_after(lambda: asked_at),
-        pytest.raises(InvalidRequestError, match="could not be fetched: git cannot read"),
-    ):
-        check_fetched(broken, known=False)
+    with names_fetched_after(lambda: asked_at, tries=tries):
+        for _ in range(tries):
+            with pytest.raises(FetchRunningError):
+                check_fetched(broken, known=False)
+            run_fetches()
+        with pytest.raises(InvalidRequestError, match="could not be fetched: git cannot read"):
+            check_fetched(broken, known=False)
 
 
 def test_unknown_commits_are_looked_for_once_in_a_while(project: Project) -> None:

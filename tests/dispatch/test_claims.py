@@ -5,15 +5,26 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.conf import settings as configured
+from django.db import transaction
+from django.db.models.functions import Now
 
+from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.core import heartbeat
 from orchestrator.core.heartbeat import Claim, ClaimLost, Heartbeat, StepTimedOutError
+from orchestrator.database.row_claims import claim_of_row
+from orchestrator.fleet.check_requests import (
+    due_requests,
+    end_request,
+    request_check,
+    take_request,
+)
 from orchestrator.runs.models import Job
 from tests.support.engine import ROOT, own_database_url
 from tests.support.factories import make_personas
@@ -124,3 +135,53 @@ def test_a_step_is_renewed_until_its_deadline_and_cut_off_then(quick: None) -> N
         # What comes after, such as ending what was left behind, has a time of its own.
         mine.begin("the next step", 60)
         mine.check()
+
+
+def test_a_row_that_is_locked_does_not_delay_the_claims_of_other_rows(
+    job: Job, quick: None
+) -> None:
+    """Its claim is renewed as soon as the lock is gone."""
+    locked, free = held_fetch(job), held_fetch(job)
+    since = time.monotonic() - 15
+    claims = [
+        claim_of_row(
+            Fetch.objects.filter(pk=each.pk), until="claimed_until", lasts_s=30, since=since
+        )
+        for each in (locked, free)
+    ]
+    heart = Heartbeat()
+    with ExitStack() as kept:
+        with transaction.atomic():
+            Fetch.objects.select_for_update().get(pk=locked.pk)
+            for each in claims:
+                each.begin("a step", 60)
+                kept.enter_context(heart.keeping(each))
+            wait_for(lambda: is_renewed(free), timeout_s=20)
+            assert not is_renewed(locked)
+        wait_for(lambda: is_renewed(locked))
+
+
+def held_fetch(job: Job) -> Fetch:
+    project = Project.objects.create(
+        team=job.run.team, slug=f"p{Project.objects.count()}", name="p"
+    )
+    return Fetch.objects.create(project=project, claim=uuid4(), claimed_until=job.created_at)
+
+
+def is_renewed(fetch: Fetch) -> bool:
+    return Fetch.objects.filter(pk=fetch.pk, claimed_until__gt=Now()).exists()
+
+
+def test_checks_that_are_requested_during_the_checks_follow_them(job: Job) -> None:
+    assert job.host is not None
+    request_check(job.host)
+    taken = take_request(job.host.pk)
+    assert taken is not None
+    request_check(job.host)
+    assert due_requests() == [], "a worker has them"
+    end_request(taken)
+    assert due_requests() == [job.host.pk]
+    again = take_request(job.host.pk)
+    assert again is not None
+    end_request(again)
+    assert due_requests() == []

@@ -1,0 +1,1 @@
+"""What our applications share about PostgreSQL; it has no tables."""

@@ -1,0 +1,44 @@
+"""Claims that are rows of the database, for the heartbeat."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from orchestrator.core.heartbeat import Claim
+
+#: One row that is locked must not delay the claims of other rows; the next beat tries again.
+LOCK_WAIT_MS = 250
+
+
+def claim_of_row(rows: QuerySet[Any], *, until: str, lasts_s: float, since: float) -> Claim:
+    """The claim of a row that was taken already.
+
+    `rows` finds the row by its key and its claim, so none where somebody else has it now; `until`
+    is the column with the end of the claim. `since`: monotonic seconds, before it was taken.
+    """
+    return Claim(
+        renew=lambda: bool(rows.update(**{until: Now() + timedelta(seconds=lasts_s)})),
+        lasts_s=lasts_s,
+        since=since,
+        session=_short_session,
+    )
+
+
+@contextmanager
+def _short_session() -> Iterator[None]:
+    """A transaction that waits for no lock, on a connection of its own.
+
+    The thread of the heartbeat serves no request that would close its connection.
+    """
+    try:
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{LOCK_WAIT_MS}ms"])
+            yield
+    finally:
+        connection.close()
