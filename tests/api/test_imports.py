@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -12,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 from django.test import Client
 
-from orchestrator.accounts.models import ApiToken, AuditEntry
+from orchestrator.accounts.models import ApiToken, AuditEntry, Membership, Role, User
+from orchestrator.accounts.selectors import member_for_token
+from orchestrator.core.handed_out import digest_of_secret
 from orchestrator.results.models import ImportPart, Point, Reading, ResultImport
 from orchestrator.results.recording import bulk, import_steps, imports
 from orchestrator.results.recording.import_steps import import_some, prune_imports
@@ -47,6 +51,14 @@ def queued(client: ApiClient, body: bytes) -> dict[str, Any]:
     told: dict[str, Any] = answer.json()
     assert answer["Location"] == told["url"] == f"/api/v1/results/imports/{told['id']}"
     return told
+
+
+def queued_lines(client: ApiClient, folder: Path, count: int = 60) -> ResultImport:
+    """An import of a file that a request would have taken in by itself."""
+    path = folder / "small.jsonl"
+    path.write_bytes(content(count))
+    member = member_for_token(client.secret)
+    return imports.queue_import(member=member, path=path, project="", name=path.name)
 
 
 def work() -> None:
@@ -132,6 +144,99 @@ def test_an_import_ends_with_its_token(lab: Lab, alice: ApiClient) -> None:
     assert "was revoked" in found.faults[0][1]
 
 
+@pytest.mark.parametrize(
+    ("lost", "words"),
+    [
+        ({"role": Role.VIEWER}, "alice is a viewer of"),
+        ({"is_active": False}, "was deactivated"),
+        ({}, "left the team"),
+    ],
+)
+def test_a_step_asks_again_whether_the_sender_may_write(
+    lab: Lab,
+    alice: ApiClient,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    lost: dict[str, Any],
+    words: str,
+) -> None:
+    monkeypatch.setattr(bulk, "BATCH", 20)
+    monkeypatch.setattr(import_steps, "STEP_S", 0.0)
+    told = queued_lines(alice, tmp_path)
+    for _ in ("checked", "one batch stored"):
+        assert import_some()
+    user = lab.personas.alice.user
+    if "role" in lost:
+        Membership.objects.filter(user=user).update(**lost)
+    elif lost:
+        User.objects.filter(pk=user.pk).update(**lost)
+    else:
+        Membership.objects.filter(user=user).delete()
+    work()
+    told.refresh_from_db()
+    assert (told.state, told.done) == ("failed", 20)
+    assert words in told.faults[0][1]
+    assert Reading.objects.count() == 20
+
+
+def test_an_unexpected_error_is_reported_as_it_is_and_frees_the_claim(
+    lab: Lab, alice: ApiClient, settings: Any, tmp_path: Path
+) -> None:
+    told = queued_lines(alice, tmp_path)
+    folder = Path(settings.DATA_DIR) / "imports"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.write_text("not a folder")
+    for _ in range(import_steps.MOST_TRIES):
+        assert import_some()
+        told.refresh_from_db()
+        assert (told.state, told.claim) == ("running", None)
+        assert not import_some(), "it waits for its next try"
+        ResultImport.objects.update(claimed_until=Now() - timedelta(seconds=1))
+    work()
+    [error] = read(alice, str(told.pk))["errors"]
+    assert "FileExistsError" in error["detail"]
+    assert "worker ended" not in error["detail"]
+
+    told = queued_lines(alice, tmp_path)
+    import_some()
+    folder.unlink()
+    ResultImport.objects.update(claimed_until=None)
+    work()
+    told.refresh_from_db()
+    assert (told.state, told.faults, told.accepted) == ("done", [], 60)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_workers_at_once_do_not_exceed_the_limit_together(
+    lab: Lab, alice: ApiClient, mallory: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_steps, "MOST_AT_ONCE", 1)
+    for client in (alice, mallory):
+        token = ApiToken.objects.get(digest=digest_of_secret(client.secret))
+        ResultImport.objects.create(team=token.team, token=token, name="a.jsonl", size=1)
+    second: list[bool] = []
+
+    def claim() -> None:
+        second.append(import_steps._claimed() is not None)
+        connection.close()
+
+    thread = threading.Thread(target=claim)
+    with transaction.atomic():
+        assert import_steps._claimed() is not None
+        thread.start()
+        give_up = time.monotonic() + 30
+        while not second and not _is_waiting_for_lock() and time.monotonic() < give_up:
+            thread.join(0.01)
+    thread.join()
+    assert second == [False]
+
+
+def _is_waiting_for_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+        return bool(cursor.fetchone()[0])
+
+
 def test_an_import_that_kills_its_workers_is_given_up(
     lab: Lab, alice: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +268,10 @@ def test_ended_imports_and_files_of_killed_workers_go(
     prune_imports()
     assert ResultImport.objects.count() == 1
     assert not left.exists()
+    with import_steps._file_of(ResultImport.objects.get()) as used:
+        os.utime(used, (1, 1))
+        prune_imports()
+        assert used.exists(), "a worker uses it"
     work()
     ResultImport.objects.update(ended_at=F("ended_at") - timedelta(days=31))
     prune_imports()

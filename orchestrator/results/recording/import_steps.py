@@ -5,6 +5,7 @@ that also moves the counts of the import. So a worker that is killed loses nothi
 nothing: the next one goes on behind the last batch that was stored.
 """
 
+import fcntl
 import logging
 import time
 from collections.abc import Iterator
@@ -15,12 +16,12 @@ from tempfile import NamedTemporaryFile
 from uuid import UUID, uuid4
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from orchestrator.accounts.members import Member
-from orchestrator.accounts.models import Membership
+from orchestrator.accounts.models import Membership, Role
 from orchestrator.core.errors import PermissionRefusedError, PitwallError
 from orchestrator.results.models import IMPORT_ENDED, ImportPart, ImportState, ResultImport
 from orchestrator.results.recording.bulk import (
@@ -40,10 +41,15 @@ STEP_S = 5.0
 CLAIM = timedelta(seconds=120)
 #: So many imports are taken in at once: the threads of the workers have hosts to serve.
 MOST_AT_ONCE = 2
-#: An import that ends its worker so often, without any progress, is given up.
+#: An import that ends its worker or fails so often, without any progress, is given up.
 MOST_TRIES = 5
+#: Between an unexpected error and the next try.
+RETRY = timedelta(seconds=10)
 KEPT = timedelta(days=30)
 _PRUNED_AT_ONCE = 200
+#: Of the advisory lock under which imports are claimed.
+_CLAIMING = 0x70_77_69_6D
+_PROGRESS = {"tries": 0, "faults": []}
 
 
 class _ClaimLostError(Exception):
@@ -63,6 +69,10 @@ def import_some() -> bool:
         logger.warning("import %s was taken over by another worker", claimed.pk)
     except PitwallError as error:
         _fail(claimed, claim, _faults_of(error))
+    except Exception as error:
+        logger.exception("a step of the import %s failed", claimed.pk)
+        _pause(claimed, claim, error)
+        return True
     _held(claimed, claim).update(claim=None, claimed_until=None)
     return True
 
@@ -72,15 +82,28 @@ def prune_imports() -> None:
     old = ResultImport.objects.filter(state__in=IMPORT_ENDED, ended_at__lt=Now() - KEPT)
     ResultImport.objects.filter(pk__in=old.values("pk")[:_PRUNED_AT_ONCE]).delete()
     for path in _folder().iterdir():
-        if time.time() - path.stat().st_mtime > 2 * CLAIM.total_seconds():
-            path.unlink(missing_ok=True)
+        _remove_left(path)
+
+
+def _remove_left(path: Path) -> None:
+    """A worker that uses the file locks it; one that was killed locks nothing."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if time.time() - path.stat().st_mtime > CLAIM.total_seconds():
+                path.unlink(missing_ok=True)
+    except (BlockingIOError, FileNotFoundError):
+        logger.debug("%s is in use or was removed", path)
 
 
 @transaction.atomic
 def _claimed() -> ResultImport | None:
     """The import that has waited longest for a step, with a fresh claim; the teams take turns."""
+    with connection.cursor() as cursor:
+        # Two workers at once would not see each other's claims, and exceed the limit together.
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_CLAIMING])
     going_on = ResultImport.objects.exclude(state__in=IMPORT_ENDED)
-    held = going_on.filter(claimed_until__gte=Now())
+    held = going_on.filter(claim__isnull=False, claimed_until__gte=Now())
     teams = list(held.values_list("team", flat=True)[:MOST_AT_ONCE])
     if len(teams) >= MOST_AT_ONCE:
         return None
@@ -106,16 +129,22 @@ def _claimed() -> ResultImport | None:
 
 def _step(found: ResultImport, claim: UUID) -> None:
     if found.tries >= MOST_TRIES:
-        raise PitwallError(
-            f"the import was given up: {MOST_TRIES} times its worker ended before it made any "
-            "progress; send the file in smaller parts"
-        )
+        raise PitwallError(_given_up(found))
     member = _member(found)
     with _file_of(found) as path:
         if found.total is None:
             _check(found, claim, member, path)
         else:
             _store(found, claim, member, path, found.total)
+
+
+def _given_up(found: ResultImport) -> str:
+    if found.faults:
+        return f"the import was given up after {MOST_TRIES} tries: {found.faults[0][1]}"
+    return (
+        f"the import was given up: {MOST_TRIES} times its worker ended before it made any "
+        "progress; send the file in smaller parts"
+    )
 
 
 def _check(found: ResultImport, claim: UUID, member: Member, path: Path) -> None:
@@ -127,7 +156,7 @@ def _check(found: ResultImport, claim: UUID, member: Member, path: Path) -> None
         progress=lambda done, total, note: _note(found, claim, checked=done),
     )
     check_room(member, checked)
-    _note(found, claim, checked=checked.results, total=checked.results, tries=0)
+    _note(found, claim, checked=checked.results, total=checked.results, **_PROGRESS)
 
 
 def _store(found: ResultImport, claim: UUID, member: Member, path: Path, total: int) -> None:
@@ -138,7 +167,8 @@ def _store(found: ResultImport, claim: UUID, member: Member, path: Path, total: 
 
         def note(new: int, count: int = count) -> None:
             """In the transaction of the batch: both are stored, or neither is."""
-            _note(found, claim, done=F("done") + count, accepted=F("accepted") + new, tries=0)
+            counts = {"done": F("done") + count, "accepted": F("accepted") + new}
+            _note(found, claim, **counts, **_PROGRESS)
 
         store_batch(member, lines, found.project or None, found.name, note)
         done += count
@@ -171,31 +201,43 @@ def _fail(found: ResultImport, claim: UUID, faults: list[tuple[str, str]]) -> No
         ImportPart.objects.filter(of=found).delete()
 
 
+def _pause(found: ResultImport, claim: UUID, error: Exception) -> None:
+    """Frees the claim after an unexpected error, which is shown while the import waits."""
+    fault = f"internal error, see the worker's log: {type(error).__name__}: {error}"[:500]
+    _held(found, claim).update(claim=None, claimed_until=Now() + RETRY, faults=[("", fault)])
+
+
 def _faults_of(error: PitwallError) -> list[tuple[str, str]]:
     faults = list(getattr(error, "faults", ()))
     return faults or [(str(getattr(error, "field", None) or ""), str(error))]
 
 
 def _member(found: ResultImport) -> Member:
-    """Who sent the file, in the role that they have now."""
+    """Who sent the file, in the role that they have now.
+
+    PermissionRefusedError where a request by the same token would be refused now.
+    """
     token = found.token
     membership = (
-        Membership.objects.filter(team=found.team_id, user=token.user_id)
+        Membership.objects.filter(team=found.team_id, user=token.user_id, user__is_active=True)
         .select_related("team", "user")
         .first()
     )
     if membership is None or token.revoked_at is not None or token.has_expired:
         raise PermissionRefusedError(
-            f"the token {token} was revoked or has expired, or its owner left the team, before "
-            "the import had ended; send the file again with another token"
+            f"the token {token} was revoked or has expired, or its owner left the team or was "
+            "deactivated, before the import had ended; send the file again with another token"
         )
-    return Member(user=membership.user, team=membership.team, role=membership.role, token=token)
+    member = Member(user=membership.user, team=membership.team, role=membership.role, token=token)
+    member.require(Role.MEMBER, to="finish the import that was sent")
+    return member
 
 
 @contextmanager
 def _file_of(found: ResultImport) -> Iterator[Path]:
     suffixes = "".join(PurePath(found.name).suffixes)[-20:]
     with NamedTemporaryFile(dir=_folder(), prefix=f"{found.pk}-", suffix=suffixes) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         for (content,) in found.parts.order_by("number").values_list("content").iterator(1):
             file.write(content)
         file.flush()
