@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, BinaryIO, NamedTuple
+from typing import IO, NamedTuple, Protocol
 
 #: Of a list or a file that is kept in memory; larger things go to a file.
 MOST_OUTPUT_BYTES = 256 << 20
@@ -31,6 +31,12 @@ class Completed(NamedTuple):
     stderr: bytes
 
 
+class Sink(Protocol):
+    """What takes the output as it comes, such as a file."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+
 class TooMuchError(Exception):
     """It wrote more than there is room for; it was ended."""
 
@@ -42,7 +48,7 @@ def run_bounded(
     most_bytes: int = MOST_OUTPUT_BYTES,
     *,
     file_bytes: int = MOST_FILE_BYTES,
-    target: BinaryIO | None = None,
+    target: Sink | None = None,
     on_stderr: Callable[[bytes], None] | None = None,
     check: Callable[[], None] | None = None,
 ) -> Completed:
@@ -76,7 +82,7 @@ def run_bounded(
 
 
 class _Output:
-    def __init__(self, most_bytes: int, target: BinaryIO | None) -> None:
+    def __init__(self, most_bytes: int, target: Sink | None) -> None:
         self.kept = bytearray()
         self._most, self._target, self._bytes = most_bytes, target, 0
 

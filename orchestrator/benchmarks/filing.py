@@ -6,6 +6,7 @@ theirs, and what is new follows.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import Max
@@ -13,7 +14,7 @@ from django.db.models import Max
 from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.benchmarks.repository import CommitFacts, Repository
 from orchestrator.core.clock import utc_now
-from orchestrator.core.errors import InvalidRequestError
+from orchestrator.core.errors import ConflictError, InvalidRequestError, NotReadyError
 
 HISTORY_LIMIT = 2_000
 #: Of another branch: so far back towards the default branch are its commits filed.
@@ -21,29 +22,43 @@ BRANCH_LIMIT = 500
 MAX_BRANCHES = 200
 #: So many commits may be ahead of the repository: clients tell of them before they are pushed.
 LATER_THAN_KNOWN = 50
+#: So often history is read again where others filed meanwhile.
+MOST_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _History:
+    """What git says of the default branch, as far as it changes our rows.
+
+    `kept`: whether a commit that has a place is in the new history. `lost`: hashes that are no
+    longer in it. `facts` are of what is new, parents first, after `skipped` older ones that are
+    not filed. `joined` and `left`: hashes of commits to be marked as on the line of first parents,
+    and as off it.
+    """
+
+    kept: bool = True
+    lost: Collection[str] = ()
+    facts: Sequence[CommitFacts] = ()
+    skipped: int = 0
+    joined: Collection[str] = ()
+    left: Collection[str] = ()
 
 
 def file_default_branch(project: Project, repository: Repository) -> None:
-    """Files what is new on the default branch, and where all branches are; fetch before."""
-    tip = repository.find(project.default_branch)
-    if tip is None:
-        raise InvalidRequestError(
-            f"there is no branch {project.default_branch} in the repository; push it, or correct "
-            "the default branch of the project",
-            field="default_branch",
-        )
-    tips = repository.tips()[:MAX_BRANCHES]
-    with transaction.atomic():
-        # Two at once would give the same places to different commits.
-        locked = Project.objects.select_for_update().get(pk=project.pk)
-        newest = _newest_known(locked, repository)
-        if newest is None or newest.sha != tip:
-            _file_positions(locked, repository, newest, tip)
-        if newest is None or newest.sha != tip or not newest.mainline:
-            _mark_mainline(locked, repository, tip)
-        locked.branches, locked.fetched_at = [list(each) for each in tips], utc_now()
-        locked.save(update_fields=["branches", "fetched_at"])
-    project.branches, project.fetched_at = locked.branches, locked.fetched_at
+    """Files what is new on the default branch, and where all branches are; fetch before.
+
+    ConflictError where the project got another repository meanwhile; NotReadyError where others
+    file at the same time again and again.
+    """
+    for _ in range(MOST_TRIES):
+        project.refresh_from_db(fields=["fetched_at"])
+        tips = repository.tips()[:MAX_BRANCHES]
+        history = _read_history(project, repository)
+        if _store_history(project, history, tips):
+            return
+    raise NotReadyError(
+        f"the commits of {project.slug} are being filed by another request; try again"
+    )
 
 
 def file_branch(project: Project, repository: Repository, sha: str) -> None:
@@ -86,46 +101,79 @@ def _is_filed(commit: Commit, repository: Repository) -> bool:
     return known == len(set(facts.parents))
 
 
-def _file_positions(
-    project: Project, repository: Repository, newest: Commit | None, tip: str
-) -> None:
-    """Gives places to what the branch has since `newest`, and takes those of what it lost."""
+def _read_history(project: Project, repository: Repository) -> _History:
+    """Reads git, which may take minutes: nothing is locked meanwhile."""
+    tip = repository.find(project.default_branch)
+    if tip is None:
+        raise InvalidRequestError(
+            f"there is no branch {project.default_branch} in the repository; push it, or correct "
+            "the default branch of the project",
+            field="default_branch",
+        )
+    newest = _newest_known(project, repository)
+    if newest is not None and newest.sha == tip and newest.mainline:
+        return _History()
+    rows = list(project.commits.values_list("sha", "mainline", "position"))
+    lost: Collection[str] = ()
     if newest is None:
         # Nothing is known that the new history could be measured against.
-        project.commits.filter(position__isnull=False).update(position=None)
         facts = repository.history(tip, limit=HISTORY_LIMIT)
-        _store(project, facts, repository.count(tip) - len(facts))
-        return
-    lost = repository.only_in(newest.sha, tip)
-    project.commits.filter(sha__in=lost).update(position=None)
-    last = project.commits.aggregate(last=Max("position"))["last"]
-    facts = repository.new_since(tip, newest.sha, limit=HISTORY_LIMIT)
-    skipped = len(repository.only_in(tip, newest.sha)) - len(facts)
-    _store(project, facts, (-1 if last is None else last) + 1 + skipped)
+        total = repository.count(tip)
+    else:
+        lost = repository.select_reachable([sha for sha, *_ in rows], newest.sha, without=tip)
+        facts = repository.new_since(tip, newest.sha, limit=HISTORY_LIMIT)
+        total = repository.count(tip, without=newest.sha)
+    marked = {sha for sha, is_marked, _ in rows if is_marked}
+    line = repository.select_first_parents(
+        {sha for sha, *_ in rows} | {each.sha for each in facts}, tip
+    )
+    inside = repository.select_reachable(marked - line, tip) if marked - line else set()
+    # What only a client told of keeps the place that it was given.
+    placed = {sha for sha, _, position in rows if position is not None} - set(lost)
+    apart = placed - inside if newest is not None else set()
+    return _History(
+        kept=newest is not None,
+        lost=lost,
+        facts=facts,
+        skipped=total - len(facts),
+        joined=line - marked,
+        left=marked - line - apart,
+    )
 
 
-def _store(project: Project, facts: Sequence[CommitFacts], first: int) -> None:
+@transaction.atomic
+def _store_history(project: Project, history: _History, tips: Sequence[tuple[str, str]]) -> bool:
+    """False, with nothing stored, where somebody else filed since the history was read."""
+    # Two at once would give the same places to different commits.
+    locked = Project.objects.select_for_update().get(pk=project.pk)
+    if locked.repository_url != project.repository_url:
+        raise ConflictError(
+            f"{project.slug} got another repository while this one was read; fetch it again"
+        )
+    if locked.fetched_at != project.fetched_at:
+        return False
+    _store_positions(locked, history)
+    locked.commits.filter(sha__in=history.joined).update(mainline=True)
+    locked.commits.filter(sha__in=history.left).update(mainline=False)
+    locked.branches, locked.fetched_at = [list(each) for each in tips], utc_now()
+    locked.save(update_fields=["branches", "fetched_at"])
+    project.branches, project.fetched_at = locked.branches, locked.fetched_at
+    return True
+
+
+def _store_positions(project: Project, history: _History) -> None:
+    """Gives places to what is new, and takes those of what the branch lost."""
+    ordered = project.commits.filter(position__isnull=False)
+    if history.kept:
+        ordered.filter(sha__in=history.lost).update(position=None)
+    else:
+        ordered.update(position=None)
+    last = ordered.aggregate(last=Max("position"))["last"]
+    first = (-1 if last is None else last) + 1 + history.skipped
     Commit.objects.bulk_create(
-        [commit_row(project, fact, first + place) for place, fact in enumerate(facts)],
+        [commit_row(project, fact, first + place) for place, fact in enumerate(history.facts)],
         update_conflicts=True,
         unique_fields=["project", "sha"],
         # A client of the API may have named the commit before, and known no more than its hash.
         update_fields=["position", "parents", "subject", "author", "committed_at"],
     )
-
-
-def _mark_mainline(project: Project, repository: Repository, tip: str) -> None:
-    line, inside = set(repository.first_parents(tip)), set(repository.contained(tip))
-    known = list(project.commits.values_list("pk", "sha", "mainline", "position"))
-    _set_mainline([pk for pk, sha, marked, _ in known if sha in line and not marked], True)
-    # What only a client told of keeps the place that it was given.
-    off = [
-        pk
-        for pk, sha, marked, position in known
-        if marked and sha not in line and (sha in inside or position is None)
-    ]
-    _set_mainline(off, False)
-
-
-def _set_mainline(commits: Collection[int], value: bool) -> None:
-    Commit.objects.filter(pk__in=commits).update(mainline=value)

@@ -9,12 +9,12 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import BinaryIO
 
 from orchestrator.benchmarks.bounded import (
     MOST_FILE_BYTES,
     MOST_OUTPUT_BYTES,
     Completed,
+    Sink,
     TooMuchError,
     run_bounded,
 )
@@ -41,7 +41,7 @@ def call_git(
     most_bytes: int = MOST_OUTPUT_BYTES,
     limit: str = "",
     file_bytes: int = MOST_FILE_BYTES,
-    target: BinaryIO | None = None,
+    target: Sink | None = None,
     on_progress: Callable[[str], None] | None = None,
     size_check: Callable[[], None] | None = None,
 ) -> Completed:

@@ -2,7 +2,7 @@
 
 import gzip
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -18,6 +18,8 @@ from orchestrator.core.errors import InvalidRequestError
 
 _ALL_REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 _REF = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._/+@~^-]{0,199}$")
+#: Of a list of hashes that is not kept: 26 million of them.
+MOST_LISTED_BYTES = 1 << 30
 #: Of an archive or a bundle.
 PACK_TIMEOUT_S = 1800.0
 _FIELDS = "%H%x1f%P%x1f%ct%x1f%an%x1f%s"
@@ -126,9 +128,9 @@ class Repository:
         """At most `limit` newest commits of `ref` in topological order, parents first."""
         return self._log(ref, limit=limit)
 
-    def count(self, ref: str) -> int:
-        """The number of commits that `ref` can reach."""
-        return int(self._git("rev-list", "--count", ref, "--"))
+    def count(self, ref: str, *, without: str = "") -> int:
+        """The number of commits that `ref` can reach, and `without` cannot."""
+        return int(self._git("rev-list", "--count", *_range(ref, without), "--"))
 
     def tips(self) -> list[tuple[str, str]]:
         """All branches with the hash of their newest commit, the newest of all first."""
@@ -154,9 +156,17 @@ class Repository:
         listed = self._try("for-each-ref", "--format=%(objectname) %(*objectname)", "refs/tags")
         return set((listed or "").split())
 
-    def commits(self) -> set[str]:
-        """The hashes of all commits that branches and tags reach; empty before the first fetch."""
-        return set((self._try("rev-list", "--all") or "").split())
+    def select_fetched(self, shas: Collection[str]) -> set[str]:
+        """Those of the hashes that branches and tags reach; empty before the first fetch."""
+        return self._select(shas, "--all") if is_repository(self._mirror) else set()
+
+    def select_reachable(self, shas: Collection[str], ref: str, *, without: str = "") -> set[str]:
+        """Those of the hashes that `ref` can reach, and `without` cannot."""
+        return self._select(shas, *_range(ref, without))
+
+    def select_first_parents(self, shas: Collection[str], ref: str) -> set[str]:
+        """Those of the hashes that are on the line of first parents of `ref`."""
+        return self._select(shas, "--first-parent", ref)
 
     def has(self, sha: str) -> bool:
         return self._lookup(sha) is not None
@@ -173,10 +183,6 @@ class Repository:
     def new_since(self, ref: str, other: str, *, limit: int) -> list[CommitFacts]:
         """As `history`, without what `other` contains."""
         return self._log(ref, f"^{other}", limit=limit)
-
-    def contained(self, ref: str) -> list[str]:
-        """All commits that `ref` contains, newest first."""
-        return self._git("rev-list", ref, "--").split()
 
     def first_parents(self, ref: str) -> list[str]:
         """The line of first parents of `ref`, newest first."""
@@ -215,6 +221,15 @@ class Repository:
         self._git("update-ref", ref, sha)
         left_out = [f"^{without}"] if without else []
         self._pack("bundle", "create", "--quiet", "-", ref, *left_out, target=target)
+
+    def _select(self, shas: Collection[str], *revisions: str) -> set[str]:
+        """The whole list may have millions of hashes: it is not kept in memory."""
+        found = _Selection(shas)
+        call_git(
+            "--git-dir", str(self._mirror), "rev-list", *revisions, "--",
+            target=found, most_bytes=MOST_LISTED_BYTES,
+        )  # fmt: skip
+        return found.shas
 
     def _pack(self, *args: str, target: Any) -> None:
         call_git(
@@ -281,6 +296,23 @@ class Repository:
 
     def _run(self, *args: str, check: bool = True) -> Completed:
         return call_git("--git-dir", str(self._mirror), *args, check=check)
+
+
+class _Selection:
+    """Takes a list of hashes, one a line, and keeps those that are wanted."""
+
+    def __init__(self, wanted: Collection[str]) -> None:
+        self._wanted = {sha.encode() for sha in wanted}
+        self._rest = b""
+        self.shas: set[str] = set()
+
+    def write(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        self.shas.update(sha.decode() for sha in self._wanted.intersection(lines))
+
+
+def _range(ref: str, without: str) -> tuple[str, ...]:
+    return (ref, f"^{without}") if without else (ref,)
 
 
 def _commit(line: str) -> CommitFacts:

@@ -47,7 +47,7 @@ def commits_told(*, project: Project, told: Sequence[Told]) -> dict[str, int]:
     unknown = [each for each in told if each.sha not in known]
     if not unknown:
         return known
-    held = _in_repository(project)
+    held = _in_repository(project, [each.sha for each in unknown])
     if project.repository_url and any(each.sha not in held for each in unknown):
         request_unknown(project)
     for each in unknown:
@@ -61,12 +61,12 @@ def _known(project: Project, told: Sequence[Told]) -> dict[str, int]:
     return dict(project.commits.filter(sha__in=shas).values_list("sha", "pk"))
 
 
-def _in_repository(project: Project) -> set[str]:
-    """All hashes that the last fetch brought; none where the mirror cannot be read."""
+def _in_repository(project: Project, shas: Sequence[str]) -> set[str]:
+    """Those of the hashes that the last fetch brought; none where the mirror cannot be read."""
     if not project.repository_url:
         return set()
     try:
-        return repository_of(project).commits()
+        return repository_of(project).select_fetched(shas)
     except InvalidRequestError:
         return set()
 

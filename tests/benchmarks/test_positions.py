@@ -1,12 +1,18 @@
 """Commits keep their places along the default branch; other branches are filed when named."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from django.db import connection
 
+from orchestrator.benchmarks.filing import file_default_branch
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.refs import commit_of_ref
+from orchestrator.benchmarks.repository import CommitFacts, Repository
 from orchestrator.benchmarks.services import repository_of
+from orchestrator.core.errors import ConflictError
 from tests.support.factories import Personas, commit_files, git, make_project
 from tests.support.fetches import fetch_now
 
@@ -94,3 +100,63 @@ def test_a_commit_of_another_branch_is_filed_with_its_way_back(
         "main": project.commits.get(subject="version 3").sha,
     }
     assert project.branches[0][0] == "topic"
+
+
+class Interrupted(Repository):
+    """Something else happens once while git is read."""
+
+    def __init__(self, project: Project, meanwhile: Callable[[], None]) -> None:
+        self.__dict__ = repository_of(project).__dict__
+        self._meanwhile: Callable[[], None] | None = meanwhile
+
+    def new_since(self, ref: str, other: str, *, limit: int) -> list[CommitFacts]:
+        facts = super().new_since(ref, other, limit=limit)
+        meanwhile, self._meanwhile = self._meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        return facts
+
+
+@pytest.mark.django_db(transaction=True)
+def test_git_is_read_without_a_lock_and_again_where_others_filed_meanwhile(
+    project: Project, tmp_path: Path
+) -> None:
+    commit_files(tmp_path / "origin", {"a": "1"}, 4)
+    repository_of(project).fetch()
+
+    def file_newer() -> None:
+        commit_files(tmp_path / "origin", {"a": "2"}, 5)
+        repository_of(project).fetch()
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '5s'")
+        try:
+            ours = Project.objects.get(pk=project.pk)
+            file_default_branch(ours, repository_of(ours))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        meanwhile = Interrupted(project, lambda: pool.submit(file_newer).result())
+        file_default_branch(project, meanwhile)
+    assert places(project) == {f"version {number}": number - 1 for number in range(1, 6)}
+    assert project.commits.filter(mainline=True).count() == 5
+
+
+def test_what_is_read_of_another_repository_is_not_filed(project: Project, tmp_path: Path) -> None:
+    before = places(project)
+    commit_files(tmp_path / "origin", {"a": "1"}, 4)
+    repository_of(project).fetch()
+    move = Project.objects.filter(pk=project.pk).update
+    meanwhile = Interrupted(project, lambda: move(repository_url="/elsewhere") and None)
+    with pytest.raises(ConflictError, match="got another repository"):
+        file_default_branch(project, meanwhile)
+    assert places(project) == before
+
+
+def test_many_hashes_are_looked_for_in_a_list_that_is_not_kept(project: Project) -> None:
+    repository = repository_of(project)
+    shas = project.commits.values_list("sha", flat=True)
+    assert repository.select_fetched([*shas, "0" * 40]) == set(shas)
+    tip = project.commits.get(subject="version 3").sha
+    assert repository.select_reachable(shas, tip, without=f"{tip}~1") == {tip}
+    assert repository.select_first_parents([shas[0]], tip) == {shas[0]}
