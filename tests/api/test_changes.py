@@ -118,6 +118,7 @@ def test_results_that_are_sent_raise_an_alert_without_a_duel(line: Line, alice: 
     rng = np.random.default_rng(3)
     results = [
         {
+            "id": f"build-{number}",
             "benchmark": "hello",
             "host": "ci",
             "profile": "any",

@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from typing import Any
 
 import pytest
@@ -25,8 +26,13 @@ SHA = "a" * 40
 AT = "2026-11-20T08:00:00Z"
 
 
+_numbers = count()
+
+
 def result(**changes: Any) -> dict[str, Any]:
+    """Each with an id of its own, unless one is given."""
     return {
+        "id": f"sent-{next(_numbers)}",
         "project": "server",
         "benchmark": "hello",
         "host": "ci-7",
@@ -50,12 +56,15 @@ def told(answer: Any) -> tuple[int, int]:
 
 def test_it_takes_a_result_and_makes_what_is_new(lab: Lab, alice: ApiClient) -> None:
     facts = {"subject": "Faster", "author": "Ada", "committed_at": AT, "parents": ["b" * 40]}
-    assert told(send(alice, result(commit_facts=facts, block="b1", note="by hand"))) == (1, 0)
+    assert told(send(alice, result(commit_facts=facts, block="b1", note="by hand", id="7"))) == (
+        1,
+        0,
+    )
     reading = Reading.objects.get()
     assert (reading.commit.sha, reading.commit.subject) == (SHA, "Faster")
     assert reading.host.name == "ci-7"
     assert reading.host.profile.slug == "external"
-    assert reading.provenance == {"token": "test", "block": "b1", "note": "by hand"}
+    assert reading.provenance == {"token": "test", "id": "7", "block": "b1", "note": "by hand"}
     assert Series.objects.count() == 2
     point = Point.objects.get(series__metric__key="requests.rate")
     assert (point.n, point.values, point.mean) == (1, [1000.0], 1000.0)
@@ -107,10 +116,25 @@ def test_the_same_post_twice_changes_nothing(lab: Lab, alice: ApiClient) -> None
     assert sorted(Point.objects.values_list("n", flat=True)) == [1, 1, 2, 2]
 
 
-def test_equal_trials_of_one_post_are_several(lab: Lab, alice: ApiClient) -> None:
-    assert told(send(alice, result(), result())) == (2, 0)
-    assert told(send(alice, result(), result())) == (0, 2)
-    assert told(send(alice, result(), result(), result())) == (1, 2)
+def test_equal_values_of_two_builds_both_count_and_a_retry_does_not(
+    lab: Lab, alice: ApiClient
+) -> None:
+    first, second = (result(id=f"build-{number}", at=None) for number in (1, 2))
+    assert told(send(alice, first)) == (1, 0)
+    assert told(send(alice, second)) == (1, 0)
+    assert told(send(alice, first)) == (0, 1), "the client saw no answer, and sent it again"
+    assert Point.objects.get(series__metric__key="requests.rate").n == 2
+
+
+@pytest.mark.parametrize("given", [{}, {"id": ""}])
+def test_a_result_without_an_id_is_refused_with_what_to_do(
+    lab: Lab, alice: ApiClient, given: dict[str, Any]
+) -> None:
+    without = {name: value for name, value in result().items() if name != "id"} | given
+    answer = send(alice, result(), without)
+    assert (answer.status_code, answer.json()["field"]) == (422, "results[1].id")
+    assert "give each result an id of your own" in answer.json()["detail"]
+    assert not Reading.objects.exists()
 
 
 def test_an_id_is_one_result_of_a_case_a_host_and_a_commit(lab: Lab, alice: ApiClient) -> None:
@@ -333,6 +357,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"validity": "suspect"}, "results[1]"),
     ({"block": ""}, "results[1].block"),
     ({"id": "x" * 201}, "results[1].id"),
+    ({"id": None}, "results[1].id"),
     ({"url": "javascript:alert(1)"}, "results[1].url"),
     ({"note": "a\0b"}, "results[1].note"),
     ({"more": 1}, "results[1].more"),
@@ -421,10 +446,11 @@ def test_many_clients_at_one_new_commit_lose_and_double_nothing(lab: Lab, alice:
 
 @pytest.mark.django_db(transaction=True)
 def test_what_was_deleted_meanwhile_is_made_anew(lab: Lab, alice: ApiClient) -> None:
-    send(alice, result())
+    sent = result()
+    send(alice, sent)
     Commit.objects.filter(sha=SHA).delete()
     Series.objects.all().delete()
-    assert told(send(alice, result())) == (1, 0)
+    assert told(send(alice, sent)) == (1, 0)
     assert Reading.objects.count() == 1
 
 

@@ -54,6 +54,7 @@ def project(personas: Personas, tmp_path: Path) -> Project:
 
 def result(**changes: Any) -> dict[str, Any]:
     return {
+        "id": "1",
         "benchmark": "hello",
         "host": "ci-7",
         "commit": SHA,
@@ -258,12 +259,22 @@ def test_an_id_of_an_earlier_batch_with_other_content_is_refused(
     assert {row.provenance["id"] for row in Reading.objects.all()} == {"a", "b"}
 
 
-def test_lines_without_an_id_that_say_the_same_are_all_kept(
+def test_equal_lines_of_two_batches_are_both_kept(
+    personas: Personas, project: Project, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(bulk, "BATCH", 2)
+    path = lines_in(tmp_path, *(result(id=f"n{number}") for number in range(5)))
+    assert import_file(member=personas.alice, path=path).accepted == 5
+    assert import_file(member=personas.alice, path=path).accepted == 0
+
+
+def test_a_line_without_an_id_is_refused(
     personas: Personas, project: Project, tmp_path: Path
 ) -> None:
-    path = lines_in(tmp_path, result(), result(), "", result(metrics={"requests.rate": 5.0}))
-    assert import_file(member=personas.alice, path=path).accepted == 3
-    assert import_file(member=personas.alice, path=path).accepted == 0
+    without = {name: value for name, value in result().items() if name != "id"}
+    with pytest.raises(InvalidRequestError, match="line 2: id: give each result an id"):
+        import_file(member=personas.alice, path=lines_in(tmp_path, result(), without))
+    assert not Reading.objects.exists()
 
 
 def test_every_fault_is_told_with_its_line_and_nothing_stored(

@@ -389,7 +389,7 @@ def test_single_results_from_elsewhere_go_and_their_points_stay(
     personas: Personas, project: Project
 ) -> None:
     alice = personas.alice
-    sent = {"benchmark": "hello", "host": "ci-7", "metrics": {"requests.rate": 5.0}}
+    sent = {"benchmark": "hello", "host": "ci-7", "metrics": {"requests.rate": 5.0}, "id": "1"}
     results = [
         ResultIn.model_validate({**sent, "commit": sha, "at": (NOW - days * DAY).isoformat()})
         for sha, days in zip(shas(project)[:3], (100, 100, 5), strict=True)

@@ -89,7 +89,8 @@ def _benchmark(request: CallerRequest, asked: ExportQuery, run: Run | None) -> B
 def send_results(request: CallerRequest, payload: ResultsIn) -> TakenOut:
     """Stores what was measured elsewhere, all of a post or nothing; at most 1,000 results.
 
-    A result that is sent again changes nothing and is counted as `repeated`.
+    Each result has an `id` of the sender's. One that is sent again changes nothing and is counted
+    as `repeated`; the same values under another id are another trial.
     """
     caller = request.auth
     taken = take_results(member=caller.member, results=payload.results, token=caller.token.name)

@@ -30,8 +30,7 @@ from orchestrator.results.recording.repeats import check_alike, check_repeats
 from orchestrator.results.recording.result_files import ANY_SIZE, Bounds, Line, read_results
 from orchestrator.results.retention.retentions import faults_of_age
 
-#: Lines a transaction. Results without an id that say the same in one batch are told apart by
-#: their order, so that this number is part of what an import means.
+#: Lines a transaction.
 BATCH = 10_000
 MOST_FAULTS = 100
 #: `(done, total, what was done)` in lines; the total is None while it is not known.

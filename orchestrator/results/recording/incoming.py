@@ -1,7 +1,7 @@
 """A finished result as a client sends it: its shape, checked before anything is looked up."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -30,11 +30,24 @@ def _known_metric(key: str) -> str:
     return key
 
 
+def _given(text: str) -> str:
+    if not text:
+        raise ValueError(
+            "give each result an id of your own, such as build-812/trial-3: by it a result that is "
+            "sent again is known from another one with the same values"
+        )
+    return text
+
+
 Sha = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
 Line = Annotated[str, StringConstraints(max_length=300, pattern=r"^[^\x00\n]*$")]
 Slug = Annotated[str, StringConstraints(max_length=60, pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 Note = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
 Mark = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+#: Left out it is refused in our own words.
+SentId = Annotated[
+    str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$"), AfterValidator(_given)
+]
 #: Far beyond anything measured; of larger ones no sums could be made.
 Value = Annotated[float, Field(allow_inf_nan=False, strict=True, ge=-1e100, le=1e100)]
 #: Of a parameter: `True` is no number, and a text no number either.
@@ -64,10 +77,16 @@ class CommitTold(BaseModel):
     )
 
 
+def _require_id(schema: dict[str, Any]) -> None:
+    schema["required"].append("id")
+    del schema["properties"]["id"]["default"]
+    schema["properties"]["id"]["minLength"] = 1
+
+
 class ResultIn(BaseModel):
     """One trial that was measured elsewhere."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_require_id)
 
     project: Slug | None = Field(
         default=None, description="Needed where two projects share the benchmark."
@@ -97,9 +116,11 @@ class ResultIn(BaseModel):
         default=None,
         description="Results of two commits in the same block were measured side by side.",
     )
-    id: Mark | None = Field(
-        default=None,
-        description="Yours, for one result of a case, host and commit; sent again it adds nothing.",
+    id: SentId = Field(
+        default="",
+        validate_default=True,
+        description="Yours, for one result of a case, host and commit: name the build in it. "
+        "Sent again it adds nothing.",
     )
     url: Annotated[str, StringConstraints(max_length=1000, pattern=r"^https?://[^\s]+$")] | None = (
         None

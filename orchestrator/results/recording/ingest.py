@@ -2,7 +2,7 @@
 
 1. All names are looked up; what is new (hosts, commits, cases) is made, each in a short transaction
    of its own: those who post the same new name at once wait for one another there and nowhere
-   else. 2. Each result gets an id that follows from what it is, so that a post that is sent again
+   else. 2. Each result gets an id that follows from the sender's, so that a post that is sent again
    changes nothing. 3. All results are recorded in one transaction, in the order of their ids.
 """
 
@@ -116,7 +116,6 @@ def prepared(
         raise InvalidRequestError.of([(names_of[place], fault) for place, fault in old.items()])
     metrics = _metrics(member.team.pk, {key for result in results for key in result.metrics})
     cases = names.cases(benchmarks, results)
-    drawn = DrawnIds()
     sent = []
     for number, (result, benchmark, case) in enumerate(
         zip(results, benchmarks, cases, strict=True)
@@ -124,7 +123,7 @@ def prepared(
         at = result.at or now
         host, commit = names.host(result), names.commit(benchmark, result)
         row = Measured(
-            id=drawn.draw(result, case, host, commit),
+            id=id_of(result, case, host, commit),
             benchmark=benchmark.pk,
             case=case,
             host=host,
@@ -183,30 +182,13 @@ def _other_ids(row: Measured) -> list[UUID]:
     return found
 
 
-class DrawnIds:
-    """The ids of the results of one post or batch: a UUID of version 8 (RFC 9562).
+def id_of(result: ResultIn, case: int, host: UUID, commit: int) -> UUID:
+    """Where a result is stored: a UUID of version 8 (RFC 9562).
 
     It begins with the number of the commit, so that the results of a commit lie together in the
-    index; the rest is a hash of case, host and the sender's id, or of all that a result says.
-    Several that say the same are told apart by their order.
+    index; the rest is a hash of case, host and the sender's id.
     """
-
-    def __init__(self) -> None:
-        self._same: dict[str, int] = {}
-
-    def draw(self, result: ResultIn, case: int, host: UUID, commit: int) -> UUID:
-        if result.id is not None:
-            text = f"sender\0{case}\0{host}\0{result.id}"
-        else:
-            text = self._content(result, case, host)
-        return _drawn(commit, text)
-
-    def _content(self, result: ResultIn, case: int, host: UUID) -> str:
-        at = result.at.isoformat() if result.at else ""
-        rest = (result.validity, result.reasons, at, result.block, result.url, result.note)
-        text = f"content\0{case}\0{host}\0{sorted(result.metrics.items())}\0{rest}"
-        number = self._same[text] = self._same.get(text, -1) + 1
-        return f"{text}\0{number}"
+    return _drawn(commit, f"sender\0{case}\0{host}\0{result.id}")
 
 
 def _drawn(commit: int, text: str) -> UUID:

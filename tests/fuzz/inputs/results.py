@@ -37,8 +37,8 @@ _RESULT = {
     "reasons": ["x"], "id": "1", "url": "https://x.org/1",
 }  # fmt: skip
 _CSV = (
-    b"benchmark,host,commit,case.connections,metric.latency.p99,at,validity,reasons\n"
-    b"hello,here," + b"ab" * 20 + b",10,0.01,2026-01-31T12:00:00Z,suspect,a;b\n"
+    b"benchmark,host,commit,case.connections,metric.latency.p99,at,validity,reasons,id\n"
+    b"hello,here," + b"ab" * 20 + b",10,0.01,2026-01-31T12:00:00Z,suspect,a;b,1\n"
 )
 _API: TypeAdapter[ResultIn] = TypeAdapter(ResultIn)
 
