@@ -1,6 +1,6 @@
 -- Two roles: pitwall_owner owns the tables and runs `manage.py migrate` and `restore`; pitwall runs all
 -- else, and can neither change the schema nor switch off a trigger. Run it with psql 14 or newer, as a
--- superuser, in Pitwall's empty database. It may be run again, for instance with other passwords:
+-- superuser, in Pitwall's database, empty or not. It may be run again, for instance with other passwords:
 --   PITWALL_OWNER_PASSWORD=… PITWALL_DATABASE_PASSWORD=… psql --dbname pitwall --file roles.sql
 -- The image of PostgreSQL runs it when it sets up a new volume.
 \set ON_ERROR_STOP on
@@ -28,3 +28,17 @@ ALTER DEFAULT PRIVILEGES FOR ROLE pitwall_owner IN SCHEMA public
     GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO pitwall;
 ALTER DEFAULT PRIVILEGES FOR ROLE pitwall_owner IN SCHEMA public
     GRANT USAGE, SELECT ON SEQUENCES TO pitwall;
+
+-- What an older version made as another role.
+SELECT format('ALTER DATABASE %I OWNER TO CURRENT_USER', datname) FROM pg_database
+WHERE datname = current_database() AND datdba = 'pitwall'::regrole
+\gexec
+SELECT format('ALTER TABLE %s OWNER TO pitwall_owner', oid::regclass) FROM pg_class
+WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'm')
+    AND relowner <> 'pitwall_owner'::regrole
+\gexec
+SELECT format('ALTER ROUTINE %s OWNER TO pitwall_owner', oid::regprocedure) FROM pg_proc
+WHERE pronamespace = 'public'::regnamespace AND proowner <> 'pitwall_owner'::regrole
+\gexec
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO pitwall;
+GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO pitwall;
