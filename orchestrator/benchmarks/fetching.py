@@ -68,9 +68,10 @@ _asked: ContextVar[_Asked | None] = ContextVar("asked", default=None)
 class FetchRunningError(NotReadyError):
     """A name can be resolved only after a fetch, which whoever catches this requests."""
 
-    def __init__(self, project: Project, *, urgent: bool = True) -> None:
+    def __init__(self, project: Project, *, urgent: bool = True, problem: str = "") -> None:
+        last = f"; the last try failed: {problem}" if problem else ""
         super().__init__(
-            f"the repository of {project.slug} is being fetched; send the request again"
+            f"the repository of {project.slug} is being fetched; send the request again{last}"
         )
         self.project = project
         self.urgent = urgent
@@ -122,7 +123,7 @@ def check_fetched(project: Project, *, known: bool) -> None:
         raise InvalidRequestError(
             f"the repository of {project.slug} could not be fetched: {fetch.error}"
         )
-    raise FetchRunningError(project, urgent=strict)
+    raise FetchRunningError(project, urgent=strict, problem=fetch.error)
 
 
 @transaction.atomic

@@ -10,9 +10,11 @@ from orchestrator.alerts import delivering, noting, raising
 from orchestrator.benchmarks import fetching, tidying
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch import checkup, engine, scheduled
+from orchestrator.dispatch.shares import SHARES
 from orchestrator.dispatch.waking import wake_forges
 from orchestrator.fleet.check_requests import due_requests
 from orchestrator.forges import following
+from orchestrator.forges.receiving import forget_old
 from orchestrator.results.changes import bisections, duels
 from orchestrator.results.changes.search import look_at_changed
 from orchestrator.results.hosts import calibration, golden
@@ -153,14 +155,27 @@ def tell() -> None:
 
 @shared_task(name="orchestrator.dispatch.tasks.deliver")
 def deliver(delivery_id: str) -> None:
-    """One try of one delivery."""
-    delivering.deliver(UUID(delivery_id), utc_now())
+    """One try of one delivery, unless its team holds its share of the threads."""
+    with SHARES.admit(delivering.team_of(UUID(delivery_id))) as admitted:
+        if admitted:
+            delivering.deliver(UUID(delivery_id), utc_now())
 
 
 @shared_task(name="orchestrator.dispatch.tasks.follow_forges")
 def follow_forges() -> None:
-    """Takes what was asked for on pull requests further."""
-    following.follow_due(utc_now())
+    """Wakes each pull request that is due, and forgets old deliveries of forges."""
+    for pull_id in following.due_pulls():
+        follow_pull.apply_async(args=[pull_id], expires=10)
+    forget_old(utc_now())
+
+
+@shared_task(name="orchestrator.dispatch.tasks.follow_pull")
+def follow_pull(pull_id: int) -> None:
+    """Takes one pull request further, unless its team holds its share of the threads: a later tick
+    wakes it again then."""
+    with SHARES.admit(following.team_of(pull_id)) as admitted:
+        if admitted:
+            following.follow(pull_id)
 
 
 @shared_task(name="orchestrator.dispatch.tasks.tidy_repositories")

@@ -1,14 +1,19 @@
 """What is asked for on pull requests, taken from the comment to the run and back to the forge.
 
-A tick finds what is due; each pull request is claimed by one worker at a time, with SKIP LOCKED.
-Each step may run twice: a request is pinned, started and reported by guarded writes.
+A tick finds what is due, and wakes a task for each pull request; one worker at a time has it. Each
+step may run twice: a request is pinned, started and reported by guarded writes.
 """
 
 import logging
-from datetime import datetime, timedelta
+import math
+import time
+import uuid
+from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q, Window
+from django.db.models.functions import Now, RowNumber
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.selectors import member_for_user
@@ -23,13 +28,13 @@ from orchestrator.benchmarks.fetching import (
 )
 from orchestrator.benchmarks.refs import commit_of_ref
 from orchestrator.benchmarks.services import repository_of
-from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, PitwallError
+from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.core.ids import sha256_hex
+from orchestrator.database.row_claims import claim_of_row
 from orchestrator.forges.clients.base import Forge, ForgeRefusedError, Status
 from orchestrator.forges.clients.registry import forge_of
 from orchestrator.forges.models import BenchmarkRequest, Connection, PullRequest, RequestState
-from orchestrator.forges.receiving import forget_old
 from orchestrator.forges.telling import comment_of, status_of
 from orchestrator.runs.models import Trigger, Until
 from orchestrator.runs.plans import RunRequest
@@ -39,8 +44,12 @@ from orchestrator.transport.http import DeliveryError
 
 logger = logging.getLogger(__name__)
 
-#: Longer than a claimed pull request takes.
-LEASE = timedelta(minutes=5)
+#: A worker that has not renewed its claim for this long is taken for dead.
+CLAIM_S = 60.0
+#: Of one team so many pull requests are woken by one tick, of all teams so many.
+MOST_OF_A_TEAM, MOST_A_TICK = 20, 200
+#: Of one pull request so many requests are taken further at a time.
+MOST_REQUESTS = 20
 #: So often a run under way is looked at.
 LOOK_EVERY = timedelta(seconds=15)
 #: And so often one that waits for a fetch.
@@ -50,63 +59,76 @@ PAUSES_S = (15, 60, 300, 1800, 7200)
 _OPEN = (RequestState.ASKED, RequestState.APPROVED, RequestState.STARTED)
 
 
-def follow_due(now: datetime) -> None:
-    """Takes those that are due further; one that fails by a mistake of ours stops no other."""
-    due = PullRequest.objects.filter(next_at__lte=now).order_by("next_at")
-    for pull_id in list(due.values_list("pk", flat=True)[:20]):
-        try:
-            follow(pull_id, now)
-        except Exception:
-            logger.exception("the pull request %s could not be followed", pull_id)
-            _put_back(pull_id, now)
-    forget_old(now)
+def due_pulls() -> list[int]:
+    """The pull requests that are due and that no worker has: of each team the first ones first."""
+    team = F("connection__project__team")
+    place = Window(RowNumber(), partition_by=team, order_by=["next_at", "pk"])
+    due = PullRequest.objects.filter(_free(), next_at__lte=Now()).annotate(place=place)
+    due = due.filter(place__lte=MOST_OF_A_TEAM).order_by("place", "next_at")
+    return list(due.values_list("pk", flat=True)[:MOST_A_TICK])
 
 
-def _put_back(pull_id: int, now: datetime) -> None:
-    pull = PullRequest.objects.filter(pk=pull_id).first()
-    if pull is None:
-        return
-    pull.tries += 1
-    pause = PAUSES_S[min(pull.tries, len(PAUSES_S)) - 1]
-    problem = "a mistake in Pitwall; the server's log has the details"
-    _let_go(pull, now + timedelta(seconds=pause), tries=pull.tries, problem=problem)
+def team_of(pull_id: int) -> int | None:
+    """The key of the team whose repository has this pull request."""
+    found = PullRequest.objects.filter(pk=pull_id)
+    return found.values_list("connection__project__team", flat=True).first()
 
 
-def follow(pull_id: int, now: datetime) -> bool:
+def follow(pull_id: int) -> bool:
     """Takes a pull request as far as can be done now; False where another worker has it."""
-    pull = _claimed(pull_id, now)
+    since = time.monotonic()
+    pull = _claimed(pull_id)
     if pull is None:
         return False
+    held = PullRequest.objects.filter(pk=pull.pk, claim=pull.claim)
+    kept = claim_of_row(held, until="claimed_until", lasts_s=CLAIM_S, since=since)
     try:
-        forge = forge_of(pull.connection)
-        requests = pull.requests.filter(state__in=_OPEN).order_by("pk")
-        waiting = [request for request in requests if _waits(request, pull, forge)]
-        _tell(pull, forge)
-    except DeliveryError as error:
-        _again(pull, error)
-    except PitwallError as error:
-        _refuse_all(pull, str(error))
-    else:
-        still = pull.requests.filter(state__in=_OPEN).exists()
-        pause = FETCH_LOOK_EVERY if waiting else LOOK_EVERY
-        _let_go(pull, utc_now() + pause if still else None, tries=0, problem="")
+        with HEARTBEAT.keeping(kept) as claim:
+            claim.begin("the pull request", math.inf)  # Each call of the forge has a limit.
+            _follow(pull, claim)
+    except ClaimLost:
+        # A member, or another worker: where the claim is still ours it is looked at again.
+        logger.info("the pull request %s was changed by somebody else", pull_id)
+        _let_go(pull, timedelta(), tries=pull.tries, problem="")
+    except Exception:
+        logger.exception("the pull request %s could not be followed", pull_id)
+        _put_back(pull, "a mistake in Pitwall; the server's log has the details")
     return True
 
 
-@transaction.atomic
-def _claimed(pull_id: int, now: datetime) -> PullRequest | None:
-    rows = PullRequest.objects.select_for_update(skip_locked=True, of=("self",))
-    rows = rows.select_related("connection__project__team", "connection__created_by")
-    free = Q(claimed_until=None) | Q(claimed_until__lt=now)
-    pull = rows.filter(free, pk=pull_id, next_at__lte=now).first()
-    if pull is not None:
-        pull.claimed_until = now + LEASE
-        pull.save(update_fields=["claimed_until"])
-    return pull
+def _follow(pull: PullRequest, claim: Claim) -> None:
+    try:
+        forge = forge_of(pull.connection)
+        requests = list(pull.requests.filter(state__in=_OPEN).order_by("pk")[:MOST_REQUESTS])
+        waiting = [request for request in requests if _waits(request, pull, forge, claim)]
+        _tell(pull, forge, claim)
+    except DeliveryError as error:
+        _again(pull, error)
+    except PitwallError as error:
+        _give_up(pull, str(error))
+    else:
+        still = pull.requests.filter(state__in=_OPEN).exists()
+        pause = FETCH_LOOK_EVERY if waiting else LOOK_EVERY
+        _let_go(pull, pause if still else None, tries=0, problem="")
 
 
-def _waits(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> bool:
+def _free() -> Q:
+    return Q(claimed_until=None) | Q(claimed_until__lt=Now())
+
+
+def _claimed(pull_id: int) -> PullRequest | None:
+    """The pull request, claimed by the caller; None if another worker has it, or it is not due."""
+    due = PullRequest.objects.filter(_free(), pk=pull_id, next_at__lte=Now())
+    until = Now() + timedelta(seconds=CLAIM_S)
+    if not due.update(claim=uuid.uuid4(), claimed_until=until):
+        return None
+    rows = PullRequest.objects.select_related("connection__project__team", "connection__created_by")
+    return rows.filter(pk=pull_id).first()
+
+
+def _waits(request: BenchmarkRequest, pull: PullRequest, forge: Forge, claim: Claim) -> bool:
     """Takes it further; whether it has to wait for a fetch."""
+    claim.check()
     try:
         _step(request, pull, forge)
     except FetchRunningError:
@@ -120,8 +142,16 @@ def _step(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> None:
     if request.state == RequestState.APPROVED or _may_start(request):
         _start(request, pull, forge)
     if request.state == RequestState.STARTED and _has_ended(request):
-        request.state = RequestState.ENDED
-        request.save(update_fields=["state"])
+        _change(request, state=RequestState.ENDED)
+
+
+def _change(request: BenchmarkRequest, **changes: Any) -> None:
+    """Writes to a request as it was read; ClaimLost where somebody else has taken it further."""
+    same = BenchmarkRequest.objects.filter(pk=request.pk, state=request.state, run=request.run)
+    if not same.update(**changes):
+        raise ClaimLost
+    for name, value in changes.items():
+        setattr(request, name, value)
 
 
 def _may_start(request: BenchmarkRequest) -> bool:
@@ -140,34 +170,38 @@ def _pin(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> None:
             facts = forge.pull_request(pull.number)
         except (KeyError, TypeError, AttributeError) as error:
             raise ForgeRefusedError(f"its answer lacks {error}", 502) from error
-        request.head_sha, request.base_branch = facts.head_sha.lower(), facts.base_branch[:200]
-        request.from_fork = facts.from_fork
+        _change(
+            request,
+            head_sha=facts.head_sha.lower(),
+            base_branch=facts.base_branch[:200],
+            from_fork=facts.from_fork,
+        )
     if request.from_fork:
-        request.state = RequestState.WAITING
-    request.save(update_fields=["head_sha", "base_branch", "from_fork", "state"])
+        _change(request, state=RequestState.WAITING)
 
 
 def _start(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> None:
-    connection = pull.connection
     try:
-        baseline = _fetched_baseline(request, connection, forge.pull_ref(pull.number))
-        with transaction.atomic():
-            member = _member(request, connection)
-            run = create_run(
-                member=member,
-                request=_run_request(request, connection, baseline),
-                trigger=Trigger.API,
-            )
-            subject = f"{request} {request.head_sha[:10]}, asked for by {request.asked_by}"
-            record_audit(member=member, action="benchmark_request.started", subject=subject)
-            request.run, request.state = run, RequestState.STARTED
-            request.save(update_fields=["run", "state"])
+        baseline = _fetched_baseline(request, pull.connection, forge.pull_ref(pull.number))
+        _create_run(request, pull.connection, baseline)
     except FetchRunningError:
         raise
     except PitwallError as error:
-        request.state, request.message = RequestState.REFUSED, str(error)[:1000]
-        request.run = None
-        request.save(update_fields=["state", "message"])
+        _change(request, state=RequestState.REFUSED, message=str(error)[:1000])
+
+
+@transaction.atomic
+def _create_run(request: BenchmarkRequest, connection: Connection, baseline: str) -> None:
+    """Creates the run, or raises ClaimLost where there is one: both are one transaction."""
+    # Whoever else starts it waits here, and then finds another state.
+    BenchmarkRequest.objects.select_for_update().filter(pk=request.pk).first()
+    member = _member(request, connection)
+    run = create_run(
+        member=member, request=_run_request(request, connection, baseline), trigger=Trigger.API
+    )
+    subject = f"{request} {request.head_sha[:10]}, asked for by {request.asked_by}"
+    record_audit(member=member, action="benchmark_request.started", subject=subject)
+    _change(request, run=run, state=RequestState.STARTED)
 
 
 def _fetched_baseline(request: BenchmarkRequest, connection: Connection, ref: str) -> str:
@@ -197,9 +231,9 @@ def _check_fetched(request: BenchmarkRequest, connection: Connection, ref: str) 
     """Returns once the ref of the pull request was fetched; FetchRunningError before."""
     asked_at = request.fetch_requested_at
     if asked_at is None:
-        request.fetch_requested_at = database_now()
-        request.save(update_fields=["fetch_requested_at"])
-        request_fetch(connection.project, [ref])
+        with transaction.atomic():
+            _change(request, fetch_requested_at=database_now())
+            request_fetch(connection.project, [ref])
         raise FetchRunningError(connection.project)
     with names_fetched_after(lambda: asked_at, tries=TRIES_UNWATCHED):
         check_fetched(connection.project, known=False)
@@ -232,10 +266,12 @@ def _member(request: BenchmarkRequest, connection: Connection) -> Member:
     return member_for_user(user, connection.project.team.slug)
 
 
-def _tell(pull: PullRequest, forge: Forge) -> None:
+def _tell(pull: PullRequest, forge: Forge, claim: Claim) -> None:
     """The comment and the statuses, where they say something else than before."""
     pull.problem = ""
-    for request in pull.requests.exclude(head_sha="").select_related("run__team")[:20]:
+    told_of = pull.requests.exclude(head_sha="").select_related("run__team")
+    for request in told_of[:MOST_REQUESTS]:
+        claim.check()
         status = status_of(request)
         told = f"{status.state}: {status.text}"[:300] if status else ""
         if status is not None and told != request.status:
@@ -246,6 +282,7 @@ def _tell(pull: PullRequest, forge: Forge) -> None:
     digest = sha256_hex(text.encode())
     if digest == pull.published:
         return
+    claim.check()
     try:
         comment = forge.write_comment(pull.number, pull.comment_id, text)
     except ForgeRefusedError as error:
@@ -253,8 +290,9 @@ def _tell(pull: PullRequest, forge: Forge) -> None:
             raise
         # Somebody has deleted it.
         comment = forge.write_comment(pull.number, "", text)
-    pull.comment_id, pull.published = comment, digest
-    pull.save(update_fields=["comment_id", "published"])
+    mine = PullRequest.objects.filter(pk=pull.pk, claim=pull.claim)
+    if not mine.update(comment_id=comment, published=digest):
+        raise ClaimLost
 
 
 def _try_status(forge: Forge, sha: str, status: Status) -> str:
@@ -268,26 +306,40 @@ def _try_status(forge: Forge, sha: str, status: Status) -> str:
 
 
 def _again(pull: PullRequest, error: DeliveryError) -> None:
-    passing = not isinstance(error, ForgeRefusedError) or error.passing
-    pull.tries += 1
-    if passing and pull.tries <= len(PAUSES_S):
-        next_at = utc_now() + timedelta(seconds=PAUSES_S[pull.tries - 1])
-        _let_go(pull, next_at, tries=pull.tries, problem=str(error))
+    if isinstance(error, ForgeRefusedError) and not error.passing:
+        _give_up(pull, str(error))
+    else:
+        _put_back(pull, str(error))
+
+
+def _put_back(pull: PullRequest, problem: str) -> None:
+    """It is tried again later; after the last try it is given up."""
+    if pull.tries >= len(PAUSES_S):
+        _give_up(pull, problem)
         return
-    logger.warning("%s: given up: %s", pull, error)
+    pause = timedelta(seconds=PAUSES_S[pull.tries])
+    _let_go(pull, pause, tries=pull.tries + 1, problem=problem)
+
+
+@transaction.atomic
+def _give_up(pull: PullRequest, problem: str) -> None:
+    """Refuses what was not started; runs that were started go on, and nothing tells of them."""
+    if not _let_go(pull, None, tries=0, problem=problem):
+        return
+    logger.warning("%s: given up: %s", pull, problem)
     unstarted = pull.requests.filter(state__in=[RequestState.ASKED, RequestState.APPROVED])
-    unstarted.update(state=RequestState.REFUSED, message=str(error)[:1000])
+    unstarted.update(state=RequestState.REFUSED, message=problem[:1000])
     pull.requests.filter(state=RequestState.STARTED).update(state=RequestState.ENDED)
-    _let_go(pull, None, tries=0, problem=str(error))
 
 
-def _refuse_all(pull: PullRequest, why: str) -> None:
-    pull.requests.filter(state__in=_OPEN).update(state=RequestState.REFUSED, message=why[:1000])
-    _let_go(pull, None, tries=0, problem=why)
+def _let_go(pull: PullRequest, pause: timedelta | None, *, tries: int, problem: str) -> bool:
+    """Frees the claim; False where another worker has it.
 
-
-def _let_go(pull: PullRequest, next_at: datetime | None, *, tries: int, problem: str) -> None:
-    """What was asked for meanwhile keeps its time: it is looked at again at once."""
-    ours = PullRequest.objects.filter(pk=pull.pk, claimed_until=pull.claimed_until)
-    ours.filter(next_at=pull.next_at).update(next_at=next_at)
-    ours.update(claimed_until=None, tries=tries, problem=(problem or pull.problem)[:1000])
+    What was asked for meanwhile keeps its time: it is looked at again at once.
+    """
+    mine = PullRequest.objects.filter(pk=pull.pk, claim=pull.claim)
+    mine.filter(next_at=pull.next_at).update(next_at=None if pause is None else Now() + pause)
+    freed = mine.update(
+        claim=None, claimed_until=None, tries=tries, problem=(problem or pull.problem)[:1000]
+    )
+    return bool(freed)

@@ -70,7 +70,8 @@ class PullRequest(models.Model):
     """One that somebody asked a benchmark of (a merge request on GitLab).
 
     `comment_id` is the forge's name of our comment, `published` the digest of what it says. At
-    `next_at` there is something to do; a worker that does it has it until `claimed_until`.
+    `next_at` there is something to do; a worker that does it has the `claim` until `claimed_until`,
+    and renews it. Both times are of the database's clock.
     """
 
     connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="pulls")
@@ -78,6 +79,7 @@ class PullRequest(models.Model):
     comment_id = models.CharField(max_length=40, blank=True)
     published = models.CharField(max_length=64, blank=True)
     next_at = models.DateTimeField(null=True, blank=True, db_index=True)
+    claim = models.UUIDField(null=True, blank=True)
     claimed_until = models.DateTimeField(null=True, blank=True)
     tries = models.PositiveSmallIntegerField(default=0)
     problem = models.TextField(blank=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
 
 from orchestrator.benchmarks.fetching import database_now, request_fetch
 from orchestrator.core.clock import utc_now
@@ -85,5 +86,5 @@ def _commented(connection: Connection, comment: Comment) -> str:
             benchmark=benchmark,
             defaults={"asked_by": comment.user, "at": utc_now()},
         )
-    PullRequest.objects.filter(pk=pull.pk).update(next_at=utc_now(), tries=0)
+    PullRequest.objects.filter(pk=pull.pk).update(next_at=Now(), tries=0)
     return f"{', '.join(comment.benchmarks)} asked for by {comment.user} on #{comment.number}"

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models.functions import Now
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
@@ -167,7 +168,7 @@ def report_run(*, member: Member, run_id: UUID, number: int) -> BenchmarkRequest
 
 
 def _wake(pull: PullRequest) -> None:
-    PullRequest.objects.filter(pk=pull.pk).update(next_at=utc_now(), tries=0)
+    PullRequest.objects.filter(pk=pull.pk).update(next_at=Now(), tries=0)
 
 
 def _subject(request: BenchmarkRequest) -> str:

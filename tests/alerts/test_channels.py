@@ -28,6 +28,8 @@ from orchestrator.alerts.notifying import (
 from orchestrator.alerts.services import acknowledge
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
+from orchestrator.dispatch import tasks
+from orchestrator.dispatch.shares import TeamShares
 from orchestrator.results.models import ChangePoint
 from orchestrator.runs.models import Run
 from tests.support.changes import make_line
@@ -310,3 +312,19 @@ def test_it_forgets_what_is_old(personas: Personas, receiver: Receiver) -> None:
 
     assert not Delivery.objects.exists()
     assert not Event.objects.exists()
+
+
+def test_a_slow_receiver_leaves_threads_to_other_teams(
+    personas: Personas, tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = make_channel(personas.alice, receiver.url)
+    ended_run(personas.alice, tmp_path)
+    noting.tick(utc_now())
+    delivery = made.channel.deliveries.get()
+    shares = TeamShares(1)
+    monkeypatch.setattr(tasks, "SHARES", shares)
+    with shares.admit(personas.alice.team.pk):
+        tasks.deliver(str(delivery.pk))
+        assert receiver.got == []
+    tasks.deliver(str(delivery.pk))
+    assert len(receiver.got) == 1

@@ -3,7 +3,6 @@
 import hashlib
 import hmac
 import json
-from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -12,13 +11,13 @@ import pytest
 from django.test import Client
 
 from orchestrator.accounts.models import AuditEntry
-from orchestrator.core.clock import utc_now
-from orchestrator.forges.following import FETCH_LOOK_EVERY, follow_due
+from orchestrator.forges.following import FETCH_LOOK_EVERY
 from orchestrator.forges.models import BenchmarkRequest, Connection
 from orchestrator.runs.models import Run
 from tests.api.conftest import Lab
 from tests.support.factories import commit_files, git
 from tests.support.fetches import run_fetches
+from tests.support.forges import follow_pulls
 from tests.support.http_servers import standing_in
 
 FORGE = "projects/server/forge"
@@ -141,7 +140,7 @@ def test_a_fork_is_measured_once_its_commit_is_approved(lab: Lab, alice: Any, he
     with standing_in("github", head_sha=head, fork=True) as forge:
         made = alice.put(FORGE, wanted(api_url=forge.url)).json()
         ask(made["webhook_url"], made["secret"])
-        follow_due(utc_now() + timedelta(seconds=1))
+        follow_pulls()
         [waiting] = alice.get(f"{FORGE}/requests", state="waiting").json()["requests"]
         assert (waiting["commit"], waiting["from_fork"]) == (head, True)
         assert (waiting["number"], waiting["asked_by"], waiting["run"]) == (5, "grace", None)
@@ -151,9 +150,9 @@ def test_a_fork_is_measured_once_its_commit_is_approved(lab: Lab, alice: Any, he
 
         approved = alice.post(f"{path}/approve", {"commit": head}).json()
         assert (approved["state"], approved["approved_by"]) == ("approved", "alice")
-        follow_due(utc_now() + timedelta(seconds=2))
+        follow_pulls()
         run_fetches()
-        follow_due(utc_now() + 2 * FETCH_LOOK_EVERY)
+        follow_pulls(FETCH_LOOK_EVERY)
 
     started = alice.get(path).json()
     run = Run.objects.get()
@@ -168,7 +167,7 @@ def test_viewers_and_strangers(alice: Any, bob: Any, mallory: Any, head: str) ->
     with standing_in("github", head_sha=head, fork=True) as forge:
         made = alice.put(FORGE, wanted(api_url=forge.url)).json()
         ask(made["webhook_url"], made["secret"])
-        follow_due(utc_now() + timedelta(seconds=1))
+        follow_pulls()
     request = f"benchmark-requests/{BenchmarkRequest.objects.get().pk}"
     for client, status in ((bob, 403), (mallory, 404)):
         assert client.put(FORGE, wanted(repository="eve/server")).status_code == status

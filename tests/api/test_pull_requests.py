@@ -1,18 +1,17 @@
 """A run that a CI has started is reported on its pull request."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from orchestrator.core.clock import utc_now
-from orchestrator.forges.following import LOOK_EVERY, follow_due
+from orchestrator.forges.following import LOOK_EVERY
 from orchestrator.forges.models import PullRequest
 from orchestrator.forges.services import NewConnection, save_connection
 from orchestrator.runs.models import Run
 from tests.support.factories import finish_run, make_run
+from tests.support.forges import follow_pulls
 from tests.support.http_servers import StandIn, standing_in
 
 
@@ -40,12 +39,12 @@ def test_it_reports_a_run_until_it_has_ended(
     assert answer.status_code == 202
     assert answer.json()["repository"] == "ada/server"
     assert answer.json()["web_url"].endswith("/projects/server/forge")
-    follow_due(utc_now() + timedelta(seconds=1))
+    follow_pulls()
     assert "run queued" in forge.comments[1001]
 
     finish_run(run, [1000, 850])
     assert alice.post(f"runs/{run.pk}/pull-request", {"number": 5}).status_code == 202
-    follow_due(utc_now() + LOOK_EVERY)
+    follow_pulls(LOOK_EVERY)
     assert list(forge.comments) == [1001]
     assert "▼ regressed" in forge.comments[1001]
     assert [(sha, each["state"]) for sha, each in forge.statuses] == [

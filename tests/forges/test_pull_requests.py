@@ -8,12 +8,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import transaction
+from django.db.models.functions import Now
 
 from orchestrator.accounts.models import AuditEntry, Role
-from orchestrator.benchmarks.models import Commit
+from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, PermissionRefusedError
-from orchestrator.forges.following import FETCH_LOOK_EVERY, LOOK_EVERY, PAUSES_S, follow, follow_due
+from orchestrator.core.heartbeat import ClaimLost
+from orchestrator.dispatch import tasks
+from orchestrator.dispatch.shares import TeamShares
+from orchestrator.forges import following
+from orchestrator.forges.following import (
+    FETCH_LOOK_EVERY,
+    LOOK_EVERY,
+    MOST_OF_A_TEAM,
+    PAUSES_S,
+    due_pulls,
+    follow,
+)
 from orchestrator.forges.models import BenchmarkRequest, Connection, PullRequest
 from orchestrator.forges.notices import Comment
 from orchestrator.forges.receiving import _commented
@@ -30,6 +43,7 @@ from tests.support.factories import (
     make_project,
 )
 from tests.support.fetches import run_fetches
+from tests.support.forges import follow_pulls
 from tests.support.http_servers import StandIn, standing_in
 
 pytestmark = pytest.mark.django_db
@@ -68,9 +82,9 @@ class World:
         return _commented(self.connection, told)
 
     def follow(self, later: timedelta = timedelta()) -> None:
-        follow_due(utc_now() + later + timedelta(seconds=1))
+        follow_pulls(later)
         if run_fetches():
-            follow_due(utc_now() + later + FETCH_LOOK_EVERY + timedelta(seconds=1))
+            follow_pulls(FETCH_LOOK_EVERY)
 
     @property
     def told(self) -> str:
@@ -292,8 +306,73 @@ def test_it_gives_up_where_the_token_is_refused(world: World, personas: Personas
 
 def test_it_leaves_a_pull_request_to_the_worker_that_has_it(world: World) -> None:
     world.comment()
-    now = utc_now() + timedelta(seconds=1)
-    PullRequest.objects.update(claimed_until=now + timedelta(minutes=1))
+    pull = PullRequest.objects.get()
+    taken = following._claimed(pull.pk)
+    assert taken is not None
+    assert due_pulls() == []
+    assert not follow(pull.pk)
+    PullRequest.objects.update(claimed_until=Now() - timedelta(seconds=1))
+    assert follow(pull.pk)
+    following._let_go(taken, timedelta(), tries=9, problem="late")
+    pull.refresh_from_db()
+    assert (pull.tries, pull.problem) == (0, ""), "who lost the claim writes nothing"
 
-    assert not follow(PullRequest.objects.get().pk, now)
-    assert follow(PullRequest.objects.get().pk, now + timedelta(minutes=2))
+
+def test_two_workers_start_one_run(world: World) -> None:
+    """Even where the first one was taken for dead and goes on later."""
+    world.comment()
+    world.follow()
+    Run.objects.all().delete()
+    BenchmarkRequest.objects.update(state="asked", run=None)
+    first, second = BenchmarkRequest.objects.get(), BenchmarkRequest.objects.get()
+    following._create_run(first, world.connection, world.base)
+    with pytest.raises(ClaimLost), transaction.atomic():
+        following._create_run(second, world.connection, world.base)
+    assert Run.objects.count() == 1
+    assert BenchmarkRequest.objects.get().run == Run.objects.get()
+
+
+def test_a_fetch_and_its_time_are_requested_together(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise SystemExit
+
+    world.comment()
+    with monkeypatch.context() as patch:
+        patch.setattr(following, "request_fetch", fail)
+        with pytest.raises(SystemExit):
+            follow_pulls()
+    assert BenchmarkRequest.objects.get().fetch_requested_at is None
+    PullRequest.objects.update(claimed_until=Now() - timedelta(seconds=1))
+    world.follow()
+    assert Run.objects.count() == 1
+
+
+def test_due_pull_requests_of_one_team_hide_no_others(world: World, personas: Personas) -> None:
+    project = Project.objects.create(team=personas.mallory.team, slug="s", name="s")
+    other = Connection.objects.create(
+        project=project, kind="github", repository="eve/s", sealed_secret=b"", created_at=utc_now()
+    )
+    for connection, count in ((world.connection, MOST_OF_A_TEAM + 5), (other, 1)):
+        PullRequest.objects.bulk_create(
+            PullRequest(connection=connection, number=number, next_at=Now() - LOOK_EVERY)
+            for number in range(1, count + 1)
+        )
+    due = due_pulls()
+    assert len(due) == MOST_OF_A_TEAM + 1
+    assert due.index(PullRequest.objects.get(connection=other).pk) < 2
+
+
+def test_a_slow_forge_leaves_threads_to_other_teams(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.comment()
+    pull = PullRequest.objects.get()
+    shares = TeamShares(1)
+    monkeypatch.setattr(tasks, "SHARES", shares)
+    with shares.admit(world.connection.project.team_id):
+        tasks.follow_pull(pull.pk)
+        assert world.forge.writes == 0
+    tasks.follow_pull(pull.pk)
+    assert world.forge.writes > 0
