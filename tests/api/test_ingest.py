@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models.functions import Now
 
 from orchestrator.accounts.models import Team
 from orchestrator.benchmarks.matrix import case_of
@@ -15,7 +16,7 @@ from orchestrator.fleet.models import HardwareProfile, Host
 from orchestrator.fleet.selectors import own_hosts_of
 from orchestrator.results.models import Metric, Point, Reading, Series
 from orchestrator.results.recording.ingest import _drawn
-from orchestrator.results.recording.metrics import metric_ids
+from orchestrator.results.recording.metrics import UNUSED_FOR, metric_ids
 from orchestrator.runs.availability import choices_for
 from orchestrator.runs.models import Trial
 from tests.api.conftest import ApiClient, Lab
@@ -246,6 +247,29 @@ def test_custom_metrics_of_a_team_are_limited_before_anything_is_made(
     assert not Host.objects.filter(name="new").exists()
     assert told(send(alice, result(metrics=dict.fromkeys(names[:3], 2.0)))) == (1, 0)
     assert told(send(alice, result(metrics={"requests.rate": 3.0}))) == (1, 0)
+
+
+def test_custom_metrics_without_results_make_room_for_others(
+    lab: Lab, alice: ApiClient, settings: Any
+) -> None:
+    settings.MAX_CUSTOM_METRICS = 3
+    kept, gone, refused, new = (f"script.{name}_s" for name in ("kept", "gone", "refused", "new"))
+    send(alice, result(id="1", metrics={kept: 1.0}))
+    send(alice, result(metrics={gone: 1.0}))
+    assert send(alice, result(id="1", metrics={refused: 1.0})).status_code == 409
+    assert Metric.objects.filter(team__isnull=False).count() == 3
+    Point.objects.filter(series__metric__key=gone).delete()
+    Reading.objects.exclude(provenance__id="1").delete()
+
+    recent = send(alice, result(metrics={new: 1.0}))
+    assert recent.status_code == 409, "results of recent metrics may be about to be stored"
+    Metric.objects.update(created_at=Now() - UNUSED_FOR)
+    assert told(send(alice, result(metrics={new: 1.0}))) == (1, 0)
+    assert set(Metric.objects.filter(team__isnull=False).values_list("key", flat=True)) == {
+        kept, new,
+    }  # fmt: skip
+    assert told(send(alice, result(metrics={gone: 2.0}))) == (1, 0)
+    assert send(alice, result(metrics={refused: 2.0})).status_code == 409
 
 
 def test_custom_metrics_of_one_team_are_none_of_anothers(

@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from orchestrator.accounts.models import Team
 from orchestrator.runs.models import Trial
@@ -19,6 +20,7 @@ class Metric(models.Model):
     id = models.AutoField(primary_key=True)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, null=True, related_name="+")
     key = models.CharField(max_length=60)
+    created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         constraints = [

@@ -2,23 +2,34 @@
 
 The number of a team's custom metrics is limited. It is checked before anything is inserted, with
 the team's row locked, and only keys that are really new are inserted: neither a refused post nor a
-repeated one uses up ids.
+repeated one uses up ids. At the limit, metrics of which nothing is stored any more are removed.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Now
 
 from orchestrator.accounts.models import Team
 from orchestrator.accounts.quotas import QuotaExceededError
 from orchestrator.loadtools.metrics import METRICS, metric_for
-from orchestrator.results.models import Metric
+from orchestrator.results.models import (
+    Annotation,
+    Baseline,
+    ChangePoint,
+    Metric,
+    Point,
+    Series,
+)
 
 #: A trial has at most so many custom metrics; results that are sent have a limit of their own.
 MOST_OF_A_TRIAL = 100
+#: A metric without results is not removed before: its first ones may be about to be stored.
+UNUSED_FOR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +98,8 @@ def _made(team: int, keys: Collection[str], *, fit: bool = False) -> dict[str, i
     known = _stored(team, keys)
     new = sorted(set(own) - known.keys())
     room = max(0, settings.MAX_CUSTOM_METRICS - Metric.objects.filter(team=team).count())
+    if len(new) > room:
+        room += _remove_unused(team)
     if len(new) > room and not fit:
         raise _exceeded(len(new), room)
     rows = [Metric(team_id=team, key=key) for key in new[:room]]
@@ -94,6 +107,23 @@ def _made(team: int, keys: Collection[str], *, fit: bool = False) -> dict[str, i
     # A key of the registry is new once in the life of an installation: two may meet only then.
     Metric.objects.bulk_create(rows, ignore_conflicts=True)
     return _stored(team, keys)
+
+
+def _remove_unused(team: int) -> int:
+    """Removes custom metrics of which nothing is stored any more; how many.
+
+    A request that stores results of one at the same time fails by the foreign key and is repeated.
+    """
+    custom = Metric.objects.filter(team=team, created_at__lt=Now() - UNUSED_FOR)
+    old = set(custom.values_list("pk", flat=True))
+    series = Series.objects.filter(benchmark__project__team=team, metric__in=old)
+    in_use = Q()
+    for kind in (Point, ChangePoint, Baseline, Annotation):
+        in_use |= Q(Exists(kind.objects.filter(series=OuterRef("pk"))))
+    unused = old - set(series.filter(in_use).values_list("metric", flat=True))
+    series.filter(metric__in=unused).delete()
+    Metric.objects.filter(pk__in=unused).delete()
+    return len(unused)
 
 
 def _exceeded(new: int, room: int | None) -> QuotaExceededError:
