@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('results', '0019_looks_are_put_back'),
+        ("results", "0019_looks_are_put_back"),
     ]
 
     operations = [
