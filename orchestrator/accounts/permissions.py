@@ -107,6 +107,7 @@ PAGES: Mapping[str, PageRow] = {
         """host-pin host-way host-remove host-care host-retire member-role member-remove
         invitation-new invitation-withdraw channel-enable channel-delete project-forge-secret
         project-forge-remove project-access-key project-access-host-key
+        project-access-host-key-keep project-access-host-key-forget
         project-access-remove""",
         do=MAINTAINER,
     ),
@@ -286,6 +287,8 @@ OPERATIONS: Mapping[str, OperationRow] = {
         POST /projects/{project}/forge/secret
         PUT /projects/{project}/public
         DELETE /projects/{project}/repository-access
+        DELETE /projects/{project}/repository-access/host-key
+        DELETE /projects/{project}/repository-access/offered-host-key
         POST /projects/{project}/repository-access/deploy-key
         POST /projects/{project}/repository-access/host-key
         PUT /projects/{project}/repository-access/token

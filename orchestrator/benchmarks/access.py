@@ -1,6 +1,7 @@
-"""Credentials of repositories and the keys of their SSH servers: writes, and what a fetch reads."""
+"""Credentials of repositories: writes, and what a fetch reads."""
 
 import re
+from functools import partial
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from django.conf import settings
@@ -11,12 +12,12 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit, record_system_audit
 from orchestrator.accounts.vault import seal, unseal
+from orchestrator.benchmarks import host_keys
 from orchestrator.benchmarks.git_access import Access
 from orchestrator.benchmarks.models import Project, RepositoryAccess
 from orchestrator.benchmarks.remotes import Place, place_of
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
-from orchestrator.transport.address import HostKey
 from orchestrator.transport.keys import generate_key
 
 #: Of addresses of older versions, which could have a user name and a password.
@@ -31,26 +32,21 @@ def access_of(project: Project) -> Access:
 
     Nothing where the repository was changed meanwhile: a credential goes to its own server only.
     """
-    ours = RepositoryAccess.objects.filter(
+    row = RepositoryAccess.objects.filter(
         project=project, project__repository_url=project.repository_url
-    )
-    row = ours.first()
-
-    def note_first(key: str) -> None:
-        _note_first_key(project, key)
-
-    def note_other(key: str) -> None:
-        ours.update(offered_host_key=key, offered_at=utc_now())
-
+    ).first()
+    on_first_key = partial(host_keys.pin_first_key, project)
     if row is None:
-        return Access(on_first_key=note_first)
+        return Access(on_first_key=on_first_key)
     return Access(
         private_key=_unsealed(row, "sealed_private_key"),
         username=row.username,
         token=_unsealed(row, "sealed_token"),
         host_key=row.host_key,
-        on_first_key=note_first,
-        on_other_key=note_other,
+        accepts_first_key=not row.was_host_key_forgotten,
+        on_first_key=on_first_key,
+        on_other_key=partial(host_keys.note_offered_key, project),
+        on_pinned_key=partial(host_keys.drop_stale_offer, project),
     )
 
 
@@ -110,22 +106,6 @@ def remove_credential(*, member: Member, project: Project) -> None:
     record_audit(member=member, action="repository.credential_removed", subject=project)
 
 
-@transaction.atomic
-def accept_host_key(*, member: Member, project: Project, fingerprint: str) -> RepositoryAccess:
-    """Pins the key that the server showed last, if it is the one that the member has seen."""
-    member.require(Role.MAINTAINER, to="accept a host key")
-    row = RepositoryAccess.objects.select_for_update().filter(project=project).first()
-    offered = row.offered_host_key if row else ""
-    if not offered or HostKey.parse(offered).fingerprint_sha256 != fingerprint:
-        raise ConflictError("no such host key waits to be accepted; look at the page again")
-    RepositoryAccess.objects.filter(project=project).update(
-        host_key=offered, host_key_at=utc_now(), offered_host_key="", offered_at=None
-    )
-    subject = f"{project}: {fingerprint}"
-    record_audit(member=member, action="repository.host_key_accepted", subject=subject)
-    return row_of(project)
-
-
 def move_secrets_out_of_urls() -> None:
     """Seals the passwords in addresses of older versions, and removes them from there.
 
@@ -137,10 +117,6 @@ def move_secrets_out_of_urls() -> None:
 
 def projects_with_secrets() -> QuerySet[Project]:
     return Project.objects.filter(repository_url__regex=SECRET_IN_URL)
-
-
-def projects_with_other_host_key() -> QuerySet[Project]:
-    return Project.objects.exclude(access=None).exclude(access__offered_host_key="")
 
 
 @transaction.atomic
@@ -162,19 +138,6 @@ def _move_secret(project: Project) -> None:
     moved = Project.objects.filter(pk=project.pk, repository_url=old).update(repository_url=clean)
     if moved:
         record_system_audit(team=project.team, action="repository.token_moved", subject=project)
-
-
-def _note_first_key(project: Project, key: str) -> None:
-    RepositoryAccess.objects.get_or_create(project=project)
-    unknown = RepositoryAccess.objects.filter(
-        project=project, project__repository_url=project.repository_url, host_key=""
-    )
-    with transaction.atomic():
-        if unknown.update(host_key=key, host_key_at=utc_now()):
-            subject = f"{project}: {HostKey.parse(key).fingerprint_sha256}"
-            record_system_audit(
-                team=project.team, action="repository.host_key_pinned", subject=subject
-            )
 
 
 def _set(

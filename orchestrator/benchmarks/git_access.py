@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+from orchestrator.benchmarks.bounded import Completed
 from orchestrator.benchmarks.remotes import Place
 from orchestrator.core.errors import HostError, InvalidRequestError
 from orchestrator.transport.address import HostKey
@@ -25,10 +26,10 @@ _REFUSED = b"Host key verification failed"
 
 
 class HostKeyChangedError(InvalidRequestError):
-    """The git server shows another key than the pinned one."""
+    """The git server shows a key that is not pinned, and may not be pinned by itself."""
 
 
-def _ignore(_key: str) -> None:
+def _ignore(*_: str) -> None:
     pass
 
 
@@ -37,15 +38,23 @@ class Access:
     """The credential of one project and the pinned key of its SSH server, each empty if none.
 
     `on_first_key` and `on_other_key` get the line (`ssh-ed25519 AAAA…`) of a key that the server
-    showed: on the first contact, and where it is not the pinned one.
+    showed: on the first contact, and where it is not the pinned one. Without `accepts_first_key`,
+    each key is another one while none is pinned. `on_pinned_key` is called after a call that
+    succeeded with the pinned key.
     """
 
     private_key: str = field(default="", repr=False)
     username: str = ""
     token: str = field(default="", repr=False)
     host_key: str = ""
+    accepts_first_key: bool = True
     on_first_key: Callable[[str], None] = _ignore
     on_other_key: Callable[[str], None] = _ignore
+    on_pinned_key: Callable[[], None] = _ignore
+
+    @property
+    def is_first_contact(self) -> bool:
+        return not self.host_key and self.accepts_first_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,39 +78,47 @@ def prepare_access(access: Access, place: Place) -> Iterator[Prepared]:
             # Without a key of the project there is none: ssh would look for those of the account.
             f"IdentityFile={key}",
             f"UserKnownHostsFile={known_hosts}",
-            f"StrictHostKeyChecking={'yes' if access.host_key else 'accept-new'}",
+            f"StrictHostKeyChecking={'accept-new' if access.is_first_contact else 'yes'}",
         )
         yield Prepared(_credential_config(access, place, folder), options, known_hosts)
 
 
 def note_host_key(
-    access: Access, place: Place, prepared: Prepared, port: int, stderr: bytes
+    access: Access, place: Place, prepared: Prepared, port: int, done: Completed
 ) -> None:
-    """After a call of ssh: hands on the key of a first contact.
+    """After a call of ssh: hands on the key that the server showed.
 
-    HostKeyChangedError where ssh refused the server's key; `port` leads to the server on loopback.
+    HostKeyChangedError where ssh refused it; `port` leads to the server on loopback.
     """
-    if not access.host_key:
+    if access.is_first_contact:
         words = prepared.known_hosts.read_text(errors="replace").splitlines()
         if words:
             access.on_first_key(HostKey.parse(words[0].partition(" ")[2]).line)
-    elif _REFUSED in stderr:
+    elif _REFUSED in done.stderr:
         raise HostKeyChangedError(_changed(access, place, port))
+    elif done.returncode == 0:
+        access.on_pinned_key()
 
 
 def _changed(access: Access, place: Place, port: int) -> str:
     try:
         shown = scan_host_key("127.0.0.1", port, SCAN_TIMEOUT_S, networks=["127.0.0.1"])
     except HostError:
-        its_key = "another host key"
+        its_key = "another host key (it could not be read; fetch again to see it)"
     else:
         access.on_other_key(shown.line)
         its_key = f"the host key {shown.fingerprint_sha256}"
+    if not access.host_key:
+        return (
+            f"the git server {place.host} shows {its_key}; none is pinned since a maintainer "
+            "removed the pinned one; let a maintainer compare and accept the key in the project's "
+            "settings, under Repository access"
+        )
     pinned = HostKey.parse(access.host_key).fingerprint_sha256
     return (
         f"the git server {place.host} shows {its_key}, but {pinned} is pinned: another machine may "
-        "stand in its place; ask whoever runs it, and let a maintainer accept the new key in the "
-        "project's settings, under Repository access"
+        "stand in its place; ask whoever runs it, and let a maintainer accept the new key or keep "
+        "the pinned one in the project's settings, under Repository access"
     )
 
 

@@ -50,8 +50,9 @@ class RepositoryAccess(models.Model):
     """What opens a project's repository to git, and the key of its SSH server.
 
     `sealed_private_key` belongs to `public_key`, a deploy key for SSH; `sealed_token` is for https,
-    with `username`. `host_key` is pinned since `host_key_at`. `offered_host_key` is another one,
-    which the server showed at `offered_at`: nothing is fetched until a maintainer accepts it.
+    with `username`. `host_key` is pinned since `host_key_at`; an empty one was removed then by a
+    maintainer. `offered_host_key` is another one, which the server showed at `offered_at`: nothing
+    is fetched until a maintainer accepts it, or the server shows the pinned one again.
     """
 
     project = models.OneToOneField(Project, on_delete=models.CASCADE, related_name="access")
@@ -78,6 +79,11 @@ class RepositoryAccess(models.Model):
         if self.sealed_private_key is not None:
             return "deploy_key"
         return "none" if self.sealed_token is None else "token"
+
+    @property
+    def was_host_key_forgotten(self) -> bool:
+        """Whether a maintainer removed the pinned key: the next one has to be accepted."""
+        return not self.host_key and self.host_key_at is not None
 
     @property
     def host_fingerprint(self) -> str:

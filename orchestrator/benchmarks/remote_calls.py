@@ -62,7 +62,7 @@ class Remote:
                 **limits,
             )
             if place.scheme == "ssh" and way.relay is not None:
-                note_host_key(access, place, prepared, way.relay.port, done.stderr)
+                note_host_key(access, place, prepared, way.relay.port, done)
             if done.returncode:
                 problem = way.relay.problem if way.relay else ""
                 advice = _ADVICE if _LOCKED.search(done.stderr) else ""

@@ -17,7 +17,8 @@ from orchestrator.accounts.sealed_columns import (
 )
 from orchestrator.accounts.vault import keyring, missing_keys
 from orchestrator.archives.database.state import pending_migrations
-from orchestrator.benchmarks.access import projects_with_other_host_key, projects_with_secrets
+from orchestrator.benchmarks.access import projects_with_secrets
+from orchestrator.benchmarks.host_keys import projects_with_other_host_key
 from orchestrator.core.errors import PitwallError
 from orchestrator.fleet.models import Host, HostState, HostTransport
 from orchestrator.operations import heard

@@ -163,6 +163,16 @@ urlpatterns = [
         name="project-access-host-key",
     ),
     path(
+        "projects/<slug:slug>/access/host-key/keep",
+        repository_access.keep_host_key,
+        name="project-access-host-key-keep",
+    ),
+    path(
+        "projects/<slug:slug>/access/host-key/forget",
+        repository_access.forget_host_key,
+        name="project-access-host-key-forget",
+    ),
+    path(
         "projects/<slug:slug>/access/remove",
         repository_access.remove,
         name="project-access-remove",

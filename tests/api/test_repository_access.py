@@ -42,3 +42,21 @@ def test_a_new_host_key_is_accepted_by_its_fingerprint(alice: Any) -> None:
     assert wrong.status_code == 409
     right = alice.post(f"{PATH}/host-key", {"fingerprint": pairs[1].fingerprint}).json()
     assert (right["host_key"], right["offered_host_key"]) == (pairs[1].fingerprint, None)
+
+
+def test_an_offered_key_is_dropped_and_the_pinned_one_forgotten(alice: Any, bob: Any) -> None:
+    pairs = [generate_key(), generate_key()]
+    row = RepositoryAccess.objects.create(
+        project=Project.objects.get(slug="server"),
+        host_key=pairs[0].public_openssh,
+        offered_host_key=pairs[1].public_openssh,
+    )
+    assert bob.delete(f"{PATH}/offered-host-key").status_code == 403
+    kept = alice.delete(f"{PATH}/offered-host-key").json()
+    assert (kept["host_key"], kept["offered_host_key"]) == (pairs[0].fingerprint, None)
+    assert alice.delete(f"{PATH}/offered-host-key").status_code == 409
+    assert bob.delete(f"{PATH}/host-key").status_code == 403
+    assert alice.delete(f"{PATH}/host-key").json()["host_key"] is None
+    assert alice.delete(f"{PATH}/host-key").status_code == 409
+    row.refresh_from_db()
+    assert row.was_host_key_forgotten

@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import AuditEntry, Role
-from orchestrator.benchmarks import access, git_calls
+from orchestrator.benchmarks import access, git_calls, host_keys
 from orchestrator.benchmarks.git_access import HostKeyChangedError, prepare_access
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.projects import change_repository
@@ -165,7 +165,8 @@ def test_the_servers_key_is_pinned_and_another_one_is_refused(
     assert (row.host_key, row.offered_host_key) == (other.line, shown.line)
 
     def accept(member: Member, key: HostKey) -> None:
-        access.accept_host_key(member=member, project=project, fingerprint=key.fingerprint_sha256)
+        fingerprint = key.fingerprint_sha256
+        host_keys.accept_host_key(member=member, project=project, fingerprint=fingerprint)
 
     with pytest.raises(PermissionRefusedError):
         accept(personas.bob, shown)
@@ -174,6 +175,54 @@ def test_the_servers_key_is_pinned_and_another_one_is_refused(
     accept(personas.alice, shown)
     assert access.row_of(project).offered_host_key == ""
     repository_of(project).fetch()
+
+
+def test_an_offered_key_goes_when_the_server_shows_the_pinned_one_again(
+    personas: Personas, address: str, tmp_path: Path
+) -> None:
+    project = project_at(personas.alice, address)
+    row = access.generate_deploy_key(member=personas.alice, project=project)
+    authorize(tmp_path, row.public_key)
+    repository_of(project).fetch()
+    pinned = access.row_of(project).host_key
+
+    other = HostKey.parse(generate_key().public_openssh)
+    host_keys.note_offered_key(project, other.line)
+    with pytest.raises(PermissionRefusedError):
+        host_keys.keep_host_key(member=personas.bob, project=project)
+    host_keys.keep_host_key(member=personas.alice, project=project)
+    with pytest.raises(ConflictError, match="no other host key"):
+        host_keys.keep_host_key(member=personas.alice, project=project)
+
+    host_keys.note_offered_key(project, other.line)
+    repository_of(project).fetch()
+    row = access.row_of(project)
+    assert (row.host_key, row.offered_host_key, row.offered_at) == (pinned, "", None)
+    dropped = AuditEntry.objects.filter(action="repository.host_key_dropped")
+    assert [other.fingerprint_sha256 in each.subject for each in dropped] == [True, True]
+
+
+def test_after_a_pinned_key_was_forgotten_the_next_one_has_to_be_accepted(
+    personas: Personas, address: str, tmp_path: Path
+) -> None:
+    project = project_at(personas.alice, address)
+    row = access.generate_deploy_key(member=personas.alice, project=project)
+    authorize(tmp_path, row.public_key)
+    repository_of(project).fetch()
+    shown = access.row_of(project).host_fingerprint
+    with pytest.raises(PermissionRefusedError):
+        host_keys.forget_host_key(member=personas.bob, project=project)
+    host_keys.forget_host_key(member=personas.alice, project=project)
+    for _ in range(2):
+        with pytest.raises(HostKeyChangedError, match="none is pinned since a maintainer removed"):
+            repository_of(project).fetch()
+    row = access.row_of(project)
+    assert (row.host_key, row.offered_fingerprint) == ("", shown)
+    with pytest.raises(ConflictError, match="no host key is pinned"):
+        host_keys.forget_host_key(member=personas.alice, project=project)
+    host_keys.accept_host_key(member=personas.alice, project=project, fingerprint=shown)
+    repository_of(project).fetch()
+    assert access.row_of(project).host_fingerprint == shown
 
 
 def test_nothing_secret_is_in_a_command_or_an_environment(

@@ -1,14 +1,16 @@
 """A maintainer generates a deploy key in a real browser and copies its public half."""
 
 import re
+import time
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from orchestrator.benchmarks.models import Project, RepositoryAccess
+from orchestrator.benchmarks.models import Fetch, Project, RepositoryAccess
 from orchestrator.transport.keys import generate_key
 from tests.browser import looking
 from tests.browser.conftest import World
+from tests.support.fetches import PATIENCE_S
 
 pytestmark = pytest.mark.browser
 
@@ -23,6 +25,42 @@ def test_a_deploy_key_is_generated_and_its_public_half_is_shown(page: Page, worl
     assert key.input_value() == RepositoryAccess.objects.get().public_key
     page.get_by_role("button", name="Copy").click()
     expect(page.locator(".stack [role=status]")).to_have_text(re.compile("Copied|copy it"))
+
+
+def test_an_offered_host_key_is_dropped_and_the_pinned_one_forgotten(
+    page: Page, world: World
+) -> None:
+    # Nothing is reached there: the fetch that each button requests fails.
+    Project.objects.update(repository_url="ssh://git@127.0.0.1:9/server.git")
+    pinned, offered = (generate_key() for _ in range(2))
+    row = RepositoryAccess.objects.create(
+        project=Project.objects.get(slug="server"),
+        host_key=pinned.public_openssh,
+        offered_host_key=offered.public_openssh,
+    )
+    page.goto("/projects/server/access")
+    page.get_by_role("button", name="Keep the pinned key").click()
+    expect(page.get_by_text("The pinned host key stays")).to_be_visible()
+    expect(page.get_by_text(offered.fingerprint)).to_have_count(0)
+    button = page.get_by_role("button", name="Forget the pinned key")
+    expect(button).to_be_hidden()
+    page.get_by_text("Forget the pinned key…").click()
+    button.click()
+    expect(page.get_by_text("No key is pinned")).to_be_visible()
+    row.refresh_from_db()
+    assert row.was_host_key_forgotten
+    RepositoryAccess.objects.update(offered_host_key=offered.public_openssh)
+    page.reload()
+    expect(page.get_by_role("button", name="Keep the pinned key")).to_have_count(0)
+    page.get_by_role("button", name="Accept the new host key").click()
+    expect(page.get_by_text("The new host key is pinned")).to_be_visible()
+    give_up = time.monotonic() + PATIENCE_S
+    while Fetch.objects.get().state != "failed":
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+    page.reload()
+    page.get_by_role("button", name="Try again").click()
+    expect(page).to_have_url(re.compile("/projects/server/$"))
 
 
 def test_its_page_is_accessible_and_fits_a_phone(page: Page, world: World) -> None:

@@ -154,6 +154,10 @@ COVERED: Mapping[str, tuple[str, ...]] = {
     ),
     "project-access-key": ("POST /projects/{project}/repository-access/deploy-key",),
     "project-access-host-key": ("POST /projects/{project}/repository-access/host-key",),
+    "project-access-host-key-keep": (
+        "DELETE /projects/{project}/repository-access/offered-host-key",
+    ),
+    "project-access-host-key-forget": ("DELETE /projects/{project}/repository-access/host-key",),
     "project-access-remove": ("DELETE /projects/{project}/repository-access",),
     "forge-answer": (
         "GET /benchmark-requests/{request_id}",

@@ -14,7 +14,7 @@ from orchestrator.api.schemas.repository_access import (
     RepositoryTokenIn,
     repository_access_out,
 )
-from orchestrator.benchmarks import access
+from orchestrator.benchmarks import access, host_keys
 from orchestrator.benchmarks.fetching import request_fetch
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.selectors import project_for
@@ -70,9 +70,32 @@ def accept_git_host_key(
 ) -> RepositoryAccessOut:
     """For maintainers. 409 where no such key waits to be accepted."""
     member, found = _at(request, project)
-    row = access.accept_host_key(member=member, project=found, fingerprint=payload.fingerprint)
+    host_keys.accept_host_key(member=member, project=found, fingerprint=payload.fingerprint)
     request_fetch(found)
-    return repository_access_out(found, row)
+    return repository_access_out(found, access.row_of(found))
+
+
+@router.delete(
+    ACCESS + "/offered-host-key", response=RepositoryAccessOut, summary="Keep the pinned host key"
+)
+def keep_git_host_key(request: CallerRequest, project: Text) -> RepositoryAccessOut:
+    """For maintainers: drops the other key that the git server showed. 409 where there is none."""
+    member, found = _at(request, project)
+    host_keys.keep_host_key(member=member, project=found)
+    request_fetch(found)
+    return repository_access_out(found, access.row_of(found))
+
+
+@router.delete(
+    ACCESS + "/host-key", response=RepositoryAccessOut, summary="Forget the pinned host key"
+)
+def forget_git_host_key(request: CallerRequest, project: Text) -> RepositoryAccessOut:
+    """For maintainers. Nothing is fetched until the key that the git server shows next is accepted.
+    409 where none is pinned."""
+    member, found = _at(request, project)
+    host_keys.forget_host_key(member=member, project=found)
+    request_fetch(found)
+    return repository_access_out(found, access.row_of(found))
 
 
 def _at(request: CallerRequest, project: str) -> tuple[Member, Project]:

@@ -15,7 +15,7 @@ UserName = Annotated[str, StringConstraints(max_length=100, pattern=r"^[!-~]*$")
 
 class RepositoryAccessOut(Schema):
     """Private keys and tokens are never shown. `public_key` is null without a deploy key.
-    `host_key` is the pinned fingerprint of the SSH server's key, null before the first contact;
+    `host_key` is the pinned fingerprint of the SSH server's key, null where none is pinned;
     `offered_host_key` is another one that the server showed and a maintainer has not accepted."""
 
     project: str
@@ -53,7 +53,7 @@ def repository_access_out(project: Project, row: RepositoryAccess) -> Repository
         public_key=row.public_key or None,
         username=row.username or None,
         host_key=row.host_fingerprint or None,
-        host_key_at=row.host_key_at,
+        host_key_at=row.host_key_at if row.host_key else None,
         offered_host_key=row.offered_fingerprint or None,
         offered_at=row.offered_at,
         changed_by=by.get_username() if by else None,

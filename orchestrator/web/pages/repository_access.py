@@ -10,7 +10,8 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks import access as services
-from orchestrator.benchmarks.fetching import request_fetch
+from orchestrator.benchmarks import host_keys
+from orchestrator.benchmarks.fetching import fetch_of, request_fetch
 from orchestrator.benchmarks.git_access import TOKEN_USER
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.selectors import project_for
@@ -80,11 +81,35 @@ def accept_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResp
     """The key whose fingerprint the page showed, and no other."""
     fingerprint = request.POST.get("fingerprint", "")
     project = project_for(member, slug)
-    services.accept_host_key(member=member, project=project, fingerprint=fingerprint)
+    host_keys.accept_host_key(member=member, project=project, fingerprint=fingerprint)
     request_fetch(project)
     messages.success(request, "The new host key is pinned; the repository is fetched again.")
     return redirect("project-access", slug)
 
 
+@for_member
+@require_POST
+def keep_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    project = project_for(member, slug)
+    host_keys.keep_host_key(member=member, project=project)
+    request_fetch(project)
+    messages.success(request, "The pinned host key stays; the repository is fetched again.")
+    return redirect("project-access", slug)
+
+
+@for_member
+@require_POST
+def forget_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    project = project_for(member, slug)
+    host_keys.forget_host_key(member=member, project=project)
+    request_fetch(project)
+    messages.success(request, "No host key is pinned. The server is asked for its key now.")
+    return redirect("project-access", slug)
+
+
 def _shown(project: Project) -> dict[str, Any]:
-    return {"access": services.row_of(project), "scheme": services.scheme_of(project)}
+    return {
+        "access": services.row_of(project),
+        "scheme": services.scheme_of(project),
+        "fetch": fetch_of(project),
+    }

@@ -1,0 +1,95 @@
+"""Host keys of git servers that are reached by SSH: the pinned one, and another that is offered."""
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.services import record_audit, record_system_audit
+from orchestrator.benchmarks.models import Project, RepositoryAccess
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import ConflictError
+from orchestrator.transport.address import HostKey
+
+
+@transaction.atomic
+def accept_host_key(*, member: Member, project: Project, fingerprint: str) -> None:
+    """Pins the key that the server showed last, if it is the one that the member has seen."""
+    member.require(Role.MAINTAINER, to="accept a host key")
+    row = RepositoryAccess.objects.select_for_update().filter(project=project).first()
+    offered = row.offered_host_key if row else ""
+    if not offered or HostKey.parse(offered).fingerprint_sha256 != fingerprint:
+        raise ConflictError("no such host key waits to be accepted; look at the page again")
+    _rows_of(project).update(
+        host_key=offered, host_key_at=utc_now(), offered_host_key="", offered_at=None
+    )
+    subject = f"{project}: {fingerprint}"
+    record_audit(member=member, action="repository.host_key_accepted", subject=subject)
+
+
+@transaction.atomic
+def keep_host_key(*, member: Member, project: Project) -> None:
+    """Drops the key that is offered; ConflictError where none is, or none is pinned."""
+    member.require(Role.MAINTAINER, to="drop an offered host key")
+    row = RepositoryAccess.objects.select_for_update().filter(project=project).first()
+    if row is None or not row.host_key or not row.offered_host_key:
+        raise ConflictError("no other host key waits to be accepted; look at the page again")
+    _rows_of(project).update(offered_host_key="", offered_at=None)
+    subject = f"{project}: {row.offered_fingerprint}"
+    record_audit(member=member, action="repository.host_key_dropped", subject=subject)
+
+
+@transaction.atomic
+def forget_host_key(*, member: Member, project: Project) -> None:
+    """Removes the pinned key; the next one is not pinned before a maintainer accepts it.
+
+    ConflictError where none is pinned.
+    """
+    member.require(Role.MAINTAINER, to="forget a host key")
+    row = RepositoryAccess.objects.select_for_update().filter(project=project).first()
+    if row is None or not row.host_key:
+        raise ConflictError("no host key is pinned; look at the page again")
+    _rows_of(project).update(
+        host_key="", host_key_at=utc_now(), offered_host_key="", offered_at=None
+    )
+    subject = f"{project}: {row.host_fingerprint}"
+    record_audit(member=member, action="repository.host_key_forgotten", subject=subject)
+
+
+def pin_first_key(project: Project, key: str) -> None:
+    """That of the first contact with a server; nothing where a key is or was pinned."""
+    RepositoryAccess.objects.get_or_create(project=project)
+    unknown = _rows_of(project).filter(host_key="", host_key_at=None)
+    with transaction.atomic():
+        if unknown.update(host_key=key, host_key_at=utc_now()):
+            _record(project, key, "repository.host_key_pinned")
+
+
+def note_offered_key(project: Project, key: str) -> None:
+    """The server showed this key, which is not pinned."""
+    _rows_of(project).update(offered_host_key=key, offered_at=utc_now())
+
+
+def drop_stale_offer(project: Project) -> None:
+    """The server showed the pinned key again: no maintainer has to decide anything."""
+    with transaction.atomic():
+        row = _rows_of(project).select_for_update().exclude(offered_host_key="").first()
+        if row is not None:
+            _rows_of(project).update(offered_host_key="", offered_at=None)
+            _record(project, row.offered_host_key, "repository.host_key_dropped")
+
+
+def projects_with_other_host_key() -> QuerySet[Project]:
+    return Project.objects.exclude(access=None).exclude(access__offered_host_key="")
+
+
+def _rows_of(project: Project) -> QuerySet[RepositoryAccess]:
+    """None where the repository was changed meanwhile."""
+    return RepositoryAccess.objects.filter(
+        project=project, project__repository_url=project.repository_url
+    )
+
+
+def _record(project: Project, key: str, action: str) -> None:
+    subject = f"{project}: {HostKey.parse(key).fingerprint_sha256}"
+    record_system_audit(team=project.team, action=action, subject=subject)
