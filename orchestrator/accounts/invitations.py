@@ -17,7 +17,13 @@ from orchestrator.accounts.models import Invitation, Membership, Role, Team, Use
 from orchestrator.accounts.new_accounts import create_account
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.clock import utc_now
-from orchestrator.core.errors import ConflictError, GoneError, InvalidRequestError, NotFoundError
+from orchestrator.core.errors import (
+    ConflictError,
+    GoneError,
+    InvalidRequestError,
+    NotFoundError,
+    PermissionRefusedError,
+)
 from orchestrator.core.handed_out import Kind, digest_of_secret, new_secret
 
 DAYS = 7
@@ -61,7 +67,14 @@ def invitation_for(secret: str, *, lock: bool = False) -> Invitation:
 def create_invitation(
     *, member: Member, role: str, email: str = "", days: int = DAYS
 ) -> NewInvitation:
-    """For one person; `email` only tells whom it is meant for and sent to."""
+    """For one person; `email` only tells whom it is meant for and sent to.
+
+    PermissionRefusedError for a token: an account would outlive it.
+    """
+    if member.token is not None:
+        raise PermissionRefusedError(
+            "an API token creates no accounts; invite people on the page Members"
+        )
     member.require(Role.MAINTAINER, to="invite somebody")
     check_role(role)
     require_to_give(member, role, to=f"invite {article(role)}")

@@ -317,7 +317,6 @@ OPERATIONS: Mapping[str, OperationRow] = {
         PUT /members/{username}
         DELETE /members/{username}
         GET /invitations
-        POST /invitations
         DELETE /invitations/{invitation_id}
         """,
         MAINTAINER,

@@ -1,6 +1,11 @@
-"""Log-ins and failed ones: a line in the log, a count, and the audit logs of the user's teams."""
+"""Log-ins and failed ones: a line in the log, a count, and the audit logs of the user's teams.
+
+Refused API tokens are logged and counted with them.
+"""
 
 import logging
+import time
+from threading import Lock
 from typing import Any
 
 from allauth.account.adapter import get_adapter
@@ -41,6 +46,40 @@ def note_failed_login(request: HttpRequest, username: str, why: str) -> None:
             record_system_audit(
                 team=membership.team, action=_ACTIONS[why], subject=user.get_username()
             )
+
+
+class _LineLimit:
+    """At most so many lines in a window of 60 s of this process; the next one says how many were
+    left out."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, Lock()
+        self._since, self._asked = -60.0, 0
+
+    def left_out(self) -> int | None:
+        """How many were left out before this line; None where this one is left out as well."""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._since < 60:
+                self._asked += 1
+                return 0 if self._asked <= self._most else None
+            left_out = max(0, self._asked - self._most)
+            self._since, self._asked = now, 1
+            return left_out
+
+
+#: Nobody has to know a user's name to send wrong tokens, as fast as requests are answered.
+token_lines = _LineLimit(most=20)
+
+
+def note_wrong_token(request: HttpRequest, why: str) -> None:
+    """`why` says what is wrong with an API token, without it."""
+    count("pitwall_logins_total", outcome="wrong_token")
+    left_out = token_lines.left_out()
+    if left_out is not None:
+        address = get_adapter().get_client_ip(request)
+        more = f" ({left_out} such lines before it were left out)" if left_out else ""
+        logger.warning("an API token was refused, from %s: %s%s", address, why, more)
 
 
 @receiver(user_logged_in)

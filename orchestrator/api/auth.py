@@ -17,6 +17,7 @@ from orchestrator.accounts.models import ApiToken
 from orchestrator.accounts.permissions import check_operation
 from orchestrator.accounts.selectors import member_for_token
 from orchestrator.accounts.services import note_token_use
+from orchestrator.accounts.sign_in_log import note_wrong_token
 from orchestrator.api.limits import TooManyRequestsError, count_request
 from orchestrator.core.errors import NotFoundError
 from orchestrator.core.waits import wait_in
@@ -46,6 +47,7 @@ class BearerToken(HttpBearer):
         try:
             member = member_for_token(token.strip())
         except NotFoundError as error:
+            note_wrong_token(request, str(error))
             _count_failure(request)
             raise AuthenticationError(message=str(error)) from error
         assert member.token is not None, "it was found by one"

@@ -36,6 +36,8 @@ def test_it_makes_one_owner_and_team(db: None) -> None:
     assert "Web servers" in browser.get("/").content.decode()
     assert Membership.objects.get().role == "owner"
     assert AuditEntry.objects.filter(action="team.created").exists()
+    assert AuditEntry.objects.filter(action="log-in.succeeded", actor_name="olivia").count() == 1
+    assert browser.cookies["known_device"].value
     assert Client().post(path, {**ACCOUNT, "username": "eve"}).status_code == 410
     assert User.objects.count() == 1
     assert "There is no account yet" not in Client().get("/login").content.decode()

@@ -46,9 +46,14 @@ def test_or_with_a_link_by_which_the_first_one_comes(personas: Personas, client:
     address = told.split("\n")[1]
     assert "/invitations/pwi_" in address
     account = {"username": "erin", "password": "quite a long one 7", "again": "quite a long one 7"}
-    client.post("/invitations" + address.split("/invitations")[1], account)
+    path = "/invitations" + address.split("/invitations")[1]
+    assert client.post(path, account).headers["Location"] == "/"
     assert Membership.objects.get(team__slug="green").role == "owner"
     assert Membership.objects.get(team__slug="green").user.username == "erin"
+    assert client.get("/").status_code == 200
+    logged_in = AuditEntry.objects.get(team__slug="green", action="log-in.succeeded")
+    assert logged_in.actor_name == "erin"
+    assert client.cookies["known_device"].value
 
 
 @pytest.mark.parametrize(

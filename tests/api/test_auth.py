@@ -1,11 +1,18 @@
 """Who may ask: only the holder of a token that is not revoked."""
 
+from dataclasses import replace
+
 import pytest
 from django.test import Client
 
+from orchestrator.accounts import sign_in_log
+from orchestrator.accounts.invitations import create_invitation
 from orchestrator.accounts.models import ApiToken, AuditEntry, Membership, Scope, User
 from orchestrator.accounts.services import create_token, revoke_token
+from orchestrator.accounts.sign_in_log import _LineLimit
 from orchestrator.core.clock import utc_now
+from orchestrator.core.counting import drain
+from orchestrator.core.errors import PermissionRefusedError
 from tests.api.conftest import ApiClient
 
 ENDPOINTS = ("runs", "hosts", "benchmarks", "comparisons", "history")
@@ -30,6 +37,32 @@ def test_it_refuses_what_is_no_token(db, value):
     answer = Client().get("/api/v1/hosts", headers={"Authorization": value})
     assert answer.status_code == 401
     assert 'error="invalid_token"' in answer["WWW-Authenticate"]
+
+
+def test_refused_tokens_are_counted_and_logged_without_the_token(lab, alice, monkeypatch, caplog):
+    monkeypatch.setattr(sign_in_log, "token_lines", _LineLimit(most=3))
+    drain()
+    revoke_token(member=lab.personas.alice, token_id=ApiToken.objects.get().pk)
+    assert alice.get("hosts").status_code == 401
+    for number in range(9):
+        headers = {"Authorization": f"Bearer pw_guessed{number}"}
+        assert Client().get("/api/v1/hosts", headers=headers).status_code == 401
+    counted = {dict(labels).get("outcome"): number for (name, labels), number in drain().items()
+               if name == "pitwall_logins_total"}  # fmt: skip
+    assert counted == {"wrong_token": 10}
+    lines = [each.getMessage() for each in caplog.records if "an API token" in each.getMessage()]
+    assert len(lines) == 3, "of ten in a minute"
+    assert "from 127.0.0.1: this API token is unknown or was revoked" in lines[0]
+    assert "guessed" not in caplog.text
+    assert alice.secret not in caplog.text
+
+
+def test_a_token_invites_nobody(lab, alice):
+    owner = replace(lab.personas.alice, token=ApiToken.objects.get())
+    with pytest.raises(PermissionRefusedError, match="creates no accounts"):
+        create_invitation(member=owner, role="viewer")
+    assert alice.post("invitations", {"role": "viewer"}).status_code == 405
+    assert alice.get("invitations").json()["invitations"] == []
 
 
 def test_it_refuses_a_revoked_token(lab, alice):

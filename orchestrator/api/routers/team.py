@@ -9,7 +9,6 @@ from ninja import Query, Router, Schema
 from ninja.responses import Status
 
 from orchestrator.accounts import audit, invitations, memberships, services
-from orchestrator.accounts.invitation_mail import link_of, send_invitation
 from orchestrator.accounts.selectors import members_of, tokens_of
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.pages import Cursor, Limit, NumberCursor, page_of
@@ -71,22 +70,11 @@ def remove_member(request: CallerRequest, username: str) -> Status[None]:
 def list_invitations(
     request: CallerRequest, cursor: Cursor = None, limit: Limit = 50
 ) -> shapes.InvitationPage:
+    """They are made by a person, on the page Members: a token creates no accounts."""
     rows = invitations.invitations_of(request.auth.member)
     found, following = page_of(rows, after=cursor, limit=limit)
     told = [shapes.invitation_out(each) for each in found]
     return shapes.InvitationPage(invitations=told, next=following)
-
-
-@router.post("/invitations", response={201: shapes.NewInvitationOut}, summary="Invite somebody")
-def create_invitation(
-    request: CallerRequest, payload: shapes.InvitationIn
-) -> Status[shapes.NewInvitationOut]:
-    """For one person, once. Sent where an address is given and a mail server is set up."""
-    member = request.auth.member
-    new = invitations.create_invitation(member=member, **payload.model_dump())
-    sent = send_invitation(member=member, new=new)
-    out = shapes.new_invitation_out(new.invitation, url=link_of(new), sent=sent)
-    return Status(HTTPStatus.CREATED, out)
 
 
 @router.delete(

@@ -1,12 +1,11 @@
 """Shapes of the team: members, invitations, tokens, the audit log."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from ninja import Field, Schema
 
-from orchestrator.accounts.invitations import DAYS, MOST_DAYS
 from orchestrator.accounts.models import ApiToken, AuditEntry, Invitation, Membership
 from orchestrator.accounts.services import MOST_TOKEN_DAYS
 from orchestrator.api.schemas.common import Text, ToldOnce
@@ -14,7 +13,6 @@ from orchestrator.results.retention.use import TeamUse
 
 RoleName = Literal["viewer", "member", "maintainer", "owner"]
 ScopeName = Literal["read", "run", "results", "manage"]
-Email = Annotated[str, Field(max_length=254, pattern=r"^[^\x00]*$")]
 
 
 class MemberOut(Schema):
@@ -32,12 +30,6 @@ class RoleIn(Schema):
     role: RoleName
 
 
-class InvitationIn(Schema):
-    role: RoleName
-    email: Email = Field("", description="Whom it is sent to; empty: a link to pass on.")
-    days: int = Field(DAYS, ge=1, le=MOST_DAYS)
-
-
 class InvitationOut(Schema):
     id: UUID
     role: RoleName
@@ -50,13 +42,6 @@ class InvitationOut(Schema):
 class InvitationPage(Schema):
     invitations: list[InvitationOut]
     next: str | None
-
-
-class NewInvitationOut(InvitationOut):
-    """`url` is told once and never again; `sent`: whether it went out by e-mail."""
-
-    url: ToldOnce
-    sent: bool
 
 
 class TokenIn(Schema):
@@ -153,10 +138,6 @@ def member_out(membership: Membership) -> MemberOut:
 
 def invitation_out(invitation: Invitation) -> InvitationOut:
     return InvitationOut(**_invitation(invitation))
-
-
-def new_invitation_out(invitation: Invitation, *, url: str, sent: bool) -> NewInvitationOut:
-    return NewInvitationOut(**_invitation(invitation), url=url, sent=sent)
 
 
 def token_out(token: ApiToken) -> TokenOut:

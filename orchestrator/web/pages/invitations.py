@@ -2,11 +2,10 @@
 
 from typing import cast
 
-from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
@@ -19,6 +18,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import User
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.web.access import CHOSEN_TEAM
+from orchestrator.web.logging_in import log_in
 from orchestrator.web.team_forms import NewAccountForm
 
 
@@ -30,9 +30,10 @@ def invitation(request: HttpRequest, secret: str) -> HttpResponse:
     if request.method == "POST":
         member = _joined(request, form, secret)
         if member is not None:
+            answer = _answer(request, member)
             request.session[CHOSEN_TEAM] = member.team.slug
             messages.success(request, f"Welcome to {member.team.name}.")
-            return redirect("overview")
+            return answer
     context = {"invitation": found, "form": form, "here": request.path}
     status = 422 if form.is_bound else 200
     return render(request, "team/invitation.html", context, status=status)
@@ -52,5 +53,10 @@ def _joined(request: HttpRequest, form: NewAccountForm, secret: str) -> Member |
     except InvalidRequestError as error:
         form.add_error(error.field, str(error))
         return None
-    login(request, member.user, backend=settings.AUTHENTICATION_BACKENDS[0])
     return member
+
+
+def _answer(request: HttpRequest, member: Member) -> HttpResponse:
+    if request.user.is_authenticated:
+        return redirect("overview")
+    return log_in(request, member.user, to=reverse("overview"))

@@ -1,10 +1,9 @@
 """The first user and team of an instance that has none: the page of the link that was printed."""
 
-from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
@@ -12,6 +11,7 @@ from orchestrator.accounts.first_owner import check_setup_link, create_first_own
 from orchestrator.accounts.members import Member
 from orchestrator.core.errors import InvalidRequestError, PermissionRefusedError
 from orchestrator.core.this_machine import is_of_this_machine
+from orchestrator.web.logging_in import log_in
 from orchestrator.web.team_forms import FirstOwnerForm
 
 
@@ -28,9 +28,8 @@ def setup(request: HttpRequest, secret: str) -> HttpResponse:
     if form.is_valid():
         member = _created(form, secret)
         if member is not None:
-            login(request, member.user, backend=settings.AUTHENTICATION_BACKENDS[0])
             messages.success(request, f"Welcome. You are the owner of {member.team.name}.")
-            return redirect("overview")
+            return log_in(request, member.user, to=reverse("overview"))
     status = 422 if form.is_bound else 200
     return render(request, "accounts/setup.html", {"form": form}, status=status)
 

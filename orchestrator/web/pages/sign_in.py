@@ -5,8 +5,6 @@ from http import HTTPStatus
 
 import requests
 from allauth.account.adapter import get_adapter
-from allauth.account.internal.flows.login import perform_password_login
-from allauth.account.models import Login
 from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAuth2LoginView
 from django import forms
 from django.conf import settings
@@ -20,6 +18,7 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts import oidc
 from orchestrator.accounts.first_owner import has_users
+from orchestrator.web.logging_in import log_in
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +55,7 @@ class SignIn(LoginView):
     def form_valid(self, form: forms.Form) -> HttpResponse:
         """Who has a second factor is asked for it before they are logged in."""
         user = form.get_user()  # type: ignore[attr-defined]
-        login = Login(user=user, redirect_url=self.get_success_url())
-        return perform_password_login(self.request, {"username": user.get_username()}, login)
+        return log_in(self.request, user, to=self.get_success_url())
 
 
 @never_cache
