@@ -55,11 +55,15 @@ _CLAIMING = 0x70776601
 
 class _Asked(NamedTuple):
     """Of the request at hand: when it was first made (None: now), whether names must be newer than
-    that, also those that the mirror knows, and after how many failures it is refused."""
+    that, also those that the mirror knows, and after how many failures it is refused.
+
+    `reads`: it requests no fetch.
+    """
 
     since: Callable[[], datetime | None]
     strict: bool
     tries: int
+    reads: bool = False
 
 
 _asked: ContextVar[_Asked | None] = ContextVar("asked", default=None)
@@ -79,14 +83,27 @@ class FetchRunningError(NotReadyError):
 
 @contextmanager
 def names_fetched_after(
-    since: Callable[[], datetime | None], *, strict: bool = True, tries: int = TRIES
+    since: Callable[[], datetime | None], *, tries: int = TRIES
 ) -> Iterator[None]:
     """Within, branches and tags are resolved from a fetch that started after this time.
 
-    `since` returns None where the request is made for the first time. Without `strict`, this holds
-    for names only that the mirror does not know. `tries`: see `Fetch.has_failed_since`.
+    `since` returns None where the request is made for the first time. `tries`: see
+    `Fetch.has_failed_since`.
     """
-    token = _asked.set(_Asked(since, strict, tries))
+    token = _asked.set(_Asked(since, strict=True, tries=tries))
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+@contextmanager
+def names_of_last_fetch() -> Iterator[None]:
+    """Within, names mean what they meant at the last fetch, and nothing requests one.
+
+    A name that is unknown waits for a fetch that somebody else has requested.
+    """
+    token = _asked.set(_Asked(lambda: None, strict=False, tries=TRIES, reads=True))
     try:
         yield
     finally:
@@ -95,7 +112,8 @@ def names_fetched_after(
 
 @contextmanager
 def names_as_fetched() -> Iterator[None]:
-    """Within, names that the mirror knows mean what they meant at the last fetch."""
+    """Within, names that the mirror knows mean what they meant at the last fetch; others wait for
+    a fetch."""
     asked = _asked.get()
     token = _asked.set(asked and asked._replace(strict=False))
     try:
@@ -114,16 +132,30 @@ def check_fetched(project: Project, *, known: bool) -> None:
     strict = asked is not None and asked.strict
     if known and not strict:
         return
-    since = asked.since() if asked else database_now() - UNKNOWN_AGAIN
     fetch = fetch_of(project)
+    if asked is not None and asked.reads:
+        _check_read(fetch)
+        return
+    since = asked.since() if asked else database_now() - UNKNOWN_AGAIN
     if since is not None and fetch.succeeded_at is not None and fetch.succeeded_at >= since:
         return
     has_failed = since is not None and fetch.has_failed_since(since, asked.tries if asked else 1)
     if has_failed or (not strict and fetch.state == "failed"):
-        raise InvalidRequestError(
-            f"the repository of {project.slug} could not be fetched: {fetch.error}"
-        )
+        raise _failure_of(fetch)
     raise FetchRunningError(project, urgent=strict, problem=fetch.error)
+
+
+def _check_read(fetch: Fetch) -> None:
+    if fetch.state == "failed":
+        raise _failure_of(fetch)
+    if fetch.is_going_on:
+        raise FetchRunningError(fetch.project, urgent=False, problem=fetch.error)
+
+
+def _failure_of(fetch: Fetch) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"the repository of {fetch.project.slug} could not be fetched: {fetch.error}"
+    )
 
 
 @transaction.atomic

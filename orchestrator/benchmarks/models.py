@@ -140,6 +140,10 @@ class Fetch(models.Model):
             return "failed"
         return "done" if self.succeeded_at else "never"
 
+    @property
+    def is_going_on(self) -> bool:
+        return self.state in ("queued", "running")
+
     def is_running_since(self, since: datetime) -> bool:
         """Whether a worker runs it, and started after this time."""
         return self.claim is not None and self.started_at is not None and self.started_at >= since

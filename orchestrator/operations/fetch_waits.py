@@ -2,8 +2,11 @@
 
 The first such request is noted with its time, and a fetch is requested. A repeat, which is the same
 request or one with the same idempotency key, is answered from a fetch that started after that time.
+Requests that only read are answered from the last fetch, and request none: a page view costs no git
+server anything.
 """
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from hashlib import sha256
@@ -12,16 +15,20 @@ from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 
 from orchestrator.benchmarks.fetching import (
+    TRIES,
     FetchRunningError,
     database_now,
+    fetch_of,
     names_fetched_after,
+    names_of_last_fetch,
     request_fetch,
 )
 from orchestrator.benchmarks.models import Fetch
 
-#: So long the time of a first request is known, since it was repeated last.
+#: So long the time of a first request is known, since it was repeated or looked at last.
 KNOWN_S = 600
 RETRY_AFTER_S = 1
+_KEY = re.compile(r"fetch-wait:[0-9a-f]{64}")
 _READS = ("GET", "HEAD", "OPTIONS")
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
@@ -43,12 +50,22 @@ class FetchWait:
         return self._since
 
     def hold(self, error: FetchRunningError) -> Fetch:
-        """Requests the fetch and notes the time; to be called outside of transactions."""
+        """Requests the fetch and notes the time; to be called outside of transactions.
+
+        A request that only reads waits for the fetch that somebody else has requested.
+        """
+        self.is_waiting = True
+        if self._request.method in _READS:
+            return fetch_of(error.project)
         since = self.since() or database_now()
         fetch = request_fetch(error.project, urgent=error.urgent, since=since)
         cache.set(self._key, since, KNOWN_S)
-        self.is_waiting = True
         return fetch
+
+    @property
+    def key(self) -> str:
+        """What `is_fetch_awaited` knows this request by; empty where it was not held."""
+        return self._key or ""
 
     def end(self) -> None:
         """The next request of this kind is another one."""
@@ -57,12 +74,13 @@ class FetchWait:
 
 
 def fetch_waits(get_response: Callable[[HttpRequest], HttpResponse]) -> object:
-    """Gives each request its `fetch_wait`; one that only reads waits for unknown names alone."""
+    """Gives each request its `fetch_wait`; one that only reads is answered from the last fetch."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         wait = FetchWait(request)
         request.fetch_wait = wait  # type: ignore[attr-defined]
-        with names_fetched_after(wait.since, strict=request.method not in _READS):
+        reads = request.method in _READS
+        with names_of_last_fetch() if reads else names_fetched_after(wait.since):
             response = get_response(request)
         wait.end()
         return response
@@ -75,6 +93,19 @@ def ask_again(response: HttpResponse) -> HttpResponse:
     response.headers["Retry-After"] = str(RETRY_AFTER_S)
     response._has_been_logged = True  # type: ignore[attr-defined]
     return response
+
+
+def is_fetch_awaited(fetch: Fetch, key: str) -> bool:
+    """Whether the request with this key has to wait longer; its time is kept while somebody looks.
+
+    Where the key is empty or forgotten, it waits for the fetch that is queued or running.
+    """
+    since = cache.get(key) if _KEY.fullmatch(key) else None
+    if since is None:
+        return fetch.is_going_on
+    cache.touch(key, KNOWN_S)
+    has_succeeded = fetch.succeeded_at is not None and fetch.succeeded_at >= since
+    return not has_succeeded and not fetch.has_failed_since(since, TRIES)
 
 
 def wait_of(request: HttpRequest) -> FetchWait:

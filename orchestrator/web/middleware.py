@@ -179,6 +179,8 @@ def _fetch_page(request: HttpRequest, error: FetchRunningError) -> HttpResponse:
     context = {
         "project": error.project,
         "fetch": fetch,
+        "is_awaited": True,
+        "wait": wait_of(request).key,
         "method": "get" if request.method == "GET" else "post",
         "address": request.path if request.method == "GET" else request.get_full_path(),
         "values": [

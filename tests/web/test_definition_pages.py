@@ -3,14 +3,16 @@
 from pathlib import Path
 
 import pytest
+from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 
 from orchestrator.benchmarks.catalogue import suites
-from orchestrator.benchmarks.models import Benchmark, Definition, Project
+from orchestrator.benchmarks.fetching import UNKNOWN_AGAIN
+from orchestrator.benchmarks.models import Benchmark, Definition, Fetch, Project
 from orchestrator.runs.models import Run
 from tests.support.factories import DEFINITION, commit_files
-from tests.support.fetches import fetch_now
+from tests.support.fetches import fetch_now, run_fetches
 from tests.web.conftest import World
 
 HELLO = ("server", "hello")
@@ -153,3 +155,26 @@ def test_it_refuses_viewers_and_hides_from_strangers(
     assert mallory.get(reverse("benchmark-diff", args=HELLO)).status_code == 404
     assert mallory.post(reverse("benchmark-keep", args=HELLO)).status_code == 404
     assert Benchmark.objects.count() == 1
+
+
+def test_a_page_view_requests_no_fetch_of_an_unknown_name(world: World) -> None:
+    """Links that somebody sends, or that a browser opens by itself, fetch nothing."""
+    address = reverse("project-import", args=["server"])
+    bare = Client()  # It repeats no request by itself.
+    bare.force_login(world.alice.user)
+    requested = Fetch.objects.get().requested_at
+    page = bare.get(address, {"ref": "nowhere"})
+    assert page.status_code == 200
+    assert "there is no commit, branch or tag nowhere" in page.content.decode()
+    fetch = Fetch.objects.get()
+    assert (fetch.requested_at, fetch.next_at) == (requested, None)
+
+    # Whoever sends the form has it looked up in a fetch.
+    Fetch.objects.update(started_at=F("started_at") - UNKNOWN_AGAIN)
+    waiting = bare.post(address, {"look": "nowhere"})
+    assert waiting.status_code == 202
+    assert Fetch.objects.get().state == "queued"
+    assert bare.get(address, {"ref": "nowhere"}).status_code == 202, "a reader waits as well"
+    run_fetches()
+    found = bare.post(address, {"look": "nowhere"})
+    assert found.headers["Location"] == f"{address}?ref=nowhere"

@@ -1,13 +1,18 @@
 """Asking for a run: preview, errors at their fields, start, run again."""
 
 import re
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from django.core.cache import cache
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
+from orchestrator.benchmarks.models import Fetch
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import add_local_host, save_profile
@@ -510,10 +515,33 @@ def test_a_run_of_a_branch_goes_on_when_the_fetch_has_ended(world: World, person
     assert "data-send-when-fetched" in text
     assert '<input type="hidden" name="contender" value="main">' in text
     assert Run.objects.count() == known
+    # It waits for a fetch since the request, however long: one that ran before does not do.
+    polled = page.context["wait"]
+    state = f"{reverse('project-fetch', args=['server'])}?wait={polled}"
+    assert f"?wait={quote(polled)}" in text
+    Fetch.objects.update(next_at=None)
+    assert "data-awaited" in browser.get(state).content.decode()
+    since = cache.get(polled)
+    before = _expiry_of(polled)
+    cache.touch(polled, 30)
+    assert _expiry_of(polled) < before
+    browser.get(state)
+    assert _expiry_of(polled) >= before, "whoever looks keeps the time of the request"
+    Fetch.objects.update(next_at=since)
     run_fetches()
-    assert (
-        'data-state="done"'
-        in browser.get(reverse("project-fetch", args=["server"])).content.decode()
-    )
+    ended = browser.get(state).content.decode()
+    assert 'data-state="done"' in ended
+    assert "data-awaited" not in ended
     assert browser.post(reverse("run-new"), data).status_code == 302
     assert Run.objects.count() == known + 1
+
+
+def _expiry_of(key: str) -> datetime:
+    """When the cache forgets this key."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT expires FROM {cache._table} WHERE cache_key = %s",  # type: ignore[attr-defined]
+            [cache.make_key(key)],
+        )
+        found: datetime = cursor.fetchone()[0]
+    return found

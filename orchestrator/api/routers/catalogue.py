@@ -161,6 +161,7 @@ def check_definition(request: CallerRequest, payload: DefinitionIn) -> ReviewOut
 def list_definition_files(
     request: CallerRequest, project: Text, ref: Text | None = None
 ) -> DefinitionFilesOut:
+    """Of the last fetch: `POST /projects/{project}/fetch` brings what was pushed since."""
     found = project_for(request.auth.member, project)
     return files_out(*definition_files(project=found, ref=ref or ""))
 

@@ -8,6 +8,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.fetching import fetch_of
 from orchestrator.benchmarks.projects import change_repository, fetch_now
 from orchestrator.benchmarks.selectors import project_for
+from orchestrator.operations.fetch_waits import is_fetch_awaited
 from orchestrator.web.access import for_member
 from orchestrator.web.definition_forms import RepositoryForm
 from orchestrator.web.forms import FORM_ERRORS
@@ -16,9 +17,11 @@ from orchestrator.web.forms import FORM_ERRORS
 @for_member
 @require_GET
 def state(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    """The part of the page that shows the fetch, for polling."""
+    """The part of the page that shows the fetch, for polling; `?wait=`: the request that waits."""
     project = project_for(member, slug)
-    context = {"project": project, "fetch": fetch_of(project)}
+    fetch, wait = fetch_of(project), request.GET.get("wait", "")
+    is_awaited = is_fetch_awaited(fetch, wait)
+    context = {"project": project, "fetch": fetch, "wait": wait, "is_awaited": is_awaited}
     return render(request, "benchmarks/_fetch.html", context)
 
 

@@ -1,11 +1,16 @@
 """Projects: a new one, and the definitions that its repository holds."""
 
+import contextlib
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.benchmarks.fetching import names_as_fetched
 from orchestrator.benchmarks.from_repository import (
     definition_files,
     import_definition,
@@ -37,6 +42,8 @@ def new_project(request: HttpRequest, member: Member) -> HttpResponse:
 def import_benchmark(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     """The definitions in the project's repository, each with a button that imports it."""
     project = project_for(member, slug)
+    if "look" in request.POST:
+        return _look(member, project, request.POST["look"].strip()[:200])
     form = ImportForm(member, request.POST if request.method == "POST" else None)
     if form.is_valid():
         try:
@@ -48,6 +55,17 @@ def import_benchmark(request: HttpRequest, member: Member, slug: str) -> HttpRes
     ref = request.GET.get("ref", "").strip()
     context = {"project": project, "form": form, "ref": ref, **_found(project, ref)}
     return render(request, "benchmarks/import.html", context, status=form.status)
+
+
+def _look(member: Member, project: Project, ref: str) -> HttpResponse:
+    """Has a name that is not known fetched; then the page shows what is there, or why nothing is.
+
+    The page itself requests no fetch: crawlers and previews of links open pages as well.
+    """
+    member.require(Role.MEMBER, to="look for a name in the repository")
+    with names_as_fetched(), contextlib.suppress(InvalidRequestError):
+        definition_files(project=project, ref=ref)
+    return redirect(f"{reverse('project-import', args=[project.slug])}?{urlencode({'ref': ref})}")
 
 
 def _found(project: Project, ref: str) -> dict[str, Any]:

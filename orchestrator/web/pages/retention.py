@@ -78,8 +78,10 @@ def _page(
     pin_form: PinForm,
     status: int | None = None,
 ) -> HttpResponse:
+    fetch = fetch_of(found)
     context = {
-        "fetch": fetch_of(found),
+        "fetch": fetch,
+        "is_awaited": fetch.is_going_on,
         "project": found,
         "form": form,
         "pin_form": pin_form,
