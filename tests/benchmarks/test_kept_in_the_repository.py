@@ -136,6 +136,16 @@ def test_it_refuses_what_is_no_text_or_too_long(
         import_definition(member=personas.alice, project=project, path=".pitwall.yaml")
 
 
+def test_a_link_is_no_definition(personas: Personas, project: Project, tmp_path: Path) -> None:
+    file = tmp_path / "origin" / ".pitwall.yaml"
+    file.unlink(missing_ok=True)
+    file.symlink_to("/etc/passwd")
+    commit_files(tmp_path / "origin", {}, 5)
+    fetch_now(project)
+    with pytest.raises(InvalidRequestError, match=r"there is no file \.pitwall\.yaml"):
+        import_definition(member=personas.alice, project=project, path=".pitwall.yaml")
+
+
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x.yaml", ".pitwall/a/b.yaml", "file.txt"])
 def test_it_reads_no_other_file(personas: Personas, project: Project, path: str) -> None:
     with pytest.raises(InvalidRequestError, match="expected") as caught:

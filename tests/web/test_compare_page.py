@@ -216,4 +216,5 @@ def test_it_asks_which_commits_and_offers_the_measured_ones(world: World, alice:
 def test_it_escapes_what_people_typed(world: World, alice: Client) -> None:
     page = _page(alice, world, contender="<script>alert(1)</script>").content.decode()
 
+    assert "&lt;script&gt;alert(1)" in page
     assert "<script>alert" not in page

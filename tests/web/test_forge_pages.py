@@ -108,6 +108,22 @@ def test_a_delivery_counts_once(world: World, alice: Client, schedule: Schedule)
     assert due_schedules() == 1
 
 
+def test_a_captured_push_under_another_id_starts_nothing(
+    world: World, alice: Client, schedule: Schedule, tmp_path: Any
+) -> None:
+    """The id of a delivery is in a header, which the forge does not sign."""
+    secret = connect(alice)
+    commit_files(tmp_path / "repository", {"file.txt": "new\n"}, 9)
+    before = Run.objects.count()
+    for number in range(3):
+        assert send(secret, PUSH, delivery=f"d-{number}").content.startswith(b"fetching main")
+        assert Fetch.objects.exclude(next_at=None).count() == 1
+        claim_schedules()
+        run_fetches()
+        claim_schedules()
+        assert Run.objects.count() == before + 1, "of the new commit, once"
+
+
 def test_it_believes_no_payload_about_the_repository(
     world: World, alice: Client, schedule: Schedule
 ) -> None:
