@@ -27,7 +27,7 @@ from orchestrator.core.errors import (
     PermissionRefusedError,
     PitwallError,
 )
-from orchestrator.operations.database_away import AWAY, is_cut_off, to_be_asked_again
+from orchestrator.operations.database_away import AWAY, is_away, is_cut_off, to_be_asked_again
 from orchestrator.operations.fetch_waits import ask_again, wait_of
 
 logger = logging.getLogger(__name__)
@@ -168,6 +168,8 @@ def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
 
 
 def _database_away(request: HttpRequest, error: Exception) -> HttpResponse:
+    if not is_away(error):
+        return _bug(request, error)
     logger.error("%s %s failed", request.method, request.path, exc_info=error)
     detail = _CUT_OFF if is_cut_off(error) else _AWAY
     return to_be_asked_again(problem(HTTPStatus.SERVICE_UNAVAILABLE, detail))

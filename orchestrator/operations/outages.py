@@ -15,8 +15,9 @@ from types import MappingProxyType
 import kombu.exceptions
 import psycopg
 import redis
-from django.db import InterfaceError, connection
+from django.db import connection
 
+from orchestrator.operations.database_away import is_away
 from orchestrator.operations.our_redis import our_redis
 
 logger = logging.getLogger(__name__)
@@ -94,12 +95,12 @@ def service_of(error: BaseException) -> str | None:
     """The server whose absence is this error; None where it is another error."""
     if isinstance(error, _REDIS_AWAY):
         return "Redis"
-    if isinstance(error, psycopg.InterfaceError | InterfaceError):
-        return "PostgreSQL"
-    if isinstance(error, psycopg.OperationalError):
-        state = error.sqlstate
-        return "PostgreSQL" if state is None or state.startswith(_AWAY_STATES) else None
-    return None
+    if not isinstance(error, psycopg.InterfaceError | psycopg.OperationalError):
+        return None
+    state = error.sqlstate
+    if state is None:
+        return "PostgreSQL" if is_away(error) else None
+    return "PostgreSQL" if state.startswith(_AWAY_STATES) else None
 
 
 def _errors_of(record: logging.LogRecord) -> Iterator[BaseException]:

@@ -1,5 +1,9 @@
 """A database that ends our sessions, as one that restarts: 503 for now, and then as before."""
 
+import logging
+import sys
+from collections.abc import Callable
+
 import psycopg
 import pytest
 from django.db import connection
@@ -7,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.accounts.services import create_token
+from orchestrator.operations.outages import OutageFilter
 from tests.support.engine import own_database_url
 from tests.support.factories import Personas, make_personas
 
@@ -47,6 +52,64 @@ def test_the_api_says_so_and_is_there_again(personas: Personas) -> None:
     assert "the database does not answer" in answer.json()["detail"]
     connection.close()
     assert Client().get("/api/v1/runs", headers=headers).status_code == 200
+
+
+def _use_a_closed_cursor(*_: object) -> None:
+    with connection.cursor() as cursor:
+        pass
+    cursor.execute("SELECT 1")
+
+
+def _use_a_closed_connection(*_: object) -> None:
+    connection.ensure_connection()
+    connection.connection.close()
+    connection.cursor().execute("SELECT 1")
+
+
+MISTAKES = (_use_a_closed_cursor, _use_a_closed_connection)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_what_we_closed_ourselves_is_our_mistake(
+    mistake: Callable[..., None], personas: Personas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = create_token(member=personas.alice, name="ci").secret
+    client = Client(raise_request_exception=False)
+    client.force_login(personas.alice.user)
+    monkeypatch.setattr("orchestrator.web.pages.runs.render", mistake)
+    answer = client.get(reverse("runs"))
+    connection.close()
+    assert (answer.status_code, answer.has_header("Retry-After")) == (500, False)
+    monkeypatch.setattr("orchestrator.api.routers.runs.selectors.runs_of", mistake)
+    answer = client.get("/api/v1/runs", headers={"Authorization": f"Bearer {secret}"})
+    connection.close()
+    assert (answer.status_code, answer.has_header("Retry-After")) == (500, False)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_with_a_connection_is_logged_and_no_outage(mistake: Callable[..., None]) -> None:
+    assert _is_logged(mistake), "the server answers"
+    connection.close()
+
+
+def test_a_lost_session_is_no_mistake_of_ours() -> None:
+    """Neither the statement that met the loss nor those after it."""
+    cursor = connection.cursor()
+    _end_our_session()
+    met = _is_logged(lambda: cursor.execute("SELECT 1"))
+    after = _is_logged(lambda: connection.cursor().execute("SELECT 1"))
+    connection.close()
+    assert (met, after) == (False, False)
+
+
+def _is_logged(call: Callable[[], object]) -> bool:
+    """Whether the error of a call reaches the log, with its trace."""
+    try:
+        call()
+    except Exception:
+        text = logging.LogRecord("x", logging.ERROR, __file__, 1, "failed", None, sys.exc_info())
+        return OutageFilter().filter(text)
+    raise AssertionError("no error")
 
 
 def test_any_other_mistake_is_ours(personas: Personas, monkeypatch: pytest.MonkeyPatch) -> None:
