@@ -157,7 +157,7 @@ def test_it_gives_server_and_load_the_certificates_of_the_job(host: AgentHost, o
 def test_it_does_not_trust_a_server_with_other_certificates(host: AgentHost, oha: str) -> None:
     host.send_source({"server.py": SECURE})
     tls = {**certificates(), "ca": certificates()["ca"]}
-    trial = a_secure_trial(oha, ready=a_ready(tls=True, timeout_s=2))
+    trial = a_secure_trial(oha, ready=a_ready(tls=True, timeout_s=5))
     failed = host.run_round(a_plan(trial, tls=tls)).only("trial_failed")
     assert failed["code"] == "wrong_answer"
     assert "certificate" in failed["message"]

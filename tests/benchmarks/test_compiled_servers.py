@@ -62,7 +62,7 @@ def _environment(spec: Spec) -> dict[str, str]:
 
 
 def _wait_for(connection: http.client.HTTPConnection, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         assert process.poll() is None
         try:

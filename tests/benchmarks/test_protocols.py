@@ -94,7 +94,7 @@ def server(program: Path, folder: Path) -> Iterator[http.client.HTTPConnection]:
 
 
 def _wait_for(connection: http.client.HTTPConnection, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         assert process.poll() is None
         try:

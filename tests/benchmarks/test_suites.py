@@ -45,7 +45,7 @@ def _free_port() -> int:
 
 
 def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         assert process.poll() is None, f"{process.args} ended"
         with socket.socket() as probe:

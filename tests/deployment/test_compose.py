@@ -203,7 +203,7 @@ def test_redis_takes_its_password_from_the_environment_and_only_with_it(tmp_path
 
 
 def _wait_for(redis: Redis) -> None:
-    give_up = time.monotonic() + 20
+    give_up = time.monotonic() + 60
     while True:
         try:
             redis.ping()

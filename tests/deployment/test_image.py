@@ -248,7 +248,7 @@ def _wait_for(what: Callable[[], bool], name: str) -> None:
 def _get(port: int, path: str) -> tuple[int, str, http.client.HTTPMessage]:
     url = f"http://127.0.0.1:{port}{path}"
     try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             return answer.status, answer.read().decode(), answer.headers
     except urllib.error.HTTPError as error:
         with error:

@@ -126,7 +126,7 @@ def test_it_carries_celerys_messages(tmp_path, monkeypatch, path):
         supervisor.start(redis.service())
         with Connection(redis.url) as connection, connection.SimpleQueue("q") as queue:
             queue.put("hello")
-            message = queue.get(timeout=5)
+            message = queue.get(timeout=60)
             message.ack()
     assert message.payload == "hello"
     assert not redis.socket.exists()

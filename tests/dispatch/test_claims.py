@@ -156,7 +156,7 @@ def test_a_row_that_is_locked_does_not_delay_the_claims_of_other_rows(
             for each in claims:
                 each.begin("a step", 60)
                 kept.enter_context(heart.keeping(each))
-            wait_for(lambda: is_renewed(free), timeout_s=20)
+            wait_for(lambda: is_renewed(free), timeout_s=60)
             assert not is_renewed(locked)
         wait_for(lambda: is_renewed(locked))
 

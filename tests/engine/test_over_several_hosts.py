@@ -100,7 +100,7 @@ def test_a_cancelled_case_ends_on_both_hosts_and_the_other_goes_on(
     placement = {"target": "host:a", "generator": "host:b"}
     run = make_run(team.alice, shas, hosts=(), placements=(placement,), rounds=1)
     long, short = cancel_the_long_case(engine, team.alice, run)
-    run = engine.finish(run, timeout_s=20)
+    run = engine.finish(run, timeout_s=60)
     assert run.state == "finished"
     assert {(each.state, each.message) for each in long} == {("skipped", "cancelled by alice")}
     assert {each.state for each in short} == {"measured"}

@@ -8,7 +8,7 @@ from orchestrator.runs.models import Run, Trial
 from tests.support.engine import Engine
 
 #: Longer than a test waits for the end of the run after it was cancelled.
-_LONG_S = 25
+_LONG_S = 90
 
 
 def with_a_long_case(source: str) -> str:

@@ -34,7 +34,7 @@ from tests.support.sshd import (
     write_sshd_files,
 )
 
-_PATIENCE_S = 20
+_PATIENCE_S = 60
 # The first process of a host: it ends nothing, and leaves no zombie of an orphan.
 _INIT = """\
 cd {folder}/kernel
