@@ -4,7 +4,6 @@ import re
 from functools import partial
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
@@ -13,7 +12,7 @@ from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit, record_system_audit
 from orchestrator.accounts.vault import seal, unseal
 from orchestrator.benchmarks import host_keys
-from orchestrator.benchmarks.git_access import Access
+from orchestrator.benchmarks.git_access import TOKEN_NEEDS_HTTPS, Access
 from orchestrator.benchmarks.models import Project, RepositoryAccess
 from orchestrator.benchmarks.remotes import Place, place_of
 from orchestrator.core.clock import utc_now
@@ -79,10 +78,10 @@ def save_token(
     """A token instead of the credential that was there before."""
     member.require(Role.MAINTAINER, to="set a repository's credential")
     _lock_unchanged(project)
-    scheme = scheme_of(project)
-    if scheme == "http" and not settings.ALLOWED_INTERNAL_NETWORKS:
-        raise InvalidRequestError("expected https: the token travels there", field="token")
-    if scheme not in {"http", "https"}:
+    place = _place_of(project.repository_url)
+    if place is not None and place.scheme == "http" and not place.is_loopback:
+        raise InvalidRequestError(TOKEN_NEEDS_HTTPS, field="token")
+    if place is None or place.scheme == "ssh":
         raise InvalidRequestError(
             "a token is for an address that begins with https://; generate a deploy key for SSH",
             field="token",

@@ -4,11 +4,14 @@ Secrets are in files of mode 0600 in a folder that is removed with the call; the
 the environment name those files only.
 """
 
+import fcntl
 import os
 import shlex
+import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -22,6 +25,15 @@ from orchestrator.transport.ssh import scan_host_key
 SCAN_TIMEOUT_S = 8.0
 #: What forges take as the user name of a token where they do not look at it.
 TOKEN_USER = "x-access-token"
+_PREFIX = "pitwall-git-"
+#: Held by the process that uses the folder.
+_LOCK = "lock"
+#: A folder that is younger may not have its lock yet.
+_NEW_S = 5.0
+TOKEN_NEEDS_HTTPS = (
+    "an access token is sent over https only: change the address of the repository to https://, or "
+    "remove the token"
+)
 _REFUSED = b"Host key verification failed"
 
 
@@ -69,18 +81,48 @@ class Prepared:
 @contextmanager
 def prepare_access(access: Access, place: Place) -> Iterator[Prepared]:
     """The files that git and ssh read, for the time of the context."""
-    with tempfile.TemporaryDirectory(prefix="pitwall-git-") as name:
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as name:
         folder = Path(name)
-        pinned = f"{place.known_as} {access.host_key}\n" if access.host_key else ""
-        known_hosts = _write(folder / "known_hosts", pinned)
-        key = _write(folder / "key", access.private_key) if access.private_key else "none"
-        options = (
-            # Without a key of the project there is none: ssh would look for those of the account.
-            f"IdentityFile={key}",
-            f"UserKnownHostsFile={known_hosts}",
-            f"StrictHostKeyChecking={'accept-new' if access.is_first_contact else 'yes'}",
-        )
-        yield Prepared(_credential_config(access, place, folder), options, known_hosts)
+        with open(_write(folder / _LOCK, "")) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield _prepare(access, place, folder)
+
+
+def _prepare(access: Access, place: Place, folder: Path) -> Prepared:
+    pinned = f"{place.known_as} {access.host_key}\n" if access.host_key else ""
+    known_hosts = _write(folder / "known_hosts", pinned)
+    key = _write(folder / "key", access.private_key) if access.private_key else "none"
+    options = (
+        # Without a key of the project there is none: ssh would look for those of the account.
+        f"IdentityFile={key}",
+        f"UserKnownHostsFile={known_hosts}",
+        f"StrictHostKeyChecking={'accept-new' if access.is_first_contact else 'yes'}",
+    )
+    return Prepared(_credential_config(access, place, folder), options, known_hosts)
+
+
+def remove_stale_files() -> None:
+    """Removes what processes of ours left that were killed: their files have secrets."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            facts = folder.lstat()
+            is_old = time.time() - facts.st_mtime > _NEW_S
+            if facts.st_uid == os.getuid() and is_old and not _is_in_use(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_in_use(folder: Path) -> bool:
+    try:
+        lock = os.open(folder / _LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
 
 
 def note_host_key(
@@ -125,6 +167,8 @@ def _changed(access: Access, place: Place, port: int) -> str:
 def _credential_config(access: Access, place: Place, folder: Path) -> dict[str, str]:
     if not access.token or place.scheme == "ssh":
         return {}
+    if place.scheme == "http" and not place.is_loopback:
+        raise InvalidRequestError(TOKEN_NEEDS_HTTPS, field="token")
     host = f"[{place.host}]" if ":" in place.host else place.host
     user, token = quote(access.username or TOKEN_USER, safe=""), quote(access.token, safe="")
     # git compares hosts as the URL has them: with the port only where the URL names it.

@@ -51,7 +51,22 @@ def call_git(
     users of the machine cannot see. `on_progress` gets git's words at most once a second. `limit`
     names the setting that `most_bytes` comes from.
     """
-    environment = {
+    progress = Progress(on_progress) if on_progress else None
+    try:
+        done = run_bounded(
+            ["git", *args], _environment(config or {}, variables or {}), timeout_s, most_bytes,
+            file_bytes=file_bytes, target=target, check=size_check,
+            on_stderr=progress.add if progress else None,
+        )  # fmt: skip
+    except (TimeoutError, TooMuchError, OSError) as error:
+        raise _refusal_of(error, timeout_s, limit) from error
+    if check and done.returncode:
+        raise refusal(done)
+    return done
+
+
+def _environment(config: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
+    return {
         **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
         # Not that of the account: git and curl look for files there.
         "HOME": "/nonexistent",
@@ -61,30 +76,22 @@ def call_git(
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ALLOW_PROTOCOL": "none",
         # The mirror of a path may belong to another user of this machine.
-        **_as_variables({"safe.directory": "*", **(config or {})}),
-        **(variables or {}),
+        **_as_variables({"safe.directory": "*", **config}),
+        **variables,
     }
-    progress = Progress(on_progress) if on_progress else None
-    try:
-        done = run_bounded(
-            ["git", *args], environment, timeout_s, most_bytes,
-            file_bytes=file_bytes, target=target, check=size_check,
-            on_stderr=progress.add if progress else None,
-        )  # fmt: skip
-    except TimeoutError as error:
-        raise InvalidRequestError(
+
+
+def _refusal_of(error: Exception, timeout_s: float, limit: str) -> InvalidRequestError:
+    """The error of a call that was ended, or did not begin."""
+    if isinstance(error, TimeoutError):
+        return InvalidRequestError(
             f"git did not end within {timeout_s:g} s; is the repository's server reachable?"
-        ) from error
-    except TooMuchError as error:
+        )
+    if isinstance(error, TooMuchError):
         advice = f"; whoever runs Pitwall can raise {limit}" if limit else ""
-        raise InvalidRequestError(f"{error}{advice}") from error
-    except OSError as error:
-        raise InvalidRequestError(
-            f"git could not work on the server of Pitwall: {error.strerror or error}"
-        ) from error
-    if check and done.returncode:
-        raise refusal(done)
-    return done
+        return InvalidRequestError(f"{error}{advice}")
+    words = error.strerror if isinstance(error, OSError) else ""
+    return InvalidRequestError(f"git could not work on the server of Pitwall: {words or error}")
 
 
 def refusal(done: Completed, *more: str) -> InvalidRequestError:

@@ -7,24 +7,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.accounts.quotas import QuotaExceededError
-from orchestrator.benchmarks.mirrors import size_of
+from orchestrator.benchmarks.mirrors import project_of_mirror, size_of
 from orchestrator.core.errors import InvalidRequestError, NotReadyError
 from orchestrator.core.units import format_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamMirrors:
-    """The folders of all mirrors of a team, and the quota that they share; None: without limit."""
+    """The mirrors in `root` of a team's projects, and their quota in bytes; None: without limit."""
 
     team: str
-    folders: tuple[Path, ...]
+    root: Path
+    projects: frozenset[int]
     most_bytes: int | None
 
     def check(self) -> None:
         """QuotaExceededError where they take all of the quota."""
         if self.most_bytes is None:
             return
-        used = sum(map(size_of, self.folders))
+        folders = (
+            each for each in self.root.iterdir() if project_of_mirror(each.name) in self.projects
+        )
+        used = sum(map(size_of, folders))
         if used >= self.most_bytes:
             raise QuotaExceededError(
                 f"the mirrors of the repositories of {self.team} take {format_bytes(used)}, and "

@@ -3,10 +3,12 @@
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,10 +19,23 @@ LOCK_WAIT_S = 10.0
 _LOCK_TRY_S = 0.1
 #: Only a fetch makes most locks; those of single refs are held for milliseconds by others too.
 _STALE_LOCK_S = 60.0
+#: Mirrors of older versions had no digest of the address in their names.
+_NAME = re.compile(r"([0-9]{1,18})(?:-[0-9a-f]{16})?\.git")
 
 
 class MirrorBusyError(ConflictError):
     """Another fetch of the mirror is running, in this process or in another one."""
+
+
+def mirror_name(project_id: int, url: str) -> str:
+    """Of a folder in the data folder's `repositories`."""
+    return f"{project_id}-{sha256(url.encode()).hexdigest()[:16]}.git"
+
+
+def project_of_mirror(name: str) -> int | None:
+    """The id of the project that a folder is or was of; None for what is no mirror."""
+    match = _NAME.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 @contextlib.contextmanager

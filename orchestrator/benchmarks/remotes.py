@@ -5,6 +5,7 @@ that the URL names. What git, curl or ssh make of the URL does not matter then. 
 followed: it would lead elsewhere.
 """
 
+import ipaddress
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.transport.http import DeliveryError, checked_addresses
-from orchestrator.transport.relay import IDLE_S, Relay
+from orchestrator.transport.relay import SLOW_BYTES_S, SLOW_S, Relay
 
 _PORTS = {"http": 80, "https": 443, "ssh": 22}
 # A host begins with no dash: that would be an option of ssh. It has no `%`: git decodes those.
@@ -31,6 +32,13 @@ class Place(NamedTuple):
     scheme: str
     host: str
     port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host.lower() == "localhost"
 
     @property
     def known_as(self) -> str:
@@ -112,8 +120,8 @@ def way_to(
 
 _WEB_CONFIG = {
     "http.followRedirects": "false",
-    "http.lowSpeedLimit": "1",
-    "http.lowSpeedTime": f"{IDLE_S:.0f}",
+    "http.lowSpeedLimit": f"{SLOW_BYTES_S}",
+    "http.lowSpeedTime": f"{SLOW_S:.0f}",
 }
 _SSH_OPTIONS = (
     "BatchMode=yes", "IdentitiesOnly=yes", "IdentityAgent=none", "ForwardAgent=no",

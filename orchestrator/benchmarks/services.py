@@ -15,6 +15,7 @@ from orchestrator.benchmarks.access import access_of
 from orchestrator.benchmarks.loads import check_loads
 from orchestrator.benchmarks.matrix import CaseSpec
 from orchestrator.benchmarks.mirror_limits import TeamMirrors
+from orchestrator.benchmarks.mirrors import mirror_name
 from orchestrator.benchmarks.models import Benchmark, Case, Definition, Project
 from orchestrator.benchmarks.remote_calls import Remote
 from orchestrator.benchmarks.repository import Limits, Repository
@@ -43,16 +44,19 @@ def repository_of(project: Project) -> Repository:
 
 
 def mirror_of(project: Project) -> Path:
-    return Path(settings.DATA_DIR) / "repositories" / f"{project.pk}.git"
+    """Another address has another mirror: what one server sent is not given out as another's."""
+    name = mirror_name(project.pk, project.repository_url)
+    return Path(settings.DATA_DIR) / "repositories" / name
 
 
 def team_mirrors_of(project: Project) -> TeamMirrors:
-    """Those of the project's team on this machine; a fetch measures them on the disk, where other
-    fetches of the team write at the same time."""
+    """Those of the project's team on this machine, also of addresses that projects had before; a
+    fetch measures them on the disk, where other fetches of the team write at the same time."""
     team = project.team
     return TeamMirrors(
         team=team.name,
-        folders=tuple(map(mirror_of, team.projects.only("pk", "repository_url"))),
+        root=Path(settings.DATA_DIR) / "repositories",
+        projects=frozenset(team.projects.values_list("pk", flat=True)),
         most_bytes=limits_of(team).mirrors_bytes,
     )
 

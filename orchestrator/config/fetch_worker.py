@@ -5,10 +5,12 @@ PITWALL_FETCH_SLOTS of them run at a time. Any number of these workers may run.
 
 from django.conf import settings
 
+from orchestrator.benchmarks.git_access import remove_stale_files
 from orchestrator.config import celery_app
 
 
 def main() -> None:
+    remove_stale_files()
     celery_app.worker_main(
         [
             "worker", "--queues", settings.FETCH_QUEUE, "--concurrency", str(settings.FETCH_SLOTS),

@@ -16,7 +16,7 @@ from orchestrator.dispatch.agent import AgentError
 from orchestrator.dispatch.crew import Site
 from orchestrator.dispatch.plan import MAX_ATTEMPTS, FailedTrial
 from orchestrator.dispatch.rounds import step_id
-from orchestrator.dispatch.trial_files import TrialFilesError, fetch_files
+from orchestrator.dispatch.trial_files import FILES_S, TrialFilesError, fetch_files
 from orchestrator.results.services import fail_trial, store_trial
 from orchestrator.runs import turns
 from orchestrator.runs.models import Job, Trial
@@ -27,6 +27,8 @@ CLOCK_TOLERANCE_S = 2.0
 #: A search has most: sixty probes of some six phases.
 EVENTS_A_TRIAL = 500
 EVENTS_BESIDE = 1_000
+#: So long a host may ask not to be disturbed: the longest load of a definition.
+MOST_QUIET_S = 3600.0
 
 
 logger = logging.getLogger(__name__)
@@ -133,7 +135,8 @@ def _trial_started(job: Job, source: Source, event: Mapping[str, Any], seen: See
 def _phase(_job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
     seen.changes["phase"] = str(event["phase"])[:60]
     ends_at = source.instant(event) + timedelta(seconds=float(event.get("quiet_s") or 0))
-    seen.quiet_s = max(0.0, (ends_at - utc_now()).total_seconds())
+    left_s = (ends_at - utc_now()).total_seconds()
+    seen.quiet_s = min(max(0.0, left_s), MOST_QUIET_S)
 
 
 def _build_started(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
@@ -163,6 +166,7 @@ def _trial_done(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) 
     seen.quiet_s = 0.0
     if trial is None:
         return
+    source.site.claim.begin(f"fetching the files of trial {trial.pk}", FILES_S)
     with logging_about(trial=trial.pk):
         past_span("trial", trial.started_at, source.instant(event))
         with span("collect"):
@@ -197,6 +201,7 @@ def _trial_failed(job: Job, source: Source, event: Mapping[str, Any], seen: Seen
         seen.lost.append(message)
         return
     output = str(event.get("output") or "").strip()
+    source.site.claim.begin(f"fetching the files of trial {trial.pk}", FILES_S)
     with logging_about(trial=trial.pk):
         past_span("trial", trial.started_at, source.instant(event), failed=code)
         with span("collect"):

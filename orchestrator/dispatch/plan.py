@@ -35,6 +35,7 @@ class Action(StrEnum):
 
 #: Seconds that a step may take at most; what it had open is closed then, and it has failed.
 #: A first step sends load tools and commits over lines of any kind: what has come stays there.
+#: In a look, the files of each trial have a time of their own (`trial_files.FILES_S`).
 STEP_S = {
     Action.PREPARE: 1800.0,
     Action.START_FOLLOWERS: 120.0,

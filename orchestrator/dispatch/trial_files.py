@@ -16,6 +16,8 @@ from orchestrator.transport.base import TooLargeError, Transport
 
 #: Of all files of one trial together.
 TRIAL_LIMIT_BYTES = 128 * 1024 * 1024
+#: Seconds for fetching them: a line of 128 KiB/s is fast enough for all that they may be.
+FILES_S = TRIAL_LIMIT_BYTES / (128 * 1024)
 #: Of one file.
 FILE_LIMIT_BYTES = 64 * 1024 * 1024
 #: Of result.json and what the tool wrote, which are read as a whole: each byte takes many more

@@ -11,13 +11,17 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
 CONNECT_TIMEOUT_S = 10.0
 #: A connection that has moved nothing in either direction for so long is closed.
 IDLE_S = 120.0
+#: So is one on which less than this was moved for SLOW_S. Not for less time: a server that counts
+#: the objects of a large repository sends progress alone for minutes.
+SLOW_BYTES_S = 1000
+SLOW_S = 300.0
 #: git opens one connection, or a handful where it fetches file by file.
 MOST_CONNECTIONS = 16
 _CHUNK_BYTES = 1 << 16
@@ -42,9 +46,11 @@ class Relay:
         *,
         socks: bool,
         idle_s: float = IDLE_S,
+        slow_s: float = SLOW_S,
     ) -> None:
         self._wanted = (_plain(host), host_port)
-        self._addresses, self._socks, self._idle_s = list(addresses), socks, idle_s
+        self._addresses, self._socks = list(addresses), socks
+        self._idle_s, self._slow_s = idle_s, slow_s
         self._sockets: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._closed = False
@@ -98,7 +104,7 @@ class Relay:
                 with self._held(server):
                     if self._socks:
                         client.sendall(_GRANTED)
-                    _join(client, server, self._idle_s)
+                    self._join(client, server)
         except (OSError, EOFError):
             pass
         finally:
@@ -129,6 +135,18 @@ class Relay:
                 self.problem = f"{address} cannot be reached: {error.strerror or error}"
         return None
 
+    def _join(self, client: socket.socket, server: socket.socket) -> None:
+        traffic = _Traffic(self._idle_s, self._slow_s, self._note_problem)
+        back = threading.Thread(target=_pump, args=[server, client, traffic], daemon=True)
+        for sock in (client, server):
+            sock.settimeout(min(_POLL_S, self._idle_s, self._slow_s))
+        back.start()
+        _pump(client, server, traffic)
+        back.join()
+
+    def _note_problem(self, problem: str) -> None:
+        self.problem = problem
+
     @contextlib.contextmanager
     def _held(self, sock: socket.socket) -> Iterator[None]:
         """The socket is closed at the end, and woken up when the relay ends before."""
@@ -144,38 +162,51 @@ class Relay:
                     self._sockets.discard(sock)
 
 
-class _Moved:
-    """When something was last moved in either direction."""
+class _Traffic:
+    """What was moved in either direction, and whether that is enough to go on."""
 
-    def __init__(self) -> None:
-        self.at = time.monotonic()
+    def __init__(self, idle_s: float, slow_s: float, report: Callable[[str], None]) -> None:
+        self._idle_s, self._slow_s, self._report = idle_s, slow_s, report
+        self._lock = threading.Lock()
+        self._moved_at = self._since = time.monotonic()
+        self._bytes = 0
+
+    def add(self, count: int) -> None:
+        with self._lock:
+            self._moved_at = time.monotonic()
+            self._bytes += count
+
+    def check(self) -> None:
+        """TimeoutError where nothing moves any more, or too little."""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._moved_at > self._idle_s:
+                self._report(f"nothing was sent for {self._idle_s:g} s")
+                raise TimeoutError
+            if now - self._since < self._slow_s:
+                return
+            if self._bytes < SLOW_BYTES_S * self._slow_s:
+                self._report(
+                    f"less than {SLOW_BYTES_S} bytes a second were sent for {self._slow_s:g} s"
+                )
+                raise TimeoutError
+            self._since, self._bytes = now, 0
 
 
-def _join(client: socket.socket, server: socket.socket, idle_s: float) -> None:
-    moved = _Moved()
-    back = threading.Thread(target=_pump, args=[server, client, idle_s, moved], daemon=True)
-    for sock in (client, server):
-        sock.settimeout(min(_POLL_S, idle_s))
-    back.start()
-    _pump(client, server, idle_s, moved)
-    back.join()
-
-
-def _pump(source: socket.socket, target: socket.socket, idle_s: float, moved: _Moved) -> None:
-    """Until one side ends, or neither has moved anything for `idle_s`."""
+def _pump(source: socket.socket, target: socket.socket, traffic: _Traffic) -> None:
+    """Until one side ends, or too little is moved."""
     try:
         while True:
+            traffic.check()
             try:
                 data = source.recv(_CHUNK_BYTES)
             except TimeoutError:
-                if time.monotonic() - moved.at > idle_s:
-                    break
                 continue
             if not data:
                 target.shutdown(socket.SHUT_WR)
                 return
-            moved.at = time.monotonic()
-            _send(target, data, idle_s, moved)
+            traffic.add(len(data))
+            _send(target, data, traffic)
     except OSError:
         pass
     for sock in (source, target):
@@ -183,15 +214,14 @@ def _pump(source: socket.socket, target: socket.socket, idle_s: float, moved: _M
             sock.shutdown(socket.SHUT_RDWR)
 
 
-def _send(target: socket.socket, data: bytes, idle_s: float, moved: _Moved) -> None:
+def _send(target: socket.socket, data: bytes, traffic: _Traffic) -> None:
     left = memoryview(data)
     while left:
-        try:
-            left = left[target.send(left) :]
-            moved.at = time.monotonic()
-        except TimeoutError:
-            if time.monotonic() - moved.at > idle_s:
-                raise
+        traffic.check()
+        with contextlib.suppress(TimeoutError):
+            count = target.send(left)
+            left = left[count:]
+            traffic.add(count)
 
 
 def _exactly(sock: socket.socket, size: int) -> bytes:

@@ -318,3 +318,14 @@ def test_a_server_that_hangs_holds_up_its_own_slot_alone(
     assert fetch.failures == 1
     assert fetch.error
     assert "127.0.0.1" not in fetch.error
+
+
+def test_another_address_has_another_mirror(project: Project, tmp_path: Path) -> None:
+    theirs = make_repository(tmp_path / "other", [{"b": "1"}])
+    ours = repository_of(project).resolve("main")
+    project.repository_url = str(tmp_path / "other")
+    project.save()
+    assert not repository_of(project).has(ours)
+    fetch_now(project)
+    assert repository_of(project).has(theirs[0])
+    assert not repository_of(project).has(ours)

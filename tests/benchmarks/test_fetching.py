@@ -3,6 +3,9 @@
 import fcntl
 import os
 import subprocess
+import sys
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from orchestrator.benchmarks.git_calls import call_git, words_of
 from orchestrator.benchmarks.mirrors import MirrorBusyError, size_of
 from orchestrator.benchmarks.remote_calls import Remote
 from orchestrator.benchmarks.repository import Limits, Repository
+from orchestrator.benchmarks.services import mirror_of
 from orchestrator.core.errors import InvalidRequestError
 from tests.support.factories import Personas, commit_files, git, make_project, make_repository
 
@@ -167,6 +171,29 @@ def test_what_a_killed_fetch_left_in_a_mirror_stops_no_other_and_is_removed(
     assert len(repository.history("main", limit=9)) == 2
 
 
+def test_a_killed_process_takes_its_git_along(tmp_path: Path) -> None:
+    started = tmp_path / "pid"
+    code = (
+        "from orchestrator.benchmarks.bounded import run_bounded\n"
+        f"run_bounded(['sh', '-c', 'echo $$ >{started}; exec sleep 600'], {{}}, 600)"
+    )
+    ours = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        wait_for(lambda: started.exists() and started.read_text().endswith("\n"))
+    finally:
+        ours.kill()
+        ours.wait()
+    stat = Path(f"/proc/{int(started.read_text())}/stat")
+    wait_for(lambda: not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
+
+
 def test_git_sees_no_home_and_no_settings_of_the_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,15 +223,18 @@ def test_mirrors_without_a_project_are_removed(
     settings.DATA_DIR = tmp_path / "data"
     project, _ = make_project(personas.alice, tmp_path / "origin", [{"a.txt": "one"}])
     folder = tmp_path / "data" / "repositories"
-    kept = {f"{project.pk}.git", "9000002.git", "9000003.git", "9000003.git.lock", "notes.txt"}
-    for name in ("9000001.git", "9000002.git", "9000003.git"):
+    ours = mirror_of(project).name
+    kept = {ours, "9000002.git", "9000003.git", "9000003.git.lock", "notes.txt"}
+    before = f"{project.pk}-{'0' * 16}.git"
+    for name in (before, "9000001.git", "9000002.git", "9000003.git"):
         (folder / name / "objects").mkdir(parents=True)
     for name in ("9000001.git.lock", "9000003.git.lock", "notes.txt"):
         (folder / name).touch()
     for path in folder.iterdir():
         os.utime(path, (1, 1))
+    os.utime(folder / before)  # Of an address that was changed: no fetch will come.
     os.utime(folder / "9000002.git")  # Somebody may be adding its project.
     with open(folder / "9000003.git.lock", "r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         tidying.tick()
-    assert {path.name for path in folder.iterdir()} - {f"{project.pk}.git.lock"} == kept
+    assert {path.name for path in folder.iterdir()} - {f"{ours}.lock"} == kept

@@ -15,11 +15,16 @@ import pytest
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import AuditEntry, Role
 from orchestrator.benchmarks import access, git_calls, host_keys
-from orchestrator.benchmarks.git_access import HostKeyChangedError, prepare_access
+from orchestrator.benchmarks.git_access import (
+    Access,
+    HostKeyChangedError,
+    prepare_access,
+    remove_stale_files,
+)
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.projects import change_repository
 from orchestrator.benchmarks.remotes import place_of, way_to
-from orchestrator.benchmarks.services import repository_of
+from orchestrator.benchmarks.services import mirror_of, repository_of
 from orchestrator.core.errors import (
     BrokenSealError,
     ConflictError,
@@ -105,7 +110,7 @@ def test_a_team_cannot_read_what_the_key_of_another_team_opens(
         with pytest.raises(InvalidRequestError, match="Permission denied"):
             repository_of(theirs).fetch()
         access.generate_deploy_key(member=personas.mallory, project=theirs)
-    assert not (tmp_path / "data" / "repositories" / f"{theirs.pk}.git").exists()
+    assert not mirror_of(theirs).exists()
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
@@ -251,6 +256,21 @@ def test_nothing_secret_is_in_a_command_or_an_environment(
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+def test_secrets_that_a_killed_process_left_are_removed(tmp_path: Path) -> None:
+    place = place_of("git@github.com:a/b.git")
+    stale, young = (tmp_path / "tmp" / f"pitwall-git-{name}" for name in ("stale", "young"))
+    for folder in (stale, young):
+        folder.mkdir()
+        (folder / "key").write_text("secret")
+    (stale / "lock").touch()
+    with prepare_access(Access(private_key="secret"), place) as prepared:
+        used = prepared.known_hosts.parent
+        for folder in (stale, used):
+            os.utime(folder, (1, 1))
+        remove_stale_files()
+        assert set((tmp_path / "tmp").iterdir()) == {young, used}
+
+
 class PrivateServer:
     """A repository over git's plain HTTP protocol for whoever has the token."""
 
@@ -290,7 +310,7 @@ def test_a_token_opens_a_repository_over_http(
     assert server.users == {"x-access-token", "bot"}
 
 
-def test_a_credential_has_to_fit_the_address(personas: Personas, settings: Any) -> None:
+def test_a_credential_has_to_fit_the_address(personas: Personas) -> None:
     ssh = project_at(personas.alice, "git@github.com:a/b.git")
     web = project_at(personas.mallory, "https://github.com/a/b.git")
     with pytest.raises(InvalidRequestError, match="https://"):
@@ -299,11 +319,20 @@ def test_a_credential_has_to_fit_the_address(personas: Personas, settings: Any) 
         access.generate_deploy_key(member=personas.mallory, project=web)
     with pytest.raises(InvalidRequestError, match="ASCII"):
         access.save_token(member=personas.mallory, project=web, token="two words")
-    settings.ALLOWED_INTERNAL_NETWORKS = []
-    Project.objects.filter(pk=web.pk).update(repository_url="http://github.com/a/b.git")
-    web.refresh_from_db()
-    with pytest.raises(InvalidRequestError, match="expected https"):
+    for host in ("git.lan", "10.1.2.3"):
         access.save_token(member=personas.mallory, project=web, token=TOKEN)
+        Project.objects.filter(pk=web.pk).update(repository_url=f"http://{host}/a/b.git")
+        web.refresh_from_db()
+        with pytest.raises(InvalidRequestError, match="over https only"):
+            access.save_token(member=personas.mallory, project=web, token=TOKEN)
+        # One that was stored by an older version.
+        with (
+            pytest.raises(InvalidRequestError, match="over https only"),
+            prepare_access(access.access_of(web), place_of(web.repository_url)),
+        ):
+            raise AssertionError("the token would be sent")
+        Project.objects.filter(pk=web.pk).update(repository_url="https://github.com/a/b.git")
+        web.refresh_from_db()
     with pytest.raises(PermissionRefusedError):
         access.generate_deploy_key(member=personas.bob, project=ssh)
 

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
+from orchestrator.core.heartbeat import Claim
 from orchestrator.dispatch import builds, engine, trial_files
-from orchestrator.dispatch.plan import MAX_ATTEMPTS, MAX_LOOK_FAILURES
+from orchestrator.dispatch.intake import MOST_QUIET_S
+from orchestrator.dispatch.plan import MAX_ATTEMPTS, MAX_LOOK_FAILURES, STEP_S, Action
 from orchestrator.results.services import FACT_LIMIT
 from orchestrator.runs import turns
 from orchestrator.runs.models import Build, Job, Trial
@@ -75,6 +77,32 @@ def test_the_files_of_a_trial_have_a_limit_together(
     trial.refresh_from_db()
     assert trial.state == "failed"
     assert "The files of a trial may have 3000 bytes together" in trial.message
+
+
+def test_the_files_of_each_trial_have_a_time_of_their_own(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[float] = []
+    begin = Claim.begin
+
+    def note(claim: Claim, step: str, limit_s: float) -> None:
+        limits.append(limit_s)
+        begin(claim, step, limit_s)
+
+    monkeypatch.setattr(Claim, "begin", note)
+    answer(job, *map(done, job.trials.all()))
+    look(job)
+    count = job.trials.count()
+    assert limits[: count + 1] == [STEP_S[Action.LOOK], *[trial_files.FILES_S] * count]
+
+
+def test_a_host_is_asked_again_however_long_it_wants_to_be_left_alone(job: Job) -> None:
+    trial = str(job.trials.all()[0].pk)
+    answer(job, {"event": "phase", "trial": trial, "phase": "measuring", "quiet_s": 1e9})
+    look(job)
+    soon = Job.objects.filter(pk=job.pk, look_at__lte=Now() + timedelta(seconds=MOST_QUIET_S))
+    assert soon.exists()
+    assert not soon.filter(look_at__lte=Now() + timedelta(seconds=MOST_QUIET_S / 2)).exists()
 
 
 def test_a_pipe_in_place_of_a_file_keeps_nobody_waiting(job: Job) -> None:

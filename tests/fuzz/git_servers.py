@@ -186,7 +186,8 @@ def _read_all(repository: Repository) -> Iterator[str]:
     with contextlib.suppress(InvalidRequestError):
         tips = repository.tips()
     readers: list[Callable[[], object]] = [
-        repository.branches, repository.tags, repository.tagged, repository.commits,
+        repository.branches, repository.tags, repository.tagged,
+        lambda: repository.select_fetched(["0" * 40]),
     ]  # fmt: skip
     for name, sha in tips[:5]:
         readers += [

@@ -1,0 +1,32 @@
+"""The relay that git connects through ends connections that hold a slot and bring nothing."""
+
+import socket
+import threading
+import time
+
+from orchestrator.transport.relay import Relay
+
+
+def serve_drops(server: socket.socket) -> None:
+    """One byte now and then, as long as somebody takes them."""
+    connection, _ = server.accept()
+    with connection:
+        try:
+            while True:
+                connection.sendall(b"x")
+                time.sleep(0.02)
+        except OSError:
+            return
+
+
+def test_a_server_that_sends_drops_is_cut_off() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve_drops, args=[server], daemon=True).start()
+        port = server.getsockname()[1]
+        with (
+            Relay("127.0.0.1", port, ["127.0.0.1"], socks=False, slow_s=0.5) as relay,
+            socket.create_connection(("127.0.0.1", relay.port), 60) as client,
+        ):
+            while client.recv(1024):
+                pass
+            assert relay.problem == "less than 1000 bytes a second were sent for 0.5 s"
