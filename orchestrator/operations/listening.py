@@ -33,7 +33,7 @@ class Listener:
     def start(self) -> None:
         """Does nothing where it runs already. The thread ends with its process."""
         with self._lock:
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name="listener", daemon=True)
                 self._thread.start()
 
@@ -45,10 +45,17 @@ class Listener:
         while not self._end.is_set():
             try:
                 with self._connect() as session:
+                    session.execute(f"LISTEN {CHANNEL}")
+                    self._book.fire_all()
                     failures = 0
-                    self._listen(session)
-            except (psycopg.Error, OSError) as error:
-                logger.debug("changes of runs are not heard: %s", error)
+                    self._follow(session)
+            except Exception as error:
+                # Whoever waits would wait to the end of its time without this thread.
+                is_known = isinstance(error, psycopg.Error | OSError)
+                if not failures:
+                    logger.warning(
+                        "changes of runs are not heard: %s", error, exc_info=not is_known
+                    )
                 self._end.wait(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
                 failures += 1
 
@@ -56,9 +63,7 @@ class Listener:
         parameters = connection.get_connection_params()
         return psycopg.connect(**{**parameters, "autocommit": True, "application_name": NAME})
 
-    def _listen(self, session: psycopg.Connection) -> None:
-        session.execute(f"LISTEN {CHANNEL}")
-        self._book.fire_all()
+    def _follow(self, session: psycopg.Connection) -> None:
         while not self._end.is_set():
             for notice in session.notifies(timeout=CHECK_S):
                 self._book.fire(notice.payload)

@@ -1,6 +1,5 @@
 """How many requests somebody makes in a minute, counted in Redis for all web processes at once."""
 
-import ipaddress
 import logging
 import time
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from redis import RedisError
 
+from orchestrator.core.addresses import network_of
 from orchestrator.operations.our_redis import our_redis
 
 logger = logging.getLogger(__name__)
@@ -17,8 +17,6 @@ logger = logging.getLogger(__name__)
 WINDOW_S = 60
 #: So long after a failure nothing is counted.
 REST_S = 5.0
-#: An address of IPv6 is one of so many of the same customer.
-_IPV6_PREFIX = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,14 +83,3 @@ def count_visitor(request: HttpRequest) -> Rate | None:
 
 def count_session(user: object) -> Rate | None:
     return count(f"user:{user}", settings.SESSION_REQUESTS_A_MINUTE, "your account")
-
-
-def network_of(address: str) -> str:
-    """What an address is counted as: itself, or its network of IPv6."""
-    try:
-        known = ipaddress.ip_address(address)
-    except ValueError:
-        return "unknown"  # of a UNIX socket
-    if known.version == 4:
-        return str(known)
-    return str(ipaddress.ip_network(f"{known}/{_IPV6_PREFIX}", strict=False))

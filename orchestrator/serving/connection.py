@@ -11,7 +11,8 @@ from gunicorn import http
 
 from orchestrator.core.waits import Wait
 from orchestrator.serving import pace
-from orchestrator.serving.framing import Frame, Stage, frame_of
+from orchestrator.serving.framing import CONTINUE, Frame, Stage, frame_of
+from orchestrator.serving.shares import Share, Shares
 
 _PIECE_BYTES = 64 * 1024
 
@@ -38,11 +39,16 @@ class Connection:
     initialized, data_ready, is_http2 = True, True, False
 
     def __init__(
-        self, cfg: Any, raw: socket.socket, client: Any, server: Any, means: pace.Means
+        self, cfg: Any, raw: socket.socket, client: Any, server: Any, shares: Shares, owner: str
     ) -> None:
         raw.setblocking(False)
+        with contextlib.suppress(OSError):  # of a UNIX socket
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, pace.KERNEL_UNSENT_BYTES)
         self.cfg, self.raw, self.client, self.server = cfg, raw, client, server
-        self.means = means
+        self.shares = shares
+        #: Whose shares it takes from; changed between requests alone.
+        self.owner = owner
+        self.place: Share | None = None
         self.state = State.READING
         self.deadline = pace.now() + pace.SILENT_S
         self.incoming = bytearray()
@@ -70,27 +76,37 @@ class Connection:
         except OSError:
             return 0
         self.incoming += data
+        if self.frame is not None and self.frame.has_head:
+            self.deadline = pace.later(self.deadline, len(data))
         return len(data)
 
     def stage(self) -> Stage:
-        """Where the first request of `incoming` stands; its body may take longer than its head."""
+        """Where the first request of `incoming` stands; its body may take longer than its head.
+        OSError where the client is gone."""
         before = self.frame
         if before is None or len(self.incoming) >= before.size:
             self.frame = before = frame_of(self.incoming)
             if before.has_head and before.stage is Stage.INCOMPLETE:
-                self.deadline = pace.now() + pace.seconds_for(before.size)
+                self.deadline = pace.now() + pace.GRACE_S
+                if before.expects:
+                    self.raw.send(CONTINUE)
         return before.stage
 
-    def begin_request(self) -> None:
-        """Takes the first request out of `incoming`, for a thread to handle."""
+    def begin_request(self) -> bool:
+        """Takes the first request out of `incoming`, for a thread to handle. False, and nothing is
+        taken, where its owner or the process has as many bytes of requests as it may."""
         assert self.frame is not None
-        self.streamed = self.frame.stage is Stage.STREAMED
-        size = len(self.incoming) if self.streamed else self.frame.size
+        streamed = self.frame.stage is Stage.STREAMED
+        size = len(self.incoming) if streamed else self.frame.size
+        if not self.shares.request_bytes.take(self.owner, size):
+            return False
+        self.streamed = streamed
         self.request = bytes(self.incoming[:size])
         del self.incoming[:size]
         self.sock.feed(self.request, streamed=self.streamed)
         self.frame = None
         self.parser = http.get_parser(self.cfg, self.sock, self.client)
+        return True
 
     def repeat_request(self) -> None:
         """The same request once more."""
@@ -101,7 +117,17 @@ class Connection:
         """What a streamed request left of the bytes that came belongs to the next one."""
         if self.streamed and self.parser is not None:
             self.incoming[:0] = self.parser.unreader.take_buffered() + self.sock.rest()
-        self.parser, self.request, self.streamed = None, b"", False
+        self._drop_request()
+        self.parser, self.streamed = None, False
+
+    def _drop_request(self) -> None:
+        self.shares.request_bytes.free(self.owner, len(self.request))
+        self.request = b""
+
+    def put(self, data: bytes) -> None:
+        """Adds it to what is to go to the client."""
+        self.outgoing += data
+        self.shares.outgoing.take_anyway(self.owner, len(data))
 
     def flush(self) -> bool:
         """Sends what the client takes now; OSError where it is gone. True once all is sent."""
@@ -111,7 +137,7 @@ class Connection:
             except (BlockingIOError, InterruptedError):
                 return False
             del self.outgoing[:sent]
-            self.means.outgoing.add(-sent)
+            self.shares.outgoing.free(self.owner, sent)
         return True
 
     def half_close(self) -> None:
@@ -121,8 +147,9 @@ class Connection:
     def close(self, graceful: bool = False) -> None:
         """At once; what was not sent is lost."""
         self.state = State.CLOSED
-        self.means.outgoing.add(-len(self.outgoing))
+        self.shares.outgoing.free(self.owner, len(self.outgoing))
         self.outgoing.clear()
+        self._drop_request()
         with contextlib.suppress(OSError):
             self.raw.close()
 
@@ -136,14 +163,13 @@ class Channel:
         self._given = memoryview(b"")
         self._streamed = False
         self._timeout: float | None = None
-        self._until = 0.0
-        self._sent = 0
-        self._waited = 0.0
+        #: How long the client may let a thread wait from now on. Only waiting takes from it: what
+        #: the view does meanwhile does not count.
+        self._patience_s = 0.0
 
     def feed(self, request: bytes, *, streamed: bool) -> None:
         self._given, self._streamed = memoryview(request), streamed
-        self._sent, self._waited = 0, 0.0
-        self._until = pace.now() + pace.GRACE_S
+        self._patience_s = pace.GRACE_S
 
     def rest(self) -> bytes:
         rest, self._given = bytes(self._given), memoryview(b"")
@@ -158,14 +184,16 @@ class Channel:
 
     def _receive(self, size: int) -> bytes:
         raw = self.connection.raw
+        until = pace.now() + self._patience_s
         while True:
             with contextlib.suppress(BlockingIOError, InterruptedError):
                 data = raw.recv(size)
-                self._until += len(data) / pace.LEAST_BYTES_A_SECOND
+                self._patience_s = pace.later(until, len(data)) - pace.now()
                 return data
-            left = self._until - pace.now()
+            left = until - pace.now()
             patience = left if self._timeout is None else min(left, self._timeout)
             if not _is_ready(raw, select.POLLIN, patience):
+                self._patience_s = until - pace.now()
                 if patience < left:
                     raise TimeoutError("no byte came in time")
                 raise ConnectionResetError(errno.ECONNRESET, "the request comes too slowly")
@@ -173,9 +201,7 @@ class Channel:
     def sendall(self, data: bytes) -> None:
         """BrokenPipeError where the client is gone, or takes its answer too slowly."""
         connection = self.connection
-        connection.outgoing += data
-        connection.means.outgoing.add(len(data))
-        self._sent += len(data)
+        connection.put(data)
         try:
             if not connection.flush() and len(connection.outgoing) > self._room():
                 self._wait_for_client()
@@ -184,29 +210,31 @@ class Channel:
             raise
 
     def _room(self) -> int:
-        is_full = self.connection.means.outgoing.value > pace.MOST_OUTGOING_BYTES
+        connection = self.connection
+        is_full = connection.shares.outgoing.is_full_for(connection.owner)
         return pace.LEAST_UNSENT_BYTES if is_full else pace.MOST_UNSENT_BYTES
 
     def _wait_for_client(self) -> None:
-        """Until the answer has room again; few threads may do that at once. What the view itself
-        takes does not count."""
+        """Until the answer has room again; few threads may do that at once, for a client and for
+        all."""
         connection = self.connection
-        if not connection.means.slow.acquire(blocking=False):
+        if not connection.shares.slow.take(connection.owner):
             raise BrokenPipeError(errno.EPIPE, "too many clients take their answers slowly")
-        began = pace.now()
+        until = pace.now() + self._patience_s
         try:
-            while len(connection.outgoing) > self._room() // 2:
-                waited = self._waited + pace.now() - began
-                left = pace.seconds_for(self._sent) - waited
-                if not _is_ready(connection.raw, select.POLLOUT, left):
+            while (unsent := len(connection.outgoing)) > self._room() // 2:
+                if not _is_ready(connection.raw, select.POLLOUT, until - pace.now()):
                     raise BrokenPipeError(errno.EPIPE, "the client takes its answer too slowly")
                 connection.flush()
+                until = pace.later(until, unsent - len(connection.outgoing))
         finally:
-            self._waited += pace.now() - began
-            connection.means.slow.release()
+            self._patience_s = until - pace.now()
+            connection.shares.slow.free(connection.owner)
 
     def send(self, data: bytes) -> int:
-        self.sendall(data)
+        """gunicorn's own CONTINUE is left out where the body is here already."""
+        if data != CONTINUE or self._streamed:
+            self.sendall(data)
         return len(data)
 
     def settimeout(self, seconds: float | None) -> None:

@@ -15,7 +15,13 @@ MOST_BODY_BYTES = 2_750_000
 
 _LENGTH = re.compile(rb"\r\ncontent-length[ \t]*:([^\r\n]*)", re.IGNORECASE)
 _PLAIN_LENGTH = re.compile(rb"[ \t]*([0-9]{1,12})[ \t]*")
-_STREAMED = re.compile(rb"\r\n(?:transfer-encoding|expect)[ \t]*:", re.IGNORECASE)
+_CODED = re.compile(rb"\r\ntransfer-encoding[ \t]*:", re.IGNORECASE)
+_EXPECT = re.compile(rb"\r\nexpect[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE)
+_FORWARDED = re.compile(rb"\r\nx-forwarded-for[ \t]*:([^\r\n]*)", re.IGNORECASE)
+_OLD_VERSION = re.compile(rb"[^\r\n]* HTTP/1\.0\r\n")
+
+#: What a client waits for that sends `Expect: 100-continue`.
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Stage(Enum):
@@ -29,11 +35,13 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """`size`: bytes of the request; `has_head`: whether its head came."""
+    """`size`: bytes of the request; `has_head`: whether its head came; `expects`: whether the
+    client waits for CONTINUE before it sends the body."""
 
     stage: Stage
     size: int
     has_head: bool = False
+    expects: bool = False
 
 
 def frame_of(received: bytes | bytearray) -> Frame:
@@ -46,7 +54,9 @@ def frame_of(received: bytes | bytearray) -> Frame:
     head = bytes(received[: end + 2])
     lengths = _LENGTH.findall(head)
     plain = _PLAIN_LENGTH.fullmatch(lengths[0]) if len(lengths) == 1 else None
-    if _STREAMED.search(head) or (lengths and plain is None):
+    expected = [value.strip().lower() for value in _EXPECT.findall(head)]
+    is_odd = (bool(lengths) and plain is None) or expected not in ([], [b"100-continue"])
+    if _CODED.search(head) or is_odd:
         # Another length than gunicorn's would make a body the next request: it reads that itself.
         return Frame(stage=Stage.STREAMED, size=end + 4, has_head=True)
     body = int(plain[1]) if plain else 0
@@ -54,7 +64,18 @@ def frame_of(received: bytes | bytearray) -> Frame:
     if body > MOST_BODY_BYTES:
         return Frame(stage=Stage.STREAMED, size=size, has_head=True)
     stage = Stage.COMPLETE if len(received) >= size else Stage.INCOMPLETE
-    return Frame(stage=stage, size=size, has_head=True)
+    expects = bool(expected) and not _OLD_VERSION.match(head)
+    return Frame(stage=stage, size=size, has_head=True, expects=expects)
+
+
+def client_of(received: bytes | bytearray, peer: str, proxies: int) -> str:
+    """The address of the client: the one that the outermost of so many own proxies saw."""
+    end = received.find(b"\r\n\r\n")
+    if not proxies or end < 0:
+        return peer
+    lines = _FORWARDED.findall(bytes(received[: min(end, MOST_HEAD_BYTES)]))
+    addresses = b",".join(lines).decode("latin-1").split(",")
+    return addresses[-proxies].strip() if len(addresses) >= proxies else peer
 
 
 def path_of(received: bytes | bytearray) -> bytes:

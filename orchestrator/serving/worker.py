@@ -5,55 +5,44 @@ to be sent. Requests that wait for a change have no thread, and probes have thre
 Rests on gunicorn's ThreadWorker, whose version is pinned: tests/serving says what of it.
 """
 
-import contextlib
-import errno
 import math
 import selectors
-import time
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from functools import partial
 from typing import Any
 
 from gunicorn.http.errors import LimitRequestLine
-from gunicorn.workers.gthread import ThreadWorker
 
 from orchestrator.core.waits import ENVIRON_KEY, Wait, WaitBook
 from orchestrator.operations.listening import Listener
 from orchestrator.serving import answers, pace
 from orchestrator.serving.connection import Connection, State
 from orchestrator.serving.framing import Stage, path_of
-from orchestrator.serving.limits import most_connections, wait_limits
+from orchestrator.serving.lanes import Lanes
+from orchestrator.serving.limits import wait_limits
+from orchestrator.serving.poller import Poller
 
-#: So often deadlines are looked at.
-TICK_S = 0.25
 #: Requests that waited and are handled again at the same time: interactive ones come between.
 MOST_WOKEN = 2
-#: Each has a thread of its own, so that none is delayed by requests or by the others.
-PROBES = (b"/healthz", b"/readyz", b"/metrics")
 
 
 class ParkedError(Exception):
     """Not a failure: the request is to be set aside."""
 
 
-class Worker(ThreadWorker):
+class Worker(Poller):
     wsgi: Any
 
     def init_process(self) -> None:
-        self.means = pace.Means.for_threads(self.cfg.threads)
-        self.connections: set[Connection] = set()
         self.ready: deque[Connection] = deque()
         self.uploads: deque[Connection] = deque()
-        self.woken = self.uploading = 0
-        self.most_uploads = max(1, self.cfg.threads // 4)
-        self.worker_connections = most_connections(self.cfg.worker_connections)
-        self.probe_pools = {path: ThreadPoolExecutor(max_workers=1) for path in PROBES}
-        self.looked_at = 0.0
+        self.woken = 0
         super().init_process()
 
     def load_wsgi(self) -> None:
         super().load_wsgi()
+        self.lanes = Lanes(self.tpool, self.shares.requests)
         self.book = WaitBook(wait_limits())
         self.listener = Listener(self.book)
         application: Any = self.wsgi
@@ -69,163 +58,42 @@ class Worker(ThreadWorker):
 
         self.wsgi = parking
 
-    # The main loop.
-
-    def run(self) -> None:
-        fileno = self.method_queue.fileno()
-        self.poller.register(fileno, selectors.EVENT_READ, self.method_queue.run_callbacks)
-        while self.alive and self.is_parent_alive():
-            self.notify()
-            self.set_accept_enabled(self._make_room())
-            self.wait_for_and_dispatch_events(timeout=TICK_S if self.connections else 1.0)
-            self._look_at_deadlines()
-        self._stop()
-
-    def _stop(self) -> None:
-        """Whoever waits is answered now; whoever sends may end within the time of grace."""
-        self.alive = False
-        self.set_accept_enabled(False)
+    def _end_waits(self) -> None:
         self.book.close()
-        linger = pace.now() + pace.LINGER_S
-        for connection in self._in(State.READING):
-            if not connection.incoming:
-                connection.deadline = min(connection.deadline, linger)
-        until = time.monotonic() + self.cfg.graceful_timeout
-        while self.connections and time.monotonic() < until:
-            self.notify()
-            self.wait_for_and_dispatch_events(timeout=TICK_S)
-            self._look_at_deadlines()
-        self._end()
 
     def _end(self) -> None:
         self.listener.stop()
-        for pool in (self.tpool, *self.probe_pools.values()):
-            pool.shutdown(wait=False, cancel_futures=True)
-        for connection in list(self.connections):
-            self._close(connection)
-        self.poller.close()
-        self.method_queue.close()
-        for listener in self.sockets:
-            listener.close()
+        self.lanes.shutdown()
+        super()._end()
 
-    def _in(self, *states: State) -> list[Connection]:
-        return [each for each in self.connections if each.state in states]
-
-    def _make_room(self) -> bool:
-        """Whether one more may come. Where all places are taken, the connection that has been
-        silent for longest loses its own."""
-        if len(self.connections) < self.worker_connections:
-            return True
-        reading = self._in(State.READING)
-        if not reading:
-            return False
-        idle = [each for each in reading if not each.incoming] or reading
-        self._close(min(idle, key=lambda each: each.deadline))
-        return True
-
-    def accept(self, listener: Any) -> None:
-        try:
-            raw, client = listener.accept()
-        except OSError as error:
-            if error.errno in (errno.EMFILE, errno.ENFILE):
-                self.log.warning("No file is left for a new connection.")
-                self.worker_connections = max(1, len(self.connections))
-            elif error.errno not in (errno.EAGAIN, errno.ECONNABORTED):
-                raise
-            return
-        connection = Connection(self.cfg, raw, client, listener.getsockname(), self.means)
-        self.connections.add(connection)
-        self._read(connection)
-
-    def _look_at_deadlines(self) -> None:
-        now = pace.now()
-        if now - self.looked_at < TICK_S:
-            return
-        self.looked_at = now
-        for connection in list(self.connections):
-            if connection.state is State.PARKED:
-                if connection.wait is None or connection.wait.is_over():
-                    self._wake(connection)
-            elif now >= connection.deadline and connection.state not in _UNBOUNDED:
-                self._give_up(connection)
-        incoming = sum(len(each.incoming) for each in self.connections)
-        if incoming > pace.MOST_INCOMING_BYTES:
-            # Pipelined requests of a connection that is handled count as well, and are bounded.
-            reading = [each for each in self._in(State.READING) if each.incoming]
-            for connection in sorted(reading, key=lambda each: each.deadline):
-                incoming -= len(connection.incoming)
-                self._close(connection)
-                if incoming <= pace.MOST_INCOMING_BYTES:
-                    break
-
-    def _give_up(self, connection: Connection) -> None:
-        if connection.state is State.READING and connection.incoming:
-            self.log.info("A request came too slowly and was cut off.")
-            connection.outgoing += answers.TOO_SLOW
-            self.means.outgoing.add(len(answers.TOO_SLOW))
-            with contextlib.suppress(OSError):
-                connection.flush()
-        self._close(connection)
-
-    # What a connection goes through, in the main thread.
-
-    def _watch(self, connection: Connection, state: State, events: int, callback: Any) -> None:
-        connection.state = state
-        self.poller.register(connection.raw, events, partial(self._dispatch, callback, connection))
-
-    def _dispatch(self, callback: Any, connection: Connection, _raw: Any = None) -> None:
-        """Nothing that a client does may end the main loop."""
-        try:
-            callback(connection)
-        except Exception as error:
-            if not isinstance(error, OSError):
-                self.log.exception("A connection failed.")
-            self._close(connection)
-
-    def _unwatch(self, connection: Connection) -> None:
-        with contextlib.suppress(KeyError, ValueError):
-            self.poller.unregister(connection.raw)
-
-    def _close(self, connection: Connection) -> None:
-        if connection.state is State.CLOSED:
-            return
-        self._unwatch(connection)
-        self.connections.discard(connection)
-        if connection.wait is not None:
-            connection.wait.end()
-        connection.close()
-
-    def _read(self, connection: Connection) -> None:
-        if connection.incoming and connection.stage() is not Stage.INCOMPLETE:
-            self._begin(connection)
-        else:
-            self._watch(connection, State.READING, selectors.EVENT_READ, self._on_readable)
-
-    def _on_readable(self, connection: Connection) -> None:
-        if not connection.incoming:
-            connection.deadline = pace.now() + pace.HEAD_S
-        received = connection.receive()
-        if received == 0:
-            self._close(connection)
-        elif received and connection.stage() is not Stage.INCOMPLETE:
-            self._unwatch(connection)
-            self._begin(connection)
+    # From a whole request to its answer, in the main thread.
 
     def _begin(self, connection: Connection) -> None:
         connection.state = State.QUEUED
-        if connection.stage() is Stage.STREAMED:
-            if self.uploading >= self.most_uploads:
-                self.uploads.append(connection)
-                connection.deadline = pace.now() + pace.HEAD_S
-                return
-            self.uploading += 1
-        pool = self.probe_pools.get(path_of(connection.incoming), self.tpool)
-        connection.begin_request()
-        if not connection.streamed:
-            connection.wait = Wait(book=self.book, wake=partial(self._wake_later, connection))
-        self._submit(pool, connection)
+        is_streamed = connection.stage() is Stage.STREAMED
+        if is_streamed and not self.shares.uploads.take(connection.owner):
+            self.uploads.append(connection)
+            connection.deadline = pace.now() + pace.UPLOAD_WAIT_S
+        else:
+            self._enter(connection, is_streamed)
 
-    def _submit(self, pool: Any, connection: Connection) -> None:
+    def _enter(self, connection: Connection, is_streamed: bool) -> None:
+        """Into the queue for a thread, where there is room; a streamed one has its place."""
+        lane = self.lanes.lane_for(path_of(connection.incoming))
+        if lane.places.take(connection.owner):
+            connection.place = lane.places
+            if connection.begin_request():
+                if not is_streamed:
+                    wake = partial(self._wake_later, connection)
+                    connection.wait = Wait(book=self.book, wake=wake)
+                self._submit(lane.pool, connection)
+                return
+        if is_streamed:
+            self.shares.uploads.free(connection.owner)
+        self._free_places(connection)
+        self._refuse(connection, answers.BUSY, "too many wait for a thread")
+
+    def _submit(self, pool: Executor, connection: Connection) -> None:
         connection.state = State.HANDLED
         if connection.wait is not None:
             connection.wait.fired = connection.wait.asked_to_park = False
@@ -255,43 +123,24 @@ class Worker(ThreadWorker):
             self._flush(connection)
 
     def _free_places(self, connection: Connection) -> None:
-        self.uploading -= connection.streamed
+        if connection.streamed:
+            self.shares.uploads.free(connection.owner)
+        if connection.place is not None:
+            connection.place.free(connection.owner)
+            connection.place = None
         self.woken -= connection.was_woken
         connection.was_woken = False
 
     def _begin_uploads(self) -> None:
-        while self.uploads and self.uploading < self.most_uploads:
-            connection = self.uploads.popleft()
-            if connection.state is not State.CLOSED:
-                self._dispatch(self._begin, connection)
-
-    def _flush(self, connection: Connection) -> None:
-        if connection.flush():
-            self._after_answer(connection)
-        else:
-            connection.deadline = pace.now() + pace.seconds_for(len(connection.outgoing))
-            self._watch(connection, State.FLUSHING, selectors.EVENT_WRITE, self._on_writable)
-
-    def _on_writable(self, connection: Connection) -> None:
-        if connection.flush():
-            self._unwatch(connection)
-            self._after_answer(connection)
-
-    def _after_answer(self, connection: Connection) -> None:
-        if connection.keep:
-            connection.deadline = pace.now() + (
-                pace.HEAD_S if connection.incoming else self.cfg.keepalive
-            )
-            self._read(connection)
-        else:
-            connection.half_close()
-            connection.deadline = pace.now() + pace.LINGER_S
-            self._watch(connection, State.LINGERING, selectors.EVENT_READ, self._on_lingering)
-
-    def _on_lingering(self, connection: Connection) -> None:
-        connection.incoming.clear()
-        if connection.receive() == 0:
-            self._close(connection)
+        """In the order in which they came, but for clients that have their share."""
+        waiting, self.uploads = self.uploads, deque()
+        for connection in waiting:
+            if connection.state is not State.QUEUED:
+                continue  # it was refused
+            if self.shares.uploads.take(connection.owner):
+                self._dispatch(partial(self._enter, is_streamed=True), connection)
+            else:
+                self.uploads.append(connection)
 
     # Requests that wait.
 
@@ -357,7 +206,3 @@ def _is_kept(connection: Connection, done: "Future[Any]") -> bool:
         connection.is_broken = True
         return False
     return bool(done.result())
-
-
-#: Who has these connections bounds their time.
-_UNBOUNDED = frozenset({State.HANDLED, State.CLOSED})

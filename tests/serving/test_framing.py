@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.serving.framing import Stage, frame_of
+from orchestrator.serving.framing import Stage, client_of, frame_of
 
 HEAD = b"POST /login HTTP/1.1\r\nHost: a\r\n"
 
@@ -27,3 +27,34 @@ def test_a_request_with_a_body_is_complete_with_its_last_byte(length: bytes) -> 
 )
 def test_a_length_that_could_be_read_in_two_ways_is_left_to_gunicorn(lines: bytes) -> None:
     assert frame_of(HEAD + lines + b"\r\n\r\nhello").stage is Stage.STREAMED
+
+
+@pytest.mark.parametrize(
+    ("lines", "stage", "expects"),
+    [
+        (b"Expect: 100-Continue\r\nContent-Length: 5", Stage.INCOMPLETE, True),
+        (b"Expect: 100-continue\r\nContent-Length: 9000000", Stage.STREAMED, False),
+        (b"Expect: 100-continue\r\nTransfer-Encoding: chunked", Stage.STREAMED, False),
+        (b"Expect: something\r\nContent-Length: 5", Stage.STREAMED, False),
+        (
+            b"Expect: 100-continue\r\nExpect: 100-continue\r\nContent-Length: 5",
+            Stage.STREAMED,
+            False,
+        ),
+    ],
+)
+def test_a_client_that_waits_for_a_word_gets_it_for_a_short_body(
+    lines: bytes, stage: Stage, expects: bool
+) -> None:
+    frame = frame_of(HEAD + lines + b"\r\n\r\n")
+    assert (frame.stage, frame.expects) == (stage, expects)
+    old = HEAD.replace(b"HTTP/1.1", b"HTTP/1.0")
+    assert not frame_of(old + lines + b"\r\n\r\n").expects
+
+
+def test_the_client_is_the_address_that_the_outermost_own_proxy_saw() -> None:
+    lines = b"X-Forwarded-For: 192.0.2.1\r\nx-forwarded-for: 198.51.100.7, 203.0.113.5\r\n\r\n"
+    assert client_of(HEAD + lines, "10.0.0.1", 0) == "10.0.0.1"
+    assert client_of(HEAD + lines, "10.0.0.1", 1) == "203.0.113.5"
+    assert client_of(HEAD + lines, "10.0.0.1", 2) == "198.51.100.7"
+    assert client_of(HEAD + lines, "10.0.0.1", 4) == "10.0.0.1"

@@ -51,6 +51,30 @@ def test_what_came_too_slowly_is_told(server: Served) -> None:
         assert client.recv(4096).startswith(b"HTTP/1.1 408 Request Timeout\r\n")
 
 
+def test_bytes_that_came_fast_are_no_credit_for_silence(server: Served) -> None:
+    """A form with a file, of which a thread reads most of the body before it has to wait."""
+    head = POST + b"Cookie: csrftoken=" + 32 * b"a" + b"\r\nContent-Length: 9000000\r\n"
+    head += b"Content-Type: multipart/form-data; boundary=x\r\n\r\n"
+    part = b'--x\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'
+    with server.connect(head + part + 6_000_000 * b"a") as client:
+        while client.recv(4096):
+            pass
+    server.wait_for_connections(0)
+
+
+def test_a_body_that_trickles_is_cut_off(server: Served) -> None:
+    with server.connect(POST + b"Content-Length: 1000000\r\n\r\n") as client:
+        client.settimeout(0.05)
+        answer = b""
+        for _ in range(1200):
+            try:
+                answer = client.recv(4096)
+                break
+            except TimeoutError:
+                client.sendall(b"a")
+    assert answer.startswith(b"HTTP/1.1 408 ")
+
+
 def test_silent_connections_are_closed(server: Served) -> None:
     assert server.connect().recv(1) == b""
 

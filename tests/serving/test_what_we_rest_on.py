@@ -15,13 +15,13 @@ from tests.support.engine import ROOT
 NAMES = {
     "gunicorn.workers.gthread:ThreadWorker.handle": "orchestrator/serving/worker.py",
     "gunicorn.workers.gthread:ThreadWorker.handle_request": "orchestrator/serving/worker.py",
-    "gunicorn.workers.gthread:ThreadWorker.set_accept_enabled": "orchestrator/serving/worker.py",
-    "gunicorn.workers.gthread:ThreadWorker.is_parent_alive": "orchestrator/serving/worker.py",
+    "gunicorn.workers.gthread:ThreadWorker.set_accept_enabled": "orchestrator/serving/poller.py",
+    "gunicorn.workers.gthread:ThreadWorker.is_parent_alive": "orchestrator/serving/poller.py",
     "gunicorn.workers.gthread:ThreadWorker.wait_for_and_dispatch_events": (
-        "orchestrator/serving/worker.py"
+        "orchestrator/serving/poller.py"
     ),
     "gunicorn.workers.gthread:PollableMethodQueue.defer": "orchestrator/serving/worker.py",
-    "gunicorn.workers.gthread:PollableMethodQueue.run_callbacks": "orchestrator/serving/worker.py",
+    "gunicorn.workers.gthread:PollableMethodQueue.run_callbacks": "orchestrator/serving/poller.py",
     "gunicorn.http:get_parser": "orchestrator/serving/connection.py",
     "gunicorn.http.unreader:Unreader.take_buffered": "orchestrator/serving/connection.py",
     "gunicorn.http.errors:LimitRequestLine": "orchestrator/serving/worker.py",

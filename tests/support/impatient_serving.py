@@ -1,4 +1,7 @@
-"""The deployed configuration of gunicorn with shorter time limits for slow clients."""
+"""The deployed configuration of gunicorn with shorter time limits for slow clients.
+
+The least rate is so low that bytes which came fast would be credit for minutes.
+"""
 
 from orchestrator.config.serving import *  # noqa: F403
 from orchestrator.serving import pace
@@ -6,4 +9,5 @@ from orchestrator.serving import pace
 pace.HEAD_S = 1.0
 pace.GRACE_S = 1.0
 pace.SILENT_S = 1.0
-pace.LEAST_BYTES_A_SECOND = 1024 * 1024
+pace.UPLOAD_WAIT_S = 1.0
+pace.LEAST_BYTES_A_SECOND = 4 * 1024

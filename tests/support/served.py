@@ -24,6 +24,8 @@ _PATIENCE_S = 60
 DEPLOYED = "orchestrator.config.serving"
 #: The same with shorter time limits for slow clients.
 IMPATIENT = "tests.support.impatient_serving"
+#: The same with room for few requests.
+SMALL = "tests.support.small_serving"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,6 +81,12 @@ class Served:
                 found = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(link))
                 ours += bool(found and found[1] in inodes)
         return ours
+
+    def wait_for_log(self, text: str) -> None:
+        until = time.monotonic() + _PATIENCE_S
+        while text not in self.log.read_text():
+            assert time.monotonic() < until, self.log.read_text()
+            time.sleep(0.05)
 
     def wait_for_connections(self, count: int) -> None:
         until = time.monotonic() + _PATIENCE_S

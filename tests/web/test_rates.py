@@ -6,7 +6,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from orchestrator.operations.rates import network_of
+from orchestrator.core.addresses import network_of
 from orchestrator.operations.redis_server import redis_of
 from tests.support.factories import Personas
 

@@ -1,0 +1,251 @@
+"""The main loop of a worker: it reads whole requests, sends kept answers, and bounds their time."""
+
+import contextlib
+import errno
+import selectors
+import time
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from gunicorn.workers.gthread import ThreadWorker
+
+from orchestrator.core.addresses import network_of
+from orchestrator.serving import answers, pace
+from orchestrator.serving.connection import Connection, State
+from orchestrator.serving.framing import Stage, client_of
+from orchestrator.serving.limits import most_connections
+from orchestrator.serving.shares import Shares
+
+#: So often deadlines are looked at.
+TICK_S = 0.25
+#: No connection is accepted for so long after the system refused one.
+PAUSE_S = 1.0
+
+
+class Poller(ThreadWorker):
+    """Who inherits from it handles the requests: `_begin` gets each one that has come."""
+
+    def init_process(self) -> None:
+        self.shares = Shares.for_threads(self.cfg.threads)
+        self.connections: set[Connection] = set()
+        self.worker_connections = most_connections(self.cfg.worker_connections)
+        self.looked_at = self.accepts_from = 0.0
+        super().init_process()
+
+    def _begin(self, connection: Connection) -> None:
+        raise NotImplementedError
+
+    def _wake(self, connection: Connection) -> None:
+        """A request that was set aside is handled again."""
+        raise NotImplementedError
+
+    def _end_waits(self) -> None:
+        """Whoever waits is answered now: the process ends."""
+        raise NotImplementedError
+
+    def _end(self) -> None:
+        for connection in list(self.connections):
+            self._close(connection)
+        self.poller.close()
+        self.method_queue.close()
+        for listener in self.sockets:
+            listener.close()
+
+    def run(self) -> None:
+        fileno = self.method_queue.fileno()
+        self.poller.register(fileno, selectors.EVENT_READ, self.method_queue.run_callbacks)
+        while self.alive and self.is_parent_alive():
+            self.notify()
+            self.set_accept_enabled(pace.now() >= self.accepts_from and self._make_room())
+            self.wait_for_and_dispatch_events(timeout=TICK_S if self.connections else 1.0)
+            self._look_at_deadlines()
+        self._stop()
+
+    def _stop(self) -> None:
+        """Whoever sends may end within the time of grace."""
+        self.alive = False
+        self.set_accept_enabled(False)
+        self._end_waits()
+        linger = pace.now() + pace.LINGER_S
+        for connection in self._in(State.READING):
+            if not connection.incoming:
+                connection.deadline = min(connection.deadline, linger)
+        until = time.monotonic() + self.cfg.graceful_timeout
+        while self.connections and time.monotonic() < until:
+            self.notify()
+            self.wait_for_and_dispatch_events(timeout=TICK_S)
+            self._look_at_deadlines()
+        self._end()
+
+    def _in(self, *states: State) -> list[Connection]:
+        return [each for each in self.connections if each.state in states]
+
+    # New connections.
+
+    def _make_room(self) -> bool:
+        """Whether one more may come. Where all places are taken, the connection that has been
+        silent for longest loses its own."""
+        return len(self.connections) < self.worker_connections or self._close_a_silent_one()
+
+    def _close_a_silent_one(self) -> bool:
+        reading = self._in(State.READING)
+        if not reading:
+            return False
+        idle = [each for each in reading if not each.incoming] or reading
+        self._close(min(idle, key=lambda each: each.deadline))
+        return True
+
+    def accept(self, listener: Any) -> None:
+        try:
+            raw, client = listener.accept()
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.ECONNABORTED):
+                # Mostly no file is left; others may hold them, and for a short time.
+                self.log.warning("No connection can be accepted: %s", error)
+                self.accepts_from = pace.now() + PAUSE_S
+                self._close_a_silent_one()
+                self.set_accept_enabled(False)
+            return
+        owner = network_of(_peer_of(client))
+        connection = Connection(self.cfg, raw, client, listener.getsockname(), self.shares, owner)
+        self.connections.add(connection)
+        self._read(connection)
+
+    # Time limits.
+
+    def _look_at_deadlines(self) -> None:
+        now = pace.now()
+        if now - self.looked_at < TICK_S:
+            return
+        self.looked_at = now
+        for connection in list(self.connections):
+            if connection.state is State.PARKED:
+                if connection.wait is None or connection.wait.is_over():
+                    self._wake(connection)
+            elif now >= connection.deadline and connection.state not in _UNBOUNDED:
+                self._give_up(connection)
+        self._bound_incoming()
+
+    def _give_up(self, connection: Connection) -> None:
+        if connection.state is State.READING and connection.incoming:
+            self._refuse(connection, answers.TOO_SLOW, "it came too slowly")
+        elif connection.state is State.QUEUED:
+            self._refuse(connection, answers.TOO_MANY_UPLOADS, "too many long bodies are sent")
+        else:
+            self._close(connection)
+
+    def _bound_incoming(self) -> None:
+        """Pipelined requests of a connection that is handled count as well, and are bounded."""
+        incoming = sum(len(each.incoming) for each in self.connections)
+        if incoming <= pace.MOST_INCOMING_BYTES:
+            return
+        reading = [
+            each for each in self._in(State.READING, State.QUEUED)
+            if each.incoming and not each.request
+        ]  # fmt: skip
+        for connection in sorted(reading, key=lambda each: each.deadline):
+            incoming -= len(connection.incoming)
+            self._refuse(connection, answers.BUSY, "too many are sent at once")
+            if incoming <= pace.MOST_INCOMING_BYTES:
+                return
+
+    def _refuse(self, connection: Connection, answer: bytes, reason: str) -> None:
+        """Answers the request that comes, and closes. Nothing was done for it."""
+        self.log.info("A request was refused: %s.", reason)
+        self._unwatch(connection)
+        connection.incoming.clear()
+        connection.frame, connection.keep = None, False
+        connection.put(answer)
+        self._dispatch(self._flush, connection)
+
+    # What a connection goes through.
+
+    def _watch(self, connection: Connection, state: State, events: int, callback: Any) -> None:
+        connection.state = state
+        self.poller.register(connection.raw, events, partial(self._dispatch, callback, connection))
+
+    def _dispatch(self, callback: Any, connection: Connection, _raw: Any = None) -> None:
+        """Nothing that a client does may end the main loop."""
+        try:
+            callback(connection)
+        except Exception as error:
+            if not isinstance(error, OSError):
+                self.log.exception("A connection failed.")
+            self._close(connection)
+
+    def _unwatch(self, connection: Connection) -> None:
+        with contextlib.suppress(KeyError, ValueError):
+            self.poller.unregister(connection.raw)
+
+    def _close(self, connection: Connection) -> None:
+        if connection.state is State.CLOSED:
+            return
+        self._unwatch(connection)
+        self.connections.discard(connection)
+        if connection.wait is not None:
+            connection.wait.end()
+        connection.close()
+
+    def _read(self, connection: Connection) -> None:
+        if connection.incoming and connection.stage() is not Stage.INCOMPLETE:
+            self._come(connection)
+        else:
+            self._watch(connection, State.READING, selectors.EVENT_READ, self._on_readable)
+
+    def _on_readable(self, connection: Connection) -> None:
+        if not connection.incoming:
+            connection.deadline = pace.now() + pace.HEAD_S
+        received = connection.receive()
+        if received == 0:
+            self._close(connection)
+        elif received and connection.stage() is not Stage.INCOMPLETE:
+            self._unwatch(connection)
+            self._come(connection)
+
+    def _come(self, connection: Connection) -> None:
+        """A request has come."""
+        proxies = settings.ALLAUTH_TRUSTED_PROXY_COUNT
+        peer = _peer_of(connection.client)
+        connection.owner = network_of(client_of(connection.incoming, peer, proxies))
+        self._begin(connection)
+
+    def _flush(self, connection: Connection) -> None:
+        if connection.flush():
+            self._after_answer(connection)
+        else:
+            connection.deadline = pace.now() + pace.GRACE_S
+            self._watch(connection, State.FLUSHING, selectors.EVENT_WRITE, self._on_writable)
+
+    def _on_writable(self, connection: Connection) -> None:
+        unsent = len(connection.outgoing)
+        is_sent = connection.flush()
+        connection.deadline = pace.later(connection.deadline, unsent - len(connection.outgoing))
+        if is_sent:
+            self._unwatch(connection)
+            self._after_answer(connection)
+
+    def _after_answer(self, connection: Connection) -> None:
+        if connection.keep:
+            connection.deadline = pace.now() + (
+                pace.HEAD_S if connection.incoming else self.cfg.keepalive
+            )
+            self._read(connection)
+        else:
+            connection.half_close()
+            connection.deadline = pace.now() + pace.LINGER_S
+            self._watch(connection, State.LINGERING, selectors.EVENT_READ, self._on_lingering)
+
+    def _on_lingering(self, connection: Connection) -> None:
+        connection.incoming.clear()
+        if connection.receive() == 0:
+            self._close(connection)
+
+
+def _peer_of(client: Any) -> str:
+    """The address of a socket's other end; empty for a UNIX socket."""
+    return str(client[0]) if isinstance(client, tuple) and client else ""
+
+
+#: Who has these connections bounds their time.
+_UNBOUNDED = frozenset({State.HANDLED, State.CLOSED})

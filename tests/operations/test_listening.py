@@ -1,0 +1,37 @@
+"""The thread that hears of changes goes on, whatever fails in it."""
+
+import threading
+
+import pytest
+
+from orchestrator.core.waits import WaitBook, WaitLimits
+from orchestrator.operations.listening import Listener
+
+
+class FailingBook(WaitBook):
+    """It fails at the first change, as a mistake of ours would."""
+
+    failed = False
+
+    def __init__(self) -> None:
+        super().__init__(WaitLimits(token=1, team=1, process=1))
+        self.heard_again = threading.Event()
+
+    def fire_all(self) -> None:
+        if self.failed:
+            self.heard_again.set()
+        self.failed = True
+        if not self.heard_again.is_set():
+            raise KeyError("a mistake")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_unexpected_error_is_logged_and_does_not_end_the_thread(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    book = FailingBook()
+    listener = Listener(book)
+    listener.start()
+    assert book.heard_again.wait(60)
+    listener.stop()
+    assert "changes of runs are not heard: 'a mistake'" in caplog.text

@@ -1,0 +1,110 @@
+"""What a process with too much to do answers, and that one client cannot use all of it up."""
+
+import http.client
+import resource
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from orchestrator.accounts.services import create_token
+from tests.support.engine import own_database_url
+from tests.support.factories import make_personas
+from tests.support.served import SMALL, Served, served
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PROXIED = {"PITWALL_TRUSTED_PROXIES": "1"}
+CHUNKS = b"Transfer-Encoding: chunked\r\n\r\n5\r\nus"
+
+
+@pytest.fixture(scope="module")
+def server(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("served")
+    with served(folder, config=SMALL, threads=2, environment=PROXIED) as server:
+        yield server
+
+
+def head(method: str, path: str, client: str, *more: str) -> bytes:
+    lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", f"X-Forwarded-For: {client}"]
+    return "".join(f"{line}\r\n" for line in [*lines, "X-Forwarded-Proto: http", *more]).encode()
+
+
+def answer_of(client: socket.socket) -> http.client.HTTPResponse:
+    with client, closing(http.client.HTTPResponse(client)) as answer:
+        answer.begin()
+        answer.read()
+        return answer
+
+
+def test_a_queue_is_bounded_for_a_client_and_for_all(server: Served) -> None:
+    token = create_token(member=make_personas().alice, name="ci").secret
+    with psycopg.connect(own_database_url()) as other:
+        other.execute("LOCK TABLE runs_run IN ACCESS EXCLUSIVE MODE")
+
+        def ask(client: str) -> socket.socket:
+            bearer = f"Authorization: Bearer {token}"
+            return server.connect(head("GET", "/api/v1/runs", client, bearer) + b"\r\n")
+
+        first = [ask("198.51.100.1"), ask("198.51.100.1")]
+        refused = answer_of(ask("198.51.100.1"))
+        second = [ask("198.51.100.2"), ask("198.51.100.2")]
+        full = answer_of(ask("198.51.100.3"))
+        other.rollback()
+    for answer in (refused, full):
+        assert (answer.status, answer.headers["Connection"]) == (503, "close")
+        assert int(answer.headers["Retry-After"]) > 0
+    assert {answer_of(each).status for each in first + second} == {200}
+
+
+def test_the_bytes_of_requests_are_bounded(server: Served) -> None:
+    lines = head("POST", "/login", "198.51.100.1", "Content-Length: 300000")
+    assert answer_of(server.connect(lines + b"\r\n" + 300_000 * b"a")).status == 503
+    assert answer_of(server.connect(head("GET", "/login", "198.51.100.1") + b"\r\n")).status == 200
+
+
+def test_an_upload_that_waits_too_long_is_refused_with_an_answer(server: Served) -> None:
+    with server.connect(head("POST", "/login", "198.51.100.1") + CHUNKS):
+        with server.connect(head("POST", "/login", "198.51.100.1") + CHUNKS) as second:
+            answer = answer_of(second)
+        assert (answer.status, answer.headers["Connection"]) == (503, "close")
+        assert int(answer.headers["Retry-After"]) > 0
+
+
+def test_a_short_body_that_is_announced_by_expect_needs_no_thread_until_it_came(
+    server: Served,
+) -> None:
+    lines = ("Content-Length: 4", "Expect: 100-continue", "Connection: close")
+    clients = []
+    for _ in range(4):
+        client = server.connect(head("POST", "/login", "198.51.100.1", *lines) + b"\r\n")
+        assert client.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        clients.append(client)
+    assert answer_of(server.connect(head("GET", "/login", "198.51.100.1") + b"\r\n")).status == 200
+    received = b""
+    with clients[0] as client:
+        client.sendall(b"user")
+        while data := client.recv(4096):
+            received += data
+    assert received.startswith(b"HTTP/1.1 403 ")
+    assert b"100 Continue" not in received
+    for client in clients[1:]:
+        client.close()
+
+
+def test_a_process_without_files_accepts_again_once_there_are_some(server: Served) -> None:
+    worker = server.worker()
+    before = resource.prlimit(worker, resource.RLIMIT_NOFILE)
+    server.wait_for_connections(0)
+    resource.prlimit(worker, resource.RLIMIT_NOFILE, (10, before[1]))
+    refused = [server.connect() for _ in range(3)]
+    server.wait_for_log("No connection can be accepted")
+    resource.prlimit(worker, resource.RLIMIT_NOFILE, before)
+    server.wait_for_connections(3)
+    clients = [server.connect() for _ in range(10)]
+    server.wait_for_connections(13)
+    for client in refused + clients:
+        client.close()
+    server.wait_for_connections(0)
