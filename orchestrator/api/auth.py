@@ -21,7 +21,7 @@ from orchestrator.accounts.sign_in_log import note_wrong_token
 from orchestrator.api.limits import TooManyRequestsError, count_request
 from orchestrator.core.errors import NotFoundError
 from orchestrator.core.waits import wait_in
-from orchestrator.operations.rates import Rate, count_visitor
+from orchestrator.operations.rates import Rate
 
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
@@ -48,9 +48,9 @@ class BearerToken(HttpBearer):
             member = member_for_token(token.strip())
         except NotFoundError as error:
             note_wrong_token(request, str(error))
-            _count_failure(request)
             raise AuthenticationError(message=str(error)) from error
         assert member.token is not None, "it was found by one"
+        request.has_valid_token = True  # type: ignore[attr-defined]
         rate = _rate_of(request, member.token)
         request.rate = rate  # type: ignore[attr-defined]
         if rate is not None and rate.is_exceeded:
@@ -58,14 +58,6 @@ class BearerToken(HttpBearer):
         note_token_use(token=member.token)
         check_operation(member, operation_of(request))
         return Caller(member=member, token=member.token)
-
-
-def _count_failure(request: HttpRequest) -> None:
-    """Whoever sends wrong tokens is a visitor: so many a minute from one address."""
-    rate = count_visitor(request)
-    if rate is not None and rate.is_exceeded:
-        request.rate = rate  # type: ignore[attr-defined]
-        raise TooManyRequestsError(rate)
 
 
 def _rate_of(request: HttpRequest, token: ApiToken) -> Rate | None:

@@ -1,5 +1,5 @@
 """What holds below /api/ before an operation is reached: refusals are problem documents, and a HEAD
-is answered like its GET."""
+is answered like its GET. Who has no valid token is a visitor, and has the rate of one."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -7,6 +7,8 @@ from http import HTTPStatus
 from django.http import HttpRequest, HttpResponse
 
 from orchestrator.api.errors import MEDIA_TYPE, problem
+from orchestrator.api.limits import TooManyRequestsError
+from orchestrator.operations.rates import count_visitor
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -48,6 +50,37 @@ def heads(get_response: GetResponse) -> GetResponse:
         return response
 
     return middleware
+
+
+def limited_visitors(get_response: GetResponse) -> GetResponse:
+    """Below /api/: 429 beyond the rate of an address, for requests without a valid token.
+
+    Whether a token is valid is known afterwards: an operation asks for it, and other addresses do
+    not look at it.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        if not request.path.startswith("/api/"):
+            return get_response(request)
+        has_token = request.headers.get("Authorization", "").lower().startswith("bearer ")
+        if not has_token:
+            return _refuse_beyond_rate(request) or get_response(request)
+        response = get_response(request)
+        if getattr(request, "has_valid_token", False):
+            return response
+        return _refuse_beyond_rate(request) or response
+
+    return middleware
+
+
+def _refuse_beyond_rate(request: HttpRequest) -> HttpResponse | None:
+    """Counts the request of a visitor."""
+    rate = count_visitor(request)
+    if rate is None or not rate.is_exceeded:
+        return None
+    answer = problem(HTTPStatus.TOO_MANY_REQUESTS, str(TooManyRequestsError(rate)))
+    rate.tell(answer)
+    return answer
 
 
 def _told(request: HttpRequest, response: HttpResponse) -> HttpResponse:

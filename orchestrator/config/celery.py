@@ -24,6 +24,7 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from orchestrator.config.broker import use_this_transport
+from orchestrator.operations.busy import MAIN_LOOP
 from orchestrator.operations.process_life import begin_process, end_process
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "orchestrator.config.settings")
@@ -41,6 +42,13 @@ app.conf["CELERY_DB_REUSE_MAX"] = sys.maxsize
 @task_prerun.connect
 def _look_at_connections(**_: Any) -> None:
     close_old_connections()
+
+
+@worker_ready.connect
+def _watch_main_loop(sender: Any, **_: Any) -> None:
+    """Its event loop turns at least every few seconds, also when there is nothing to do."""
+    if sender.hub is not None:
+        sender.hub.on_tick.add(MAIN_LOOP.note_turn)
 
 
 @worker_ready.connect

@@ -10,6 +10,7 @@ from typing import Any
 from celery.beat import Scheduler
 from redis import RedisError
 
+from orchestrator.operations.busy import MAIN_LOOP
 from orchestrator.operations.heard import own_name
 from orchestrator.operations.our_redis import our_key, our_redis
 
@@ -36,6 +37,7 @@ class OneOfMany(Scheduler):
         super().__init__(*args, **kwargs)
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
+        MAIN_LOOP.note_turn()
         if time.monotonic() - self._asked_at >= ASK_S:
             self._asked_at = time.monotonic()
             self._note(self._take_or_keep())

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from orchestrator.core.this_machine import is_of_this_machine
 from orchestrator.operations.exposition import CONTENT_TYPE
 from orchestrator.operations.metrics import metrics_text
-from orchestrator.operations.readiness import parts
+from orchestrator.operations.readiness import recent_parts
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -45,7 +45,7 @@ def _healthz(_: HttpRequest) -> HttpResponse:
 
 def _readyz(request: HttpRequest) -> HttpResponse:
     """503 where pages cannot be served; with `?engine`, also while no worker or beat is heard."""
-    found = parts()
+    found = recent_parts()
     wanted = [part for part in found if part.needed or "engine" in request.GET]
     ready = not any(part.problem for part in wanted)
     told = {part.name: part.problem or "ok" for part in found}

@@ -1,6 +1,11 @@
-"""A thread of each process: it says it is alive, hands on what was counted, and tidies memory."""
+"""A thread of each process: it says it is alive, hands on what was counted, and tidies memory.
+
+It ends a process that is stuck: Docker, systemd and gunicorn restart a process that has exited,
+and Docker does not restart one whose health check fails.
+"""
 
 import contextlib
+import faulthandler
 import logging
 import os
 import threading
@@ -9,7 +14,8 @@ from itertools import count
 from django.conf import settings
 from redis import RedisError
 
-from orchestrator.operations.busy import BUSY
+from orchestrator.dispatch.plan import STEP_S
+from orchestrator.operations.busy import BUSY, MAIN_LOOP
 from orchestrator.operations.counts import hand_on
 from orchestrator.operations.freed_memory import give_free_pages_back
 from orchestrator.operations.heard import EVERY_S, forget, note_heard, own_name
@@ -20,8 +26,10 @@ logger = logging.getLogger(__name__)
 
 #: Beats from one tidying to the next.
 TIDY_EVERY = 12
-#: All threads of a worker were at work for so long, and none ended its task.
+#: All threads were at work for so long and none got further, or the main loop did not turn.
 STUCK_S = 300.0
+#: A worker whose threads hang ends itself when no step can be the reason any more.
+END_S = max(STEP_S.values()) + STUCK_S
 
 
 class Pulse:
@@ -47,12 +55,26 @@ class Pulse:
                 forget(our_redis(), settings.CELERY_TASK_DEFAULT_QUEUE, self.kind, own_name())
 
     def _is_stuck(self) -> bool:
-        """A worker that ends no task any more is not said to be alive, so that it is restarted.
+        """A worker that ends no task any more is not said to be alive.
 
         Fetches of repositories may take long by nature.
         """
         threads = settings.CELERY_WORKER_CONCURRENCY
         return self.kind == "worker" and BUSY.is_stuck(threads, STUCK_S)
+
+    def problem(self) -> str:
+        """Why this process has to end; empty while it works."""
+        if MAIN_LOOP.is_stuck(STUCK_S):
+            return f"its main loop has not turned for {STUCK_S:.0f} s"
+        if self.kind == "worker":
+            threads, after_s = settings.CELERY_WORKER_CONCURRENCY, END_S
+        elif self.kind is None and BUSY.threads is not None:
+            threads, after_s = BUSY.threads, STUCK_S
+        else:
+            return ""
+        if BUSY.is_stuck(threads, after_s):
+            return f"all of its {threads} threads have hung for {after_s:.0f} s"
+        return ""
 
     def beat_once(self) -> None:
         try:
@@ -62,6 +84,8 @@ class Pulse:
             hand_on()
             self._silent = False
         except RedisError as error:
+            # Without Redis, main loops wait for it.
+            MAIN_LOOP.excuse()
             # Once, and not each time: Redis may be away for long.
             if not self._silent:
                 logger.warning("nothing is counted or said to be alive: %s", error)
@@ -70,11 +94,23 @@ class Pulse:
     def _run(self) -> None:
         for beat in count(1):
             self.beat_once()
+            if problem := self.problem():
+                end_stuck_process(problem)
             outages.look()
             if beat % TIDY_EVERY == 0:
                 give_free_pages_back()
             if self._end.wait(EVERY_S):
                 return
+
+
+def end_stuck_process(problem: str) -> None:
+    """At once: what is stuck would hold up an orderly end. Claims run out, and others go on."""
+    try:
+        logger.critical("%s: this process ends itself, so that another takes its place", problem)
+        # By number: Celery's sys.stderr is no file.
+        faulthandler.dump_traceback(file=2, all_threads=True)
+    finally:
+        os._exit(1)
 
 
 _pulse: Pulse | None = None

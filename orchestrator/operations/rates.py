@@ -17,6 +17,10 @@ logger = logging.getLogger(__name__)
 WINDOW_S = 60
 #: So long after a failure nothing is counted.
 REST_S = 5.0
+#: How many times the rate of a visitor an address has for webhooks.
+HOOKS_OF_AN_ADDRESS = 10
+#: Characters of a hook's id.
+_MOST_HOOK = 36
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +81,21 @@ def count(key: str, limit: int, whose: str) -> Rate | None:
 def count_visitor(request: HttpRequest) -> Rate | None:
     """Counts a request without a session or a valid token, by the address that our own proxies
     saw."""
-    address = network_of(get_adapter().get_client_ip(request))
-    return count(f"address:{address}", settings.VISITOR_REQUESTS_A_MINUTE, "your address")
+    return count(f"address:{_network(request)}", settings.VISITOR_REQUESTS_A_MINUTE, "your address")
+
+
+def count_hook(request: HttpRequest, hook: str) -> Rate | None:
+    """Counts a request to a webhook: as many as a visitor's for each hook. A forge sends those of
+    many projects from few addresses: an address has more."""
+    limit = settings.VISITOR_REQUESTS_A_MINUTE
+    rate = count(f"hooks-of:{_network(request)}", HOOKS_OF_AN_ADDRESS * limit, "your address")
+    if rate is None or rate.is_exceeded:
+        return rate
+    return count(f"hook:{hook[:_MOST_HOOK]}", limit, "this webhook")
+
+
+def _network(request: HttpRequest) -> str:
+    return network_of(get_adapter().get_client_ip(request))
 
 
 def count_session(user: object) -> Rate | None:

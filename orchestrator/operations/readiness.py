@@ -1,5 +1,7 @@
 """Whether this web process can do its work, and whether the engine behind it does its own."""
 
+import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -22,7 +24,22 @@ class Part:
     problem: str = ""
 
 
+#: Everybody may ask: the database and Redis are asked once in so many seconds.
+RECENT_S = 1.0
+
 _migrated = False
+_lock = threading.Lock()
+_recent: tuple[float, list[Part]] | None = None
+
+
+def recent_parts() -> list[Part]:
+    """`parts`, at most RECENT_S old; one thread asks for them at a time."""
+    global _recent
+    with _lock:
+        if _recent is None or time.monotonic() - _recent[0] >= RECENT_S:
+            found = parts()
+            _recent = time.monotonic(), found
+        return _recent[1]
 
 
 def parts() -> list[Part]:

@@ -10,6 +10,7 @@ from typing import Any
 from gunicorn import http
 
 from orchestrator.core.waits import Wait
+from orchestrator.operations.busy import BUSY
 from orchestrator.serving import pace
 from orchestrator.serving.framing import CONTINUE, Frame, Stage, frame_of
 from orchestrator.serving.shares import Share, Shares
@@ -189,6 +190,7 @@ class Channel:
             with contextlib.suppress(BlockingIOError, InterruptedError):
                 data = raw.recv(size)
                 self._patience_s = pace.later(until, len(data)) - pace.now()
+                BUSY.note_progress()
                 return data
             left = until - pace.now()
             patience = left if self._timeout is None else min(left, self._timeout)
@@ -227,6 +229,7 @@ class Channel:
                     raise BrokenPipeError(errno.EPIPE, "the client takes its answer too slowly")
                 connection.flush()
                 until = pace.later(until, unsent - len(connection.outgoing))
+                BUSY.note_progress()
         finally:
             self._patience_s = until - pace.now()
             connection.shares.slow.free(connection.owner)

@@ -15,6 +15,7 @@ from typing import Any
 from gunicorn.http.errors import LimitRequestLine
 
 from orchestrator.core.waits import ENVIRON_KEY, Wait, WaitBook
+from orchestrator.operations.busy import BUSY
 from orchestrator.operations.listening import Listener
 from orchestrator.serving import answers, pace
 from orchestrator.serving.connection import Connection, State
@@ -38,6 +39,7 @@ class Worker(Poller):
         self.ready: deque[Connection] = deque()
         self.uploads: deque[Connection] = deque()
         self.woken = 0
+        BUSY.threads = self.cfg.threads
         super().init_process()
 
     def load_wsgi(self) -> None:
@@ -97,7 +99,8 @@ class Worker(Poller):
         connection.state = State.HANDLED
         if connection.wait is not None:
             connection.wait.fired = connection.wait.asked_to_park = False
-        done = pool.submit(self.handle, connection)
+        handle = self._handle_watched if pool is self.tpool else self.handle
+        done = pool.submit(handle, connection)
         done.add_done_callback(partial(self.method_queue.defer, self._finish, connection))
 
     def _finish(self, connection: Connection, done: "Future[Any]") -> None:
@@ -184,6 +187,14 @@ class Worker(Poller):
             self._submit(self.tpool, connection)
 
     # In a thread.
+
+    def _handle_watched(self, connection: Connection) -> Any:
+        """A process whose threads all hang ends itself; probes do not count."""
+        BUSY.begin()
+        try:
+            return self.handle(connection)
+        finally:
+            BUSY.end()
 
     def handle_request(self, req: Any, conn: Connection) -> bool:
         try:

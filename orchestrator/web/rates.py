@@ -4,21 +4,20 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
-from orchestrator.operations.rates import count_session, count_visitor
+from orchestrator.operations.rates import Rate, count_hook, count_session, count_visitor
 from orchestrator.web.middleware import GetResponse
+
+_HOOKS = "/hooks/"
 
 
 def limited_pages(get_response: GetResponse) -> GetResponse:
-    """429 with a page beyond the rate of a user, or of a visitor's address. The API counts its own
-    requests, by token; static files and probes are answered before."""
+    """429 with a page beyond the rate of a user, of a visitor's address or of a webhook. The API
+    counts its own requests; static files and probes are answered before."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if request.path.startswith("/api/"):
             return get_response(request)
-        # A look at the user would make the answer depend on cookies, also for caches.
-        has_session = settings.SESSION_COOKIE_NAME in request.COOKIES
-        known = has_session and request.user.is_authenticated
-        rate = count_session(request.user.pk) if known else count_visitor(request)
+        rate = _count(request)
         if rate is None or not rate.is_exceeded:
             return get_response(request)
         advice = (
@@ -31,3 +30,13 @@ def limited_pages(get_response: GetResponse) -> GetResponse:
         return response
 
     return middleware
+
+
+def _count(request: HttpRequest) -> Rate | None:
+    if request.path.startswith(_HOOKS):
+        return count_hook(request, request.path.removeprefix(_HOOKS))
+    # A look at the user would make the answer depend on cookies, also for caches.
+    has_session = settings.SESSION_COOKIE_NAME in request.COOKIES
+    if has_session and request.user.is_authenticated:
+        return count_session(request.user.pk)
+    return count_visitor(request)

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from orchestrator.core.waits import WaitBook, WaitLimits
+from orchestrator.operations import listening
 from orchestrator.operations.listening import Listener
 
 
@@ -27,11 +28,14 @@ class FailingBook(WaitBook):
 
 @pytest.mark.django_db(transaction=True)
 def test_an_unexpected_error_is_logged_and_does_not_end_the_thread(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(listening, "CHECK_S", 0.1)
     book = FailingBook()
     listener = Listener(book)
     listener.start()
     assert book.heard_again.wait(60)
     listener.stop()
+    (thread,) = [each for each in threading.enumerate() if each.name == "listener"]
+    thread.join()
     assert "changes of runs are not heard: 'a mistake'" in caplog.text

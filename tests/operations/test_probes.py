@@ -12,6 +12,11 @@ STRANGE = {"headers": {"host": "10.9.8.7:8000"}}
 NOBODY = "redis://127.0.0.1:1/0"
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_kept(monkeypatch):
+    monkeypatch.setattr(readiness, "RECENT_S", 0.0)
+
+
 @pytest.fixture
 def redis():
     return our_redis()
@@ -49,6 +54,16 @@ def test_it_is_not_ready_without_redis_or_with_a_migration_to_come(client, setti
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM django_migrations WHERE app = 'runs'")
     assert "not applied: manage.py migrate" in client.get("/readyz").json()["parts"]["migrations"]
+
+
+@pytest.mark.django_db
+def test_many_who_ask_are_one_question(client, settings, monkeypatch):
+    before = client.get("/readyz").json()
+    monkeypatch.setattr(readiness, "RECENT_S", 3600.0)
+    settings.CELERY_BROKER_URL = NOBODY
+    assert client.get("/readyz").json() == before
+    monkeypatch.setattr(readiness, "RECENT_S", 0.0)
+    assert client.get("/readyz").json() != before
 
 
 def test_a_container_is_ill_once_its_worker_is_silent(redis, own_queue, monkeypatch, capsys):

@@ -1,15 +1,24 @@
-"""A worker in which all threads hang is not said to be alive."""
+"""A worker in which all threads hang is not said to be alive; a stuck process ends itself."""
 
+import os
+import signal
+import subprocess
+import sys
 import threading
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import pytest
 from django.conf import settings as configured
 
+from devstack.processes import die_with_parent
 from orchestrator.config.celery import app
 from orchestrator.operations import busy, pulse
 from orchestrator.operations.heard import forget, heard, own_name
 from orchestrator.operations.our_redis import our_redis
 from orchestrator.operations.watched_tasks import WatchedTask
+from tests.support.engine import ROOT
 
 
 class Hanging(WatchedTask):
@@ -44,6 +53,9 @@ def test_it_is_silent_while_all_its_threads_hang(settings: Any, monkeypatch: Any
             pass
         pulse.Pulse("worker").beat_once()
         assert not _is_heard()
+        assert pulse.Pulse("worker").problem() == "", "a step may still be the reason"
+        monkeypatch.setattr(pulse, "END_S", 0.0)
+        assert "all of its 2 threads have hung" in pulse.Pulse("worker").problem()
     finally:
         released.set()
         for thread in threads:
@@ -51,3 +63,35 @@ def test_it_is_silent_while_all_its_threads_hang(settings: Any, monkeypatch: Any
     pulse.Pulse("worker").beat_once()
     assert _is_heard()
     forget(our_redis(), configured.CELERY_TASK_DEFAULT_QUEUE, "worker", own_name())
+
+
+@pytest.mark.parametrize("kind", ["worker", "fetcher", "beat"])
+def test_a_process_whose_main_loop_stands_still_ends_itself(kind: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    environment = {**os.environ, "PITWALL_QUEUE": configured.CELERY_TASK_DEFAULT_QUEUE}
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.stuck_process", kind, str(tmp_path / "beat")],
+            cwd=ROOT, env=environment, stdout=out, stderr=out,
+            preexec_fn=partial(die_with_parent, os.getpid(), signal.SIGKILL),
+        )  # fmt: skip
+    try:
+        assert process.wait(90) == 1, log.read_text()
+    finally:
+        process.kill()
+    text = log.read_text()
+    assert "its main loop has not turned for 1 s" in text
+    assert "stand_still" in text, "where it stands"
+
+
+def test_a_main_loop_that_waits_for_redis_is_excused(settings: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(pulse, "STUCK_S", 0.0)
+    monkeypatch.setattr(pulse, "MAIN_LOOP", loop := busy.MainLoop())
+    assert pulse.Pulse("beat").problem() == "", "a loop that was never noted"
+    loop.note_turn()
+    assert "its main loop" in pulse.Pulse("beat").problem()
+    monkeypatch.setattr(pulse, "STUCK_S", 3600.0)
+    monkeypatch.setattr(loop, "_turned", loop._turned - 7200.0)
+    settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
+    pulse.Pulse("beat").beat_once()
+    assert pulse.Pulse("beat").problem() == ""

@@ -59,6 +59,19 @@ def test_a_queue_is_bounded_for_a_client_and_for_all(server: Served) -> None:
     assert {answer_of(each).status for each in first + second} == {200}
 
 
+def test_probes_that_wait_are_bounded(server: Served) -> None:
+    with psycopg.connect(own_database_url()) as other:
+        other.execute("LOCK TABLE django_migrations IN ACCESS EXCLUSIVE MODE")
+        waiting = [
+            server.connect(head("GET", "/readyz", "198.51.100.1") + b"\r\n") for _ in range(4)
+        ]
+        refused = server.connect(head("GET", "/readyz", "198.51.100.1") + b"\r\n")
+        assert answer_of(refused).headers["Retry-After"] is not None
+        waiting.append(server.connect(head("GET", "/readyz", "198.51.100.2") + b"\r\n"))
+        other.rollback()
+    assert {answer_of(each).headers["Retry-After"] for each in waiting} == {None}
+
+
 def test_the_bytes_of_requests_are_bounded(server: Served) -> None:
     lines = head("POST", "/login", "198.51.100.1", "Content-Length: 300000")
     assert answer_of(server.connect(lines + b"\r\n" + 300_000 * b"a")).status == 503

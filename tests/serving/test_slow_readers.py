@@ -22,7 +22,9 @@ def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def connect(shares: Shares, owner: str) -> tuple[Connection, socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        client = socket.create_connection(listener.getsockname())
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
+        client.connect(listener.getsockname())
         raw, address = listener.accept()
     connection = Connection(None, raw, address, listener, shares, owner)
     connection.sock.feed(b"", streamed=False)

@@ -1,11 +1,13 @@
 """Pages have a rate, by user and by a visitor's address; so have wrong API tokens."""
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.http import HttpResponse
 from django.test import Client
 
+from orchestrator.accounts.services import create_token
 from orchestrator.core.addresses import network_of
 from orchestrator.operations.redis_server import redis_of
 from tests.support.factories import Personas
@@ -59,6 +61,46 @@ def test_wrong_tokens_are_counted_by_address() -> None:
     assert answer["Content-Type"] == "application/problem+json"
     assert answer["Retry-After"]
     assert "your address may make 3 requests a minute" in answer.json()["detail"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("path", "authorization"),
+    [
+        ("/api/v1/runs", ""),
+        ("/api/v1/runs", "Basic pw_wrong"),
+        ("/api/v1/openapi.json", ""),
+        ("/api/v1/openapi.json", "Bearer pw_wrong"),
+        ("/api/v1/docs", ""),
+        ("/api/nothing", "Bearer pw_wrong"),
+    ],
+)
+def test_the_api_without_a_valid_token_is_counted_by_address(path: str, authorization: str) -> None:
+    headers = {"x_forwarded_for": "198.51.100.12", "authorization": authorization}
+    answer = refused(Client(), path, **headers)
+    assert answer["Content-Type"] == "application/problem+json"
+    assert answer["Retry-After"] == answer["RateLimit-Reset"]
+
+
+def test_a_valid_token_is_not_counted_by_address(personas: Personas) -> None:
+    token = create_token(member=personas.alice, name="ci").secret
+    headers = {"x_forwarded_for": "198.51.100.13", "authorization": f"Bearer {token}"}
+    assert set(statuses(Client(), "/api/v1/runs", **headers)) == {200}
+    assert Client().get("/login", headers={"x_forwarded_for": "198.51.100.13"}).status_code == 200
+
+
+@pytest.mark.django_db
+def test_webhooks_of_one_address_have_a_rate_each_and_a_bound_together() -> None:
+    sender = {"x_forwarded_for": "198.51.100.14"}
+    first, *others = [f"/hooks/{uuid4()}" for _ in range(30)]
+    codes = [Client().post(first, headers=sender).status_code for _ in range(2 * LIMIT + 1)]
+    assert codes[0] != 429
+    assert codes[-1] == 429
+    assert Client().post(others[0], headers=sender).status_code != 429
+    assert Client().get("/login", headers=sender).status_code == 200
+    # Hooks that nobody made, as many as two minutes allow.
+    codes = [Client().post(path, headers=sender).status_code for _ in range(3) for path in others]
+    assert codes[-1] == 429
 
 
 def test_probes_and_static_files_are_not_counted() -> None:

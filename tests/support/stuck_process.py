@@ -1,0 +1,48 @@
+"""A worker, fetcher or beat whose main loop stands still once it has turned a few times:
+`python -m tests.support.stuck_process KIND SCHEDULE`."""
+
+import sys
+import time
+from itertools import count
+
+from celery.signals import beat_init, worker_ready
+
+from orchestrator.config import celery_app, fetch_worker
+from orchestrator.operations import pulse
+from orchestrator.operations.beats import OneOfMany
+
+pulse.STUCK_S = 1.0
+pulse.EVERY_S = 0.2
+_turns = count()
+
+
+def stand_still() -> None:
+    if next(_turns) > 2:
+        time.sleep(3600)
+
+
+@worker_ready.connect
+def _hold_up_worker(sender, **_):
+    sender.hub.on_tick.add(stand_still)
+
+
+@beat_init.connect
+def _hold_up_beat(sender, **_):
+    tick = OneOfMany.tick
+
+    def tick_and_stand_still(self, *args, **kwargs):
+        rest = tick(self, *args, **kwargs)
+        stand_still()
+        return min(rest, 0.2)
+
+    OneOfMany.tick = tick_and_stand_still
+
+
+if __name__ == "__main__":
+    kind, schedule = sys.argv[1:]
+    if kind == "fetcher":
+        fetch_worker.main()
+    elif kind == "beat":
+        celery_app.start(["beat", "--loglevel", "warning", "--pidfile=", "-s", schedule])
+    else:
+        celery_app.worker_main(["worker", "--loglevel", "warning"])
