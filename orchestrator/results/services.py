@@ -52,27 +52,38 @@ def store_trial(
         return fail_trial(
             trial=trial, job=job, code="unreadable", message=f"output: {missing}", files=files
         )
-    reading = read.whole
-    measured = _measured(trial, job, result, reading, ahead_s=clock_ahead_s)
+    told = {"late": late, "clock_ahead_s": clock_ahead_s}
+    stored = _store_measured(trial, job, files, result, read, told)
+    if stored:
+        count("pitwall_trials_total", outcome="measured")
+    return stored
+
+
+def _store_measured(
+    trial: Trial,
+    job: Job,
+    files: Mapping[str, bytes],
+    result: dict[str, Any],
+    read: TrialReadings,
+    told: Mapping[str, Any],
+) -> bool:
+    """Whether the trial was still to be stored; `told` is kept with its provenance."""
+    reading, ahead_s = read.whole, told["clock_ahead_s"]
+    measured = _measured(trial, job, result, reading, ahead_s=ahead_s)
     metrics = metrics_of_trial(job.run.team_id, measured.readings)
     readings = {key: measured.readings[key] for key in metrics.ids}
-    times = {at: _instant(result.get(at), clock_ahead_s) for at in ("started_at", "ended_at")}
-    provenance = {
-        **_provenance(job, trial, result, reading),
-        "late": late,
-        "clock_ahead_s": clock_ahead_s,
-    }
+    judged = _judged(reading.validity, metrics.note)
+    times = {at: _instant(result.get(at), ahead_s) for at in ("started_at", "ended_at")}
+    provenance = {**_provenance(job, trial, result, reading), **told}
     with transaction.atomic():
-        judged = _judged(reading.validity, metrics.note)
         if not _claim(trial, job, **judged, **times, provenance=provenance):
             return False
         record([replace(measured, readings=readings)], metrics.ids)
         _store_readings(trial, read, metrics.ids)
         _store_files(trial, files)
-        if late:
+        if told["late"]:
             # The run has ended already, and its verdict was without this trial.
             RunVerdict.objects.filter(run=job.run_id).delete()
-    count("pitwall_trials_total", outcome="measured")
     return True
 
 

@@ -153,17 +153,11 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     rounds = rounds_of(until, request.rounds, spec.rounds)
     placements = roles_asked(member, request.hosts, request.placements, roles_of(spec))
     cases = _chosen(spec, whole.cases, request)
-    times = [whole.trial_s[case.key] for case in cases]
+    times = tuple(whole.trial_s[case.key] for case in cases)
     trial_count = len(times) * len(commits) * rounds * len(placements)
-    if trial_count > settings.MAX_TRIALS:
-        raise InvalidRequestError(
-            f"that would be {trial_count} trials; a run has at most {settings.MAX_TRIALS}: take "
-            "fewer cases, commits, rounds or hosts, or start several runs"
-        )
+    _check_trials(trial_count)
     case_s = [each * len(commits) * rounds for each in times]
-    typical = blocks_of(until, rounds).typical
-    hosts = sum(len(roles) for roles in placements)
-    round_s = sum(times) * len(commits) * hosts
+    round_s = sum(times) * len(commits) * sum(len(roles) for roles in placements)
     check_budget(request.budget_s, round_s)
     return RunPlan(
         definition=definition,
@@ -176,8 +170,8 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
         priority=_priority(request.priority),
         cases=tuple(cases),
         cases_in_all=len(whole.cases),
-        trial_s=tuple(times),
-        parts=tuple(parts_of([each * typical / rounds for each in case_s])),
+        trial_s=times,
+        parts=_parts(case_s, until, rounds),
         trial_count=trial_count,
         job_s=sum(case_s),
         warnings=(
@@ -185,6 +179,21 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
             *_unusable_now(placements),
         ),
     )
+
+
+def _check_trials(count: int) -> None:
+    if count > settings.MAX_TRIALS:
+        raise InvalidRequestError(
+            f"that would be {count} trials; a run has at most {settings.MAX_TRIALS}: take "
+            "fewer cases, commits, rounds or hosts, or start several runs"
+        )
+
+
+def _parts(case_s: Sequence[float], until: Until, rounds: int) -> tuple[range, ...]:
+    """The jobs of a placement, sized by the rounds that cases take as a rule. `case_s`: seconds of
+    all rounds of each case."""
+    typical = blocks_of(until, rounds).typical
+    return tuple(parts_of([each * typical / rounds for each in case_s]))
 
 
 def _chosen(spec: Spec, every: Sequence[CaseSpec], request: RunRequest) -> list[CaseSpec]:

@@ -9,6 +9,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from uuid import UUID
@@ -18,6 +19,7 @@ from django.db import IntegrityError, transaction
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.quotas import check_storage, limits_of, note_import
+from orchestrator.benchmarks.models import Benchmark
 from orchestrator.core.clock import utc_now
 from orchestrator.core.counting import count
 from orchestrator.core.errors import InvalidRequestError
@@ -105,39 +107,51 @@ def prepared(
 
     `places` name the results for their sender; results[0] and so on without them.
     """
-    names = Names(member)
-    found = names.benchmarks(results)
-    benchmarks = [each for each in found if each is not None]
-    if names.faults:
-        raise InvalidRequestError.of(names.faults)
-    now = utc_now()
-    if old := faults_of_age(benchmarks, results, now):
-        names_of = places or [f"results[{number}].at" for number in range(len(results))]
-        raise InvalidRequestError.of([(names_of[place], fault) for place, fault in old.items()])
+    names, now = Names(member), utc_now()
+    benchmarks = _benchmarks(names, results, places, now)
     metrics = _metrics(member.team.pk, {key for result in results for key in result.metrics})
     cases = names.cases(benchmarks, results)
     sent = []
     for number, (result, benchmark, case) in enumerate(
         zip(results, benchmarks, cases, strict=True)
     ):
-        at = result.at or now
-        host, commit = names.host(result), names.commit(benchmark, result)
-        row = Measured(
-            id=id_of(result, case, host, commit),
-            benchmark=benchmark.pk,
-            case=case,
-            host=host,
-            commit=commit,
-            at=at,
-            validity=result.validity,
-            readings=result.metrics,
-            block=block_of(result.block),
-            epoch=names.epoch(result, at),
-            provenance=provenance_of(result, token),
-        )
+        row = _row(names, result, benchmark, case, now, token)
         place = places[number] if places else f"results[{number}]"
         sent.append(Sent(place=place, row=row, timed=result.at is not None))
     return Prepared(sent=_with_known_ids(sent), metrics=metrics)
+
+
+def _benchmarks(
+    names: Names, results: Sequence[ResultIn], places: Sequence[str] | None, now: datetime
+) -> list[Benchmark]:
+    """That of each result; InvalidRequestError where one is not there or a result is too old."""
+    benchmarks = [each for each in names.benchmarks(results) if each is not None]
+    if names.faults:
+        raise InvalidRequestError.of(names.faults)
+    if old := faults_of_age(benchmarks, results, now):
+        names_of = places or [f"results[{number}].at" for number in range(len(results))]
+        raise InvalidRequestError.of([(names_of[place], fault) for place, fault in old.items()])
+    return benchmarks
+
+
+def _row(
+    names: Names, result: ResultIn, benchmark: Benchmark, case: int, now: datetime, token: str
+) -> Measured:
+    at = result.at or now
+    host, commit = names.host(result), names.commit(benchmark, result)
+    return Measured(
+        id=id_of(result, case, host, commit),
+        benchmark=benchmark.pk,
+        case=case,
+        host=host,
+        commit=commit,
+        at=at,
+        validity=result.validity,
+        readings=result.metrics,
+        block=block_of(result.block),
+        epoch=names.epoch(result, at),
+        provenance=provenance_of(result, token),
+    )
 
 
 def _metrics(team: int, keys: set[str]) -> Mapping[str, int]:
