@@ -8,6 +8,7 @@ import logging
 import math
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,7 +19,7 @@ from typing import NamedTuple
 from celery import current_app
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
-from django.db.models import Count, Q
+from django.db.models import Q
 from kombu.exceptions import OperationalError
 
 from orchestrator.benchmarks.filing import file_default_branch
@@ -48,6 +49,8 @@ TRIES = 3
 TRIES_UNWATCHED = len(PAUSES_S) + 1
 #: A fetch whose mirror is in use is put back for so long.
 BUSY_PAUSE = timedelta(seconds=10)
+#: The slots beyond this share are for teams that hold none.
+SHARED_SLOTS = 3 / 4
 #: For so long refs are fetched one by one where not all can be fetched; the next fetch goes on.
 REFS_S = 120.0
 _CLAIMING = 0x70776601
@@ -255,10 +258,8 @@ def _claimed() -> Fetch | None:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_CLAIMING])
     now = database_now()
     free = Q(claimed_until=None) | Q(claimed_until__lt=now)
-    running = Fetch.objects.filter(claimed_until__gte=now).values("project__team")
-    full = running.annotate(n=Count("pk")).filter(n__gte=settings.FETCHES_A_TEAM)
     due = Fetch.objects.filter(free, next_at__lte=now).order_by("next_at")
-    due = due.exclude(project__team__in=full.values("project__team"))
+    due = due.exclude(project__team__in=_teams_without_slots(now))
     for fetch in due.select_for_update(skip_locked=True, of=("self",))[:20]:
         if fetch.claim is not None:
             # Its worker died: that counts as a failure, or it might go on so without end.
@@ -270,6 +271,15 @@ def _claimed() -> Fetch | None:
         fetch.save()
         return fetch
     return None
+
+
+def _teams_without_slots(now: datetime) -> list[int]:
+    """The teams that hold as many slots as they may: one only where few are left."""
+    running = Fetch.objects.filter(claimed_until__gte=now).values_list("project__team")
+    held = Counter(team for (team,) in running)
+    is_nearly_full = held.total() >= settings.FETCH_SLOTS * SHARED_SLOTS
+    most = 1 if is_nearly_full else settings.FETCHES_A_TEAM
+    return [team for team, count in held.items() if count >= most]
 
 
 class _Result(NamedTuple):

@@ -264,7 +264,7 @@ CELERY_TASK_CREATE_MISSING_QUEUES = True
 CELERY_TASK_DEFAULT_QUEUE = environment.text("PITWALL_QUEUE", "pitwall")
 # Fetches have a worker of their own: a git server that hangs holds up no job.
 FETCH_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-fetches"
-FETCH_SLOTS = environment.number("PITWALL_FETCH_SLOTS", 4)
+FETCH_SLOTS = environment.number("PITWALL_FETCH_SLOTS", 8)
 FETCHES_A_TEAM = environment.number("PITWALL_FETCHES_A_TEAM", 2)
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # The work is waiting for hosts: threads share the open connections (docs/decisions/0011).

@@ -14,6 +14,9 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.selectors import member_for_user
+from orchestrator.accounts.services import create_team, create_user
 from orchestrator.benchmarks import fetching, mirrors, repository
 from orchestrator.benchmarks.fetching import (
     FetchRunningError,
@@ -29,7 +32,14 @@ from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.refs import commit_of_ref
 from orchestrator.benchmarks.services import mirror_of, repository_of
 from orchestrator.core.errors import InvalidRequestError
-from tests.support.factories import Personas, commit_files, git, make_project, make_repository
+from tests.support.factories import (
+    PASSWORD,
+    Personas,
+    commit_files,
+    git,
+    make_project,
+    make_repository,
+)
 from tests.support.fetches import fetch_now, run_fetches
 
 
@@ -168,6 +178,22 @@ def test_a_team_takes_some_slots_and_not_all(personas: Personas, settings: Any) 
     assert claimed[0] is not None
     fetching._end(claimed[0], "")
     assert fetching._claimed() is not None, "the slot is free again"
+
+
+def test_the_last_slots_are_for_teams_that_have_none(personas: Personas, settings: Any) -> None:
+    settings.FETCH_SLOTS, settings.FETCHES_A_TEAM = 4, 2
+    green = create_team(slug="green", name="Green")
+    carol = create_user(username="carol", password=PASSWORD, team=green, role=Role.OWNER)
+    for member in (personas.alice, personas.mallory):
+        for number in range(3):
+            make_broken(member, f"{member.team.slug}-{number}")
+    claimed = [fetching._claimed() for _ in range(4)]
+    teams = [each.project.team.slug for each in claimed if each is not None]
+    assert teams == ["red", "red", "blue"], "the fourth slot is for another team"
+    make_broken(member_for_user(carol), "green")
+    late = fetching._claimed()
+    assert late is not None
+    assert late.project.team == green
 
 
 def test_a_ref_that_is_gone_does_not_stop_the_branches(project: Project, tmp_path: Path) -> None:
