@@ -1,208 +1,58 @@
-"""The queue of fetches: one row a project, claimed by the workers that run git.
-
-Nothing else fetches: no request, no transaction and no tick waits for a git server. Whoever needs
-the newest refs requests a fetch and looks again when one that started later has ended.
-"""
+"""The worker of fetches: it claims the rows that are due, and runs git."""
 
 import logging
 import math
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
-from celery import current_app
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
-from kombu.exceptions import OperationalError
 
+from orchestrator.benchmarks.fetch_requests import (
+    PAUSES_S,
+    pause_after,
+    request_fetch,
+    wake_fetcher,
+)
+from orchestrator.benchmarks.fetched_names import (
+    FetchRunningError,
+    check_fetched,
+    names_fetched_after,
+)
 from orchestrator.benchmarks.filing import file_default_branch
 from orchestrator.benchmarks.mirrors import MirrorBusyError, size_of
 from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.benchmarks.repository import Repository
 from orchestrator.benchmarks.services import mirror_of, repository_of
-from orchestrator.core.errors import InvalidRequestError, NotReadyError, PitwallError
+from orchestrator.core.errors import InvalidRequestError, PitwallError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
+from orchestrator.database.clock import database_now
 from orchestrator.database.row_claims import claim_of_row
 
 logger = logging.getLogger(__name__)
 
-TASK = "orchestrator.dispatch.tasks.fetch_repositories"
 #: A worker that has not renewed its claim for this long is taken for dead.
 CLAIM = timedelta(seconds=60)
+
 #: So often a command looks whether the fetch of a worker has ended.
 COMMAND_LOOK_S = 0.2
-#: After so many seconds a fetch that failed is tried again; after the last one only on request.
-PAUSES_S = (5, 30, 120, 600, 3600)
-#: A name that the mirror does not know is looked for on the server once in so many seconds.
-UNKNOWN_AGAIN = timedelta(seconds=30)
-MOST_REFS = 50
-#: After so many failures in a row a request that somebody watches is refused.
-TRIES = 3
-#: And one that nobody watches: no further try is planned then.
-TRIES_UNWATCHED = len(PAUSES_S) + 1
+
 #: A fetch whose mirror is in use is put back for so long.
 BUSY_PAUSE = timedelta(seconds=10)
+
 #: The slots beyond this share are for teams that hold none.
 SHARED_SLOTS = 3 / 4
+
 #: For so long refs are fetched one by one where not all can be fetched; the next fetch goes on.
 REFS_S = 120.0
+
 _CLAIMING = 0x70776601
-
-
-class _Asked(NamedTuple):
-    """Of the request at hand: when it was first made (None: now), whether names must be newer than
-    that, also those that the mirror knows, and after how many failures it is refused.
-
-    `reads`: it requests no fetch.
-    """
-
-    since: Callable[[], datetime | None]
-    strict: bool
-    tries: int
-    reads: bool = False
-
-
-_asked: ContextVar[_Asked | None] = ContextVar("asked", default=None)
-
-
-class FetchRunningError(NotReadyError):
-    """A name can be resolved only after a fetch, which whoever catches this requests."""
-
-    def __init__(self, project: Project, *, urgent: bool = True, problem: str = "") -> None:
-        last = f"; the last try failed: {problem}" if problem else ""
-        super().__init__(
-            f"the repository of {project.slug} is being fetched; send the request again{last}"
-        )
-        self.project = project
-        self.urgent = urgent
-
-
-@contextmanager
-def names_fetched_after(
-    since: Callable[[], datetime | None], *, tries: int = TRIES
-) -> Iterator[None]:
-    """Within, branches and tags are resolved from a fetch that started after this time.
-
-    `since` returns None where the request is made for the first time. `tries`: see
-    `Fetch.has_failed_since`.
-    """
-    token = _asked.set(_Asked(since, strict=True, tries=tries))
-    try:
-        yield
-    finally:
-        _asked.reset(token)
-
-
-@contextmanager
-def names_of_last_fetch() -> Iterator[None]:
-    """Within, names mean what they meant at the last fetch, and nothing requests one.
-
-    A name that is unknown waits for a fetch that somebody else has requested.
-    """
-    token = _asked.set(_Asked(lambda: None, strict=False, tries=TRIES, reads=True))
-    try:
-        yield
-    finally:
-        _asked.reset(token)
-
-
-@contextmanager
-def names_as_fetched() -> Iterator[None]:
-    """Within, names that the mirror knows mean what they meant at the last fetch; others wait for
-    a fetch."""
-    asked = _asked.get()
-    token = _asked.set(asked and asked._replace(strict=False))
-    try:
-        yield
-    finally:
-        _asked.reset(token)
-
-
-def check_fetched(project: Project, *, known: bool) -> None:
-    """Returns where the mirror may be asked for a name; `known`: the mirror has it.
-
-    FetchRunningError where a fetch has to end first; InvalidRequestError if it failed several
-    times.
-    """
-    asked = _asked.get()
-    strict = asked is not None and asked.strict
-    if known and not strict:
-        return
-    fetch = fetch_of(project)
-    if asked is not None and asked.reads:
-        _check_read(fetch)
-        return
-    since = asked.since() if asked else database_now() - UNKNOWN_AGAIN
-    if since is not None and fetch.succeeded_at is not None and fetch.succeeded_at >= since:
-        return
-    has_failed = since is not None and fetch.has_failed_since(since, asked.tries if asked else 1)
-    if has_failed or (not strict and fetch.state == "failed"):
-        raise _failure_of(fetch)
-    raise FetchRunningError(project, urgent=strict, problem=fetch.error)
-
-
-def _check_read(fetch: Fetch) -> None:
-    if fetch.state == "failed":
-        raise _failure_of(fetch)
-    if fetch.is_going_on:
-        raise FetchRunningError(fetch.project, urgent=False, problem=fetch.error)
-
-
-def _failure_of(fetch: Fetch) -> InvalidRequestError:
-    return InvalidRequestError(
-        f"the repository of {fetch.project.slug} could not be fetched: {fetch.error}"
-    )
-
-
-@transaction.atomic
-def request_fetch(
-    project: Project,
-    refs: Sequence[str] = (),
-    *,
-    urgent: bool = True,
-    apart: timedelta = timedelta(),
-    since: datetime | None = None,
-) -> Fetch:
-    """Has the repository fetched, also with these `refs`; the row as it is then.
-
-    A request that is not urgent waits for the end of the back-off after failures. `apart`: the
-    fetch starts so long after the one before, at the earliest. `since`: a fetch that is running
-    and started after this time is enough.
-    """
-    Fetch.objects.get_or_create(project_id=project.pk)
-    fetch = Fetch.objects.select_for_update().get(pk=project.pk)
-    if since is not None and fetch.is_running_since(since) and set(refs) <= set(fetch.refs):
-        return fetch
-    now = database_now()
-    wanted = now
-    if fetch.ended_at is not None and (fetch.failures or not urgent):
-        wanted = max(now, fetch.ended_at + _pause(1 if urgent else fetch.failures))
-    if fetch.started_at is not None:
-        wanted = max(wanted, fetch.started_at + apart)
-    fetch.requested_at = now
-    fetch.next_at = wanted if fetch.next_at is None else min(fetch.next_at, wanted)
-    fetch.refs = list(dict.fromkeys([*fetch.refs, *refs]))[-MOST_REFS:]
-    fetch.save(update_fields=["requested_at", "next_at", "refs"])
-    transaction.on_commit(partial(_wake, settings.FETCH_QUEUE))
-    return fetch
-
-
-def fetch_of(project: Project) -> Fetch:
-    """The row of a project as it is; one that is not stored where nothing was ever requested."""
-    return Fetch.objects.filter(project=project).first() or Fetch(project=project)
-
-
-def request_unknown(project: Project) -> None:
-    """As `request_fetch`, where some client names a commit that the mirror does not know."""
-    if fetch_of(project).state != "queued":
-        request_fetch(project, urgent=False, apart=UNKNOWN_AGAIN)
 
 
 def run_next_fetch() -> int | None:
@@ -241,13 +91,6 @@ def finish_fetch(project: Project) -> None:
             else:
                 project.refresh_from_db()
                 return
-
-
-def database_now() -> datetime:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT statement_timestamp()")
-        now: datetime = cursor.fetchone()[0]
-    return now
 
 
 @transaction.atomic
@@ -387,7 +230,7 @@ def _end(ours: Fetch, error: str, *, retry: bool = True) -> None:
     fetch.ended_at, fetch.progress = now, ""
     fetch.save()
     if fetch.next_at is not None:
-        transaction.on_commit(partial(_wake, settings.FETCH_QUEUE))
+        transaction.on_commit(partial(wake_fetcher, settings.FETCH_QUEUE))
 
 
 @transaction.atomic
@@ -404,7 +247,7 @@ def _note_failure(fetch: Fetch, error: str, now: datetime, *, retry: bool = True
     fetch.failures = min(fetch.failures + 1, 1000)
     fetch.failed_at, fetch.ended_at, fetch.error = fetch.started_at, now, error[:2000]
     again = (retry and fetch.failures <= len(PAUSES_S)) or _requested_since(fetch)
-    fetch.next_at = now + _pause(fetch.failures) if again else None
+    fetch.next_at = now + pause_after(fetch.failures) if again else None
     fetch.claim = fetch.claimed_until = None
     fetch.progress = ""
 
@@ -414,15 +257,3 @@ def _requested_since(fetch: Fetch) -> bool:
     if fetch.requested_at is None or fetch.started_at is None:
         return False
     return fetch.requested_at > fetch.started_at
-
-
-def _pause(failures: int) -> timedelta:
-    return timedelta(seconds=PAUSES_S[max(0, min(failures, len(PAUSES_S)) - 1)])
-
-
-def _wake(queue: str) -> None:
-    """Without a broker the next tick does it."""
-    try:
-        current_app.send_task(TASK, queue=queue, expires=10, retry=False)
-    except OperationalError as error:
-        logger.warning("no fetch was woken: %s", error)

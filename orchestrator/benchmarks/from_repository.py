@@ -10,7 +10,7 @@ from django.db import transaction
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, User
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.fetching import check_fetched
+from orchestrator.benchmarks.fetched_names import check_fetched
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition, Project
 from orchestrator.benchmarks.refs import commit_of_ref
 from orchestrator.benchmarks.selectors import latest_definition

@@ -7,7 +7,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.access import forget_other_server, has_credential
-from orchestrator.benchmarks.fetching import request_fetch
+from orchestrator.benchmarks.fetch_requests import request_fetch
 from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.benchmarks.remotes import check_url
 from orchestrator.core.errors import ConflictError, InvalidRequestError

@@ -2,7 +2,7 @@
 
 import re
 
-from orchestrator.benchmarks.fetching import check_fetched
+from orchestrator.benchmarks.fetched_names import check_fetched
 from orchestrator.benchmarks.filing import file_branch, file_default_branch
 from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.benchmarks.services import repository_of

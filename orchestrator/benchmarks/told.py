@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
-from orchestrator.benchmarks.fetching import request_unknown
+from orchestrator.benchmarks.fetch_requests import request_unknown
 from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.benchmarks.refs import commit_of_ref
 from orchestrator.benchmarks.services import repository_of

@@ -25,12 +25,14 @@ from uuid import UUID
 
 from django.db import DatabaseError, DataError
 
-from orchestrator.benchmarks.fetching import FetchRunningError, database_now, request_fetch
+from orchestrator.benchmarks.fetch_requests import request_fetch
+from orchestrator.benchmarks.fetched_names import FetchRunningError
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.errors import HostError, PitwallError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import mark_span, span
+from orchestrator.database.clock import database_now
 from orchestrator.dispatch import builds, intake, looks, outcomes, support
 from orchestrator.dispatch.crew import Crew, Site
 from orchestrator.dispatch.plan import (

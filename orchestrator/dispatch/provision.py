@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from orchestrator.benchmarks.fetching import check_fetched, names_fetched_after
+from orchestrator.benchmarks.fetched_names import check_fetched, names_fetched_after
 from orchestrator.benchmarks.mirrors import packed_file
 from orchestrator.benchmarks.models import Case
 from orchestrator.benchmarks.repository import Repository

@@ -7,11 +7,11 @@ from uuid import UUID
 from django.db import DatabaseError, transaction
 
 from orchestrator.accounts.selectors import member_for_user
-from orchestrator.benchmarks.fetching import (
+from orchestrator.benchmarks.fetch_requests import request_fetch
+from orchestrator.benchmarks.fetched_names import (
     TRIES_UNWATCHED,
     FetchRunningError,
     names_fetched_after,
-    request_fetch,
 )
 from orchestrator.core.errors import PitwallError
 from orchestrator.results.hosts.resolution import with_rounds

@@ -7,7 +7,7 @@ from celery import shared_task
 
 from orchestrator.accounts.pruning import prune_sessions, prune_tokens
 from orchestrator.alerts import delivering, noting, raising
-from orchestrator.benchmarks import fetching, tidying
+from orchestrator.benchmarks import fetch_requests, fetching, tidying
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch import checkup, engine, scheduled
 from orchestrator.dispatch.shares import SHARES
@@ -85,7 +85,7 @@ def claim_schedules() -> None:
     scheduled.start_due(utc_now())
 
 
-@shared_task(name=fetching.TASK)
+@shared_task(name=fetch_requests.TASK)
 def fetch_repositories() -> None:
     """Runs fetches that are due until none is left; it lasts as long as git takes. Only the worker
     of the queue of fetches takes it up."""

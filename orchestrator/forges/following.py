@@ -18,19 +18,19 @@ from django.db.models.functions import Now, RowNumber
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.fetching import (
+from orchestrator.benchmarks.fetch_requests import request_fetch
+from orchestrator.benchmarks.fetched_names import (
     TRIES_UNWATCHED,
     FetchRunningError,
     check_fetched,
-    database_now,
     names_fetched_after,
-    request_fetch,
 )
 from orchestrator.benchmarks.refs import commit_of_ref
 from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import InvalidRequestError, PitwallError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.core.ids import sha256_hex
+from orchestrator.database.clock import database_now
 from orchestrator.database.row_claims import claim_of_row
 from orchestrator.forges.clients.base import Forge, ForgeRefusedError, Status
 from orchestrator.forges.clients.registry import forge_of

@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from orchestrator.benchmarks.fetching import database_now, request_fetch
+from orchestrator.benchmarks.fetch_requests import request_fetch
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import PermissionRefusedError
+from orchestrator.database.clock import database_now
 from orchestrator.fleet.vault import unseal
 from orchestrator.forges.models import BenchmarkRequest, Connection, Incoming, PullRequest
 from orchestrator.forges.notices import Comment, Notice, Push, is_genuine, read_notice

@@ -14,16 +14,15 @@ from hashlib import sha256
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 
-from orchestrator.benchmarks.fetching import (
+from orchestrator.benchmarks.fetch_requests import fetch_of, request_fetch
+from orchestrator.benchmarks.fetched_names import (
     TRIES,
     FetchRunningError,
-    database_now,
-    fetch_of,
     names_fetched_after,
     names_of_last_fetch,
-    request_fetch,
 )
 from orchestrator.benchmarks.models import Fetch
+from orchestrator.database.clock import database_now
 
 #: So long the time of a first request is known, since it was repeated or looked at last.
 KNOWN_S = 600

@@ -20,7 +20,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce, Greatest, Now
 
-from orchestrator.benchmarks.fetching import database_now
+from orchestrator.database.clock import database_now
 from orchestrator.fleet import selectors as fleet
 from orchestrator.runs.models import HostLease, HostRole, Job, Placement, Run
 from orchestrator.runs.queue import Ask, FreeHost, Grant, Waiting, grants

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from orchestrator.benchmarks.fetching import check_fetched
+from orchestrator.benchmarks.fetched_names import check_fetched
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.refs import commit_of_ref
 from orchestrator.benchmarks.repository import Repository

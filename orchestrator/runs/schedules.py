@@ -14,9 +14,9 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks import selectors as benchmarks
-from orchestrator.benchmarks.fetching import database_now
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
+from orchestrator.database.clock import database_now
 from orchestrator.fleet import selectors as fleet
 from orchestrator.runs import selectors
 from orchestrator.runs.models import HostRole, Schedule

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from orchestrator.benchmarks.fetching import FetchRunningError
+from orchestrator.benchmarks.fetched_names import FetchRunningError
 from orchestrator.core.errors import (
     ConflictError,
     GoneError,

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.test import Client
 
-from orchestrator.benchmarks.fetching import TRIES
+from orchestrator.benchmarks.fetched_names import TRIES
 from orchestrator.benchmarks.models import Fetch
 from orchestrator.runs.models import Run
 from tests.api.conftest import ApiClient, Lab

@@ -17,21 +17,20 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import create_team, create_user
-from orchestrator.benchmarks import fetching, mirrors, repository
-from orchestrator.benchmarks.fetching import (
+from orchestrator.benchmarks import fetch_requests, fetched_names, fetching, mirrors, repository
+from orchestrator.benchmarks.fetch_requests import request_fetch, request_unknown
+from orchestrator.benchmarks.fetched_names import (
     FetchRunningError,
     check_fetched,
-    database_now,
     names_fetched_after,
-    request_fetch,
-    request_unknown,
-    run_next_fetch,
 )
+from orchestrator.benchmarks.fetching import run_next_fetch
 from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.refs import commit_of_ref
 from orchestrator.benchmarks.services import mirror_of, repository_of
 from orchestrator.core.errors import InvalidRequestError
+from orchestrator.database.clock import database_now
 from tests.support.factories import (
     PASSWORD,
     Personas,
@@ -120,14 +119,14 @@ def test_a_failure_is_tried_again_later_and_stops_no_other(
     first = fetch.next_at
     assert first is not None
     assert run_next_fetch() is None, "it rests"
-    for _ in range(len(fetching.PAUSES_S) + 1):
+    for _ in range(len(fetch_requests.PAUSES_S) + 1):
         run_fetches()
     fetch.refresh_from_db()
     assert fetch.next_at is None, "after the last pause it waits for a request"
     waiting = request_fetch(broken, urgent=False)
     assert waiting.next_at is not None
     assert waiting.ended_at is not None
-    assert waiting.next_at - waiting.ended_at == timedelta(seconds=fetching.PAUSES_S[-1])
+    assert waiting.next_at - waiting.ended_at == timedelta(seconds=fetch_requests.PAUSES_S[-1])
     urgent = request_fetch(broken)
     assert urgent.next_at is not None
     assert urgent.next_at < waiting.next_at
@@ -268,7 +267,7 @@ def test_names_are_those_of_a_fetch_after_the_request(project: Project, tmp_path
             commit_of_ref(project=project, ref="nowhere")
 
 
-@pytest.mark.parametrize("tries", [fetching.TRIES, fetching.TRIES_UNWATCHED])
+@pytest.mark.parametrize("tries", [fetched_names.TRIES, fetched_names.TRIES_UNWATCHED])
 def test_a_request_is_refused_after_several_failures(personas: Personas, tries: int) -> None:
     """A server that is away for some seconds refuses nothing."""
     broken = make_broken(personas.alice, "broken")
@@ -288,7 +287,7 @@ def test_unknown_commits_are_looked_for_once_in_a_while(project: Project) -> Non
     request_unknown(project)
     assert run_next_fetch() is None, "too soon"
     fetch = Fetch.objects.get()
-    assert fetch.next_at == started + fetching.UNKNOWN_AGAIN
+    assert fetch.next_at == started + fetch_requests.UNKNOWN_AGAIN
     request_unknown(project)
     assert Fetch.objects.get().requested_at == fetch.requested_at, "that is requested already"
     assert run_fetches() == 1

@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks import mirrors
-from orchestrator.benchmarks.fetching import fetch_of
+from orchestrator.benchmarks.fetch_requests import fetch_of
 from orchestrator.benchmarks.mirrors import size_of
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.projects import create_project

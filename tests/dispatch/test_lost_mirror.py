@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.benchmarks.fetching import TRIES, FetchRunningError, request_fetch
+from orchestrator.benchmarks.fetch_requests import request_fetch
+from orchestrator.benchmarks.fetched_names import TRIES, FetchRunningError
 from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.benchmarks.services import mirror_of
 from orchestrator.core.errors import InvalidRequestError

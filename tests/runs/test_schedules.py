@@ -8,7 +8,7 @@ from threading import Barrier, Thread
 import pytest
 from django.db import connection
 
-from orchestrator.benchmarks.fetching import TRIES_UNWATCHED
+from orchestrator.benchmarks.fetched_names import TRIES_UNWATCHED
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
 from orchestrator.dispatch.tasks import claim_schedules

@@ -12,7 +12,7 @@ from django.db.models import F
 from django.http import HttpResponse
 from django.test import Client
 
-from orchestrator.benchmarks.fetching import fetch_of, request_fetch
+from orchestrator.benchmarks.fetch_requests import fetch_of, request_fetch
 from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.dispatch.tasks import fetch_repositories
 

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.benchmarks.catalogue import suites
-from orchestrator.benchmarks.fetching import UNKNOWN_AGAIN
+from orchestrator.benchmarks.fetch_requests import UNKNOWN_AGAIN
 from orchestrator.benchmarks.models import Benchmark, Definition, Fetch, Project
 from orchestrator.runs.models import Run
 from tests.support.factories import DEFINITION, commit_files

@@ -15,7 +15,7 @@ from orchestrator.api.schemas.repository_access import (
     repository_access_out,
 )
 from orchestrator.benchmarks import access, host_keys
-from orchestrator.benchmarks.fetching import request_fetch
+from orchestrator.benchmarks.fetch_requests import request_fetch
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.selectors import project_for
 

@@ -18,7 +18,7 @@ from orchestrator.api.schemas.plans import PlanOut, plan_out
 from orchestrator.api.schemas.runs import RunIn, RunOut, RunPage, run_out, run_summary_out
 from orchestrator.api.schemas.trials import TrialPage, trial_summary_out
 from orchestrator.api.waiting import must_wait, parked
-from orchestrator.benchmarks.fetching import names_as_fetched
+from orchestrator.benchmarks.fetched_names import names_as_fetched
 from orchestrator.benchmarks.selectors import case_for
 from orchestrator.core.kept import kept
 from orchestrator.dispatch.waking import wake_engine, wake_jobs

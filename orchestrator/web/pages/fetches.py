@@ -5,7 +5,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.fetching import fetch_of
+from orchestrator.benchmarks.fetch_requests import fetch_of
 from orchestrator.benchmarks.projects import change_repository, fetch_now
 from orchestrator.benchmarks.selectors import project_for
 from orchestrator.operations.fetch_waits import is_fetch_awaited

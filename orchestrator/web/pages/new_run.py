@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
-from orchestrator.benchmarks.fetching import FetchRunningError, names_as_fetched
+from orchestrator.benchmarks.fetched_names import FetchRunningError, names_as_fetched
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.operations.fetch_waits import wait_of

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
-from orchestrator.benchmarks.fetching import names_as_fetched
+from orchestrator.benchmarks.fetched_names import names_as_fetched
 from orchestrator.benchmarks.from_repository import (
     definition_files,
     import_definition,

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks import access as services
 from orchestrator.benchmarks import host_keys
-from orchestrator.benchmarks.fetching import fetch_of, request_fetch
+from orchestrator.benchmarks.fetch_requests import fetch_of, request_fetch
 from orchestrator.benchmarks.git_access import TOKEN_USER
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.selectors import project_for

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.fetching import fetch_of
+from orchestrator.benchmarks.fetch_requests import fetch_of
 from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.benchmarks.selectors import project_for
 from orchestrator.results.retention.pins import kept_of, pin_commit, pin_run, pins_of, unpin

@@ -1,0 +1,86 @@
+"""Requests of fetches: one row a project, which the workers of fetches claim.
+
+Nobody else waits for a git server: no request, no transaction and no tick. Whoever needs the newest
+refs requests a fetch, and looks again when one that started later has ended.
+"""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+from celery import current_app
+from django.conf import settings
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+from orchestrator.benchmarks.models import Fetch, Project
+from orchestrator.database.clock import database_now
+
+logger = logging.getLogger(__name__)
+
+TASK = "orchestrator.dispatch.tasks.fetch_repositories"
+
+#: After so many seconds a fetch that failed is tried again; after the last one only on request.
+PAUSES_S = (5, 30, 120, 600, 3600)
+
+#: A name that the mirror does not know is looked for on the server once in so many seconds.
+UNKNOWN_AGAIN = timedelta(seconds=30)
+
+MOST_REFS = 50
+
+
+@transaction.atomic
+def request_fetch(
+    project: Project,
+    refs: Sequence[str] = (),
+    *,
+    urgent: bool = True,
+    apart: timedelta = timedelta(),
+    since: datetime | None = None,
+) -> Fetch:
+    """Has the repository fetched, also with these `refs`; the row as it is then.
+
+    A request that is not urgent waits for the end of the back-off after failures. `apart`: the
+    fetch starts so long after the one before, at the earliest. `since`: a fetch that is running
+    and started after this time is enough.
+    """
+    Fetch.objects.get_or_create(project_id=project.pk)
+    fetch = Fetch.objects.select_for_update().get(pk=project.pk)
+    if since is not None and fetch.is_running_since(since) and set(refs) <= set(fetch.refs):
+        return fetch
+    now = database_now()
+    wanted = now
+    if fetch.ended_at is not None and (fetch.failures or not urgent):
+        wanted = max(now, fetch.ended_at + pause_after(1 if urgent else fetch.failures))
+    if fetch.started_at is not None:
+        wanted = max(wanted, fetch.started_at + apart)
+    fetch.requested_at = now
+    fetch.next_at = wanted if fetch.next_at is None else min(fetch.next_at, wanted)
+    fetch.refs = list(dict.fromkeys([*fetch.refs, *refs]))[-MOST_REFS:]
+    fetch.save(update_fields=["requested_at", "next_at", "refs"])
+    transaction.on_commit(partial(wake_fetcher, settings.FETCH_QUEUE))
+    return fetch
+
+
+def fetch_of(project: Project) -> Fetch:
+    """The row of a project as it is; one that is not stored where nothing was ever requested."""
+    return Fetch.objects.filter(project=project).first() or Fetch(project=project)
+
+
+def request_unknown(project: Project) -> None:
+    """As `request_fetch`, where some client names a commit that the mirror does not know."""
+    if fetch_of(project).state != "queued":
+        request_fetch(project, urgent=False, apart=UNKNOWN_AGAIN)
+
+
+def pause_after(failures: int) -> timedelta:
+    return timedelta(seconds=PAUSES_S[max(0, min(failures, len(PAUSES_S)) - 1)])
+
+
+def wake_fetcher(queue: str) -> None:
+    """Without a broker the next tick does it."""
+    try:
+        current_app.send_task(TASK, queue=queue, expires=10, retry=False)
+    except OperationalError as error:
+        logger.warning("no fetch was woken: %s", error)

@@ -1,0 +1,12 @@
+"""The clock of the database, which all processes share."""
+
+from datetime import datetime
+
+from django.db import connection
+
+
+def database_now() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT statement_timestamp()")
+        now: datetime = cursor.fetchone()[0]
+    return now
