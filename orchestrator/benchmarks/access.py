@@ -2,7 +2,7 @@
 
 import re
 from functools import partial
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -14,7 +14,7 @@ from orchestrator.accounts.vault import seal, unseal
 from orchestrator.benchmarks import host_keys
 from orchestrator.benchmarks.git_access import TOKEN_NEEDS_HTTPS, Access
 from orchestrator.benchmarks.models import Project, RepositoryAccess
-from orchestrator.benchmarks.remotes import Place, place_of
+from orchestrator.benchmarks.remotes import Place, place_of, without_secret
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.transport.keys import generate_key
@@ -122,18 +122,18 @@ def projects_with_secrets() -> QuerySet[Project]:
 def _move_secret(project: Project) -> None:
     old = project.repository_url
     parts = urlsplit(old)
-    info, _, place = parts.netloc.rpartition("@")
-    username, _, password = map(unquote, info.partition(":"))
-    if parts.scheme == "ssh":
-        place = f"{username}@{place}"  # ssh never used the password.
-    elif not RepositoryAccess.objects.filter(project=project, sealed_token__isnull=False).exists():
+    user_info = parts.netloc.rpartition("@")[0]
+    username, _, password = map(unquote, user_info.partition(":"))
+    has_token = RepositoryAccess.objects.filter(project=project, sealed_token__isnull=False)
+    # ssh never used the password.
+    if parts.scheme != "ssh" and not has_token.exists():
         row, _ = RepositoryAccess.objects.get_or_create(project=project)
         RepositoryAccess.objects.filter(pk=row.pk).update(
             sealed_token=seal(row, "sealed_token", password or username),
             username=username[:100] if password else "",
             changed_at=utc_now(),
         )
-    clean = urlunsplit(parts._replace(netloc=place))
+    clean = without_secret(old)
     moved = Project.objects.filter(pk=project.pk, repository_url=old).update(repository_url=clean)
     if moved:
         record_system_audit(team=project.team, action="repository.token_moved", subject=project)

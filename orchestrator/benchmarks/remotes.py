@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from urllib.parse import urlsplit, urlunsplit
 
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.transport.http import DeliveryError, checked_addresses
@@ -88,6 +89,17 @@ def _fault(url: str) -> str:
         "expected a repository address such as https://host/path or git@host:path, with the host "
         f"in ASCII letters (xn--… for others){got}"
     )
+
+
+def without_secret(url: str) -> str:
+    """An address of an older version without user name and password; SSH keeps its user."""
+    parts = urlsplit(url)
+    user_info, _, host = parts.netloc.rpartition("@")
+    if not user_info:
+        return url
+    user = user_info.partition(":")[0]
+    netloc = f"{user}@{host}" if user and parts.scheme == "ssh" else host
+    return urlunsplit(parts._replace(netloc=netloc))
 
 
 @contextmanager

@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 
+from orchestrator.archives.projects.exporting import _of_project
 from orchestrator.benchmarks.bounded import TooMuchError, run_bounded
 from orchestrator.benchmarks.git_calls import call_git
+from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.remote_calls import Remote
-from orchestrator.benchmarks.remotes import Place, check_url, place_of, way_to
+from orchestrator.benchmarks.remotes import Place, check_url, place_of, way_to, without_secret
 from orchestrator.benchmarks.repository import Repository
 from orchestrator.core.errors import InvalidRequestError
 from tests.support.factories import make_repository
@@ -230,6 +232,22 @@ def test_an_operators_proxy_is_used_instead(
         repository.fetch()
     assert repository.resolve("main") == sha
     assert all(path.startswith(f"http://{NAME}/r.git/") for path in asked)
+
+
+@pytest.mark.parametrize(
+    ("url", "clean"),
+    [
+        ("https://bot:s3@git.example:8443/a/b.git", "https://git.example:8443/a/b.git"),
+        ("https://s3@git.example/a", "https://git.example/a"),
+        ("ssh://git:s3@git.example:22/a", "ssh://git@git.example:22/a"),
+        ("ssh://git@git.example/a", "ssh://git@git.example/a"),
+        ("git@git.example:a/b.git", "git@git.example:a/b.git"),
+        ("/srv/a@b", "/srv/a@b"),
+    ],
+)
+def test_a_secret_of_an_older_address_is_left_out_of_archives(url: str, clean: str) -> None:
+    assert without_secret(url) == clean
+    assert _of_project(Project(repository_url=url))["repository_url"] == clean
 
 
 @pytest.mark.parametrize("url", ["ssh://git@-oProxyCommand=id/x", "ssh://-oProxyCommand=id/x"])

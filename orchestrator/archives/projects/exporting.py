@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import urlsplit, urlunsplit
 
 from django.db import connection, transaction
 from django.db.models import BinaryField, ForeignKey
@@ -17,6 +16,7 @@ from orchestrator.archives.projects.form import MANIFEST, Manifest, Member
 from orchestrator.archives.projects.kinds import KINDS, OF_PROJECT, Kind, Scope
 from orchestrator.archives.version import pitwall_version
 from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.remotes import without_secret
 from orchestrator.core.clock import utc_now
 from orchestrator.results.models import Metric
 from orchestrator.runs.models import Run
@@ -58,14 +58,8 @@ def export_project(
 
 def _of_project(project: Project) -> dict[str, Any]:
     told = {name: getattr(project, name) for name in OF_PROJECT}
-    return {**told, "repository_url": _without_password(project.repository_url)}
-
-
-def _without_password(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"}:
-        return url
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    # A worker moves secrets out of addresses, but not where there is no sealing key.
+    return {**told, "repository_url": without_secret(project.repository_url)}
 
 
 class _Writer:
