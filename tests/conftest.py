@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.test import override_settings
+from pytest_django import DjangoDbBlocker
 
 from orchestrator.core.kept import forget_parts
 from orchestrator.results.recording.ingest import forget
+from tests.support import migrated
 from tests.support.engine import ANYWHERE
 from tests.support.factories import Personas, make_personas
 from tests.support.fetches import fetching
@@ -33,6 +35,21 @@ def uncollected_static_files(tmp_path_factory: pytest.TempPathFactory) -> Iterat
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     ):
         yield
+
+
+@pytest.fixture(scope="session")
+def saved_database(django_test_environment: None, django_db_blocker: DjangoDbBlocker) -> None:
+    with django_db_blocker.unblock():
+        migrated.use_saved()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    saved_database: None, django_db_setup: None, django_db_blocker: DjangoDbBlocker
+) -> None:
+    """That of pytest-django, on a copy of the database that an earlier run has migrated."""
+    with django_db_blocker.unblock():
+        migrated.save()
 
 
 @pytest.fixture(autouse=True)

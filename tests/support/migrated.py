@@ -1,0 +1,74 @@
+"""The migrated, empty database of an earlier run of tests, as a template of this run's.
+
+To apply all migrations takes several times as long as to read what they made. `migrate` runs on the
+copy as well, and has nothing left to apply.
+"""
+
+import os
+import subprocess
+from hashlib import sha256
+from pathlib import Path
+
+import psycopg
+from django.db import OperationalError, connection
+from psycopg import sql
+
+from devstack.places import CHECKOUT, STATE
+from orchestrator.archives.database.clients import clients_of, our_server
+from orchestrator.core.errors import ConflictError
+from tests.support.engine import own_database_url
+
+NAME = "pitwall_migrated"
+
+
+def use_saved() -> None:
+    """Makes the test database a copy of the saved one, where one has the same migrations."""
+    file = _saved()
+    if file is None or not file.exists():
+        return
+    quoted = sql.Identifier(NAME)
+    with psycopg.connect(own_database_url(), autocommit=True) as server:
+        server.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(quoted))
+        server.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(quoted))
+    _run("psql", "--no-psqlrc", "--quiet", "-v", "ON_ERROR_STOP=1", "-f", str(file), name=NAME)
+    connection.settings_dict["TEST"]["TEMPLATE"] = NAME
+
+
+def save() -> None:
+    """Keeps the present database for the next run, and no other."""
+    file = _saved()
+    if file is None or file.exists():
+        return
+    new = file.with_suffix(f".{os.getpid()}")
+    name = str(connection.settings_dict["NAME"])
+    _run("pg_dump", "--no-owner", "--no-privileges", f"--file={new}", name=name)
+    for old in file.parent.glob("test-database-*.sql"):
+        old.unlink(missing_ok=True)
+    new.rename(file)
+
+
+def _saved() -> Path | None:
+    """None where this machine has no programs of the server's version, or there is no database yet."""
+    try:
+        server = our_server()
+        connection.close()
+        clients_of(server)
+    except (ConflictError, OperationalError):
+        return None
+    digest = sha256(server.version.encode())
+    for path in (
+        *sorted((CHECKOUT / "orchestrator").glob("*/migrations/*.py")),
+        CHECKOUT / "requirements.txt",
+    ):
+        digest.update(str(path.relative_to(CHECKOUT)).encode() + path.read_bytes())
+    return STATE / f"test-database-{digest.hexdigest()[:16]}.sql"
+
+
+def _run(program: str, *options: str, name: str) -> None:
+    """Raises with what it says where it fails."""
+    server = our_server()
+    connection.close()
+    address = psycopg.conninfo.make_conninfo(server.address, dbname=name)
+    argv = [str(clients_of(server) / program), *options, f"--dbname={address}"]
+    done = subprocess.run(argv, env=server.environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
