@@ -1,27 +1,31 @@
-"""A hostile visitor: every open page with every parameter that it reads, each with values that
-nobody should send, and paths with such parts.
+"""A hostile visitor: every address that answers without a log-in, with every parameter that it
+reads, each with values that nobody should send, and paths with such parts.
 
 No answer may have the status 500 or above, take longer than LONGEST_S, or contain what is for
-members or the name of a commit that was not measured. `make fuzz` runs it by `visitors_body.py`.
+members or the name of a commit that was not measured. All of them together may change no row, and
+need no more than MOST_BYTES of memory. `make fuzz` runs it by `visitors_body.py`.
 """
 
 import random
+import resource
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
+from django.db import connection
 from django.test import Client
 
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.services import repository_of
-from tests.support.everything import make_everything
 from tests.support.factories import commit_files, git
-from tests.support.visitor_site import SECRET, OpenPage, plant_secrets, visitor_site
+from tests.support.visitor_site import SECRET, OpenPage
 
 #: No request may hold a thread for longer.
 LONGEST_S = 10.0
+#: The process may grow by so much over all requests.
+MOST_BYTES = 600 * 2**20
 #: Failed requests after which it is enough.
 MOST_FAULTS = 30
 BRANCH = "unmeasured-branch"
@@ -41,12 +45,16 @@ HOSTILE: Sequence[str] = (
 
 @dataclass(slots=True)
 class Seen:
-    """`unmeasured`: texts that name commits which nobody measured."""
+    """`unmeasured`: texts that name commits which nobody measured. `pairs`: of a parameter of a
+    page and a value. `changed`: tables whose rows did not stay."""
 
     unmeasured: tuple[str, ...]
     requests: int = 0
     pages: int = 0
     parameters: int = 0
+    pairs: int = 0
+    grown_bytes: int = 0
+    changed: list[str] = field(default_factory=list)
     slowest_s: float = 0.0
     slowest: str = ""
     statuses: dict[int, int] = field(default_factory=dict)
@@ -76,27 +84,26 @@ class Seen:
             yield "names a commit that was not measured"
 
 
-def prepared(folder: Path) -> tuple[list[OpenPage], tuple[str, ...]]:
-    """A filled team with a public project, whose repository has a branch that nobody measured."""
-    everything = make_everything(folder)
+def add_unmeasured_branch(folder: Path) -> tuple[str, ...]:
+    """Adds a commit that nobody measures to the project `server`; the texts that name it."""
     repository = folder / "repository"
     git(repository, "checkout", "--quiet", "-b", BRANCH)
     tip = commit_files(repository, {"file.txt": "unmeasured\n"}, 9)
     git(repository, "checkout", "--quiet", "main")
-    project = Project.objects.get(slug="server")
-    fetched = repository_of(project)
-    fetched.fetch()
-    site = visitor_site(everything)
-    plant_secrets()
-    return site, (tip, tip[:10])
+    repository_of(Project.objects.get(slug="server")).fetch()
+    return tip, tip[:10]
+
+
+def pairs_of(site: Sequence[OpenPage]) -> list[tuple[OpenPage, str, str]]:
+    return [
+        (page, name, value) for page in site for name in sorted(page.reads) for value in HOSTILE
+    ]
 
 
 def addresses(site: Sequence[OpenPage], seed: int) -> Iterator[str]:
     """Without end; at first each parameter of each page with each value, in random order."""
     chance = random.Random(seed)
-    pairs = [
-        (page, name, value) for page in site for name in sorted(page.reads) for value in HOSTILE
-    ]
+    pairs = pairs_of(site)
     chance.shuffle(pairs)
     for page, name, value in pairs:
         yield page.address(**{name: value})
@@ -115,22 +122,47 @@ def _mixed(chance: random.Random, page: OpenPage) -> str:
     path = page.path
     if chance.random() < 0.3:
         parts = path.split("/")
-        parts[chance.randrange(3, len(parts))] = quote(chance.choice(HOSTILE)[:300], safe="")
+        parts[chance.randrange(1, len(parts))] = quote(chance.choice(HOSTILE)[:300], safe="")
         path = "/".join(parts)
     return f"{path}?{urlencode([*usual, *query])}"[:7000]
 
 
-def fuzz(folder: Path, requests: int, seed: int) -> Seen:
+def fuzz(site: Sequence[OpenPage], unmeasured: tuple[str, ...], requests: int, seed: int) -> Seen:
     """What so many requests came to; fewer where too many of them failed."""
-    site, unmeasured = prepared(folder)
-    seen = Seen(unmeasured=unmeasured, pages=len(site))
+    seen = Seen(unmeasured=unmeasured, pages=len(site), pairs=len(pairs_of(site)))
     seen.parameters = sum(len(page.reads) for page in site)
     client = Client(raise_request_exception=False)
+    before, memory = rows_of_tables(), _peak_bytes()
     for address in addresses(site, seed):
         seen.ask(client, address)
         if seen.requests >= requests or len(seen.faults) >= MOST_FAULTS:
             break
+    seen.grown_bytes = _peak_bytes() - memory
+    if seen.grown_bytes > MOST_BYTES:
+        seen.faults.append(f"the process grew by {seen.grown_bytes} bytes")
+    after = rows_of_tables()
+    seen.changed = sorted(name for name in after if after[name] != before[name])
+    seen.faults += [f"rows of {name} were changed" for name in seen.changed]
     return seen
+
+
+def rows_of_tables() -> dict[str, tuple[int, int]]:
+    """Of each table its count of rows, and a sum over what is in them.
+
+    Without the time when a shared link was used last, which is meant to change.
+    """
+    found = {}
+    with connection.cursor() as cursor:
+        for name in connection.introspection.table_names(cursor):
+            row = f"to_jsonb({connection.ops.quote_name(name)}) - 'last_used_at'"
+            query = f"SELECT count(*), coalesce(sum(hashtext(({row})::text)), 0) FROM "
+            cursor.execute(query + connection.ops.quote_name(name))
+            found[name] = cursor.fetchone()
+    return found
+
+
+def _peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def answer_of(seen: Seen) -> dict[str, object]:
@@ -138,7 +170,11 @@ def answer_of(seen: Seen) -> dict[str, object]:
         "requests": seen.requests,
         "pages": seen.pages,
         "parameters": seen.parameters,
+        "pairs": seen.pairs,
+        "pairs_tried": min(seen.requests, seen.pairs),
         "statuses": dict(sorted(seen.statuses.items())),
         "slowest_s": round(seen.slowest_s, 2),
+        "grown_mib": round(seen.grown_bytes / 2**20),
+        "tables_changed": len(seen.changed),
         "findings": len(seen.faults),
     }

@@ -23,7 +23,9 @@ from django.db import connection
 from django.test import override_settings
 from django.test.utils import setup_test_environment
 
-from tests.fuzz.visitors import Seen, answer_of, fuzz
+from tests.fuzz.visitors import Seen, add_unmeasured_branch, answer_of, fuzz
+from tests.support.everything import make_everything
+from tests.support.visitor_site import front_pages, plant_secrets, visitor_site
 
 PLAIN = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 
@@ -52,7 +54,11 @@ def tried(options: argparse.Namespace) -> Seen:
         # One address sends all of it: it is to be answered, not counted.
         uncounted = {"VISITOR_REQUESTS_A_MINUTE": 0}
         with override_settings(DATA_DIR=folder / "data", STORAGES=storages, **uncounted):
-            return fuzz(folder, options.requests, options.seed)
+            everything = make_everything(folder)
+            unmeasured = add_unmeasured_branch(folder)
+            plant_secrets()
+            site = [*visitor_site(everything), *front_pages(everything)]
+            return fuzz(site, unmeasured, options.requests, options.seed)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def save() -> None:
 
 
 def _saved() -> Path | None:
-    """None where this machine has no programs of the server's version, or there is no database yet."""
+    """None where this machine has no programs of the server's version, or no database yet."""
     try:
         server = our_server()
         connection.close()

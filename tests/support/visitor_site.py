@@ -95,6 +95,21 @@ def visitor_site(everything: Everything) -> list[OpenPage]:
     return pages
 
 
+def front_pages(everything: Everything) -> list[OpenPage]:
+    """Every other page that answers somebody without a session, such as those to log in."""
+    client, views = Client(raise_request_exception=False), dict(_views(get_resolver().url_patterns))
+    pages = []
+    for name, parameters in all_pages().items():
+        if name not in views:
+            continue
+        page = OpenPage(name=f"front {name}", path=everything.page(name, parameters),
+                        view=views[name])  # fmt: skip
+        if not client.get(page.path).headers.get("Location", "").startswith("/login?next="):
+            page.reads = _parameters(client, page)
+            pages.append(page)
+    return pages
+
+
 def _parameters(client: Client, page: OpenPage) -> set[str]:
     """Those that its view reads: each that is found is sent once, which may show others."""
     found, sent = set[str](), set[str]()

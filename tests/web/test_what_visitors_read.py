@@ -3,29 +3,54 @@ messages, addresses, the repository. All open addresses are tried, with every pa
 read."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 from django.db import transaction
 from django.test import Client, override_settings
 
+from orchestrator.accounts.models import User
 from orchestrator.web.pages import reports
+from tests.fuzz.visitors import add_unmeasured_branch, fuzz, rows_of_tables
 from tests.support.everything import Everything, make_everything
-from tests.support.visitor_site import SECRET, OpenPage, plant_secrets, visitor_site
+from tests.support.visitor_site import (
+    SECRET,
+    OpenPage,
+    front_pages,
+    plant_secrets,
+    visitor_site,
+)
 
 pytestmark = pytest.mark.django_db
 
+HOSTILE_REQUESTS = 250
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filled:
+    """`unmeasured`: texts that name a commit which nobody measured."""
+
+    everything: Everything
+    unmeasured: tuple[str, ...]
+
 
 @pytest.fixture(scope="module")
-def everything(
+def filled(
     django_db_setup: None, django_db_blocker: object, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Everything]:
+) -> Iterator[Filled]:
     folder = tmp_path_factory.mktemp("visitors")
     local = override_settings(ALLOW_LOCAL_REPOSITORIES=True, DATA_DIR=folder / "data")
     with django_db_blocker.unblock(), local, transaction.atomic():  # type: ignore[attr-defined]
-        found = make_everything(folder)
+        everything = make_everything(folder)
+        unmeasured = add_unmeasured_branch(folder)
         plant_secrets()
-        yield found
+        yield Filled(everything=everything, unmeasured=unmeasured)
         transaction.set_rollback(True)
+
+
+@pytest.fixture(scope="module")
+def everything(filled: Filled) -> Everything:
+    return filled.everything
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +88,24 @@ def test_members_read_it_so_that_it_would_be_seen(
         ("trial", "load"), ("badge-value", "label"), ("history", "metric"), ("embed", "branch"),
         ("shared report", "format"), ("shared compare", "format"), ("shared run-trials", "invalid"),
     }  # fmt: skip
+
+
+def test_no_hostile_request_fails_tells_or_changes_anything(
+    filled: Filled, site: list[OpenPage]
+) -> None:
+    """The short form of `make fuzz`, which sends far more of them."""
+    pages = [*site, *front_pages(filled.everything)]
+    front = {page.name for page in pages[len(site) :]}
+    assert front >= {"front login", "front invitation", "front setup", "front forge-hook"}
+    seen = fuzz(pages, filled.unmeasured, HOSTILE_REQUESTS, seed=1)
+    assert seen.faults == []
+    assert seen.requests == HOSTILE_REQUESTS
+    assert seen.parameters > 50
+    assert seen.statuses[200] > 20
+
+
+def test_a_change_of_any_row_would_be_seen() -> None:
+    before = rows_of_tables()
+    User.objects.create_user(username="zoe")
+    after = rows_of_tables()
+    assert [name for name in after if after[name] != before[name]] == ["accounts_user"]
