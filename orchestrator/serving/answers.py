@@ -1,10 +1,13 @@
 """Answers to requests that Pitwall itself never sees, as problem documents."""
 
 import json
+from collections.abc import Mapping
 from http import HTTPStatus
 
 #: Bytes of the first line of a request: long filters of long lists fit in.
 MOST_LINE_BYTES = 8190
+#: Of answers of a server that has too much to do, in seconds.
+RETRY_AFTER_S = 5
 
 
 def problem(
@@ -12,15 +15,27 @@ def problem(
 ) -> bytes:
     """The whole answer; the connection is closed after it."""
     document = {"type": "about:blank", "title": title, "status": int(status), "detail": detail}
-    body = json.dumps(document).encode()
-    head = (
-        f"HTTP/1.1 {int(status)} {title}\r\nConnection: close\r\n"
-        f"Content-Type: application/problem+json\r\nContent-Length: {len(body)}\r\n"
-    )
+    headers = {"Content-Type": "application/problem+json"}
     if retry_after_s is not None:
-        head += f"Retry-After: {retry_after_s}\r\n"
-    head += "\r\n"
-    return head.encode() + body
+        headers["Retry-After"] = str(retry_after_s)
+    return _answer(status, title, headers, json.dumps(document).encode())
+
+
+def busy_page(html: str) -> bytes:
+    """For people what BUSY is for programs."""
+    headers = {
+        "Content-Type": "text/html; charset=utf-8",
+        "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'",
+        "Cache-Control": "no-store",
+        "Retry-After": str(RETRY_AFTER_S),
+    }
+    return _answer(HTTPStatus.SERVICE_UNAVAILABLE, "Service Unavailable", headers, html.encode())
+
+
+def _answer(status: HTTPStatus, title: str, headers: Mapping[str, str], body: bytes) -> bytes:
+    fixed = {"Connection": "close", "Content-Length": str(len(body))}
+    lines = [f"{name}: {value}" for name, value in {**fixed, **headers}.items()]
+    return "\r\n".join([f"HTTP/1.1 {int(status)} {title}", *lines, "", ""]).encode() + body
 
 
 TOO_LONG = problem(
@@ -39,12 +54,12 @@ BUSY = problem(
     "Service Unavailable",
     "too many requests wait for this server, and nothing of this one was done: send it again "
     "after the time in Retry-After",
-    retry_after_s=5,
+    retry_after_s=RETRY_AFTER_S,
 )
 TOO_MANY_UPLOADS = problem(
     HTTPStatus.SERVICE_UNAVAILABLE,
     "Service Unavailable",
     "too many requests with long or chunked bodies are sent at once, and nothing of this one was "
     "done: send it again after the time in Retry-After",
-    retry_after_s=5,
+    retry_after_s=RETRY_AFTER_S,
 )

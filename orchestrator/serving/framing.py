@@ -18,6 +18,7 @@ _PLAIN_LENGTH = re.compile(rb"[ \t]*([0-9]{1,12})[ \t]*")
 _CODED = re.compile(rb"\r\ntransfer-encoding[ \t]*:", re.IGNORECASE)
 _EXPECT = re.compile(rb"\r\nexpect[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE)
 _FORWARDED = re.compile(rb"\r\nx-forwarded-for[ \t]*:([^\r\n]*)", re.IGNORECASE)
+_ACCEPT_HTML = re.compile(rb"\r\naccept[ \t]*:[^\r\n]*text/html", re.IGNORECASE)
 _OLD_VERSION = re.compile(rb"[^\r\n]* HTTP/1\.0\r\n")
 
 #: What a client waits for that sends `Expect: 100-continue`.
@@ -82,3 +83,8 @@ def path_of(received: bytes | bytearray) -> bytes:
     """The path of the first line, as it was sent, without its query; empty where there is none."""
     words = bytes(received[:256]).lstrip(b"\r\n").split(b" ", 2)
     return words[1].partition(b"?")[0] if len(words) > 1 else b""
+
+
+def accepts_html(received: bytes | bytearray) -> bool:
+    """Whether it is a browser that asks for a page."""
+    return bool(_ACCEPT_HTML.search(received, 0, MOST_HEAD_BYTES))

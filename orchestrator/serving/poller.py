@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
+from django.template.loader import render_to_string
 from gunicorn.workers.gthread import ThreadWorker
 
 from orchestrator.core.addresses import network_of
 from orchestrator.serving import answers, pace
 from orchestrator.serving.connection import Connection, State
-from orchestrator.serving.framing import Stage, client_of
+from orchestrator.serving.framing import Stage, accepts_html, client_of
 from orchestrator.serving.limits import most_connections
 from orchestrator.serving.shares import Shares
 
@@ -32,6 +33,10 @@ class Poller(ThreadWorker):
         self.worker_connections = most_connections(self.cfg.worker_connections)
         self.looked_at = self.accepts_from = 0.0
         super().init_process()
+
+    def load_wsgi(self) -> None:
+        super().load_wsgi()
+        self.busy_page = answers.busy_page(render_to_string("503_busy.html"))
 
     def _begin(self, connection: Connection) -> None:
         raise NotImplementedError
@@ -131,7 +136,8 @@ class Poller(ThreadWorker):
         if connection.state is State.READING and connection.incoming:
             self._refuse(connection, answers.TOO_SLOW, "it came too slowly")
         elif connection.state is State.QUEUED:
-            self._refuse(connection, answers.TOO_MANY_UPLOADS, "too many long bodies are sent")
+            document = answers.TOO_MANY_UPLOADS
+            self._refuse_as_busy(connection, document, "too many long bodies are sent")
         else:
             self._close(connection)
 
@@ -146,9 +152,13 @@ class Poller(ThreadWorker):
         ]  # fmt: skip
         for connection in sorted(reading, key=lambda each: each.deadline):
             incoming -= len(connection.incoming)
-            self._refuse(connection, answers.BUSY, "too many are sent at once")
+            self._refuse_as_busy(connection, answers.BUSY, "too many are sent at once")
             if incoming <= pace.MOST_INCOMING_BYTES:
                 return
+
+    def _refuse_as_busy(self, connection: Connection, document: bytes, reason: str) -> None:
+        is_page = accepts_html(connection.incoming)
+        self._refuse(connection, self.busy_page if is_page else document, reason)
 
     def _refuse(self, connection: Connection, answer: bytes, reason: str) -> None:
         """Answers the request that comes, and closes. Nothing was done for it."""

@@ -93,7 +93,7 @@ class Worker(Poller):
         if is_streamed:
             self.shares.uploads.free(connection.owner)
         self._free_places(connection)
-        self._refuse(connection, answers.BUSY, "too many wait for a thread")
+        self._refuse_as_busy(connection, answers.BUSY, "too many wait for a thread")
 
     def _submit(self, pool: Executor, connection: Connection) -> None:
         connection.state = State.HANDLED

@@ -5,6 +5,7 @@ import resource
 import socket
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from orchestrator.accounts.services import create_token
 from tests.support.engine import own_database_url
 from tests.support.factories import make_personas
-from tests.support.served import SMALL, Served, served
+from tests.support.served import SMALL, STUCK, Served, served
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -52,8 +53,12 @@ def test_a_queue_is_bounded_for_a_client_and_for_all(server: Served) -> None:
         refused = answer_of(ask("198.51.100.1"))
         second = [ask("198.51.100.2"), ask("198.51.100.2")]
         full = answer_of(ask("198.51.100.3"))
+        line = head("GET", "/login", "198.51.100.3", "Accept: text/html,*/*;q=0.8")
+        page = answer_of(server.connect(line + b"\r\n"))
         other.rollback()
-    for answer in (refused, full):
+    kinds = [each.headers["Content-Type"].partition(";")[0] for each in (refused, full, page)]
+    assert kinds == ["application/problem+json", "application/problem+json", "text/html"]
+    for answer in (refused, full, page):
         assert (answer.status, answer.headers["Connection"]) == (503, "close")
         assert int(answer.headers["Retry-After"]) > 0
     assert {answer_of(each).status for each in first + second} == {200}
@@ -121,3 +126,20 @@ def test_a_process_without_files_accepts_again_once_there_are_some(server: Serve
     for client in refused + clients:
         client.close()
     server.wait_for_connections(0)
+
+
+def test_a_process_whose_threads_all_hang_is_replaced(tmp_path: Path) -> None:
+    token = create_token(member=make_personas().alice, name="ci").secret
+    with (
+        served(tmp_path, config=STUCK, threads=2) as server,
+        psycopg.connect(own_database_url()) as other,
+    ):
+        other.execute("LOCK TABLE runs_run IN ACCESS EXCLUSIVE MODE")
+        first = server.worker()
+        hanging = [server.send("/api/v1/runs", token=token) for _ in range(2)]
+        server.wait_for_log("all of its 2 threads have hung")
+        for each in hanging:
+            assert each.client.recv(1) == b""
+        assert server.ask("/healthz")[1] == b"alive\n"
+        assert server.worker() != first
+        other.rollback()

@@ -72,6 +72,8 @@ def all_wait(server: Served, run: Run, token: str) -> list[Pending]:
         refused = [each for each in waiting if each.has_answer()]
         if is_full and not refused:
             return waiting
+        for each in refused:
+            each.kill()
         waiting = [each for each in waiting if each not in refused]
         waiting += [wait_for(server, run, token) for _ in refused]
 

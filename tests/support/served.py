@@ -26,6 +26,7 @@ DEPLOYED = "orchestrator.config.serving"
 IMPATIENT = "tests.support.impatient_serving"
 #: The same with room for few requests.
 SMALL = "tests.support.small_serving"
+STUCK = "tests.support.stuck_serving"
 
 
 @dataclass(slots=True, kw_only=True)
