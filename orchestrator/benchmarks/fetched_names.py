@@ -35,7 +35,10 @@ _asked: ContextVar[_Asked | None] = ContextVar("asked", default=None)
 
 
 class FetchRunningError(NotReadyError):
-    """A name can be resolved only after a fetch, which whoever catches this requests."""
+    """A name can be resolved only after a fetch, which whoever catches this requests.
+
+    `problem`: why the newest one failed, empty where it did not.
+    """
 
     def __init__(self, project: Project, *, urgent: bool = True, problem: str = "") -> None:
         last = f"; the last try failed: {problem}" if problem else ""
@@ -44,6 +47,7 @@ class FetchRunningError(NotReadyError):
         )
         self.project = project
         self.urgent = urgent
+        self.problem = problem
 
 
 @contextmanager

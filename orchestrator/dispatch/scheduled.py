@@ -51,7 +51,7 @@ def _start_next(now: datetime, seen: list[UUID]) -> Schedule | None:
     except FetchRunningError as error:
         assert schedule is not None, "only a schedule needs a fetch"
         with transaction.atomic():
-            schedules.wait_for_fetch(schedule, now=now)
+            schedules.wait_for_fetch(schedule, now=now, problem=error.problem)
             request_fetch(error.project, urgent=False, since=schedule.fetch_requested_at)
     except Exception:
         if schedule is None:

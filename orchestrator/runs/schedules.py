@@ -27,6 +27,7 @@ from orchestrator.runs.plans import RunRequest, plan_run
 LOOK_EVERY = timedelta(minutes=1)
 #: One that waits for a fetch is looked at when that ends, at the latest after so long.
 LOOK_AGAIN = timedelta(seconds=30)
+_WAITING = "waiting for a fetch of the repository"
 #: After so long one that failed by a mistake of ours is tried again.
 PAUSES = tuple(timedelta(seconds=each) for each in (30, 120, 600, 1800))
 
@@ -206,15 +207,21 @@ def note_outcome(*, schedule: Schedule, now: datetime, message: str = "") -> Non
     }
     if message:
         changes |= {"last_at": utc_now(), "last_message": message[:2000]}
+    elif schedule.last_message.startswith(_WAITING):
+        changes["last_message"] = ""
     Schedule.objects.filter(pk=schedule.pk).update(**changes, seen_sha=schedule.seen_sha)
 
 
-def wait_for_fetch(schedule: Schedule, *, now: datetime) -> None:
-    """It stays due, and is looked at again soon."""
-    since = schedule.fetch_requested_at or database_now()
-    Schedule.objects.filter(pk=schedule.pk).update(
-        not_before=now + LOOK_AGAIN, fetch_requested_at=since
-    )
+def wait_for_fetch(schedule: Schedule, *, now: datetime, problem: str = "") -> None:
+    """It stays due, and is looked at again soon; `problem`: why the newest fetch failed."""
+    changes: dict[str, Any] = {
+        "not_before": now + LOOK_AGAIN,
+        "fetch_requested_at": schedule.fetch_requested_at or database_now(),
+    }
+    if problem:
+        message = f"{_WAITING}; the last try failed: {problem}"
+        changes |= {"last_at": now, "last_message": message[:2000]}
+    Schedule.objects.filter(pk=schedule.pk).update(**changes)
 
 
 def end_waits(project_id: int) -> None:

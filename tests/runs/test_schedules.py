@@ -296,12 +296,32 @@ def test_it_waits_for_a_fetch_and_notes_its_failure(schedule: Schedule, tmp_path
     schedule.refresh_from_db()
     assert schedule.fetch_requested_at is not None
     assert schedule.next_at < utc_now(), "it stays due"
-    for _ in range(TRIES_UNWATCHED):
+    for tried in range(TRIES_UNWATCHED):
         schedule.refresh_from_db()
         assert schedule.next_at < utc_now(), "one failed try loses no run"
         run_fetches()
         claim_schedules()
+        if tried + 1 < TRIES_UNWATCHED:
+            schedule.refresh_from_db()
+            assert "the last try failed: git cannot read" in schedule.last_message
     schedule.refresh_from_db()
     assert "could not be fetched" in schedule.last_message
     assert schedule.next_at > utc_now()
     assert not Run.objects.exists()
+
+
+def test_it_says_no_more_that_it_waits_when_the_repository_is_back(
+    following: Schedule, tmp_path: Path
+) -> None:
+    (tmp_path / "origin").rename(tmp_path / "away")
+    make_due(following)
+    claim_schedules()
+    run_fetches()
+    claim_schedules()
+    following.refresh_from_db()
+    assert following.last_message.startswith("waiting for a fetch of the repository; the last try")
+    (tmp_path / "away").rename(tmp_path / "origin")
+    run_fetches()
+    claim_schedules()
+    following.refresh_from_db()
+    assert (following.last_message, following.fetch_requested_at) == ("", None)
