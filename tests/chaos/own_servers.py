@@ -12,6 +12,7 @@ from django.core.management import call_command
 from devstack.postgres import Postgres
 from devstack.processes import Child, Service, spawn
 from devstack.redis import Redis
+from tests.support import migrated
 from tests.support.databases import as_our_database
 
 _START_S = 30
@@ -57,6 +58,7 @@ def own_postgres(folder: Path) -> Iterator[OwnServer]:
     with _running(postgres.url, postgres.service(), postgres.sockets) as server:
         postgres.create_database()
         with as_our_database(server.url):
+            migrated.fill_from_saved()
             call_command("migrate", verbosity=0)
             yield server
 

@@ -49,6 +49,8 @@ class Seen:
     cases: int = 0
     fetched: int = 0
     refused: int = 0
+    slowest_s: float = 0.0
+    most_memory_bytes: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     words: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
@@ -163,10 +165,13 @@ def _try(folder: Path, port: int, kind: str, seen: Seen) -> None:
     else:
         seen.fetched += 1
         seen.faults += [f"{kind}: {fault}" for fault in _read_all(repository)]
-    if time.monotonic() - began > TIMEOUT_S + SLACK_S:
-        seen.faults.append(f"{kind}: it took {time.monotonic() - began:.0f} s")
-    if _memory_bytes() - memory > MOST_MEMORY_BYTES:
-        seen.faults.append(f"{kind}: it took {(_memory_bytes() - memory) >> 20} MiB of memory")
+    took_s, grown = time.monotonic() - began, _memory_bytes() - memory
+    seen.slowest_s = max(seen.slowest_s, took_s)
+    seen.most_memory_bytes = max(seen.most_memory_bytes, grown)
+    if took_s > TIMEOUT_S + SLACK_S:
+        seen.faults.append(f"{kind}: it took {took_s:.0f} s")
+    if grown > MOST_MEMORY_BYTES:
+        seen.faults.append(f"{kind}: it took {grown >> 20} MiB of memory")
     if left := [*temporary.iterdir(), *filter(Path.exists, [_EVIL])]:
         seen.faults.append(f"{kind}: left behind: {left}")
 

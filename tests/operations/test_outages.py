@@ -20,7 +20,7 @@ from tests.support.engine import ROOT
 from tests.support.served import Served, served
 
 #: Long enough for several ticks of each second.
-AWAY_S = 5
+AWAY_S = 3
 PATIENCE_S = 90
 #: Of one process, about each of the two servers: away, back, and what its library adds.
 MOST_LINES = 12
@@ -46,7 +46,7 @@ def test_an_outage_is_a_handful_of_lines_in_each_process(
             celery(tmp_path / BEAT, "beat", environment),
         ):
             wait_for_lines(tmp_path, ["ready."], names=[WORKER])
-            ask(web, 5)
+            ask(web, 1)
             before = {name: (tmp_path / name).stat().st_size for name in (WEB, WORKER, BEAT)}
             postgres.kill()
             ask(web, AWAY_S)

@@ -30,8 +30,16 @@ def use_saved() -> None:
     with psycopg.connect(own_database_url(), autocommit=True) as server:
         server.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(quoted))
         server.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(quoted))
-    _run("psql", "--no-psqlrc", "--quiet", "-v", "ON_ERROR_STOP=1", "-f", str(file), name=NAME)
+    _read(file, NAME)
     connection.settings_dict["TEST"]["TEMPLATE"] = NAME
+
+
+def fill_from_saved() -> None:
+    """Makes the tables of the present database, which is empty, where a saved one has the same
+    migrations."""
+    file = _saved()
+    if file is not None and file.exists():
+        _read(file, str(connection.settings_dict["NAME"]))
 
 
 def save() -> None:
@@ -62,6 +70,10 @@ def _saved() -> Path | None:
     ):
         digest.update(str(path.relative_to(CHECKOUT)).encode() + path.read_bytes())
     return STATE / f"test-database-{digest.hexdigest()[:16]}.sql"
+
+
+def _read(file: Path, name: str) -> None:
+    _run("psql", "--no-psqlrc", "--quiet", "-v", "ON_ERROR_STOP=1", "-f", str(file), name=name)
 
 
 def _run(program: str, *options: str, name: str) -> None:

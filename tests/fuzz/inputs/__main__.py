@@ -80,8 +80,15 @@ def hostile_git_servers(options: argparse.Namespace) -> dict[str, Any]:
         seen = git_servers.fuzz(Path(folder), options.git_servers, options.seed)
     for fault in seen.faults:
         print(f"git server: {fault}")
-    counts = {"cases": seen.cases, "fetched": seen.fetched, "refused": seen.refused}
-    return {**counts, "findings": len(seen.faults)}
+    return {
+        "cases": seen.cases,
+        "kinds": len(seen.kinds),
+        "fetched": seen.fetched,
+        "refused": seen.refused,
+        "slowest_s": round(seen.slowest_s, 2),
+        "grown_mib": round(seen.most_memory_bytes / 2**20),
+        "findings": len(seen.faults),
+    }
 
 
 def visitors(options: argparse.Namespace) -> dict[str, Any]:
