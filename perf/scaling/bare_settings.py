@@ -1,5 +1,7 @@
 """Django's settings of the yardstick in `bare.py`: what `startproject` writes."""
 
+from pathlib import Path
+
 ROOT_URLCONF = "perf.scaling.bare"
 ALLOWED_HOSTS = ["127.0.0.1"]
 SECRET_KEY = "bare"
@@ -21,4 +23,12 @@ MIDDLEWARE = [
 ]
 # What Pitwall's web server reads; nothing waits here.
 FETCH_QUEUE = "bare"
+ALLAUTH_TRUSTED_PROXY_COUNT = 0
+STATIC_URL = "/static/"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [Path(__file__).resolve().parents[2] / "templates"],
+    }
+]
 WAITS_A_TOKEN = WAITS_A_TEAM = WAITS_A_PROCESS = 0
