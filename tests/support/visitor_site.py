@@ -52,12 +52,12 @@ class OpenPage:
         return f"{self.path}?{urlencode({**self.usual(), **changes})}"
 
     def addresses(self) -> Iterator[str]:
-        """The page bare, as it is usual, and with each value of each parameter that has some."""
-        yield self.path
-        yield self.address()
-        for name in sorted(self.reads):
-            for value in self.values.get(name, ()):
-                yield self.address(**{name: value})
+        """The page bare, as it is usual, and with each value of each parameter that has some; each
+        address once."""
+        changes = [
+            {name: text} for name in sorted(self.reads) for text in self.values.get(name, ())
+        ]
+        yield from dict.fromkeys([self.path, self.address(), *(self.address(**e) for e in changes)])
 
 
 _USUAL = ("benchmark", "baseline", "contender", "of", "on")
