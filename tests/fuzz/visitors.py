@@ -9,6 +9,7 @@ need no more than MOST_BYTES of memory. `make fuzz` runs it by `visitors_body.py
 import random
 import resource
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,12 +102,16 @@ def pairs_of(site: Sequence[OpenPage]) -> list[tuple[OpenPage, str, str]]:
 
 
 def addresses(site: Sequence[OpenPage], seed: int) -> Iterator[str]:
-    """Without end; at first each parameter of each page with each value, in random order."""
+    """Without end; at first each parameter of each page with one value, then with all others."""
     chance = random.Random(seed)
     pairs = pairs_of(site)
     chance.shuffle(pairs)
+    turns, made = Counter[tuple[str, str]](), list[tuple[int, str]]()
     for page, name, value in pairs:
-        yield page.address(**{name: value})
+        turns[page.path, name] += 1
+        made.append((turns[page.path, name], page.address(**{name: value})))
+    for _, address in sorted(made, key=lambda each: each[0]):
+        yield address
     while True:
         yield _mixed(chance, chance.choice(site))
 

@@ -32,7 +32,7 @@ PLAIN = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.visitors_body")
-    parser.add_argument("--requests", type=int, default=10_000)
+    parser.add_argument("--requests", type=int, default=22_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     setup_test_environment()

@@ -117,7 +117,7 @@ def _on_own_database(module: str, *words: str) -> dict[str, Any]:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.inputs")
     parser.add_argument("--inputs", type=int, default=1_000_000, help="over all targets")
-    parser.add_argument("--requests", type=int, default=10_000, help="of the hostile visitor")
+    parser.add_argument("--requests", type=int, default=22_000, help="of the hostile visitor")
     parser.add_argument("--looks", type=int, default=300, help="at a hostile agent")
     parser.add_argument("--git-servers", type=int, default=300, help="hostile ones to fetch from")
     parser.add_argument("--seed", type=int, default=1)
