@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.accounts.quotas import QuotaExceededError
-from orchestrator.benchmarks.mirrors import project_of_mirror, size_of
+from orchestrator.benchmarks.mirrors import mirror_of_folder, project_of_mirror, size_of
 from orchestrator.core.errors import InvalidRequestError, NotReadyError
 from orchestrator.core.units import format_bytes
 
@@ -26,7 +26,9 @@ class TeamMirrors:
         if self.most_bytes is None:
             return
         folders = (
-            each for each in self.root.iterdir() if project_of_mirror(each.name) in self.projects
+            each
+            for each in self.root.iterdir()
+            if project_of_mirror(mirror_of_folder(each.name)) in self.projects
         )
         used = sum(map(size_of, folders))
         if used >= self.most_bytes:
@@ -40,9 +42,10 @@ class TeamMirrors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorLimits:
-    """What is checked before and while git writes to a mirror."""
+    """What is checked before and while git writes to a folder: a mirror, or a clone that
+    becomes one."""
 
-    mirror: Path
+    folder: Path
     mirror_bytes: int
     free_bytes: int
     team: TeamMirrors | None
@@ -52,10 +55,10 @@ class MirrorLimits:
 
         The limit of the one mirror comes first: its message says most.
         """
-        check_size(self.mirror, self.mirror_bytes)
+        check_size(self.folder, self.mirror_bytes)
         if self.team is not None:
             self.team.check()
-        check_free(self.mirror.parent, self.free_bytes)
+        check_free(self.folder.parent, self.free_bytes)
 
     def repeated_check(self) -> Callable[[], None]:
         """`check` for `run_bounded`: it takes a tenth of the time at most, however many files

@@ -22,6 +22,10 @@ _STALE_LOCK_S = 60.0
 #: Mirrors of older versions had no digest of the address in their names.
 _NAME = re.compile(r"([0-9]{1,18})(?:-[0-9a-f]{16})?\.git")
 
+#: Next to a mirror: a clone that is not whole yet, and what a whole one has replaced.
+_CLONE = ".new"
+_REPLACED = ".old"
+
 
 class MirrorBusyError(ConflictError):
     """Another fetch of the mirror is running, in this process or in another one."""
@@ -95,7 +99,36 @@ def remove_leftovers(mirror: Path) -> None:
                 path.unlink()
 
 
+def clone_of(mirror: Path) -> Path:
+    """Where a new clone is written until it takes the place of the mirror."""
+    return Path(f"{mirror}{_CLONE}")
+
+
+def mirror_of_folder(name: str) -> str:
+    """The name of the mirror that a folder is, or that it is a clone or the former content of."""
+    return name.removesuffix(_CLONE).removesuffix(_REPLACED)
+
+
+def replace_mirror(mirror: Path) -> None:
+    """Puts its new clone in the place of the mirror, which may be missing.
+
+    The caller holds the mirror's lock.
+    """
+    replaced = Path(f"{mirror}{_REPLACED}")
+    with contextlib.suppress(FileNotFoundError):
+        mirror.rename(replaced)
+    clone_of(mirror).rename(mirror)
+    remove_clones(mirror)
+
+
+def remove_clones(mirror: Path) -> None:
+    """Removes what an ended clone left next to the mirror. The caller holds the mirror's lock."""
+    for suffix in (_CLONE, _REPLACED):
+        shutil.rmtree(f"{mirror}{suffix}", ignore_errors=True)
+
+
 def remove_mirror(mirror: Path) -> None:
+    remove_clones(mirror)
     shutil.rmtree(mirror, ignore_errors=True)
 
 

@@ -12,7 +12,13 @@ from typing import Any, BinaryIO
 from orchestrator.benchmarks.bounded import Completed
 from orchestrator.benchmarks.git_calls import call_git, is_repository
 from orchestrator.benchmarks.mirror_limits import MirrorLimits, TeamMirrors, check_free
-from orchestrator.benchmarks.mirrors import lock_mirror, remove_leftovers, remove_mirror
+from orchestrator.benchmarks.mirrors import (
+    clone_of,
+    lock_mirror,
+    remove_clones,
+    remove_leftovers,
+    replace_mirror,
+)
 from orchestrator.benchmarks.remote_calls import Remote
 from orchestrator.core.errors import InvalidRequestError
 
@@ -74,32 +80,24 @@ class Repository:
     def fetch(self, *refs: str, on_progress: Callable[[str], None] | None = None) -> None:
         """Brings branches, tags and `refs` (such as `refs/pull/5/head`) of the mirror up to date.
 
-        `on_progress` gets what git says of it, a line at most once a second. InvalidRequestError
-        with git's own words where it cannot; a first fetch that fails leaves no mirror.
+        The first fetch is a clone that becomes the mirror at its end: a mirror that exists was
+        fetched as a whole. `on_progress` gets what git says of it, a line at most once a second.
+        InvalidRequestError with git's own words where it cannot.
         """
         for ref in refs:
             if not _REF.match(ref):
                 raise InvalidRequestError(f"{ref!r} is not the name of a ref")
         with lock_mirror(self._mirror):
-            limits = self._mirror_limits()
-            is_first = not is_repository(self._mirror)
-            try:
-                # A killed fetch may have left packs that are not whole.
-                remove_leftovers(self._mirror)
-                limits.check()
-                if is_first:
-                    call_git("init", "--quiet", "--bare", str(self._mirror))
-                self._fetch(*_ALL_REFS, prune=True, limits=limits, on_progress=on_progress)
-                is_first = False
-                if refs:
-                    kept = (f"+{ref}:refs/pitwall/{ref.removeprefix('refs/')}" for ref in refs)
-                    self._fetch(*kept, limits=limits, on_progress=on_progress)
-            except BaseException:
-                if is_first:
-                    remove_mirror(self._mirror)
-                else:
-                    remove_leftovers(self._mirror)
-                raise
+            # A killed fetch may have left packs that are not whole, and a clone.
+            remove_clones(self._mirror)
+            remove_leftovers(self._mirror)
+            if is_repository(self._mirror):
+                self._update(*_ALL_REFS, prune=True, on_progress=on_progress)
+            else:
+                self._clone(on_progress)
+            if refs:
+                kept = (f"+{ref}:refs/pitwall/{ref.removeprefix('refs/')}" for ref in refs)
+                self._update(*kept, on_progress=on_progress)
 
     def resolve(self, ref: str) -> str:
         """The full hash of a branch, tag or (abbreviated) commit of the mirror as it is.
@@ -151,10 +149,10 @@ class Repository:
         )
         return listed.split()
 
-    def tagged(self) -> set[str]:
-        """The hashes of what tags name, as far as the last fetch saw; empty before the first."""
+    def tagged(self) -> set[str] | None:
+        """The hashes of what tags name, as far as the last fetch saw; None without a mirror."""
         listed = self._try("for-each-ref", "--format=%(objectname) %(*objectname)", "refs/tags")
-        return set((listed or "").split())
+        return None if listed is None else set(listed.split())
 
     def select_fetched(self, shas: Collection[str]) -> set[str]:
         """Those of the hashes that branches and tags reach; empty before the first fetch."""
@@ -261,9 +259,31 @@ class Repository:
         )  # fmt: skip
         return [_commit(line) for line in reversed(log.split("\0")) if line]
 
-    def _mirror_limits(self) -> MirrorLimits:
+    def _clone(self, on_progress: Callable[[str], None] | None) -> None:
+        clone = clone_of(self._mirror)
+        try:
+            limits = self._limits_of(clone)
+            limits.check()
+            call_git("init", "--quiet", "--bare", str(clone))
+            self._fetch(clone, *_ALL_REFS, limits=limits, on_progress=on_progress)
+            replace_mirror(self._mirror)
+        finally:
+            remove_clones(self._mirror)
+
+    def _update(
+        self, *refs: str, prune: bool = False, on_progress: Callable[[str], None] | None
+    ) -> None:
+        limits = self._limits_of(self._mirror)
+        limits.check()
+        try:
+            self._fetch(self._mirror, *refs, prune=prune, limits=limits, on_progress=on_progress)
+        except BaseException:
+            remove_leftovers(self._mirror)
+            raise
+
+    def _limits_of(self, folder: Path) -> MirrorLimits:
         return MirrorLimits(
-            mirror=self._mirror,
+            folder=folder,
             mirror_bytes=self._limits.mirror_bytes,
             free_bytes=self._limits.free_bytes,
             team=self._team_mirrors() if self._team_mirrors else None,
@@ -271,6 +291,7 @@ class Repository:
 
     def _fetch(
         self,
+        folder: Path,
         *refs: str,
         limits: MirrorLimits,
         prune: bool = False,
@@ -278,7 +299,7 @@ class Repository:
     ) -> None:
         words = ("--progress", "--force", *(("--prune",) if prune else ()), "--")
         self._remote.call(
-            "--git-dir", str(self._mirror), "fetch", *words, self._remote.url, *refs,
+            "--git-dir", str(folder), "fetch", *words, self._remote.url, *refs,
             config={
                 # As one pack: loose objects would be written one by one.
                 "fetch.unpackLimit": "1",

@@ -107,6 +107,18 @@ def test_a_first_fetch_that_fails_leaves_no_mirror(tmp_path: Path) -> None:
     assert not mirror.exists()
 
 
+def test_a_mirror_exists_once_all_of_it_was_fetched(origin: Path, tmp_path: Path) -> None:
+    mirror = tmp_path / "m.git"
+    killed = mirrors.clone_of(mirror)
+    git(origin, "tag", "v1")
+    git(tmp_path, "init", "--quiet", "--bare", str(killed))
+    repository = reader(origin, mirror)
+    assert repository.tagged() is None
+    repository.fetch()
+    assert repository.tagged() == {git(origin, "rev-parse", "v1").strip()}
+    assert not killed.exists()
+
+
 def test_a_repository_that_is_too_large_is_not_kept(origin: Path, tmp_path: Path) -> None:
     (origin / "large.bin").write_bytes(os.urandom(3 << 20))
     git(origin, "add", ".")

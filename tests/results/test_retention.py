@@ -12,6 +12,7 @@ from django.db import IntegrityError, connection, transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.services import mirror_of
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import (
     ConflictError,
@@ -48,6 +49,7 @@ from tests.support.factories import (
     Personas,
     add_member,
     finish_run,
+    git,
     make_definition,
     make_local_host,
     make_project,
@@ -358,12 +360,19 @@ def test_old_points_are_thinned_out_only_if_asked_for(personas: Personas, projec
     )
     save_retention(member=alice, project=project, wanted=thin)
     pin_commit(member=alice, project=project, ref=shas(project)[4], reason="pinned")
+    # Without a mirror nobody knows which commits are tagged: none of them may go.
+    mirror = mirror_of(project)
+    mirror.rename(f"{mirror}.away")
+    prune(project, NOW)
+    assert positions(project) == list(range(8))
+    Path(f"{mirror}.away").rename(mirror)
+    git(mirror, "tag", "v1", shas(project)[2])
     prune(project, NOW)
 
-    # Every third, the one that is pinned, and the newest.
-    assert positions(project) == [0, 3, 4, 6, 7]
+    # Every third, the one that is pinned, the one with a tag, and the newest.
+    assert positions(project) == [0, 2, 3, 4, 6, 7]
     left = Removal.objects.get(what="points")
-    assert left.rows == 3 * 4
+    assert left.rows == 2 * 4
     assert prune(project, NOW) == 0
 
 

@@ -14,11 +14,18 @@ from orchestrator.results.retention.thinning import Place, spare
 def spare_commits(
     project: Project, every: int, cutoff: datetime, kept: Collection[int]
 ) -> tuple[int, ...]:
-    """Of those made before `cutoff`; tags stay, as `kept` does and what `spare` leaves."""
+    """Of those made before `cutoff`; tags stay, as `kept` does and what `spare` leaves.
+
+    None may go while there is no mirror: nobody knows then which commits are tagged.
+    """
+    tagged = repository_of(project).tagged()
+    if tagged is None:
+        if project.repository_url:
+            return ()
+        tagged = set()
     points = Point.objects.filter(commit=OuterRef("pk"))
     measured = Commit.objects.filter(Exists(points), project=project).order_by("position", "pk")
     rows = list(measured.values_list("pk", "position", "parents", "committed_at", "sha"))
-    tagged = repository_of(project).tagged()
     changes = ChangePoint.objects.filter(series__benchmark__project=project).exclude(
         state__in=[ChangeState.SUPERSEDED, ChangeState.REFUTED]
     )
