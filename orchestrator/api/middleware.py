@@ -66,7 +66,8 @@ def limited_visitors(get_response: GetResponse) -> GetResponse:
         if not has_token:
             return _refuse_beyond_rate(request) or get_response(request)
         response = get_response(request)
-        if getattr(request, "has_valid_token", False):
+        # After a failure of ours nobody knows whether the token is valid.
+        if getattr(request, "has_valid_token", False) or response.status_code >= 500:
             return response
         return _refuse_beyond_rate(request) or response
 

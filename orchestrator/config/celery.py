@@ -19,6 +19,7 @@ from celery.signals import (
     worker_process_shutdown,
     worker_ready,
     worker_shutdown,
+    worker_shutting_down,
 )
 from django.conf import settings
 from django.db import close_old_connections
@@ -49,6 +50,12 @@ def _watch_main_loop(sender: Any, **_: Any) -> None:
     """Its event loop turns at least every few seconds, also when there is nothing to do."""
     if sender.hub is not None:
         sender.hub.on_tick.add(MAIN_LOOP.note_turn)
+
+
+@worker_shutting_down.connect
+def _stop_watching_main_loop(**_: Any) -> None:
+    """It stands still while the last tasks end, and a fetch may take an hour."""
+    MAIN_LOOP.end()
 
 
 @worker_ready.connect

@@ -44,6 +44,7 @@ class MainLoop:
 
     def __init__(self) -> None:
         self._turned: float | None = None
+        self._is_ending = False
 
     def note_turn(self) -> None:
         self._turned = time.monotonic()
@@ -53,7 +54,13 @@ class MainLoop:
         if self._turned is not None:
             self.note_turn()
 
+    def end(self) -> None:
+        """It is watched no more: it stops turning before the last tasks have ended."""
+        self._is_ending = True
+
     def is_stuck(self, after_s: float) -> bool:
+        if self._is_ending:
+            return False
         return self._turned is not None and time.monotonic() - self._turned >= after_s
 
 

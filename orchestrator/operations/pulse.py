@@ -8,7 +8,9 @@ import contextlib
 import faulthandler
 import logging
 import os
+import signal
 import threading
+import time
 from itertools import count
 
 from django.conf import settings
@@ -28,6 +30,8 @@ logger = logging.getLogger(__name__)
 TIDY_EVERY = 12
 #: All threads were at work for so long and none got further, or the main loop did not turn.
 STUCK_S = 300.0
+#: A process that ends itself has so many seconds to log why.
+_LOG_S = 10
 #: A worker whose threads hang ends itself when no step can be the reason any more.
 END_S = max(STEP_S.values()) + STUCK_S
 
@@ -99,12 +103,19 @@ class Pulse:
             outages.look()
             if beat % TIDY_EVERY == 0:
                 give_free_pages_back()
+            began = time.monotonic()
             if self._end.wait(EVERY_S):
                 return
+            if time.monotonic() - began > 3 * EVERY_S:
+                # The whole process stood still, such as in a container that was paused.
+                MAIN_LOOP.excuse()
+                BUSY.note_progress()
 
 
 def end_stuck_process(problem: str) -> None:
     """At once: what is stuck would hold up an orderly end. Claims run out, and others go on."""
+    # Where even the log hangs, the system ends the process.
+    signal.alarm(_LOG_S)
     try:
         logger.critical("%s: this process ends itself, so that another takes its place", problem)
         # By number: Celery's sys.stderr is no file.

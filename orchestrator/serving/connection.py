@@ -49,7 +49,9 @@ class Connection:
         self.shares = shares
         #: Whose shares it takes from; changed between requests alone.
         self.owner = owner
-        self.place: Share | None = None
+        self.places: list[Share] = []
+        #: When it was accepted, its last request began to come, or its last answer was sent.
+        self.since = pace.now()
         self.state = State.READING
         self.deadline = pace.now() + pace.SILENT_S
         self.incoming = bytearray()
@@ -92,6 +94,17 @@ class Connection:
                 if before.expects:
                     self.raw.send(CONTINUE)
         return before.stage
+
+    def take_place(self, share: Share) -> bool:
+        """Whether there was one left for its owner; `free_places` gives all back."""
+        if not share.take(self.owner):
+            return False
+        self.places.append(share)
+        return True
+
+    def free_places(self) -> None:
+        while self.places:
+            self.places.pop().free(self.owner)
 
     def begin_request(self) -> bool:
         """Takes the first request out of `incoming`, for a thread to handle. False, and nothing is
@@ -150,6 +163,7 @@ class Connection:
         self.state = State.CLOSED
         self.shares.outgoing.free(self.owner, len(self.outgoing))
         self.outgoing.clear()
+        self.free_places()
         self._drop_request()
         with contextlib.suppress(OSError):
             self.raw.close()
@@ -205,7 +219,9 @@ class Channel:
         connection = self.connection
         connection.put(data)
         try:
-            if not connection.flush() and len(connection.outgoing) > self._room():
+            is_sent = connection.flush()
+            BUSY.note_progress()
+            if not is_sent and len(connection.outgoing) > self._room():
                 self._wait_for_client()
         except OSError:
             connection.is_broken = True

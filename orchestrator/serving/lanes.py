@@ -1,9 +1,9 @@
 """Which threads handle a request, and how many requests may wait for them."""
 
-from collections.abc import Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 
+from orchestrator.core.addresses import is_loopback
 from orchestrator.serving.shares import MOST_PROBES, Share
 
 #: Each has a thread of its own, so that none is delayed by requests or by the others.
@@ -23,12 +23,15 @@ class Lanes:
 
     def __init__(self, pool: Executor, places: Share) -> None:
         self.requests = Lane(pool, places)
-        self._probes: Mapping[bytes, Lane] = {
-            path: Lane(ThreadPoolExecutor(max_workers=1), Share(MOST_PROBES)) for path in PROBES
-        }
+        pools = {path: ThreadPoolExecutor(max_workers=1) for path in PROBES}
+        self._probes = {path: Lane(pool, Share(MOST_PROBES)) for path, pool in pools.items()}
+        self._own_probes = {path: Lane(pool, Share(MOST_PROBES)) for path, pool in pools.items()}
 
-    def lane_for(self, path: bytes) -> Lane:
-        return self._probes.get(path, self.requests)
+    def lane_for(self, path: bytes, owner: str) -> Lane:
+        """Of a request whose body is short. Strangers take no place from the health check of this
+        machine."""
+        probes = self._own_probes if is_loopback(owner) else self._probes
+        return probes.get(path, self.requests)
 
     def shutdown(self) -> None:
         for lane in (self.requests, *self._probes.values()):

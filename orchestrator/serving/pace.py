@@ -10,10 +10,12 @@ GRACE_S = 10.0
 LEAST_BYTES_A_SECOND = 32 * 1024
 #: A new connection that sends nothing, as browsers open them ahead.
 SILENT_S = 20.0
+#: While all places are taken, a connection keeps its own for so long without a whole request.
+ENTRY_S = 1.0
 #: A connection that was answered and closed waits so long for its client's end of it.
 LINGER_S = 2.0
 #: A request with a long body waits so long for a thread before it is refused.
-UPLOAD_WAIT_S = 10.0
+UPLOAD_WAIT_S = 30.0
 #: What a process keeps of unfinished requests.
 MOST_INCOMING_BYTES = 64 * 2**20
 #: What one answer may have unsent before its thread waits for the client.

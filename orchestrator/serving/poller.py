@@ -94,12 +94,12 @@ class Poller(ThreadWorker):
         return len(self.connections) < self.worker_connections or self._close_a_silent_one()
 
     def _close_a_silent_one(self) -> bool:
-        reading = self._in(State.READING)
-        if not reading:
-            return False
-        idle = [each for each in reading if not each.incoming] or reading
-        self._close(min(idle, key=lambda each: each.deadline))
-        return True
+        """Of those that have no whole request. A new connection has a moment to send one."""
+        latest = pace.now() - pace.ENTRY_S
+        silent = [each for each in self._in(State.READING) if each.since <= latest]
+        if silent:
+            self._close(min(silent, key=lambda each: each.since))
+        return bool(silent)
 
     def accept(self, listener: Any) -> None:
         try:
@@ -205,7 +205,8 @@ class Poller(ThreadWorker):
 
     def _on_readable(self, connection: Connection) -> None:
         if not connection.incoming:
-            connection.deadline = pace.now() + pace.HEAD_S
+            connection.since = pace.now()
+            connection.deadline = connection.since + pace.HEAD_S
         received = connection.receive()
         if received == 0:
             self._close(connection)
@@ -237,7 +238,8 @@ class Poller(ThreadWorker):
 
     def _after_answer(self, connection: Connection) -> None:
         if connection.keep:
-            connection.deadline = pace.now() + (
+            connection.since = pace.now()
+            connection.deadline = connection.since + (
                 pace.HEAD_S if connection.incoming else self.cfg.keepalive
             )
             self._read(connection)

@@ -20,7 +20,7 @@ from orchestrator.operations.listening import Listener
 from orchestrator.serving import answers, pace
 from orchestrator.serving.connection import Connection, State
 from orchestrator.serving.framing import Stage, path_of
-from orchestrator.serving.lanes import Lanes
+from orchestrator.serving.lanes import Lane, Lanes
 from orchestrator.serving.limits import wait_limits
 from orchestrator.serving.poller import Poller
 
@@ -72,28 +72,25 @@ class Worker(Poller):
 
     def _begin(self, connection: Connection) -> None:
         connection.state = State.QUEUED
-        is_streamed = connection.stage() is Stage.STREAMED
-        if is_streamed and not self.shares.uploads.take(connection.owner):
+        if connection.stage() is not Stage.STREAMED:
+            lane = self.lanes.lane_for(path_of(connection.incoming), connection.owner)
+            self._enter(connection, lane)
+        elif connection.take_place(self.shares.uploads):
+            self._enter(connection, self.lanes.requests)
+        else:
             self.uploads.append(connection)
             connection.deadline = pace.now() + pace.UPLOAD_WAIT_S
-        else:
-            self._enter(connection, is_streamed)
 
-    def _enter(self, connection: Connection, is_streamed: bool) -> None:
-        """Into the queue for a thread, where there is room; a streamed one has its place."""
-        lane = self.lanes.lane_for(path_of(connection.incoming))
-        if lane.places.take(connection.owner):
-            connection.place = lane.places
-            if connection.begin_request():
-                if not is_streamed:
-                    wake = partial(self._wake_later, connection)
-                    connection.wait = Wait(book=self.book, wake=wake)
-                self._submit(lane.pool, connection)
-                return
-        if is_streamed:
-            self.shares.uploads.free(connection.owner)
-        self._free_places(connection)
-        self._refuse_as_busy(connection, answers.BUSY, "too many wait for a thread")
+    def _enter(self, connection: Connection, lane: Lane) -> None:
+        """Into the queue for a thread, where there is room."""
+        if not (connection.take_place(lane.places) and connection.begin_request()):
+            connection.free_places()
+            self._refuse_as_busy(connection, answers.BUSY, "too many wait for a thread")
+            return
+        if not connection.streamed:
+            wake = partial(self._wake_later, connection)
+            connection.wait = Wait(book=self.book, wake=wake)
+        self._submit(lane.pool, connection)
 
     def _submit(self, pool: Executor, connection: Connection) -> None:
         connection.state = State.HANDLED
@@ -126,11 +123,7 @@ class Worker(Poller):
             self._flush(connection)
 
     def _free_places(self, connection: Connection) -> None:
-        if connection.streamed:
-            self.shares.uploads.free(connection.owner)
-        if connection.place is not None:
-            connection.place.free(connection.owner)
-            connection.place = None
+        connection.free_places()
         self.woken -= connection.was_woken
         connection.was_woken = False
 
@@ -140,8 +133,8 @@ class Worker(Poller):
         for connection in waiting:
             if connection.state is not State.QUEUED:
                 continue  # it was refused
-            if self.shares.uploads.take(connection.owner):
-                self._dispatch(partial(self._enter, is_streamed=True), connection)
+            if connection.take_place(self.shares.uploads):
+                self._dispatch(partial(self._enter, lane=self.lanes.requests), connection)
             else:
                 self.uploads.append(connection)
 

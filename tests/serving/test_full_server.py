@@ -13,7 +13,7 @@ import pytest
 from orchestrator.accounts.services import create_token
 from tests.support.engine import own_database_url
 from tests.support.factories import make_personas
-from tests.support.served import SMALL, STUCK, Served, served
+from tests.support.served import FEW_CONNECTIONS, SMALL, STUCK, Served, served
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -75,6 +75,42 @@ def test_probes_that_wait_are_bounded(server: Served) -> None:
         waiting.append(server.connect(head("GET", "/readyz", "198.51.100.2") + b"\r\n"))
         other.rollback()
     assert {answer_of(each).headers["Retry-After"] for each in waiting} == {None}
+
+
+def test_a_probe_with_a_body_that_never_comes_delays_no_other(server: Served) -> None:
+    with server.connect(head("POST", "/healthz", "198.51.100.1") + CHUNKS) as stalled:
+        stalled.recv(1, socket.MSG_PEEK)
+        answered = server.connect(head("GET", "/healthz", "198.51.100.2") + b"\r\n")
+        assert answer_of(answered).status == 200
+        assert stalled.recv(65536).startswith(b"HTTP/1.1 ")
+        stalled.settimeout(0.0)
+        with pytest.raises(BlockingIOError):
+            stalled.recv(1)
+
+
+def test_strangers_take_no_probe_from_this_machine(server: Served) -> None:
+    with psycopg.connect(own_database_url()) as other:
+        other.execute("LOCK TABLE django_migrations IN ACCESS EXCLUSIVE MODE")
+        strangers = [
+            server.connect(head("GET", "/readyz", f"198.51.100.{number % 2}") + b"\r\n")
+            for number in range(8)
+        ]
+        refused = server.connect(head("GET", "/readyz", "198.51.100.3") + b"\r\n")
+        assert answer_of(refused).headers["Retry-After"] is not None
+        own = server.connect(b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        other.rollback()
+    assert {answer_of(each).headers["Retry-After"] for each in [*strangers, own]} == {None}
+
+
+@pytest.mark.parametrize("sent", [b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", b"GET /", b""])
+def test_a_full_process_gives_a_place_to_a_new_connection(tmp_path: Path, sent: bytes) -> None:
+    """Whether those that hold the places are kept alive, half sent or silent."""
+    with served(tmp_path, config=FEW_CONNECTIONS) as server:
+        holding = [server.connect(sent) for _ in range(4)]
+        for _ in range(3):
+            assert server.ask("/healthz")[1] == b"alive\n"
+        for each in holding:
+            each.close()
 
 
 def test_the_bytes_of_requests_are_bounded(server: Served) -> None:

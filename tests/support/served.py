@@ -26,6 +26,8 @@ DEPLOYED = "orchestrator.config.serving"
 IMPATIENT = "tests.support.impatient_serving"
 #: The same with room for few requests.
 SMALL = "tests.support.small_serving"
+#: The same with room for four connections.
+FEW_CONNECTIONS = "tests.support.few_connections_serving"
 STUCK = "tests.support.stuck_serving"
 
 

@@ -117,3 +117,11 @@ def test_without_a_redis_pages_are_answered(settings: Any, monkeypatch: pytest.M
 def test_a_network_of_ipv6_counts_as_one_address() -> None:
     assert network_of("2001:db8:1:2:3::4") == network_of("2001:db8:1:2::1") == "2001:db8:1:2::/64"
     assert network_of("198.51.100.7") == "198.51.100.7"
+
+
+def test_an_address_counts_the_same_in_all_its_forms() -> None:
+    """A socket for both versions of IP, and proxies that add ports, write it differently."""
+    forms = ("198.51.100.7", "::ffff:198.51.100.7", "198.51.100.7:4711", "[::ffff:198.51.100.7]:80")
+    assert {network_of(form) for form in forms} == {"198.51.100.7"}
+    assert network_of("[2001:db8:1:2::1]:443") == "2001:db8:1:2::/64"
+    assert network_of("") == network_of("198.51.100.7:x") == "unknown"
