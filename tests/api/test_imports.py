@@ -179,7 +179,7 @@ def test_a_step_asks_again_whether_the_sender_may_write(
     assert Reading.objects.count() == 20
 
 
-def test_an_unexpected_error_is_reported_as_it_is_and_frees_the_claim(
+def test_an_unexpected_error_is_reported_by_its_type_and_frees_the_claim(
     lab: Lab, alice: ApiClient, settings: Any, tmp_path: Path
 ) -> None:
     told = queued_lines(alice, tmp_path)
@@ -196,6 +196,7 @@ def test_an_unexpected_error_is_reported_as_it_is_and_frees_the_claim(
     [error] = read(alice, str(told.pk))["errors"]
     assert "FileExistsError" in error["detail"]
     assert "worker ended" not in error["detail"]
+    assert str(tmp_path) not in error["detail"], "members see no paths of the server"
 
     told = queued_lines(alice, tmp_path)
     import_some()

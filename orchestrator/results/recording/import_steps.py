@@ -202,8 +202,11 @@ def _fail(found: ResultImport, claim: UUID, faults: list[tuple[str, str]]) -> No
 
 
 def _pause(found: ResultImport, claim: UUID, error: Exception) -> None:
-    """Frees the claim after an unexpected error, which is shown while the import waits."""
-    fault = f"internal error, see the worker's log: {type(error).__name__}: {error}"[:500]
+    """Frees the claim after an unexpected error, whose type is shown while the import waits.
+
+    Its text may name paths and statements of the server: only the log has it.
+    """
+    fault = f"internal error ({type(error).__name__}); the server's log has the details"
     _held(found, claim).update(claim=None, claimed_until=Now() + RETRY, faults=[("", fault)])
 
 
