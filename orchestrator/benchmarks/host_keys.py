@@ -73,7 +73,9 @@ def note_offered_key(project: Project, key: str) -> None:
 def drop_stale_offer(project: Project) -> None:
     """The server showed the pinned key again: no maintainer has to decide anything."""
     with transaction.atomic():
-        row = _rows_of(project).select_for_update().exclude(offered_host_key="").first()
+        # The row alone: who changes a repository locks the project before it.
+        rows = _rows_of(project).select_for_update(of=("self",))
+        row = rows.exclude(offered_host_key="").first()
         if row is not None:
             _rows_of(project).update(offered_host_key="", offered_at=None)
             _record(project, row.offered_host_key, "repository.host_key_dropped")
