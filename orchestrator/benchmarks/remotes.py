@@ -120,7 +120,10 @@ def way_to(
         addresses = checked_addresses(place.host, place.port, allowed)
     except DeliveryError as error:
         raise InvalidRequestError(str(error), field="repository_url") from error
-    with Relay(place.host, place.port, addresses, socks=is_web) as relay:
+    # One connection of ssh lasts while git resolves deltas, for many minutes: then it has little to
+    # move but signs of life. The limit of the fetch ends it.
+    slow_s = SLOW_S if is_web else None
+    with Relay(place.host, place.port, addresses, socks=is_web, slow_s=slow_s) as relay:
         if is_web:
             door = {"http.proxy": f"socks5h://127.0.0.1:{relay.port}"}
             yield Way({**_WEB_CONFIG, **door}, relay=relay)

@@ -18,8 +18,9 @@ from typing import Self
 CONNECT_TIMEOUT_S = 10.0
 #: A connection that has moved nothing in either direction for so long is closed.
 IDLE_S = 120.0
-#: So is one on which less than this was moved for SLOW_S. Not for less time: a server that counts
-#: the objects of a large repository sends progress alone for minutes.
+#: So is one with a limit `slow_s` on which less than this was moved for so long. Not for less time
+#: than SLOW_S: a server that counts the objects of a large repository sends progress alone for
+#: minutes.
 SLOW_BYTES_S = 1000
 SLOW_S = 300.0
 #: git opens one connection, or a handful where it fetches file by file.
@@ -35,7 +36,8 @@ class Relay:
     """Leads from `127.0.0.1:port` to one of the `addresses` of `host` at `host_port`.
 
     With `socks` it speaks SOCKS5 and refuses every other host and port; without it, all that
-    connects is led there. A context manager: everything is closed when it ends.
+    connects is led there. `slow_s`: None where only silence ends a connection. A context manager:
+    everything is closed when it ends.
     """
 
     def __init__(
@@ -46,7 +48,7 @@ class Relay:
         *,
         socks: bool,
         idle_s: float = IDLE_S,
-        slow_s: float = SLOW_S,
+        slow_s: float | None = SLOW_S,
     ) -> None:
         self._wanted = (_plain(host), host_port)
         self._addresses, self._socks = list(addresses), socks
@@ -139,7 +141,7 @@ class Relay:
         traffic = _Traffic(self._idle_s, self._slow_s, self._note_problem)
         back = threading.Thread(target=_pump, args=[server, client, traffic], daemon=True)
         for sock in (client, server):
-            sock.settimeout(min(_POLL_S, self._idle_s, self._slow_s))
+            sock.settimeout(min(_POLL_S, self._idle_s, self._slow_s or _POLL_S))
         back.start()
         _pump(client, server, traffic)
         back.join()
@@ -165,7 +167,9 @@ class Relay:
 class _Traffic:
     """What was moved in either direction, and whether that is enough to go on."""
 
-    def __init__(self, idle_s: float, slow_s: float, report: Callable[[str], None]) -> None:
+    def __init__(
+        self, idle_s: float, slow_s: float | None, report: Callable[[str], None]
+    ) -> None:
         self._idle_s, self._slow_s, self._report = idle_s, slow_s, report
         self._lock = threading.Lock()
         self._moved_at = self._since = time.monotonic()
@@ -183,7 +187,7 @@ class _Traffic:
             if now - self._moved_at > self._idle_s:
                 self._report(f"nothing was sent for {self._idle_s:g} s")
                 raise TimeoutError
-            if now - self._since < self._slow_s:
+            if self._slow_s is None or now - self._since < self._slow_s:
                 return
             if self._bytes < SLOW_BYTES_S * self._slow_s:
                 self._report(

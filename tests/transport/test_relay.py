@@ -4,15 +4,19 @@ import socket
 import threading
 import time
 
+import pytest
+
+from orchestrator.benchmarks import remotes
+from orchestrator.benchmarks.remotes import Place, way_to
 from orchestrator.transport.relay import Relay
 
 
-def serve_drops(server: socket.socket) -> None:
+def serve_drops(server: socket.socket, most: int = 100_000) -> None:
     """One byte now and then, as long as somebody takes them."""
     connection, _ = server.accept()
     with connection:
         try:
-            while True:
+            for _ in range(most):
                 connection.sendall(b"x")
                 time.sleep(0.02)
         except OSError:
@@ -30,3 +34,18 @@ def test_a_server_that_sends_drops_is_cut_off() -> None:
             while client.recv(1024):
                 pass
             assert relay.problem == "less than 1000 bytes a second were sent for 0.5 s"
+
+
+def test_ssh_is_not_cut_off_while_little_is_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While git resolves deltas, keepalives are all that is moved."""
+    monkeypatch.setattr(remotes, "SLOW_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve_drops, args=[server, 30], daemon=True).start()
+        place = Place("ssh", "127.0.0.1", server.getsockname()[1])
+        with way_to(place, ["127.0.0.0/8"], ssh_options=()) as way:
+            assert way.relay is not None
+            with socket.create_connection(("127.0.0.1", way.relay.port), 60) as client:
+                received = b""
+                while data := client.recv(1024):
+                    received += data
+            assert (received, way.relay.problem) == (b"x" * 30, "")
