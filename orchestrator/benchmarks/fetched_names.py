@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from orchestrator.benchmarks.fetch_requests import PAUSES_S, UNKNOWN_AGAIN, fetch_of
 from orchestrator.benchmarks.models import Fetch, Project
+from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import InvalidRequestError, NotReadyError
 from orchestrator.database.clock import database_now
 
@@ -106,7 +107,9 @@ def check_fetched(project: Project, *, known: bool) -> None:
         _check_read(fetch)
         return
     since = asked.since() if asked else database_now() - UNKNOWN_AGAIN
-    if since is not None and fetch.succeeded_at is not None and fetch.succeeded_at >= since:
+    has_succeeded = since is not None and fetch.has_succeeded_since(since)
+    # A mirror may be lost, or belong to an earlier address, after a fetch that succeeded.
+    if has_succeeded and not repository_of(project).is_empty():
         return
     has_failed = since is not None and fetch.has_failed_since(since, asked.tries if asked else 1)
     if has_failed or (not strict and fetch.state == "failed"):

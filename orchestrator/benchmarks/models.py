@@ -148,6 +148,10 @@ class Fetch(models.Model):
         """Whether a worker runs it, and started after this time."""
         return self.claim is not None and self.started_at is not None and self.started_at >= since
 
+    def has_succeeded_since(self, since: datetime) -> bool:
+        """Whether a try that started after this time succeeded."""
+        return self.succeeded_at is not None and self.succeeded_at >= since
+
     def has_failed_since(self, since: datetime, tries: int) -> bool:
         """Whether no try that started after this time succeeded, and none is worth waiting for:
         none is planned, or so many in a row have failed."""

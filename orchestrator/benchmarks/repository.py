@@ -130,8 +130,15 @@ class Repository:
         """The number of commits that `ref` can reach, and `without` cannot."""
         return int(self._git("rev-list", "--count", *_range(ref, without), "--"))
 
+    def is_empty(self) -> bool:
+        """Whether there is nothing of the repository here: no mirror, or no whole first fetch."""
+        return not self._try("for-each-ref", "--count=1")
+
     def tips(self) -> list[tuple[str, str]]:
-        """All branches with the hash of their newest commit, the newest of all first."""
+        """All branches with the hash of their newest commit, the newest of all first; none before
+        the first fetch."""
+        if not is_repository(self._mirror):
+            return []
         listed = self._git(
             "for-each-ref", "--sort=-committerdate", "--format=%(objectname) %(refname:short)",
             "refs/heads",

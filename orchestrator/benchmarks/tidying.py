@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from django.conf import settings
@@ -20,16 +20,15 @@ from orchestrator.core.errors import BrokenSealError
 
 logger = logging.getLogger(__name__)
 
-#: A project that is being added may not be in the table yet.
+#: A project that is being added may not be in the table yet, and workers of an older version may
+#: work until an upgrade has ended.
 ORPHAN_AGE_S = 3600.0
 
 
 def tick() -> None:
-    """Removes mirrors without a project and those of addresses that projects had before, and seals
-    passwords in addresses of older versions."""
-    for mirror, is_orphan in _unused(Path(settings.DATA_DIR) / "repositories"):
-        if not is_orphan or _is_old(mirror):
-            _remove_unused(mirror)
+    """Removes mirrors that no project uses, and seals passwords in addresses of older versions."""
+    for mirror in _unused(Path(settings.DATA_DIR) / "repositories"):
+        _remove_unused(mirror)
     try:
         move_secrets_out_of_urls()
     except BrokenSealError as error:
@@ -37,24 +36,30 @@ def tick() -> None:
         logger.warning("credentials stay in addresses of repositories: %s", error)
 
 
-def _unused(folder: Path) -> Iterator[tuple[Path, bool]]:
-    """Mirrors, and whether their projects are gone."""
+def _unused(folder: Path) -> Iterator[Path]:
+    """The mirrors whose projects are gone for some time or have another mirror by now."""
     names = {path.name.removesuffix(".lock") for path in folder.glob("*.git*")}
     projects = {name: project_of_mirror(name) for name in sorted(names)}
     known = Project.objects.in_bulk({pk for pk in projects.values() if pk is not None})
     for name, pk in projects.items():
         if pk is None:
             continue
-        if pk not in known:
-            yield folder / name, True
-        elif name != mirror_of(known[pk]).name:
-            yield folder / name, False
+        mirror, project = folder / name, known.get(pk)
+        if project is None:
+            if _are_old(path for path in (mirror, _lock_of(mirror)) if path.exists()):
+                yield mirror
+        elif name == f"{pk}.git":
+            # Of an older version, whose workers read it until all are replaced.
+            if _are_old([mirror_of(project) / "HEAD"]):
+                yield mirror
+        elif name != mirror_of(project).name:
+            yield mirror
 
 
-def _is_old(mirror: Path) -> bool:
-    oldest = time.time() - ORPHAN_AGE_S
-    paths = (mirror, _lock_of(mirror))
-    return not any(path.exists() and path.stat().st_mtime > oldest for path in paths)
+def _are_old(paths: Iterable[Path]) -> bool:
+    """Whether all of them are there, and none was changed in the last hour."""
+    newest = time.time() - ORPHAN_AGE_S
+    return all(path.exists() and path.stat().st_mtime <= newest for path in paths)
 
 
 def _remove_unused(mirror: Path) -> None:

@@ -137,15 +137,17 @@ def _step(job: Job, claim: Claim) -> float | None:
         return _host_failed(job, crew, InternalError(f"the database refused a value: {error}"))
     except Exception as error:
         logger.exception("job %s: %s failed", job.pk, action)
-        return _host_failed(
-            job, crew, InternalError(f"internal error, see the worker's log: {error}")
-        )
+        # Its text may name paths and statements of the server: only the log has it.
+        problem = f"internal error, see the worker's log: {type(error).__name__}"
+        return _host_failed(job, crew, InternalError(problem))
 
 
 def _wait_for_fetch(job: Job, crew: Crew, project: Project) -> float | None:
     """Has a lost mirror fetched, and looks again; a fetch that no worker takes up ends the job."""
     fetch = request_fetch(project, since=job.started_at)
-    waited_s = (database_now() - (job.started_at or job.created_at)).total_seconds()
+    # It is due since then, and no worker has taken it.
+    waits_since = max(fetch.next_at or database_now(), job.started_at or job.created_at)
+    waited_s = (database_now() - waits_since).total_seconds()
     if fetch.claim is None and waited_s > FETCH_PATIENCE_S:
         message = f"no worker fetches the repository of {project.slug}; check `manage.py doctor`"
         return _end(job, crew, JobState.FAILED, message)

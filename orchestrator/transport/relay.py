@@ -167,9 +167,7 @@ class Relay:
 class _Traffic:
     """What was moved in either direction, and whether that is enough to go on."""
 
-    def __init__(
-        self, idle_s: float, slow_s: float | None, report: Callable[[str], None]
-    ) -> None:
+    def __init__(self, idle_s: float, slow_s: float | None, report: Callable[[str], None]) -> None:
         self._idle_s, self._slow_s, self._report = idle_s, slow_s, report
         self._lock = threading.Lock()
         self._moved_at = self._since = time.monotonic()

@@ -236,9 +236,10 @@ def test_mirrors_without_a_project_are_removed(
     project, _ = make_project(personas.alice, tmp_path / "origin", [{"a.txt": "one"}])
     folder = tmp_path / "data" / "repositories"
     ours = mirror_of(project).name
-    kept = {ours, "9000002.git", "9000003.git", "9000003.git.lock", "notes.txt"}
+    older = f"{project.pk}.git"
+    kept = {ours, older, "9000002.git", "9000003.git", "9000003.git.lock", "notes.txt"}
     before = f"{project.pk}-{'0' * 16}.git"
-    for name in (before, "9000001.git", "9000002.git", "9000003.git"):
+    for name in (before, older, "9000001.git", "9000002.git", "9000003.git"):
         (folder / name / "objects").mkdir(parents=True)
     for name in ("9000001.git.lock", "9000003.git.lock", "notes.txt"):
         (folder / name).touch()
@@ -249,4 +250,8 @@ def test_mirrors_without_a_project_are_removed(
     with open(folder / "9000003.git.lock", "r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         tidying.tick()
-    assert {path.name for path in folder.iterdir()} - {f"{ours}.lock"} == kept
+    left = {path.name for path in folder.iterdir()} - {f"{ours}.lock", f"{older}.lock"}
+    assert left == kept, "workers of an older version may still read its mirrors"
+    os.utime(folder / ours / "HEAD", (1, 1))
+    tidying.tick()
+    assert not (folder / older).exists()

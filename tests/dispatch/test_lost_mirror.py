@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db.models import F
 
 from orchestrator.benchmarks.fetch_requests import request_fetch
 from orchestrator.benchmarks.fetched_names import TRIES, FetchRunningError
@@ -12,6 +13,7 @@ from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.benchmarks.services import mirror_of
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.heartbeat import unlimited
+from orchestrator.database.clock import database_now
 from orchestrator.dispatch import engine
 from orchestrator.dispatch.crew import Crew
 from orchestrator.dispatch.provision import _holding
@@ -36,6 +38,10 @@ def test_a_fetch_after_the_start_of_the_job_decides(job: Job, tmp_path: Path) ->
     project = project_of(job)
     sha = project.commits.latest("position").sha
     mirror_of(project).rename(tmp_path / "lost")
+    with pytest.raises(FetchRunningError):
+        _holding(job, sha)
+    # A fetch into the mirror that was lost is no answer.
+    Fetch.objects.update(succeeded_at=database_now())
     with pytest.raises(FetchRunningError):
         _holding(job, sha)
     fetch_now(project)
@@ -66,12 +72,18 @@ def test_a_job_does_not_wait_for_a_fetcher_that_is_not_there(job: Job) -> None:
     crew = Crew(held, unlimited())
     assert engine._wait_for_fetch(held, crew, project_of(held)) == engine.FETCH_LOOK_S
     began = timedelta(seconds=engine.FETCH_PATIENCE_S + 60)
-    Job.objects.filter(pk=job.pk).update(
-        started_at=held.started_at - began, look_at=held.created_at
-    )
-    held = turns.take_turn(job.pk)
-    assert held is not None
-    assert engine._wait_for_fetch(held, Crew(held, unlimited()), project_of(held)) is None
+
+    def wait() -> float | None:
+        Job.objects.filter(pk=job.pk).update(
+            started_at=held.started_at - began, look_at=held.created_at
+        )
+        again = turns.take_turn(job.pk)
+        assert again is not None
+        return engine._wait_for_fetch(again, Crew(again, unlimited()), project_of(again))
+
+    assert wait() == engine.FETCH_LOOK_S, "the fetch is due for a moment, however old the job is"
+    Fetch.objects.update(next_at=F("next_at") - began)
+    assert wait() is None
     ended = Job.objects.get(pk=job.pk)
     assert ended.state == "failed"
     assert "no worker fetches the repository of server" in ended.message

@@ -8,7 +8,8 @@ from threading import Barrier, Thread
 import pytest
 from django.db import connection
 
-from orchestrator.benchmarks.fetched_names import TRIES_UNWATCHED
+from orchestrator.benchmarks.fetched_names import TRIES_UNWATCHED, FetchRunningError
+from orchestrator.benchmarks.services import mirror_of
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
 from orchestrator.dispatch.tasks import claim_schedules
@@ -168,6 +169,16 @@ def test_it_says_that_its_branch_is_gone(following: Schedule, tmp_path: Path) ->
     git(tmp_path / "origin", "branch", "-m", "main", "trunk")
     assert look(following) == []
     assert "there is no branch main" in following.last_message
+
+
+def test_a_branch_is_looked_for_in_a_mirror_that_is_there(
+    personas: Personas, schedule: Schedule, tmp_path: Path
+) -> None:
+    project = schedule.benchmark.project
+    mirror_of(project).rename(tmp_path / "lost")
+    new = replace(NIGHTLY, name="other", cron="", branch="main")
+    with pytest.raises(FetchRunningError, match="is being fetched"):
+        create_schedule(member=personas.alice, new=new)
 
 
 def test_its_rounds_are_those_that_see_the_wanted_change(
