@@ -76,7 +76,7 @@ def client_of(received: bytes | bytearray, peer: str, proxies: int) -> str:
         return peer
     lines = _FORWARDED.findall(bytes(received[: min(end, MOST_HEAD_BYTES)]))
     addresses = b",".join(lines).decode("latin-1").split(",")
-    return addresses[-proxies].strip() if len(addresses) >= proxies else peer
+    return addresses[-proxies].strip() if lines and len(addresses) >= proxies else peer
 
 
 def path_of(received: bytes | bytearray) -> bytes:

@@ -58,3 +58,4 @@ def test_the_client_is_the_address_that_the_outermost_own_proxy_saw() -> None:
     assert client_of(HEAD + lines, "10.0.0.1", 1) == "203.0.113.5"
     assert client_of(HEAD + lines, "10.0.0.1", 2) == "198.51.100.7"
     assert client_of(HEAD + lines, "10.0.0.1", 4) == "10.0.0.1"
+    assert client_of(HEAD + b"\r\n", "10.0.0.1", 1) == "10.0.0.1"
