@@ -55,8 +55,10 @@ def request_fetch(
         wanted = max(now, fetch.ended_at + pause_after(1 if urgent else fetch.failures))
     if fetch.started_at is not None:
         wanted = max(wanted, fetch.started_at + apart)
+    # While it runs, its time is over, and that of a request since then is not.
+    is_first = fetch.next_at is None or (fetch.claim is not None and not fetch.is_requested_again)
     fetch.requested_at = now
-    fetch.next_at = wanted if fetch.next_at is None else min(fetch.next_at, wanted)
+    fetch.next_at = wanted if is_first or fetch.next_at is None else min(fetch.next_at, wanted)
     fetch.refs = list(dict.fromkeys([*fetch.refs, *refs]))[-MOST_REFS:]
     fetch.save(update_fields=["requested_at", "next_at", "refs"])
     transaction.on_commit(partial(wake_fetcher, settings.FETCH_QUEUE))

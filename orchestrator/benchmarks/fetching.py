@@ -184,7 +184,7 @@ def _fetch_refs(
             break
         tried.append(ref)
         try:
-            repository.fetch(ref, on_progress=on_progress)
+            repository.fetch(ref, branches=False, on_progress=on_progress)
         except InvalidRequestError as error:
             logger.warning("a ref of project %s could not be fetched: %s", fetch.pk, error)
     return tried
@@ -217,20 +217,28 @@ def _end(ours: Fetch, error: str, *, retry: bool = True) -> None:
         if fetch.next_at is None:
             fetch.refs = []
     else:
-        is_requested_since = _requested_since(fetch)
         fetch.succeeded_at, fetch.failures, fetch.error = fetch.started_at, 0, ""
         fetch.mirror_bytes = size_of(mirror_of(fetch.project))
-        if not is_requested_since:
-            # Otherwise all are fetched again, since they may have moved.
-            fetch.refs = [ref for ref in fetch.refs if ref not in ours.refs]
-        fetch.next_at = now if fetch.refs or is_requested_since else None
-        if fetch.next_at is not None:
-            fetch.requested_at = now
+        _plan_next(fetch, ours.refs, now)
     fetch.claim = fetch.claimed_until = None
     fetch.ended_at, fetch.progress = now, ""
     fetch.save()
     if fetch.next_at is not None:
         transaction.on_commit(partial(wake_fetcher, settings.FETCH_QUEUE))
+
+
+def _plan_next(fetch: Fetch, tried: list[str], now: datetime) -> None:
+    """The fetch after one that succeeded: for refs that were left, and for a request since then."""
+    left = [ref for ref in fetch.refs if ref not in tried]
+    # They may have moved before they were requested again; those that wait come first.
+    again = [ref for ref in fetch.refs if ref in tried] if fetch.is_requested_again else []
+    if left:
+        fetch.next_at = now
+    elif not fetch.is_requested_again:
+        fetch.next_at = None
+    fetch.refs = left + again
+    if fetch.next_at is not None:
+        fetch.requested_at = now
 
 
 @transaction.atomic
@@ -246,14 +254,7 @@ def _put_back(ours: Fetch) -> None:
 def _note_failure(fetch: Fetch, error: str, now: datetime, *, retry: bool = True) -> None:
     fetch.failures = min(fetch.failures + 1, 1000)
     fetch.failed_at, fetch.ended_at, fetch.error = fetch.started_at, now, error[:2000]
-    again = (retry and fetch.failures <= len(PAUSES_S)) or _requested_since(fetch)
+    again = (retry and fetch.failures <= len(PAUSES_S)) or fetch.is_requested_again
     fetch.next_at = now + pause_after(fetch.failures) if again else None
     fetch.claim = fetch.claimed_until = None
     fetch.progress = ""
-
-
-def _requested_since(fetch: Fetch) -> bool:
-    """Whether it was requested again after it started."""
-    if fetch.requested_at is None or fetch.started_at is None:
-        return False
-    return fetch.requested_at > fetch.started_at

@@ -144,6 +144,13 @@ class Fetch(models.Model):
     def is_going_on(self) -> bool:
         return self.state in ("queued", "running")
 
+    @property
+    def is_requested_again(self) -> bool:
+        """Whether it was requested after its newest try started."""
+        if self.requested_at is None or self.started_at is None:
+            return False
+        return self.requested_at > self.started_at
+
     def is_running_since(self, since: datetime) -> bool:
         """Whether a worker runs it, and started after this time."""
         return self.claim is not None and self.started_at is not None and self.started_at >= since

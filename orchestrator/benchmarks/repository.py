@@ -77,9 +77,15 @@ class Repository:
         self._limits = limits or Limits()
         self._team_mirrors = team_mirrors
 
-    def fetch(self, *refs: str, on_progress: Callable[[str], None] | None = None) -> None:
+    def fetch(
+        self,
+        *refs: str,
+        branches: bool = True,
+        on_progress: Callable[[str], None] | None = None,
+    ) -> None:
         """Brings branches, tags and `refs` (such as `refs/pull/5/head`) of the mirror up to date.
 
+        Without `branches`, `refs` alone, where there is a mirror.
         The first fetch is a clone that becomes the mirror at its end: a mirror that exists was
         fetched as a whole. `on_progress` gets what git says of it, a line at most once a second.
         InvalidRequestError with git's own words where it cannot.
@@ -91,10 +97,10 @@ class Repository:
             # A killed fetch may have left packs that are not whole, and a clone.
             remove_clones(self._mirror)
             remove_leftovers(self._mirror)
-            if is_repository(self._mirror):
-                self._update(*_ALL_REFS, prune=True, on_progress=on_progress)
-            else:
+            if not is_repository(self._mirror):
                 self._clone(on_progress)
+            elif branches:
+                self._update(*_ALL_REFS, prune=True, on_progress=on_progress)
             if refs:
                 kept = (f"+{ref}:refs/pitwall/{ref.removeprefix('refs/')}" for ref in refs)
                 self._update(*kept, on_progress=on_progress)

@@ -9,7 +9,7 @@ import math
 import time
 import uuid
 from datetime import timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 from django.db import transaction
 from django.db.models import F, Q, Window
@@ -18,7 +18,7 @@ from django.db.models.functions import Now, RowNumber
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.fetch_requests import request_fetch
+from orchestrator.benchmarks.fetch_requests import fetch_of, request_fetch
 from orchestrator.benchmarks.fetched_names import (
     TRIES_UNWATCHED,
     FetchRunningError,
@@ -54,6 +54,10 @@ MOST_REQUESTS = 20
 LOOK_EVERY = timedelta(seconds=15)
 #: And so often one that waits for a fetch.
 FETCH_LOOK_EVERY = timedelta(seconds=2)
+#: A fetch is requested so often for a commit: a single ref may fail or be crowded out.
+MOST_FETCHES = 3
+#: For so long a ref may wait for its turn among those of other pull requests.
+REF_PATIENCE = timedelta(hours=1)
 #: After so many seconds a forge that did not answer is asked again; after the last it is given up.
 PAUSES_S = (15, 60, 300, 1800, 7200)
 _OPEN = (RequestState.ASKED, RequestState.APPROVED, RequestState.STARTED)
@@ -209,6 +213,8 @@ def _fetched_baseline(request: BenchmarkRequest, connection: Connection, ref: st
     repository = repository_of(connection.project)
     if not repository.has(request.head_sha):
         _check_fetched(request, connection, ref)
+        if not repository.has(request.head_sha):
+            _check_ref_tried(request, connection, ref)
     if not repository.has(request.head_sha):
         raise InvalidRequestError(
             f"the commit {request.head_sha[:10]} is not in the repository any more; it was "
@@ -228,15 +234,31 @@ def _fetched_baseline(request: BenchmarkRequest, connection: Connection, ref: st
 
 
 def _check_fetched(request: BenchmarkRequest, connection: Connection, ref: str) -> None:
-    """Returns once the ref of the pull request was fetched; FetchRunningError before."""
+    """Returns once a fetch for the pull request succeeded; FetchRunningError before.
+
+    It may have left the ref out: see `_check_ref_tried`.
+    """
     asked_at = request.fetch_requested_at
     if asked_at is None:
-        with transaction.atomic():
-            _change(request, fetch_requested_at=database_now())
-            request_fetch(connection.project, [ref])
-        raise FetchRunningError(connection.project)
+        _request_fetch(request, connection, ref)
     with names_fetched_after(lambda: asked_at, tries=TRIES_UNWATCHED):
         check_fetched(connection.project, known=False)
+
+
+def _check_ref_tried(request: BenchmarkRequest, connection: Connection, ref: str) -> None:
+    """Returns once another fetch would not bring the ref either; FetchRunningError before."""
+    since = request.fetch_requested_at or request.at
+    if ref in fetch_of(connection.project).refs and database_now() < since + REF_PATIENCE:
+        raise FetchRunningError(connection.project)
+    if request.fetches < MOST_FETCHES:
+        _request_fetch(request, connection, ref)
+
+
+def _request_fetch(request: BenchmarkRequest, connection: Connection, ref: str) -> NoReturn:
+    with transaction.atomic():
+        _change(request, fetch_requested_at=database_now(), fetches=request.fetches + 1)
+        request_fetch(connection.project, [ref])
+    raise FetchRunningError(connection.project)
 
 
 def _run_request(request: BenchmarkRequest, connection: Connection, baseline: str) -> RunRequest:

@@ -128,6 +128,9 @@ class BenchmarkRequest(models.Model):
     status = models.CharField(max_length=300, blank=True)
     at = models.DateTimeField()
     fetch_requested_at = models.DateTimeField(null=True, blank=True)
+    fetches = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="How often a fetch was requested for it."
+    )
 
     class Meta:
         ordering = ["-pk"]

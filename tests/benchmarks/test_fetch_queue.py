@@ -293,6 +293,21 @@ def test_unknown_commits_are_looked_for_once_in_a_while(project: Project) -> Non
     assert run_fetches() == 1
 
 
+def test_an_unknown_commit_that_is_named_during_a_fetch_is_looked_for_later(
+    project: Project,
+) -> None:
+    request_fetch(project)
+    claimed = fetching._claimed()
+    assert claimed is not None
+    assert claimed.started_at is not None
+    request_unknown(project)
+    fetching._end(claimed, "")
+    fetch = Fetch.objects.get()
+    assert (fetch.state, fetch.next_at) == (
+        "queued", claimed.started_at + fetch_requests.UNKNOWN_AGAIN,
+    )  # fmt: skip
+
+
 def test_a_lost_mirror_comes_back(project: Project, tmp_path: Path) -> None:
     sha = project.commits.latest("position").sha
     mirror_of(project).rename(tmp_path / "lost")

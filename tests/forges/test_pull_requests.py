@@ -12,6 +12,9 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from orchestrator.accounts.models import AuditEntry, Role
+from orchestrator.benchmarks import fetching
+from orchestrator.benchmarks.fetch_requests import fetch_of, request_fetch
+from orchestrator.benchmarks.fetching import run_next_fetch
 from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, PermissionRefusedError
@@ -22,6 +25,7 @@ from orchestrator.forges import following
 from orchestrator.forges.following import (
     FETCH_LOOK_EVERY,
     LOOK_EVERY,
+    MOST_FETCHES,
     MOST_OF_A_TEAM,
     PAUSES_S,
     due_pulls,
@@ -376,3 +380,47 @@ def test_a_slow_forge_leaves_threads_to_other_teams(
         assert world.forge.writes == 0
     tasks.follow_pull(pull.pk)
     assert world.forge.writes > 0
+
+
+def test_a_ref_that_waits_for_its_turn_is_not_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where one ref is gone, the others are fetched one by one, in more than one fetch."""
+    monkeypatch.setattr(fetching, "REFS_S", 0.0)
+    request_fetch(world.connection.project, ["refs/pull/3/head", "refs/pull/4/head"])
+    world.comment()
+    follow_pulls()
+    run_next_fetch()
+    assert fetch_of(world.connection.project).refs == ["refs/pull/4/head", "refs/pull/5/head"]
+    follow_pulls(FETCH_LOOK_EVERY)
+    assert BenchmarkRequest.objects.get().state == "asked"
+    run_fetches()
+    follow_pulls(FETCH_LOOK_EVERY)
+    assert Run.objects.count() == 1
+    assert BenchmarkRequest.objects.get().fetches == 1
+
+
+def test_a_ref_that_was_left_out_is_requested_again_a_few_times(world: World) -> None:
+    refs = PULL_REFS.get(world.forge.kind, "refs/pull/5/head")
+    git(world.repository, "update-ref", "-d", refs)
+    world.comment()
+    follow_pulls()
+    for _ in range(MOST_FETCHES - 1):
+        run_fetches()
+        follow_pulls(FETCH_LOOK_EVERY)
+        assert BenchmarkRequest.objects.get().state == "asked"
+    git(world.repository, "update-ref", refs, world.head)
+    run_fetches()
+    follow_pulls(FETCH_LOOK_EVERY)
+    assert Run.objects.count() == 1
+
+    world.push()
+    git(world.repository, "update-ref", "-d", refs)
+    world.comment(note=78)
+    follow_pulls()
+    for _ in range(MOST_FETCHES):
+        run_fetches()
+        follow_pulls(FETCH_LOOK_EVERY)
+    last = BenchmarkRequest.objects.get(note_id="78")
+    assert (last.state, last.fetches) == ("refused", MOST_FETCHES)
+    assert "is not in the repository any more" in last.message
