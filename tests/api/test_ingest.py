@@ -256,10 +256,11 @@ def test_custom_metrics_without_results_make_room_for_others(
     kept, gone, refused, new = (f"script.{name}_s" for name in ("kept", "gone", "refused", "new"))
     send(alice, result(id="1", metrics={kept: 1.0}))
     send(alice, result(metrics={gone: 1.0}))
+    send(alice, result(id="2", metrics={kept: 2.0, gone: 3.0}))
     assert send(alice, result(id="1", metrics={refused: 1.0})).status_code == 409
     assert Metric.objects.filter(team__isnull=False).count() == 3
     Point.objects.filter(series__metric__key=gone).delete()
-    Reading.objects.exclude(provenance__id="1").delete()
+    Reading.objects.exclude(provenance__id__in=["1", "2"]).delete()
 
     recent = send(alice, result(metrics={new: 1.0}))
     assert recent.status_code == 409, "results of recent metrics may be about to be stored"
@@ -270,6 +271,8 @@ def test_custom_metrics_without_results_make_room_for_others(
     }  # fmt: skip
     assert told(send(alice, result(metrics={gone: 2.0}))) == (1, 0)
     assert send(alice, result(metrics={refused: 2.0})).status_code == 409
+    assert told(send(alice, result(id="2", metrics={kept: 2.0, gone: 3.0}))) == (0, 1)
+    assert send(alice, result(id="2", metrics={kept: 2.0, gone: 4.0})).status_code == 409
 
 
 def test_custom_metrics_of_one_team_are_none_of_anothers(

@@ -1,14 +1,17 @@
 """What a host reports under names of its own is stored up to a limit, and the rest is named."""
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
-from django.db import connection
+import pytest
+from django.db import connection, transaction
+from django.db.models.functions import Now
 
 from orchestrator.accounts.quotas import QuotaExceededError
 from orchestrator.loadtools.metrics import METRICS
 from orchestrator.results.models import Metric
-from orchestrator.results.recording.metrics import metric_ids, metrics_of_trial
+from orchestrator.results.recording.metrics import UNUSED_FOR, metric_ids, metrics_of_trial
 from tests.support.factories import Personas
 
 
@@ -43,3 +46,32 @@ def test_posts_at_once_do_not_exceed_the_limit_together(
     with ThreadPoolExecutor(6) as threads:
         assert sum(threads.map(add, range(6))) == 2
     assert Metric.objects.filter(team=team).count() == 8
+
+
+def test_a_metric_that_somebody_else_uses_is_not_removed(
+    transactional_db: None, personas: Personas, settings: Any
+) -> None:
+    settings.MAX_CUSTOM_METRICS = 1
+    team = personas.alice.team.pk
+    metric_ids(team, ["script.used_s"])
+    Metric.objects.update(created_at=Now() - UNUSED_FOR)
+    locked, done = Event(), Event()
+
+    def use() -> None:
+        """As a commit of its first results does."""
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT FROM results_metric FOR KEY SHARE")
+            locked.set()
+            done.wait(60)
+        connection.close()
+
+    with ThreadPoolExecutor(1) as threads:
+        using = threads.submit(use)
+        locked.wait(60)
+        try:
+            with pytest.raises(QuotaExceededError):
+                metric_ids(team, ["script.new_s"])
+        finally:
+            done.set()
+        using.result()
+    assert {*metric_ids(team, ["script.new_s"])} == {"script.new_s"}

@@ -112,18 +112,34 @@ def _made(team: int, keys: Collection[str], *, fit: bool = False) -> dict[str, i
 def _remove_unused(team: int) -> int:
     """Removes custom metrics of which nothing is stored any more; how many.
 
-    A request that stores results of one at the same time fails by the foreign key and is repeated.
+    One that another request uses at this moment stays. A request that commits results of a removed
+    one later fails by the foreign key and is repeated.
     """
     custom = Metric.objects.filter(team=team, created_at__lt=Now() - UNUSED_FOR)
-    old = set(custom.values_list("pk", flat=True))
-    series = Series.objects.filter(benchmark__project__team=team, metric__in=old)
+    found = _without_results(set(custom.values_list("pk", flat=True)))
+    # With the rows locked nobody commits results of them, so the second look is the last word.
+    rows = Metric.objects.filter(pk__in=found).select_for_update(skip_locked=True)
+    unused = _without_results(_without_busy_series(set(rows.values_list("pk", flat=True))))
+    Series.objects.filter(metric__in=unused).delete()
+    Metric.objects.filter(pk__in=unused).delete()
+    return len(unused)
+
+
+def _without_results(metrics: set[int]) -> set[int]:
     in_use = Q()
     for kind in (Point, ChangePoint, Baseline, Annotation):
         in_use |= Q(Exists(kind.objects.filter(series=OuterRef("pk"))))
-    unused = old - set(series.filter(in_use).values_list("metric", flat=True))
-    series.filter(metric__in=unused).delete()
-    Metric.objects.filter(pk__in=unused).delete()
-    return len(unused)
+    series = Series.objects.filter(in_use, metric__in=metrics)
+    return metrics - set(series.values_list("metric", flat=True))
+
+
+def _without_busy_series(metrics: set[int]) -> set[int]:
+    """Those whose series nobody else has locked; they are locked now."""
+    series = Series.objects.filter(metric__in=metrics)
+    locked = set(series.select_for_update(skip_locked=True).values_list("pk", flat=True))
+    return metrics - {
+        metric for pk, metric in series.values_list("pk", "metric") if pk not in locked
+    }
 
 
 def _exceeded(new: int, room: int | None) -> QuotaExceededError:

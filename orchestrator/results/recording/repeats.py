@@ -41,12 +41,16 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What two results have to share to be one; None is not compared."""
+    """What two results have to share to be one; None is not compared.
+
+    `removed`: the sorted values of further readings, whose metrics were removed since.
+    """
 
     validity: str
     readings: Mapping[str, float]
     at: datetime | None
     kept: Mapping[str, Any] | None
+    removed: Sequence[float] = ()
 
 
 def check_alike(sent: Iterable[Sent]) -> None:
@@ -87,9 +91,16 @@ def _there(ids: set[UUID]) -> dict[UUID, _Content]:
     return {
         pk: _Content(
             validity,
-            {keys[number]: value for number, value in zip(metrics, values, strict=True)},
+            {
+                keys[number]: value
+                for number, value in zip(metrics, values, strict=True)
+                if number in keys
+            },
             at,
             _kept(provenance),
+            removed=sorted(
+                value for number, value in zip(metrics, values, strict=True) if number not in keys
+            ),
         )
         for pk, validity, at, metrics, values, provenance in rows
     }
@@ -111,10 +122,10 @@ def _kept(provenance: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 def _difference(one: _Content, other: _Content) -> str:
     """What is not the same, in words; empty where all is."""
-    if one.readings != other.readings:
-        names = sorted(
-            {key for key, _ in one.readings.items() ^ other.readings.items()},
-        )
+    # Nobody knows the names of those that were removed.
+    more = sorted(value for key, value in other.readings.items() if key not in one.readings)
+    if not one.readings.items() <= other.readings.items() or more != list(one.removed):
+        names = sorted({key for key, _ in one.readings.items() ^ other.readings.items()})
         return f"metrics ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
     if one.validity != other.validity:
         return f"validity ({one.validity})"
