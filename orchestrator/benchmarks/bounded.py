@@ -1,6 +1,7 @@
 """A program whose output, files and time are bounded: git, which reads what anybody pushed."""
 
 import contextlib
+import functools
 import os
 import resource
 import selectors
@@ -18,13 +19,11 @@ MOST_FILE_BYTES = 16 << 30
 #: Of one program, without the files that it maps to read them: a hostile pack says how much
 #: memory it needs.
 MOST_MEMORY_BYTES = 4 << 30
-#: Linux ends the program with ours, also where that is killed; what it started ends with its pipes.
-#: Not by `preexec_fn`, which is unsafe in a process with threads.
-_WITH_US = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
 _MOST_WORDS = 1 << 16
 _CHUNK_BYTES = 1 << 16
 #: How often the time limit and `check` are looked at while the program is silent.
 _CHECK_S = 0.5
+_PROBE_S = 10.0
 
 
 class Completed(NamedTuple):
@@ -63,7 +62,7 @@ def run_bounded(
     with all that it started.
     """
     process = subprocess.Popen(
-        [*_WITH_US, *argv], env=dict(environment), start_new_session=True,
+        [*_prefix(), *argv], env=dict(environment), start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None
@@ -83,6 +82,24 @@ def run_bounded(
         process.stdout.close()
         process.stderr.close()
     return Completed(status, bytes(output.kept), bytes(words.kept))
+
+
+@functools.cache
+def _prefix() -> tuple[str, ...]:
+    """What ends a program with ours on Linux, also where that is killed; what the program started
+    ends with its pipes. Empty where `setpriv` is missing or, as that of BusyBox, cannot do it.
+
+    Not by `preexec_fn`, which is unsafe in a process with threads.
+    """
+    path = shutil.which("setpriv")
+    if path is None:
+        return ()
+    words = (path, "--pdeathsig", "KILL")
+    try:
+        done = subprocess.run([*words, "true"], capture_output=True, timeout=_PROBE_S)
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    return () if done.returncode else words
 
 
 class _Output:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.benchmarks import mirrors, tidying
+from orchestrator.benchmarks import bounded, mirrors, tidying
 from orchestrator.benchmarks.git_calls import call_git, words_of
 from orchestrator.benchmarks.mirrors import MirrorBusyError, size_of
 from orchestrator.benchmarks.remote_calls import Remote
@@ -197,6 +197,20 @@ def test_a_killed_process_takes_its_git_along(tmp_path: Path) -> None:
         ours.wait()
     stat = Path(f"/proc/{int(started.read_text())}/stat")
     wait_for(lambda: not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def test_a_setpriv_that_cannot_end_programs_with_ours_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "setpriv").write_text("#!/bin/sh\necho 'unrecognized option' >&2\nexit 1\n")
+    (tmp_path / "setpriv").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    bounded._prefix.cache_clear()
+    try:
+        done = bounded.run_bounded(["echo", "one"], os.environ, 60)
+    finally:
+        bounded._prefix.cache_clear()
+    assert (done.returncode, done.stdout) == (0, b"one\n")
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
