@@ -108,7 +108,7 @@ PAGES: Mapping[str, PageRow] = {
         invitation-new invitation-withdraw channel-enable channel-delete project-forge-secret
         project-forge-remove project-access-key project-access-host-key
         project-access-host-key-keep project-access-host-key-forget
-        project-access-remove""",
+        project-access-remove project-clone-again""",
         do=MAINTAINER,
     ),
     **_pages("audit audit-export", see=MAINTAINER),
@@ -281,6 +281,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
     **_operations(
         """
         PATCH /projects/{project}
+        POST /projects/{project}/clone
         PUT /projects/{project}/changes
         PUT /projects/{project}/forge
         DELETE /projects/{project}/forge

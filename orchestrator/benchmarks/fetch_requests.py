@@ -38,12 +38,13 @@ def request_fetch(
     urgent: bool = True,
     apart: timedelta = timedelta(),
     since: datetime | None = None,
+    clone: bool = False,
 ) -> Fetch:
     """Has the repository fetched, also with these `refs`; the row as it is then.
 
     A request that is not urgent waits for the end of the back-off after failures. `apart`: the
     fetch starts so long after the one before, at the earliest. `since`: a fetch that is running
-    and started after this time is enough.
+    and started after this time is enough. `clone`: a new clone replaces the mirror first.
     """
     Fetch.objects.get_or_create(project_id=project.pk)
     fetch = Fetch.objects.select_for_update().get(pk=project.pk)
@@ -60,7 +61,8 @@ def request_fetch(
     fetch.requested_at = now
     fetch.next_at = wanted if is_first or fetch.next_at is None else min(fetch.next_at, wanted)
     fetch.refs = list(dict.fromkeys([*fetch.refs, *refs]))[-MOST_REFS:]
-    fetch.save(update_fields=["requested_at", "next_at", "refs"])
+    fetch.clone = fetch.clone or clone
+    fetch.save(update_fields=["requested_at", "next_at", "refs", "clone"])
     transaction.on_commit(partial(wake_fetcher, settings.FETCH_QUEUE))
     return fetch
 

@@ -71,6 +71,8 @@ def run_next_fetch() -> int | None:
         logger.warning("the fetch of project %s lost its claim", fetch.pk)
     else:
         _end(fetch, result.error, retry=result.retry)
+        if not result.error:
+            _collect_garbage(fetch.project)
     return fetch.pk
 
 
@@ -164,6 +166,8 @@ def _fetch(fetch: Fetch, repository: Repository, claim: Claim) -> None:
         claim.check()
         _note_progress(fetch, line)
 
+    if fetch.clone:
+        repository.clone(on_progress=note)
     try:
         repository.fetch(*fetch.refs, on_progress=note)
     except InvalidRequestError:
@@ -188,6 +192,14 @@ def _fetch_refs(
         except InvalidRequestError as error:
             logger.warning("a ref of project %s could not be fetched: %s", fetch.pk, error)
     return tried
+
+
+def _collect_garbage(project: Project) -> None:
+    """The fetch has ended well: what goes wrong here is for the log alone."""
+    try:
+        repository_of(project).collect_garbage()
+    except PitwallError as error:
+        logger.warning("the mirror of project %s was not packed again: %s", project.pk, error)
 
 
 def _note_progress(fetch: Fetch, line: str) -> None:
@@ -215,10 +227,11 @@ def _end(ours: Fetch, error: str, *, retry: bool = True) -> None:
     if error:
         _note_failure(fetch, error, now, retry=retry)
         if fetch.next_at is None:
-            fetch.refs = []
+            fetch.refs, fetch.clone = [], False
     else:
         fetch.succeeded_at, fetch.failures, fetch.error = fetch.started_at, 0, ""
         fetch.mirror_bytes = size_of(mirror_of(fetch.project))
+        fetch.clone = fetch.clone and not ours.clone
         _plan_next(fetch, ours.refs, now)
     fetch.claim = fetch.claimed_until = None
     fetch.ended_at, fetch.progress = now, ""

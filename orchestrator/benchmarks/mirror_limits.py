@@ -21,31 +21,36 @@ class TeamMirrors:
     projects: frozenset[int]
     most_bytes: int | None
 
-    def check(self) -> None:
-        """QuotaExceededError where they take all of the quota."""
+    def check(self, *, without: str = "") -> None:
+        """QuotaExceededError where they take all of the quota, not counting `without`."""
         if self.most_bytes is None:
             return
         folders = (
             each
             for each in self.root.iterdir()
             if project_of_mirror(mirror_of_folder(each.name)) in self.projects
+            and each.name != without
         )
         used = sum(map(size_of, folders))
         if used >= self.most_bytes:
             raise QuotaExceededError(
                 f"the mirrors of the repositories of {self.team} take {format_bytes(used)}, and "
                 f"the team's quota is {format_bytes(self.most_bytes)}; remove large files from "
-                "the history of this repository, or ask whoever runs this Pitwall for a larger "
-                "quota (mirrors_mib); then fetch again"
+                "the history of a repository and choose Clone again on the page of its project, or "
+                "ask whoever runs this Pitwall for a larger quota (mirrors_mib) and fetch again"
             )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorLimits:
     """What is checked before and while git writes to a folder: a mirror, or a clone that
-    becomes one."""
+    becomes one.
+
+    `replaces`: the name of the mirror whose place a clone takes; it does not count for the quota.
+    """
 
     folder: Path
+    replaces: str = ""
     mirror_bytes: int
     free_bytes: int
     team: TeamMirrors | None
@@ -57,7 +62,7 @@ class MirrorLimits:
         """
         check_size(self.folder, self.mirror_bytes)
         if self.team is not None:
-            self.team.check()
+            self.team.check(without=self.replaces)
         check_free(self.folder.parent, self.free_bytes)
 
     def repeated_check(self) -> Callable[[], None]:
@@ -80,8 +85,8 @@ def check_size(mirror: Path, most_bytes: int) -> None:
     if size_of(mirror) > most_bytes:
         raise InvalidRequestError(
             f"the repository needs more than {most_bytes >> 20} MiB on the server; remove large "
-            "files from its history, or ask whoever runs Pitwall to raise "
-            "PITWALL_GIT_MIRROR_LIMIT_MIB"
+            "files from its history and choose Clone again on the project's page, or ask whoever "
+            "runs Pitwall to raise PITWALL_GIT_MIRROR_LIMIT_MIB"
         )
 
 
@@ -92,5 +97,5 @@ def check_free(folder: Path, least_bytes: int) -> None:
         raise NotReadyError(
             f"the disk of Pitwall's data folder has {format_bytes(free)} free, and "
             f"{format_bytes(least_bytes)} have to stay free; ask whoever runs this Pitwall to free "
-            "space or to add a larger disk, then try again"
+            "space, to add a larger disk, or to lower PITWALL_MIN_FREE_DISK_MIB; then try again"
         )

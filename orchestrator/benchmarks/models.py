@@ -120,6 +120,9 @@ class Fetch(models.Model):
     error = models.TextField(blank=True)
     progress = models.CharField(max_length=200, blank=True)
     mirror_bytes = models.BigIntegerField(null=True, blank=True)
+    clone = models.BooleanField(
+        default=False, db_default=False, help_text="The next one replaces the mirror by a clone."
+    )
 
     class Meta:
         indexes = [

@@ -65,3 +65,11 @@ def fetch_now(*, member: Member, project: Project) -> Fetch:
     member.require(Role.MEMBER, to="fetch a repository")
     record_audit(member=member, action="project.fetch_requested", subject=project)
     return request_fetch(project)
+
+
+@transaction.atomic
+def clone_again(*, member: Member, project: Project) -> Fetch:
+    """Requests a new clone, which replaces the mirror: a history that was cleaned gets smaller."""
+    member.require(Role.MAINTAINER, to="clone a repository again")
+    record_audit(member=member, action="project.clone_requested", subject=project)
+    return request_fetch(project, clone=True)

@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +29,9 @@ _REF = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._/+@~^-]{0,199}$")
 MOST_LISTED_BYTES = 1 << 30
 #: Of an archive or a bundle.
 PACK_TIMEOUT_S = 1800.0
+#: Of packing a mirror again, and from one time to the next.
+GC_TIMEOUT_S = 1800.0
+GC_PAUSE_S = 6 * 3600.0
 _FIELDS = "%H%x1f%P%x1f%ct%x1f%an%x1f%s"
 #: 9999-12-31: later ones have no date in Python.
 _LATEST_DATE_S = 253_402_214_400
@@ -104,6 +108,39 @@ class Repository:
             if refs:
                 kept = (f"+{ref}:refs/pitwall/{ref.removeprefix('refs/')}" for ref in refs)
                 self._update(*kept, on_progress=on_progress)
+
+    def clone(self, *, on_progress: Callable[[str], None] | None = None) -> None:
+        """Replaces the mirror by a new clone, which the mirror leaves all of its room to.
+
+        Afterwards it lacks what no branch or tag reaches. It stays as it is where the clone fails,
+        with the same errors as `fetch`.
+        """
+        with lock_mirror(self._mirror):
+            remove_clones(self._mirror)
+            self._clone(on_progress)
+
+    def collect_garbage(self) -> None:
+        """Packs the mirror again where git says that it is due, a few times a day at most.
+
+        It is no part of a fetch: for a while it needs the mirror's size once more, and the limit of
+        a mirror is none for that.
+        """
+        with lock_mirror(self._mirror, wait_s=0.0):
+            last = self._mirror / "pitwall-gc"
+            if last.exists() and time.time() - last.stat().st_mtime < GC_PAUSE_S:
+                return
+            last.touch()
+            try:
+                # The mirror is locked: another one that is noted in it was killed.
+                call_git(
+                    "--git-dir", str(self._mirror), "gc", "--auto", "--force", "--quiet",
+                    config={"gc.autoDetach": "false"}, timeout_s=GC_TIMEOUT_S,
+                    file_bytes=self._limits.mirror_bytes + (1 << 30),
+                    size_check=partial(check_free, self._mirror.parent, self._limits.free_bytes),
+                )  # fmt: skip
+            except BaseException:
+                remove_leftovers(self._mirror)
+                raise
 
     def resolve(self, ref: str) -> str:
         """The full hash of a branch, tag or (abbreviated) commit of the mirror as it is.
@@ -275,7 +312,7 @@ class Repository:
     def _clone(self, on_progress: Callable[[str], None] | None) -> None:
         clone = clone_of(self._mirror)
         try:
-            limits = self._limits_of(clone)
+            limits = self._limits_of(clone, replaces=self._mirror.name)
             limits.check()
             call_git("init", "--quiet", "--bare", str(clone))
             self._fetch(clone, *_ALL_REFS, limits=limits, on_progress=on_progress)
@@ -294,9 +331,10 @@ class Repository:
             remove_leftovers(self._mirror)
             raise
 
-    def _limits_of(self, folder: Path) -> MirrorLimits:
+    def _limits_of(self, folder: Path, *, replaces: str = "") -> MirrorLimits:
         return MirrorLimits(
             folder=folder,
+            replaces=replaces,
             mirror_bytes=self._limits.mirror_bytes,
             free_bytes=self._limits.free_bytes,
             team=self._team_mirrors() if self._team_mirrors else None,
@@ -316,9 +354,9 @@ class Repository:
             config={
                 # As one pack: loose objects would be written one by one.
                 "fetch.unpackLimit": "1",
-                # What tidies the mirror ends with this call, within its limits.
-                "gc.autoDetach": "false",
-                "maintenance.autoDetach": "false",
+                # `collect_garbage` does it, outside of the limits.
+                "gc.auto": "0",
+                "maintenance.auto": "false",
             },
             timeout_s=self._limits.fetch_timeout_s,
             on_progress=on_progress,

@@ -142,6 +142,7 @@ urlpatterns = [
     path("projects/<slug:slug>/", retention.project, name="project"),
     path("projects/<slug:slug>/fetch", fetches.state, name="project-fetch"),
     path("projects/<slug:slug>/fetch/now", fetches.fetch, name="project-fetch-now"),
+    path("projects/<slug:slug>/fetch/clone", fetches.clone, name="project-clone-again"),
     path("projects/<slug:slug>/repository", fetches.repository, name="project-repository"),
     path("projects/<slug:slug>/changes", change_rules.change_rules, name="project-changes"),
     path("projects/<slug:slug>/forge", forges.forge, name="project-forge"),

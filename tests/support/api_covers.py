@@ -114,6 +114,7 @@ COVERED: Mapping[str, tuple[str, ...]] = {
     ),
     "project-fetch": ("GET /projects/{project}",),
     "project-fetch-now": ("POST /projects/{project}/fetch",),
+    "project-clone-again": ("POST /projects/{project}/clone",),
     "project-repository": ("GET /projects/{project}", "PATCH /projects/{project}"),
     "project-changes": ("GET /projects/{project}/changes", "PUT /projects/{project}/changes"),
     "project-pin": ("POST /projects/{project}/pins",),

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.benchmarks.models import Benchmark, Definition, Project
+from orchestrator.benchmarks.models import Benchmark, Definition, Fetch, Project
 from tests.support.factories import DEFINITION, Personas, make_project, make_repository
 from tests.support.fetches import run_fetches
 from tests.web.conftest import World
@@ -155,6 +155,11 @@ def test_it_shows_why_a_repository_cannot_be_read_and_takes_another(
     assert mallory.post(now).status_code == 404
     assert alice.post(now).status_code == 302
     assert "Queued" in alice.get(state).content.decode()
+    clone = reverse("project-clone-again", args=["code"])
+    assert bob.post(clone).status_code == 403
+    assert mallory.post(clone).status_code == 404
+    assert alice.post(clone).status_code == 302
+    assert Fetch.objects.get().clone
 
 
 def test_it_refuses_a_viewers_project(personas: Personas, bob: Client, tmp_path: Path) -> None:

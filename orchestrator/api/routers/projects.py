@@ -82,6 +82,19 @@ def fetch_project(request: CallerRequest, project: Text) -> Status[FetchOut]:
     return Status(HTTPStatus.ACCEPTED, fetch_out(fetch))
 
 
+@router.post("/projects/{project}/clone", response={202: FetchOut}, summary="Clone again")
+def clone_project(request: CallerRequest, project: Text) -> Status[FetchOut]:
+    """Requests a fetch by which a new clone replaces the local mirror.
+
+    It is the way to a smaller mirror after large files were removed from the history: the mirror
+    itself does not count for the quota meanwhile. A commit that no branch or tag reaches is lost
+    from it.
+    """
+    member = request.auth.member
+    fetch = projects.clone_again(member=member, project=project_for(member, project))
+    return Status(HTTPStatus.ACCEPTED, fetch_out(fetch))
+
+
 @router.get("/projects/{project}/commits", response=ProjectCommitPage, summary="List commits")
 def list_commits(
     request: CallerRequest,

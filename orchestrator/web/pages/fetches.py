@@ -6,7 +6,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.fetch_requests import fetch_of
-from orchestrator.benchmarks.projects import change_repository, fetch_now
+from orchestrator.benchmarks.projects import change_repository, clone_again, fetch_now
 from orchestrator.benchmarks.selectors import project_for
 from orchestrator.operations.fetch_waits import is_fetch_awaited
 from orchestrator.web.access import for_member
@@ -29,6 +29,13 @@ def state(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
 @require_POST
 def fetch(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     fetch_now(member=member, project=project_for(member, slug))
+    return redirect("project", slug)
+
+
+@for_member
+@require_POST
+def clone(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    clone_again(member=member, project=project_for(member, slug))
     return redirect("project", slug)
 
 
