@@ -70,7 +70,7 @@ GIT_FETCH_TIMEOUT_S = environment.number("PITWALL_GIT_FETCH_TIMEOUT_S", 3600)
 GIT_PROXY = environment.proxy_url("PITWALL_GIT_PROXY")
 GIT_MIRROR_LIMIT_MIB = environment.number("PITWALL_GIT_MIRROR_LIMIT_MIB", 20_480)
 # Below so much free space on the disk of the data folder, git writes nothing to it.
-MIN_FREE_DISK_MIB = environment.number("PITWALL_MIN_FREE_DISK_MIB", 5120)
+MIN_FREE_DISK_MIB = environment.number("PITWALL_MIN_FREE_DISK_MIB", 1024)
 # What is sent to a host at once: a commit's files unpacked, or a bundle of its history.
 GIT_PACKED_LIMIT_MIB = environment.number("PITWALL_GIT_PACKED_LIMIT_MIB", 8192)
 

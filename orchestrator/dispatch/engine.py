@@ -28,7 +28,7 @@ from django.db import DatabaseError, DataError
 from orchestrator.benchmarks.fetch_requests import request_fetch
 from orchestrator.benchmarks.fetched_names import FetchRunningError
 from orchestrator.benchmarks.models import Project
-from orchestrator.core.errors import HostError, PitwallError
+from orchestrator.core.errors import HostError, NotReadyError, PitwallError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import mark_span, span
@@ -66,6 +66,8 @@ FETCH_LOOK_S = 2.0
 FETCH_PATIENCE_S = 1800.0
 #: When a job is looked at again whose team holds its share of the threads.
 SHARE_S = 1.0
+#: In the queue, where the server itself is not ready: each of the attempts waits so long.
+NOT_READY_PAUSE_S = 600.0
 #: What a step returns that kept the turn, since the next one follows without a pause.
 AT_ONCE = -1.0
 
@@ -128,6 +130,9 @@ def _step(job: Job, claim: Claim) -> float | None:
         return _host_failed(job, crew, error)
     except FetchRunningError as error:
         return _wait_for_fetch(job, crew, error.project)
+    except NotReadyError as error:
+        _wait_in_queue(job, crew, str(error))
+        return None
     except PitwallError as error:
         return _end(job, crew, JobState.FAILED, str(error))
     except (ClaimLost, DatabaseError) as error:
@@ -338,12 +343,19 @@ def _try_again(
     return None
 
 
-def _lose_attempt(job: Job, reason: str, *, avoid: list[Host]) -> None:
+def _wait_in_queue(job: Job, crew: Crew, reason: str) -> None:
+    """Neither the job nor a host is to blame, such as for a full disk: it leaves its hosts to
+    others for a while."""
+    _stop_everywhere(job, crew)
+    _lose_attempt(job, reason, avoid=[], wait_s=NOT_READY_PAUSE_S)
+
+
+def _lose_attempt(job: Job, reason: str, *, avoid: list[Host], wait_s: float | None = None) -> None:
     if job.attempt >= MAX_ATTEMPTS:
         message = f"given up after {job.attempt} attempts; the last: {reason}"
         turns.end_job(job, JobState.FAILED, message)
         return
-    wait_s = retry_s(job.attempt)
+    wait_s = retry_s(job.attempt) if wait_s is None else wait_s
     logger.warning("job %s: attempt %s lost: %s", job.pk, job.attempt, reason)
     turns.put_back(
         job,

@@ -1,5 +1,6 @@
 """A job whose commit is not in the mirror has it fetched once, and does not wait without limit."""
 
+import shutil
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,16 @@ from orchestrator.core.heartbeat import unlimited
 from orchestrator.database.clock import database_now
 from orchestrator.dispatch import engine
 from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.plan import MAX_ATTEMPTS
 from orchestrator.dispatch.provision import _holding
-from orchestrator.runs import turns
-from orchestrator.runs.models import Job
+from orchestrator.dispatch.recipes import source_path
+from orchestrator.runs import leasing, turns
+from orchestrator.runs.models import HostLease, Job
+from orchestrator.runs.states import JobState
+from tests.dispatch.support import THEIR_OHA, facts
 from tests.support.factories import Personas
 from tests.support.fetches import fetch_now, run_fetches
-from tests.support.hostile_host import job_on_hostile_host
+from tests.support.hostile_host import answer, job_on_hostile_host
 
 
 @pytest.fixture
@@ -87,3 +92,23 @@ def test_a_job_does_not_wait_for_a_fetcher_that_is_not_there(job: Job) -> None:
     ended = Job.objects.get(pk=job.pk)
     assert ended.state == "failed"
     assert "no worker fetches the repository of server" in ended.message
+
+
+def test_a_job_goes_back_to_the_queue_while_the_disk_is_full(job: Job, settings: Any) -> None:
+    shas = [variant.commit.sha for variant in job.run.variants.select_related("commit")]
+    present = {source_path(sha): False for sha in shas}
+    ready = {"facts": facts(oha=THEIR_OHA), "commits": dict.fromkeys(shas, False)}
+    answer(job, ready={**ready, "present": present})
+    Job.objects.filter(pk=job.pk).update(state=JobState.PREPARING, step_started=False)
+    settings.LOAD_TOOLS = {}
+    settings.MIN_FREE_DISK_MIB = (shutil.disk_usage(settings.DATA_DIR).total >> 20) + 1
+    assert engine.advance(job.pk) is None
+    waiting = Job.objects.get(pk=job.pk)
+    assert (waiting.state, waiting.attempt) == ("queued", 2), waiting.message
+    assert "PITWALL_MIN_FREE_DISK_MIB" in waiting.message
+    assert not HostLease.objects.exists()
+    # The last attempt ends it.
+    Job.objects.filter(pk=job.pk).update(attempt=MAX_ATTEMPTS, not_before=None)
+    leasing.lease_queued_jobs()
+    assert engine.advance(job.pk) is None
+    assert Job.objects.get(pk=job.pk).state == "failed"
