@@ -71,8 +71,6 @@ def run_next_fetch() -> int | None:
         logger.warning("the fetch of project %s lost its claim", fetch.pk)
     else:
         _end(fetch, result.error, retry=result.retry)
-        if not result.error:
-            _collect_garbage(fetch.project)
     return fetch.pk
 
 
@@ -93,6 +91,17 @@ def finish_fetch(project: Project) -> None:
             else:
                 project.refresh_from_db()
                 return
+
+
+def collect_garbage(project_id: int) -> None:
+    """Packs the mirror of a project again where that is due; errors are for the log alone."""
+    project = Project.objects.filter(pk=project_id).first()
+    if project is None:
+        return
+    try:
+        repository_of(project).collect_garbage()
+    except (PitwallError, OSError) as error:
+        logger.warning("the mirror of project %s was not packed again: %s", project_id, error)
 
 
 @transaction.atomic
@@ -192,14 +201,6 @@ def _fetch_refs(
         except InvalidRequestError as error:
             logger.warning("a ref of project %s could not be fetched: %s", fetch.pk, error)
     return tried
-
-
-def _collect_garbage(project: Project) -> None:
-    """The fetch has ended well: what goes wrong here is for the log alone."""
-    try:
-        repository_of(project).collect_garbage()
-    except PitwallError as error:
-        logger.warning("the mirror of project %s was not packed again: %s", project.pk, error)
 
 
 def _note_progress(fetch: Fetch, line: str) -> None:

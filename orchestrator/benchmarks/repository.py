@@ -125,6 +125,8 @@ class Repository:
         It is no part of a fetch: for a while it needs the mirror's size once more, and the limit of
         a mirror is none for that.
         """
+        if not is_repository(self._mirror):
+            return
         with lock_mirror(self._mirror, wait_s=0.0):
             last = self._mirror / "pitwall-gc"
             if last.exists() and time.time() - last.stat().st_mtime < GC_PAUSE_S:

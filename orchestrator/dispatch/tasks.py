@@ -92,6 +92,7 @@ def fetch_repositories() -> None:
     while (project_id := fetching.run_next_fetch()) is not None:
         schedules.end_waits(project_id)
         wake_forges()
+        fetching.collect_garbage(project_id)
 
 
 @shared_task(name="orchestrator.dispatch.tasks.check_hosts")
