@@ -15,7 +15,7 @@ from agents.hostagent.bundle import build_bundle
 from agents.hostagent.protocol import SCHEMA
 
 HELLO = Path(__file__).parents[2] / "agents/suites/hello/server.py"
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 #: The Python that runs the agent; the oldest that it knows is worth a try.
 PYTHON = os.environ.get("PITWALL_AGENT_PYTHON", sys.executable)
 COMMIT = "c0ffee"

@@ -37,8 +37,10 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         *(sys.executable, "-m", "gunicorn", "--config", "python:orchestrator.config.serving"),
         *("--workers", "1", "--bind", f"127.0.0.1:{port}", "--no-control-socket"),
     ]
+    # Files of pages need not be collected then.
+    variables = {**os.environ, "PITWALL_DEBUG": "1"}
     with log.open("wb") as out:
-        process = subprocess.Popen(argv, cwd=CHECKOUT, env=os.environ, stdout=out, stderr=out)
+        process = subprocess.Popen(argv, cwd=CHECKOUT, env=variables, stdout=out, stderr=out)
     try:
         _wait_for(port, process, log)
         yield port

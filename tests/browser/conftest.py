@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.chromium import ARGUMENTS, find_chromium
 from tests.browser.console import complaints
@@ -21,6 +21,9 @@ from tests.support.factories import (
     make_project,
     make_run,
 )
+
+# A busy machine takes long for a page; what comes sooner is not waited for.
+expect.set_options(timeout=30_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from tests.support.journals import StepJournal, overlaps
 from tests.support.netns import NamespaceHost
 
 #: An agent that was told to stop takes a moment.
-_PATIENCE_S = 30
+_PATIENCE_S = 120
 
 
 def assert_all_is_well(hosts: Sequence[NamespaceHost], runs: Sequence[Run]) -> None:
