@@ -69,7 +69,7 @@ def test_the_engine_names_run_and_job(personas, tmp_path, lines, monkeypatch):
     monkeypatch.setitem(engine._ACTIONS, engine.Action.PREPARE, broken)
     engine.advance(job_id)
     assert Job.objects.get().failures == 1
-    about = [(line["run"], line["job"]) for line in lines if "a mistake" in line["message"]]
+    about = [(line["run"], line["job"]) for line in lines if "a mistake" in line.get("trace", "")]
     assert about
     assert set(about) == {(str(run.pk), str(job_id))}
 
