@@ -241,7 +241,7 @@ def test_it_ends_a_tool_that_hangs_and_all_that_it_started(host: AgentHost) -> N
         "open(sys.argv[1], 'w').write(f'{os.getpid()} {child.pid}')\n"
         "time.sleep(300)"
     )
-    load = a_load("{python}", "-c", hanging, "{trial_dir}/pids", wall_limit_s=0.5)
+    load = a_load("{python}", "-c", hanging, "{trial_dir}/pids", wall_limit_s=5.0)
     step = host.run_round(a_plan(a_trial(host.send_tool(), loads=[load])))
     assert step.only("trial_failed")["code"] == "tool_failed"
     for pid in pids_in(step.folder / "trials/t1/pids", 2):

@@ -23,7 +23,9 @@ def test_a_closed_load_is_measured_and_read(tmp_path):
     assert serious(reading) == set()
     assert reading.by_status == {0: rows["all"]["n"]}
     assert rows["warmup"]["n"] > 0
-    assert reading.ok.n + rows["warmup"]["n"] == rows["all"]["n"]
+    # Each stream may begin one more call when the time is over, which is not counted.
+    after = rows["all"]["n"] - rows["warmup"]["n"] - reading.ok.n
+    assert 0 <= after <= LOAD.connections * LOAD.streams
     assert reading.readings["requests.rate"] == pytest.approx(reading.ok.n / 0.5)
     assert reading.readings["success.ratio"] == 1.0
 
