@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from orchestrator.benchmarks.models import Fetch, Project, RepositoryAccess
+from orchestrator.benchmarks.services import mirror_of
 from orchestrator.transport.keys import generate_key
 from tests.browser import looking
 from tests.browser.conftest import World
@@ -78,3 +79,21 @@ def test_its_page_is_accessible_and_fits_a_phone(page: Page, world: World) -> No
         page.goto("/projects/server/access")
         assert looking.violations(page) == []
         assert looking.too_wide(page) == []
+
+
+def test_a_maintainer_has_the_repository_cloned_again(page: Page, world: World) -> None:
+    mirror = mirror_of(Project.objects.get())
+    mark = mirror / "of-the-former-mirror"
+    mark.touch()
+    page.goto("/projects/server/")
+    button = page.get_by_role("button", name="Clone again")
+    expect(button).to_be_hidden()
+    page.get_by_text("Clone again…").click()
+    button.click()
+    give_up = time.monotonic() + PATIENCE_S
+    while mark.exists() or Fetch.objects.get().clone:
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+    assert mirror.is_dir()
+    page.reload()
+    expect(page.locator("#fetch")).to_contain_text("Up to date")
