@@ -139,6 +139,7 @@ def test_a_closed_load_is_measured_and_read(server, tmp_path):
     assert reading.readings["connect.mean"] > 0
 
 
+@pytest.mark.quiet
 def test_an_open_load_delivers_what_was_due(server, tmp_path):
     reading = measure(replace(LOAD, model="open", rate=100.0), server, tmp_path)
     assert reading.load.model == "open"
