@@ -10,8 +10,6 @@ from uuid import UUID
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
-from django.db.models import F, Window
-from django.db.models.functions import RowNumber
 
 from orchestrator.accounts.mail_limits import take_mails
 from orchestrator.alerts.channels import webhook
@@ -20,6 +18,7 @@ from orchestrator.alerts.channels.registry import FORMS
 from orchestrator.alerts.models import Channel, ChannelKind, Delivery, DeliveryState
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import PitwallError
+from orchestrator.database.fair_order import first_of_each_team
 from orchestrator.fleet.vault import unseal
 from orchestrator.transport.http import TIMEOUT_S, send
 
@@ -29,8 +28,6 @@ PAUSES_S = (10, 60, 300, 1800, 7200, 21600)
 LEASE = timedelta(seconds=6 * TIMEOUT_S)
 #: Of an answer so much is kept, and so many tries of a delivery.
 MOST_ANSWER, MOST_TRIES_KEPT = 1000, 30
-#: Of one team so many deliveries are woken by one tick, of all teams so many.
-MOST_OF_A_TEAM, MOST_A_TICK = 20, 200
 #: Of a digest so many events are told.
 MOST_LINES = 50
 _GONE = 410
@@ -47,11 +44,8 @@ class Outcome:
 
 def due_deliveries(now: datetime) -> list[UUID]:
     """The deliveries that are due: of each team the first ones first."""
-    place = Window(RowNumber(), partition_by=F("channel__team"), order_by=["next_at", "pk"])
     due = Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=now)
-    due = due.filter(channel__enabled=True).annotate(place=place)
-    due = due.filter(place__lte=MOST_OF_A_TEAM).order_by("place", "next_at")
-    return list(due.values_list("pk", flat=True)[:MOST_A_TICK])
+    return first_of_each_team(due.filter(channel__enabled=True), team="channel__team")
 
 
 def team_of(delivery_id: UUID) -> int | None:

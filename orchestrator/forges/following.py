@@ -12,8 +12,8 @@ from datetime import timedelta
 from typing import Any, NoReturn
 
 from django.db import transaction
-from django.db.models import F, Q, Window
-from django.db.models.functions import Now, RowNumber
+from django.db.models import Q
+from django.db.models.functions import Now
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.selectors import member_for_user
@@ -31,6 +31,7 @@ from orchestrator.core.errors import InvalidRequestError, PitwallError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.core.ids import sha256_hex
 from orchestrator.database.clock import database_now
+from orchestrator.database.fair_order import first_of_each_team
 from orchestrator.database.row_claims import claim_of_row
 from orchestrator.forges.clients.base import Forge, ForgeRefusedError, Status
 from orchestrator.forges.clients.registry import forge_of
@@ -46,8 +47,6 @@ logger = logging.getLogger(__name__)
 
 #: A worker that has not renewed its claim for this long is taken for dead.
 CLAIM_S = 60.0
-#: Of one team so many pull requests are woken by one tick, of all teams so many.
-MOST_OF_A_TEAM, MOST_A_TICK = 20, 200
 #: Of one pull request so many requests are taken further at a time.
 MOST_REQUESTS = 20
 #: So often a run under way is looked at.
@@ -65,11 +64,8 @@ _OPEN = (RequestState.ASKED, RequestState.APPROVED, RequestState.STARTED)
 
 def due_pulls() -> list[int]:
     """The pull requests that are due and that no worker has: of each team the first ones first."""
-    team = F("connection__project__team")
-    place = Window(RowNumber(), partition_by=team, order_by=["next_at", "pk"])
-    due = PullRequest.objects.filter(_free(), next_at__lte=Now()).annotate(place=place)
-    due = due.filter(place__lte=MOST_OF_A_TEAM).order_by("place", "next_at")
-    return list(due.values_list("pk", flat=True)[:MOST_A_TICK])
+    due = PullRequest.objects.filter(_free(), next_at__lte=Now())
+    return first_of_each_team(due, team="connection__project__team")
 
 
 def team_of(pull_id: int) -> int | None:

@@ -19,6 +19,7 @@ from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, PermissionRefusedError
 from orchestrator.core.heartbeat import ClaimLost
+from orchestrator.database.fair_order import MOST_OF_A_TEAM
 from orchestrator.dispatch import tasks
 from orchestrator.dispatch.shares import TeamShares
 from orchestrator.forges import following
@@ -26,7 +27,6 @@ from orchestrator.forges.following import (
     FETCH_LOOK_EVERY,
     LOOK_EVERY,
     MOST_FETCHES,
-    MOST_OF_A_TEAM,
     PAUSES_S,
     due_pulls,
     follow,
