@@ -178,7 +178,8 @@ def _fetch(fetch: Fetch, repository: Repository, claim: Claim) -> None:
     if fetch.clone:
         repository.clone(on_progress=note)
     try:
-        repository.fetch(*fetch.refs, on_progress=note)
+        # A clone has just brought the branches.
+        repository.fetch(*fetch.refs, branches=not fetch.clone, on_progress=note)
     except InvalidRequestError:
         if not fetch.refs:
             raise
