@@ -82,9 +82,9 @@ def accept_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResp
     fingerprint = request.POST.get("fingerprint", "")
     project = project_for(member, slug)
     host_keys.accept_host_key(member=member, project=project, fingerprint=fingerprint)
-    request_fetch(project)
-    messages.success(request, "The new host key is pinned; the repository is fetched again.")
-    return redirect("project-access", slug)
+    return _fetched_again(
+        request, project, "The new host key is pinned; the repository is fetched again."
+    )
 
 
 @for_member
@@ -92,9 +92,9 @@ def accept_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResp
 def keep_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     project = project_for(member, slug)
     host_keys.keep_host_key(member=member, project=project)
-    request_fetch(project)
-    messages.success(request, "The pinned host key stays; the repository is fetched again.")
-    return redirect("project-access", slug)
+    return _fetched_again(
+        request, project, "The pinned host key stays; the repository is fetched again."
+    )
 
 
 @for_member
@@ -102,9 +102,16 @@ def keep_host_key(request: HttpRequest, member: Member, slug: str) -> HttpRespon
 def forget_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     project = project_for(member, slug)
     host_keys.forget_host_key(member=member, project=project)
+    return _fetched_again(
+        request, project, "No host key is pinned. The server is asked for its key now."
+    )
+
+
+def _fetched_again(request: HttpRequest, project: Project, message: str) -> HttpResponse:
+    """After a decision about the host key: the fetch that it allows, and the page again."""
     request_fetch(project)
-    messages.success(request, "No host key is pinned. The server is asked for its key now.")
-    return redirect("project-access", slug)
+    messages.success(request, message)
+    return redirect("project-access", project.slug)
 
 
 def _shown(project: Project) -> dict[str, Any]:
