@@ -10,7 +10,7 @@ from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
 from orchestrator.core.kept import forget_parts
-from orchestrator.results.recording.ingest import forget
+from orchestrator.measurements.ingest import forget
 from tests.support import migrated
 from tests.support.engine import ANYWHERE
 from tests.support.factories import Personas, make_personas

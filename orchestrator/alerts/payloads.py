@@ -9,8 +9,8 @@ from django.urls import reverse
 from orchestrator.accounts.members import by_itself
 from orchestrator.accounts.models import Team
 from orchestrator.alerts.models import Alert, EventKind
+from orchestrator.comparisons.run_verdicts import VerdictCard, cards_of
 from orchestrator.core.units import format_change
-from orchestrator.results.comparing.run_verdicts import VerdictCard, cards_of
 from orchestrator.runs.models import Run
 
 #: So many changed cases of a verdict are told; its page has all.

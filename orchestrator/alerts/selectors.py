@@ -10,7 +10,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Team
 from orchestrator.alerts.models import Alert, AlertState
 from orchestrator.core.errors import NotFoundError
-from orchestrator.results.changes.change_points import with_parts
+from orchestrator.regressions.change_points import with_parts
 from orchestrator.results.models import Bisection, ChangePoint
 
 #: Every page shows it.

@@ -14,7 +14,7 @@ from orchestrator.alerts.models import ALERT_ENDED, Alert, AlertState
 from orchestrator.alerts.selectors import alert_for
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
-from orchestrator.results.changes.change_points import dismiss, rebaseline
+from orchestrator.regressions.change_points import dismiss, rebaseline
 from orchestrator.results.models import ChangeState
 
 MAX_NOTE = 2_000

@@ -27,7 +27,7 @@ from orchestrator.fleet.services import (
     record_snapshot,
     save_profile,
 )
-from orchestrator.results.retention.whole_team import remove_whole_team
+from orchestrator.retention.whole_team import remove_whole_team
 
 TEAM = USER = "demo"
 HOST = "this-machine"

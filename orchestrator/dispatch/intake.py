@@ -17,7 +17,7 @@ from orchestrator.dispatch.crew import Site
 from orchestrator.dispatch.plan import MAX_ATTEMPTS, FailedTrial
 from orchestrator.dispatch.rounds import step_id
 from orchestrator.dispatch.trial_files import FILES_S, TrialFilesError, fetch_files
-from orchestrator.results.services import fail_trial, store_trial
+from orchestrator.measurements.services import fail_trial, store_trial
 from orchestrator.runs import turns
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState

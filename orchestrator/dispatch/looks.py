@@ -20,7 +20,7 @@ from orchestrator.dispatch.seen_cases import (
     seen_case,
 )
 from orchestrator.loadtools.metrics import metrics_of
-from orchestrator.results.recording.readings import values_of
+from orchestrator.measurements.readings import values_of
 from orchestrator.runs import turns
 from orchestrator.runs.models import Job, Look, Trial, Until
 from orchestrator.runs.standings import newest_looks

@@ -13,8 +13,8 @@ from orchestrator.benchmarks.fetched_names import (
     FetchRunningError,
     names_fetched_after,
 )
+from orchestrator.calibration.resolution import with_rounds
 from orchestrator.core.errors import PitwallError
-from orchestrator.results.hosts.resolution import with_rounds
 from orchestrator.runs import schedules
 from orchestrator.runs.models import Schedule, Trigger
 from orchestrator.runs.new_commits import NewCommits, new_commits

@@ -8,6 +8,7 @@ from celery import shared_task
 from orchestrator.accounts.pruning import prune_sessions, prune_tokens
 from orchestrator.alerts import delivering, noting, raising
 from orchestrator.benchmarks import fetch_requests, fetching, tidying
+from orchestrator.calibration import calibrations, golden
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch import checkup, engine, scheduled
 from orchestrator.dispatch.shares import SHARES
@@ -15,12 +16,11 @@ from orchestrator.dispatch.waking import wake_forges
 from orchestrator.fleet.check_requests import due_requests
 from orchestrator.forges import following
 from orchestrator.forges.receiving import forget_old
-from orchestrator.results.changes import bisections, duels
-from orchestrator.results.changes.search import look_at_changed
-from orchestrator.results.hosts import calibration, golden
-from orchestrator.results.recording.import_steps import import_some, prune_imports
-from orchestrator.results.retention.pruning import prune_due
-from orchestrator.results.retention.storage import measure_stale
+from orchestrator.measurements.import_steps import import_some, prune_imports
+from orchestrator.regressions import bisections, confirmations
+from orchestrator.regressions.segmentation import look_at_changed
+from orchestrator.retention.pruning import prune_due
+from orchestrator.retention.storage import measure_stale
 from orchestrator.runs import leasing, schedules, turns
 from orchestrator.runs.idempotency import prune_keys
 
@@ -99,7 +99,7 @@ def fetch_repositories() -> None:
 def check_hosts() -> None:
     """Starts the golden jobs that are due, and judges those and calibrations that have ended."""
     golden.tick(utc_now())
-    calibration.tick()
+    calibrations.tick()
 
 
 @shared_task(name="orchestrator.dispatch.tasks.prune_results")
@@ -141,7 +141,7 @@ def follow_changes() -> None:
     """Has suspected changes measured again, searches the commits of those confirmed, and raises
     alerts of them."""
     now = utc_now()
-    duels.tick(now)
+    confirmations.tick(now)
     bisections.tick(now)
     raising.tick(now)
 

@@ -6,14 +6,14 @@ from django.conf import settings
 from django.urls import reverse
 
 from orchestrator.accounts.members import by_itself
+from orchestrator.comparisons.compare import compare_commits
+from orchestrator.comparisons.compared import ComparisonReport
+from orchestrator.comparisons.exports import comparison_markdown
+from orchestrator.comparisons.run_verdicts import cards_of
 from orchestrator.core.errors import NotFoundError
 from orchestrator.core.units import format_duration
 from orchestrator.forges.clients.base import Status
 from orchestrator.forges.models import BenchmarkRequest, PullRequest, RequestState
-from orchestrator.results.comparing.compared import ComparisonReport
-from orchestrator.results.comparing.comparisons import compare_commits
-from orchestrator.results.comparing.exports import comparison_markdown
-from orchestrator.results.comparing.run_verdicts import cards_of
 from orchestrator.runs.models import Run
 from orchestrator.runs.states import RUN_ENDED, RunState
 

@@ -43,6 +43,9 @@ class Validity(StrEnum):
     INVALID = "invalid"
 
 
+#: Trials that count in statistics.
+COUNTED_VALIDITIES = (Validity.VALID, Validity.SUSPECT)
+
 RUN_ENDED = frozenset({RunState.FINISHED, RunState.FAILED, RunState.CANCELLED})
 JOB_ENDED = frozenset({JobState.FINISHED, JobState.FAILED, JobState.CANCELLED})
 JOB_ACTIVE = frozenset({JobState.PREPARING, JobState.MEASURING})

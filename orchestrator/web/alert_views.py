@@ -12,8 +12,8 @@ from orchestrator.alerts.models import Alert, AlertState
 from orchestrator.alerts.selectors import searches_of
 from orchestrator.benchmarks.models import Commit
 from orchestrator.loadtools.metrics import metric_for
-from orchestrator.results.changes.bisection_answers import answers_of, bad_of
-from orchestrator.results.changes.commit_paths import commits_of
+from orchestrator.regressions.bisection_answers import answers_of, bad_of
+from orchestrator.regressions.commit_paths import commits_of
 from orchestrator.results.models import Bisection, BisectionState, ChangePoint, ChangeState
 from orchestrator.web.forms import benchmark_key
 

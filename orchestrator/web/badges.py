@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.comparisons.run_verdicts import VerdictCard, cards_of
 from orchestrator.core.units import format_value
-from orchestrator.results.comparing.run_verdicts import VerdictCard, cards_of
-from orchestrator.results.history.branches import BranchLine, branch_line
-from orchestrator.results.history.histories import Part, history_at
-from orchestrator.results.history.reports import History, HistoryPoint
+from orchestrator.histories.branches import BranchLine, branch_line
+from orchestrator.histories.histories import Part, history_at
+from orchestrator.histories.reports import History, HistoryPoint
 from orchestrator.results.models import Series
 from orchestrator.runs.selectors import RUNS_PROJECT, runs_of
 from orchestrator.runs.states import RunState

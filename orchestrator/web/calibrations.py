@@ -7,10 +7,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from orchestrator.core.units import format_value
-from orchestrator.fleet.models import Host
-from orchestrator.fleet.selectors import changes_of
-from orchestrator.results.hosts.sensitivity import (
+from orchestrator.calibration.sensitivity import (
     BLOCKS,
     CHANGE,
     Sight,
@@ -19,8 +16,11 @@ from orchestrator.results.hosts.sensitivity import (
     present_calibrations,
     sights_of,
 )
+from orchestrator.core.units import format_value
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.selectors import changes_of
+from orchestrator.measurements.validity_issues import Doubts, doubts_of
 from orchestrator.results.models import Calibration
-from orchestrator.results.trials.doubts import Doubts, doubts_of
 from orchestrator.runs.calibration import under_way
 from orchestrator.runs.models import Run
 from orchestrator.stats.noise import Noise

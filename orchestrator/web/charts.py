@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.results.comparing.compared import MetricComparison
-from orchestrator.results.trials.distributions import LatencyCurve
+from orchestrator.comparisons.compared import MetricComparison
+from orchestrator.measurements.distributions import LatencyCurve
 from orchestrator.stats.quantile_change import QuantileChanges
 
 BAR_WIDTH = 200.0

@@ -7,9 +7,8 @@ from urllib.parse import urlencode
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from orchestrator.core.units import format_change
-from orchestrator.results.comparing.compared import ComparisonReport, MetricComparison
-from orchestrator.results.comparing.heat import (
+from orchestrator.comparisons.compared import ComparisonReport, MetricComparison
+from orchestrator.comparisons.heat import (
     METRIC,
     Axis,
     HeatMap,
@@ -18,7 +17,8 @@ from orchestrator.results.comparing.heat import (
     heat_map,
     metrics_of,
 )
-from orchestrator.results.comparing.rows import ORDER
+from orchestrator.comparisons.rows import ORDER
+from orchestrator.core.units import format_change
 from orchestrator.stats.comparison import Verdict
 from orchestrator.web.comparison_looks import Look
 from orchestrator.web.templatetags.pitwall import VERDICT_SYMBOLS

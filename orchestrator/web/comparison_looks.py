@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from urllib.parse import urlencode
 
-from orchestrator.results.comparing.compared import CaseComparison, ComparisonReport
-from orchestrator.results.comparing.heat import METRIC, HeatMap, value_of
-from orchestrator.results.comparing.rows import ORDER
+from orchestrator.comparisons.compared import CaseComparison, ComparisonReport
+from orchestrator.comparisons.heat import METRIC, HeatMap, value_of
+from orchestrator.comparisons.rows import ORDER
 from orchestrator.stats.comparison import Verdict
 from orchestrator.web.templatetags.pitwall import VERDICT_SYMBOLS
 

@@ -11,14 +11,14 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from orchestrator.benchmarks.choice import MAX_LENGTH
-from orchestrator.core.units import format_change, format_duration
-from orchestrator.results.comparing.behind import Behind, behind
-from orchestrator.results.comparing.case_detail import CaseDetail, detail_of
-from orchestrator.results.comparing.compared import (
+from orchestrator.comparisons.case_detail import CaseDetail, detail_of
+from orchestrator.comparisons.compared import (
     CaseComparison,
     ComparisonReport,
     MetricComparison,
 )
+from orchestrator.comparisons.evidence import Behind, behind
+from orchestrator.core.units import format_change, format_duration
 from orchestrator.stats.comparison import Verdict
 from orchestrator.web.charts import (
     BAR_WIDTH,

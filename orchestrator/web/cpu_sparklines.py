@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orchestrator.results.trials.cpu_traces import CpuTrace, Line
+from orchestrator.measurements.cpu_traces import CpuTrace, Line
 
 WIDTH, HEIGHT = 160.0, 32.0
 #: Between two trials, so that they do not look like one.

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.accounts.members import Member
+from orchestrator.calibration.floors import Floor, noise_floors
+from orchestrator.calibration.golden import GoldenStatus, golden_statuses
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import digest_of
 from orchestrator.fleet.care import may_become
@@ -12,8 +14,6 @@ from orchestrator.fleet.models import Host, HostState
 from orchestrator.fleet.selectors import hosts_of
 from orchestrator.fleet.warmth import Warmth, warmth_of_hosts
 from orchestrator.fleet.windows import HoursNow
-from orchestrator.results.hosts.floors import Floor, noise_floors
-from orchestrator.results.hosts.golden import GoldenStatus, golden_statuses
 from orchestrator.runs.backlog import queued_by_host
 from orchestrator.web.sparklines import Sparkline, sparkline
 

@@ -11,10 +11,10 @@ from django.urls import reverse
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
+from orchestrator.histories.histories import HistoryChoices, series_of
+from orchestrator.histories.marked_changes import AnnotationMark
+from orchestrator.histories.reports import History, HistoryBreak, HistoryPoint
 from orchestrator.loadtools.metrics import Metric, metric_for
-from orchestrator.results.history.histories import HistoryChoices, series_of
-from orchestrator.results.history.marked_changes import AnnotationMark
-from orchestrator.results.history.reports import History, HistoryBreak, HistoryPoint
 from orchestrator.results.models import Series
 from orchestrator.web.forms import benchmark_key
 from orchestrator.web.host_facts import ShownChange, shown_change

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
-from orchestrator.results.trials.leftovers import Facts
-from orchestrator.results.trials.surroundings import Surroundings
+from orchestrator.measurements.environment import Surroundings
+from orchestrator.measurements.trial_files import Facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from orchestrator.importers.registry import FORMATS
-from orchestrator.results.figures.importing import NewImport
+from orchestrator.reports.reference_import import NewImport
 from orchestrator.web.forms import TeamForm
 
 #: A page waits for its import, so larger files take the command line.

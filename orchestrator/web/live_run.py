@@ -10,14 +10,14 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest
 
 from orchestrator.accounts.members import Member
+from orchestrator.comparisons.run_verdicts import CaseChange, VerdictCard
 from orchestrator.core.ids import digest_of
 from orchestrator.core.kept import kept
-from orchestrator.results.comparing.run_verdicts import CaseChange, VerdictCard
-from orchestrator.results.reporting.saved_reports import saved_reports
-from orchestrator.results.retention.pins import pin_of
-from orchestrator.results.retention.removed import removals_of
-from orchestrator.results.trials.cpu_traces import cpu_traces
-from orchestrator.results.trials.doubts import doubts_of
+from orchestrator.measurements.cpu_traces import cpu_traces
+from orchestrator.measurements.removals import removals_of
+from orchestrator.measurements.validity_issues import doubts_of
+from orchestrator.reports.saved_reports import saved_reports
+from orchestrator.retention.pins import pin_of
 from orchestrator.runs.grid import Cell, Column, Grid, Row, grid_of
 from orchestrator.runs.hosts_live import HostProgress, hosts_live
 from orchestrator.runs.job_details import JobDetails

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.core.units import format_value
-from orchestrator.results.selectors import LoadSummary
-from orchestrator.results.trials.leftovers import Facts
+from orchestrator.measurements.selectors import LoadSummary
+from orchestrator.measurements.trial_files import Facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from orchestrator.loadtools.thresholds import THRESHOLDS
-from orchestrator.results.trials.doubts import code_of, title_of
+from orchestrator.measurements.validity_issues import code_of, title_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,9 @@ from django import forms
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.results.history.histories import history_choices
-from orchestrator.results.reporting.pivots import dimensions_of
-from orchestrator.results.reporting.report_spec import ReportSpec, from_data
+from orchestrator.histories.histories import history_choices
+from orchestrator.reports.pivots import dimensions_of
+from orchestrator.reports.report_spec import ReportSpec, from_data
 from orchestrator.web.forms import TeamForm, benchmark_choices, benchmark_key
 
 ROWS = 4

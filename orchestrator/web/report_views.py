@@ -6,10 +6,10 @@ from typing import Any
 
 from django.urls import reverse
 
-from orchestrator.results.reporting.behind import points_behind, series_of
-from orchestrator.results.reporting.exports import interval, shown
-from orchestrator.results.reporting.pivot_model import Cell, PivotTable, TableColumn, TableRow
-from orchestrator.results.reporting.pivots import Report
+from orchestrator.reports.behind import points_behind, series_of
+from orchestrator.reports.exports import interval, shown
+from orchestrator.reports.pivot_model import Cell, PivotTable, TableColumn, TableRow
+from orchestrator.reports.pivots import Report
 
 #: More bars than these are no picture any more; the table has them all.
 MAX_BARS = 60

@@ -3,7 +3,7 @@
 from django import forms
 
 from orchestrator.results.models import Retention
-from orchestrator.results.retention.retentions import MOST_DAYS, MOST_EVERY, Wanted
+from orchestrator.retention.settings import MOST_DAYS, MOST_EVERY, Wanted
 from orchestrator.web.forms import TeamForm
 
 NAMES = ("files_days", "distributions_days", "trials_days", "points_days", "keep_every")

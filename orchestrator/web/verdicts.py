@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from orchestrator.accounts.members import Member
-from orchestrator.results.comparing.run_verdicts import VerdictCard, cards_of
-from orchestrator.results.trials.doubts import Doubts, doubts_of
+from orchestrator.comparisons.run_verdicts import VerdictCard, cards_of
+from orchestrator.measurements.validity_issues import Doubts, doubts_of
 from orchestrator.runs.models import Run
 
 

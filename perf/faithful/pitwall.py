@@ -15,8 +15,8 @@ from orchestrator.benchmarks.fetching import finish_fetch
 from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.services import save_definition
 from orchestrator.fleet.services import add_local_host, save_profile
-from orchestrator.results.recording.readings import values_of
-from orchestrator.results.selectors import artifact_content
+from orchestrator.measurements.readings import values_of
+from orchestrator.measurements.selectors import artifact_content
 from orchestrator.runs.models import Run, Trial, Trigger
 from orchestrator.runs.services import RunRequest, create_run
 from orchestrator.runs.states import RUN_ENDED, TrialState

@@ -18,8 +18,8 @@ from orchestrator.benchmarks.services import case_ids_of, save_definition
 from orchestrator.core.ids import new_hex
 from orchestrator.fleet.models import Host, HostState, HostTransport
 from orchestrator.fleet.services import save_profile
+from orchestrator.measurements.metrics import metric_ids
 from orchestrator.results.models import Series
-from orchestrator.results.recording.metrics import metric_ids
 from perf.scaling.extent import (
     METRICS,
     NARROW_HOSTS,

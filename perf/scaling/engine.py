@@ -17,7 +17,7 @@ from django.db.models import F
 from numpy.typing import NDArray
 
 from orchestrator.core.ids import new_id
-from orchestrator.results.recording.likeness import block_of
+from orchestrator.measurements.comparability import block_of
 from orchestrator.runs.models import HostRole, Job, Placement, Run, Trial, Variant
 from perf.scaling.catalog import BEGAN, EVERY, Catalog, Part
 from perf.scaling.made import reading_ids

@@ -22,7 +22,7 @@ from django.db import connection
 from django.test import Client
 from psycopg import sql
 
-from orchestrator.results.reporting.saved_reports import save_report
+from orchestrator.reports.saved_reports import save_report
 from perf.scaling.catalog import Catalog, Part, make_catalog
 from perf.scaling.engine import Runs, columns, make_runs, trial_lines
 from perf.scaling.extent import FULL, METRICS, SHORT, Size

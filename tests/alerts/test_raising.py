@@ -25,7 +25,7 @@ from orchestrator.core.errors import (
     NotFoundError,
     PermissionRefusedError,
 )
-from orchestrator.results.changes import duels
+from orchestrator.regressions import confirmations
 from orchestrator.results.models import Baseline, ChangePoint
 from tests.support.changes import Line, make_line
 from tests.support.factories import Personas
@@ -45,10 +45,10 @@ def suspect(line: Line, change: float = -0.08, **more: object) -> None:
 
 
 def have_duels(line: Line, change: float = -0.08) -> None:
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
     rates = {c.sha: 1000 * (1 + change if n >= 25 else 1) for n, c in enumerate(line.commits)}
     line.answer_duels(rates)
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
 
 
 def raised(line: Line) -> Alert:
@@ -158,10 +158,10 @@ def test_one_that_a_later_commit_mended_resolves_itself_once_that_is_sure(line: 
     assert abs(mend.left) < 0.02
 
     for _ in range(3):
-        duels.tick(utc_now())
+        confirmations.tick(utc_now())
         rates = {c.sha: 920 if 25 <= n < 40 else 1000 for n, c in enumerate(line.commits)}
         line.answer_duels(rates)
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
     raising.tick(utc_now())
     ended = Alert.objects.get()
     assert (ended.state, ended.mended_by) == ("resolved", line.commits[40])

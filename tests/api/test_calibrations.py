@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.calibration.calibrations import tick
 from orchestrator.fleet.models import Host, HostChange, HostSnapshot
-from orchestrator.results.hosts.calibration import tick
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Run, Trial
 from orchestrator.stats.power import blocks_needed, smallest_change

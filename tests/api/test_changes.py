@@ -9,7 +9,7 @@ import pytest
 from orchestrator.alerts import raising
 from orchestrator.alerts.models import Alert
 from orchestrator.core.clock import utc_now
-from orchestrator.results.changes import bisections, duels
+from orchestrator.regressions import bisections, confirmations
 from tests.api.conftest import ApiClient, make_client
 from tests.support.changes import Line, make_line
 from tests.support.factories import Personas
@@ -31,7 +31,7 @@ def alice(line: Line) -> ApiClient:
 def raise_alert(line: Line) -> Alert:
     rates = {c.sha: 920.0 if place >= 26 else 1000.0 for place, c in enumerate(line.commits)}
     for _ in range(6):
-        duels.tick(utc_now())
+        confirmations.tick(utc_now())
         bisections.tick(utc_now())
         line.answer_duels(rates)
     raising.tick(utc_now())
@@ -130,7 +130,7 @@ def test_results_that_are_sent_raise_an_alert_without_a_duel(line: Line, alice: 
     ]
     assert alice.post("results", {"results": results}).status_code in (200, 201)
     line.look()
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
     raising.tick(utc_now())
     (found,) = alice.get("change-points", host="ci").json()["change_points"]
     assert found["commit"]["commit"] == f"{25:040x}"

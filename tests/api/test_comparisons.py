@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from django.test import Client
 
-from orchestrator.results.comparing.comparisons import compare_commits
+from orchestrator.comparisons.compare import compare_commits
 from orchestrator.runs.models import Run
 from tests.support import factories
 

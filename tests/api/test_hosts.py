@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from orchestrator.accounts.models import Role
+from orchestrator.calibration.golden import tick
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host, HostState
 from orchestrator.fleet.services import record_snapshot
-from orchestrator.results.hosts.golden import tick
 from orchestrator.runs.models import GoldenCheck, HostLease, Job, Run
 from tests.api.conftest import ApiClient, Lab, make_client
 from tests.support.factories import add_member, finish_run

@@ -21,10 +21,10 @@ from django.test import Client
 from orchestrator.accounts.models import ApiToken, AuditEntry, Membership, Role, User
 from orchestrator.accounts.selectors import member_for_token
 from orchestrator.core.handed_out import digest_of_secret
+from orchestrator.measurements import bulk_import, import_steps, imports
+from orchestrator.measurements.import_steps import import_some, prune_imports
+from orchestrator.measurements.ingest import forget
 from orchestrator.results.models import ImportPart, Point, Reading, ResultImport
-from orchestrator.results.recording import bulk, import_steps, imports
-from orchestrator.results.recording.import_steps import import_some, prune_imports
-from orchestrator.results.recording.ingest import forget
 from tests.api.conftest import ApiClient, Lab
 from tests.api.test_result_files import line, send
 from tests.support.engine import ROOT, own_database_url
@@ -77,7 +77,7 @@ def read(client: ApiClient, pk: str) -> dict[str, Any]:
 def test_a_large_file_is_taken_in_by_steps_and_once(
     lab: Lab, alice: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk, "BATCH", 500)
+    monkeypatch.setattr(bulk_import, "BATCH", 500)
     monkeypatch.setattr(import_steps, "STEP_S", 0.0)
     first = queued(alice, content())
     assert (first["state"], first["total"], first["done"]) == ("queued", None, 0)
@@ -160,7 +160,7 @@ def test_a_step_asks_again_whether_the_sender_may_write(
     lost: dict[str, Any],
     words: str,
 ) -> None:
-    monkeypatch.setattr(bulk, "BATCH", 20)
+    monkeypatch.setattr(bulk_import, "BATCH", 20)
     monkeypatch.setattr(import_steps, "STEP_S", 0.0)
     told = queued_lines(alice, tmp_path)
     for _ in ("checked", "one batch stored"):
@@ -282,7 +282,7 @@ def test_ended_imports_and_files_of_killed_workers_go(
 WORKER = """
 import django; django.setup()
 from orchestrator.results.recording import bulk
-from orchestrator.results.recording.import_steps import import_some
+from orchestrator.measurements.import_steps import import_some
 bulk.BATCH = 20
 while import_some(): pass
 """
@@ -292,7 +292,7 @@ while import_some(): pass
 def test_a_worker_that_is_killed_loses_and_doubles_nothing(
     lab: Lab, alice: ApiClient, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk, "BATCH", 20)
+    monkeypatch.setattr(bulk_import, "BATCH", 20)
     told = queued(alice, content())
     own = {
         "DATABASE_URL": own_database_url(),

@@ -14,9 +14,9 @@ from orchestrator.benchmarks.matrix import case_of
 from orchestrator.benchmarks.models import Case, Commit
 from orchestrator.fleet.models import HardwareProfile, Host
 from orchestrator.fleet.selectors import own_hosts_of
+from orchestrator.measurements.ingest import _drawn
+from orchestrator.measurements.metrics import UNUSED_FOR, metric_ids
 from orchestrator.results.models import Metric, Point, Reading, Series
-from orchestrator.results.recording.ingest import _drawn
-from orchestrator.results.recording.metrics import UNUSED_FOR, metric_ids
 from orchestrator.runs.availability import choices_for
 from orchestrator.runs.models import Trial
 from tests.api.conftest import ApiClient, Lab

@@ -6,8 +6,8 @@ import pytest
 
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.loadtools.registry import TOOLS
+from orchestrator.measurements.readings import values_of
 from orchestrator.results.models import Reading
-from orchestrator.results.recording.readings import values_of
 from orchestrator.runs.models import Trial
 from tests.support.factories import make_known
 

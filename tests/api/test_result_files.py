@@ -9,10 +9,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from orchestrator.api.routers import results as router
+from orchestrator.measurements import result_files
+from orchestrator.measurements.ingest import forget
+from orchestrator.measurements.result_files import Bounds
 from orchestrator.results.models import Reading
-from orchestrator.results.recording import result_files
-from orchestrator.results.recording.ingest import forget
-from orchestrator.results.recording.result_files import Bounds
 from tests.api.conftest import ApiClient, Lab
 
 

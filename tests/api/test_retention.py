@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from orchestrator.core.clock import utc_now
-from orchestrator.results.retention.pruning import prune
+from orchestrator.retention.pruning import prune
 from orchestrator.runs.models import Run, Trial
 
 WANTED = {"files_days": 10, "distributions_days": 20}

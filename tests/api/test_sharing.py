@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from orchestrator.accounts.models import AuditEntry
-from orchestrator.results.reporting.saved_reports import save_report
+from orchestrator.reports.saved_reports import save_report
 from orchestrator.runs.models import IdempotencyKey
 from tests.api.conftest import ApiClient, Lab
 

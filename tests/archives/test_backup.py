@@ -30,8 +30,8 @@ from orchestrator.core.errors import PitwallError
 from orchestrator.core.handed_out import Kind, new_secret
 from orchestrator.core.kept import forget_parts
 from orchestrator.fleet.services import add_credential
+from orchestrator.measurements.ingest import forget
 from orchestrator.results.models import Histogram
-from orchestrator.results.recording.ingest import forget
 from tests.support.databases import as_our_database, empty_database
 from tests.support.engine import own_database_url
 from tests.support.factories import make_personas

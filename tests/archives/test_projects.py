@@ -23,9 +23,9 @@ from orchestrator.archives.projects.new_ids import NewIds
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.kept import forget_parts
 from orchestrator.fleet.models import Host
-from orchestrator.results.history.annotations import annotate
+from orchestrator.histories.annotations import annotate
+from orchestrator.measurements.ingest import forget
 from orchestrator.results.models import Artifact, Histogram, LoadResult, Reading, Series
-from orchestrator.results.recording.ingest import forget
 from orchestrator.runs.models import Job, Trial
 from tests.support.filled import Filled, fill
 

@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from orchestrator.calibration.calibrations import tick
 from orchestrator.fleet.models import Host
-from orchestrator.results.hosts.calibration import tick
 from orchestrator.runs.models import Run
 from tests.browser.conftest import World
 from tests.browser.screenshots import wait_until_drawn

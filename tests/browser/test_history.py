@@ -13,8 +13,8 @@ from playwright.sync_api import Page, expect
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
+from orchestrator.measurements.recording import Measured
 from orchestrator.results.models import ChangePoint, Series
-from orchestrator.results.recording.record import Measured
 from tests.browser.conftest import World
 from tests.browser.screenshots import wait_until_drawn
 from tests.support.recording import record

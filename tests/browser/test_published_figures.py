@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from orchestrator.results.figures.published import import_published, suites_with_figures
+from orchestrator.reports.reference_suites import import_published, suites_with_figures
 from tests.browser.conftest import World
 
 pytestmark = pytest.mark.browser

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from orchestrator.results.reporting.saved_reports import save_report
+from orchestrator.reports.saved_reports import save_report
 from tests.browser.conftest import World, log_in
 from tests.browser.screenshots import wait_until_drawn
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from orchestrator.core.clock import utc_now
-from orchestrator.results.retention.pruning import prune
+from orchestrator.retention.pruning import prune
 from orchestrator.runs.models import Run, Trial
 from tests.browser.conftest import World
 

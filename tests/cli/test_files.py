@@ -8,9 +8,9 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from orchestrator.measurements.import_steps import import_some
+from orchestrator.measurements.ingest import forget
 from orchestrator.results.models import Reading
-from orchestrator.results.recording.import_steps import import_some
-from orchestrator.results.recording.ingest import forget
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -5,7 +5,7 @@ import pytest
 from orchestrator.benchmarks.spec import parse
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.yaml_text import yaml_from
-from orchestrator.results.reporting import report_spec
+from orchestrator.reports import report_spec
 
 DOUBLED = "\n".join(f"b{n}: &b{n} [*b{n - 1}, *b{n - 1}]" for n in range(1, 60))
 MERGED = "\n".join(f"b{n}: &b{n} {{<<: [*b{n - 1}, *b{n - 1}]}}" for n in range(1, 60))

@@ -13,7 +13,7 @@ from orchestrator.core.heartbeat import Claim
 from orchestrator.dispatch import builds, engine, trial_files
 from orchestrator.dispatch.intake import MOST_QUIET_S
 from orchestrator.dispatch.plan import MAX_ATTEMPTS, MAX_LOOK_FAILURES, STEP_S, Action
-from orchestrator.results.services import FACT_LIMIT
+from orchestrator.measurements.services import FACT_LIMIT
 from orchestrator.runs import turns
 from orchestrator.runs.models import Build, Job, Trial
 from orchestrator.runs.states import JobState

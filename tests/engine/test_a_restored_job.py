@@ -10,8 +10,8 @@ from django.core.management import call_command
 
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.connect import local_work_dir
+from orchestrator.measurements.readings import values_of
 from orchestrator.results.models import Point
-from orchestrator.results.recording.readings import values_of
 from orchestrator.runs.models import HostLease, Job, Run, Trial
 from tests.support.engine import Engine, server
 from tests.support.factories import (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.results.hosts.calibration import judge_calibration
+from orchestrator.calibration.calibrations import judge_calibration
 from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.models import Trial

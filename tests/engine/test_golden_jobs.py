@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.calibration import golden
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
-from orchestrator.results.hosts import golden
 from orchestrator.results.models import GoldenOutcome
 from orchestrator.runs.golden import NewGolden, set_golden
 from tests.support.engine import Engine, server

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.measurements.tool_errors import tool_errors
 from orchestrator.results.models import Artifact
-from orchestrator.results.trials.tool_errors import tool_errors
 from orchestrator.runs.models import Trial
 from tests.support.engine import ROOT, Engine
 from tests.support.factories import (

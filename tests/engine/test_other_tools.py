@@ -8,11 +8,11 @@ import pytest
 
 from orchestrator.benchmarks.models import Commit
 from orchestrator.benchmarks.selectors import benchmark_for
-from orchestrator.results.comparing.comparisons import compare_commits
-from orchestrator.results.history.histories import history_choices
+from orchestrator.comparisons.compare import compare_commits
+from orchestrator.histories.histories import history_choices
+from orchestrator.measurements.readings import values_of
+from orchestrator.measurements.selectors import trial_details
 from orchestrator.results.models import Metric
-from orchestrator.results.recording.readings import values_of
-from orchestrator.results.selectors import trial_details
 from orchestrator.runs.models import Trial
 from tests.support.engine import Engine, server
 from tests.support.factories import (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.results.recording.readings import values_of
+from orchestrator.measurements.readings import values_of
 from orchestrator.runs.models import Run, Trial
 from tests.support.engine import Engine
 from tests.support.factories import Personas, make_definition, make_local_host, make_project

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from devstack.redis import choose_binary
-from orchestrator.results.trials.surroundings import applied_limits
+from orchestrator.measurements.environment import applied_limits
 from orchestrator.runs.models import Run, Trial
 from tests.support.engine import ROOT, Engine
 from tests.support.factories import Personas, make_definition, make_local_host, make_project

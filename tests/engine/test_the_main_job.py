@@ -8,11 +8,11 @@ import pytest
 
 from orchestrator.benchmarks.models import Commit
 from orchestrator.benchmarks.selectors import benchmark_for
+from orchestrator.comparisons.compare import compare_commits
 from orchestrator.fleet.models import Host
-from orchestrator.results.comparing.comparisons import compare_commits
-from orchestrator.results.recording.readings import values_of
-from orchestrator.results.selectors import artifact_content, trial_details
-from orchestrator.results.trials.distributions import merged
+from orchestrator.measurements.distributions import merged
+from orchestrator.measurements.readings import values_of
+from orchestrator.measurements.selectors import artifact_content, trial_details
 from orchestrator.runs.models import HostLease, Run, Trial
 from orchestrator.runs.services import cancel_run
 from tests.support.cancelled import cancel_the_long_case, with_a_long_case

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
+from orchestrator.comparisons.choices import choices_of, recently_measured
+from orchestrator.comparisons.compare import compare_sides
+from orchestrator.comparisons.compared import ComparisonReport, address_of
+from orchestrator.comparisons.sides import Asked, sides_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host, HostChange, HostSnapshot
 from orchestrator.fleet.services import save_profile
-from orchestrator.results.comparing.choices import choices_of, recently_measured
-from orchestrator.results.comparing.compared import ComparisonReport, address_of
-from orchestrator.results.comparing.comparisons import compare_sides
-from orchestrator.results.comparing.sides import Asked, sides_of
 from tests.support.factories import (
     DEFINITION,
     Personas,

@@ -18,14 +18,14 @@ from orchestrator.benchmarks.models import Case, Commit, Project
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, PermissionRefusedError
 from orchestrator.fleet.models import Host
+from orchestrator.measurements import bulk_import
+from orchestrator.measurements.bulk_import import Imported, check_file, import_file
+from orchestrator.measurements.incoming import ResultIn
+from orchestrator.measurements.ingest import forget, take_results
+from orchestrator.measurements.repeats import ResultConflictError
+from orchestrator.measurements.result_files import Bounds, read_results
 from orchestrator.results.models import ChangedSeries, Point, Reading, Series
-from orchestrator.results.recording import bulk
-from orchestrator.results.recording.bulk import Imported, check_file, import_file
-from orchestrator.results.recording.incoming import ResultIn
-from orchestrator.results.recording.ingest import forget, take_results
-from orchestrator.results.recording.repeats import ResultConflictError
-from orchestrator.results.recording.result_files import Bounds, read_results
-from orchestrator.results.retention.retentions import Wanted, save_retention
+from orchestrator.retention.settings import Wanted, save_retention
 from tests.support.factories import (
     Personas,
     commit_files,
@@ -192,7 +192,7 @@ def test_a_file_makes_the_same_rows_as_the_api(
     wanted = readings(), points(), commits(project)
     assert len(wanted[0]) == 300
     start_again(project, known)
-    monkeypatch.setattr(bulk, "BATCH", batch)
+    monkeypatch.setattr(bulk_import, "BATCH", batch)
 
     done = import_file(member=personas.alice, path=lines_in(tmp_path, *results))
 
@@ -252,7 +252,7 @@ def test_an_id_of_other_cases_and_hosts_is_another_result(
 def test_an_id_of_an_earlier_batch_with_other_content_is_refused(
     personas: Personas, project: Project, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(bulk, "BATCH", 2)
+    monkeypatch.setattr(bulk_import, "BATCH", 2)
     results = [result(id="a"), result(id="b"), result(id="c"), result(id="a", note="other")]
     with pytest.raises(ResultConflictError, match="line 4: a result that was sent before"):
         import_file(member=personas.alice, path=lines_in(tmp_path, *results))
@@ -262,7 +262,7 @@ def test_an_id_of_an_earlier_batch_with_other_content_is_refused(
 def test_equal_lines_of_two_batches_are_both_kept(
     personas: Personas, project: Project, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(bulk, "BATCH", 2)
+    monkeypatch.setattr(bulk_import, "BATCH", 2)
     path = lines_in(tmp_path, *(result(id=f"n{number}") for number in range(5)))
     assert import_file(member=personas.alice, path=path).accepted == 5
     assert import_file(member=personas.alice, path=path).accepted == 0

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from orchestrator.fleet.models import Host, HostChange, HostSnapshot
-from orchestrator.loadtools.metrics import METRICS
-from orchestrator.results.hosts.calibration import judge_calibration, tick
-from orchestrator.results.hosts.forecasts import forecasts_of, sentence
-from orchestrator.results.hosts.sensitivity import (
+from orchestrator.calibration.calibrations import judge_calibration, tick
+from orchestrator.calibration.forecasts import forecasts_of, sentence
+from orchestrator.calibration.sensitivity import (
     Sight,
     calibrations_of,
     present_calibrations,
     sights_of,
 )
+from orchestrator.fleet.models import Host, HostChange, HostSnapshot
+from orchestrator.loadtools.metrics import METRICS
 from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.models import Run, Trial

@@ -7,8 +7,8 @@ from django.db import transaction
 
 from orchestrator.benchmarks.models import Commit
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
-from orchestrator.results.changes import search as change_search
-from orchestrator.results.changes.change_points import (
+from orchestrator.regressions import segmentation as change_search
+from orchestrator.regressions.change_points import (
     baselines_of,
     changes_in,
     dismiss,
@@ -16,7 +16,7 @@ from orchestrator.results.changes.change_points import (
     rebaseline,
     remove_baseline,
 )
-from orchestrator.results.changes.search import look_at_changed
+from orchestrator.regressions.segmentation import look_at_changed
 from orchestrator.results.models import ChangedSeries, ChangePoint, ChangeState
 from tests.support.changes import Line, make_line
 from tests.support.factories import Personas

@@ -3,11 +3,11 @@
 import pytest
 
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
+from orchestrator.comparisons.case_detail import detail_of
+from orchestrator.comparisons.compare import commits_measured, compare_commits
+from orchestrator.comparisons.compared import ComparisonReport
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.results.comparing.case_detail import detail_of
-from orchestrator.results.comparing.compared import ComparisonReport
-from orchestrator.results.comparing.comparisons import commits_measured, compare_commits
-from orchestrator.results.history.histories import history_of
+from orchestrator.histories.histories import history_of
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import (
     DEFINITION,

@@ -10,8 +10,8 @@ from django.db.models.functions import Now
 
 from orchestrator.accounts.quotas import QuotaExceededError
 from orchestrator.loadtools.metrics import METRICS
+from orchestrator.measurements.metrics import UNUSED_FOR, metric_ids, metrics_of_trial
 from orchestrator.results.models import Metric
-from orchestrator.results.recording.metrics import UNUSED_FOR, metric_ids, metrics_of_trial
 from tests.support.factories import Personas
 
 

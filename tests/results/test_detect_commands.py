@@ -9,7 +9,7 @@ import pytest
 
 from devstack.places import CHECKOUT
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.results.number_files import series_in, trials_in
+from orchestrator.measurements.number_files import series_in, trials_in
 
 #: Nobody listens there: neither command may need PostgreSQL or Redis.
 NOWHERE = {"DATABASE_URL": "postgresql://x@127.0.0.1:1/x", "REDIS_URL": "redis://127.0.0.1:1/0"}

@@ -10,8 +10,8 @@ from orchestrator.benchmarks.models import Commit
 from orchestrator.benchmarks.services import set_change_rules
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PermissionRefusedError
-from orchestrator.results.changes import bisections, duels
-from orchestrator.results.changes.change_points import dismiss
+from orchestrator.regressions import bisections, confirmations
+from orchestrator.regressions.change_points import dismiss
 from orchestrator.results.models import Bisection, ChangePoint, Point
 from orchestrator.runs.models import Build, Job, Run, Trial
 from tests.support.changes import Line, make_line
@@ -42,7 +42,7 @@ def follow(line: Line, known: dict[str, float], *, turns: int = 40) -> None:
     """Ticks and answers until nothing is asked any more, twice in a row."""
     idle = 0
     for _ in range(turns):
-        duels.tick(utc_now())
+        confirmations.tick(utc_now())
         bisections.tick(utc_now())
         idle = 0 if line.answer_duels(known) else idle + 1
         if idle == 2:
@@ -52,17 +52,17 @@ def follow(line: Line, known: dict[str, float], *, turns: int = 40) -> None:
 
 
 def confirmed(line: Line, change: ChangePoint, known: dict[str, float]) -> ChangePoint:
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
     line.answer_duels(known)
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
     change.refresh_from_db()
     return change
 
 
 def test_a_duel_of_both_sides_starts_by_itself(line: Line) -> None:
     change = suspected(line)
-    duels.tick(utc_now())
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
+    confirmations.tick(utc_now())
     run = Run.objects.get()
     assert run.trigger == "confirm"
     assert run.requested_by is None
@@ -79,7 +79,7 @@ def test_only_the_cases_concerned_are_measured(personas: Personas, tmp_path: Pat
     for case, change in enumerate((-0.08, 0.0, -0.08)):
         line.step(until=41, at=25, change=change, every=4, case=case, seed=case)
     line.look()
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
     run = Run.objects.get()
     measured = set(Trial.objects.filter(job__run=run).values_list("case", flat=True))
     assert measured == {line.cases[0].pk, line.cases[2].pk}
@@ -102,7 +102,7 @@ def test_a_refuted_one_is_not_measured_again_when_more_of_the_same_come(line: Li
     found = confirmed(line, suspected(line), truth(line, 100))
     line.measure({44: 920.0, 48: 920.0}, seed=9)
     line.look()
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
     found.refresh_from_db()
     assert (found.state, Run.objects.count()) == ("refuted", 1)
 
@@ -117,7 +117,7 @@ def test_another_metric_of_the_case_is_answered_for_by_the_same_duel(line: Line)
         shape=Point.objects.exclude(shape=0).values_list("shape", flat=True)[0],
     )
     line.look()
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
     bisections.tick(utc_now())
     other = ChangePoint.objects.get(series__metric__key="latency.p50", state="confirmed")
     found.refresh_from_db()
@@ -192,7 +192,7 @@ def test_a_commit_that_cannot_be_built_is_passed_over(line: Line) -> None:
     change = suspected(line)
     known = truth(line, 26)
     for _ in range(20):
-        duels.tick(utc_now())
+        confirmations.tick(utc_now())
         bisections.tick(utc_now())
         for run in Run.objects.filter(state="queued", trigger="bisect"):
             if run.variants.get(position=1).commit == line.commits[26]:
@@ -237,14 +237,14 @@ def test_the_projects_settings_are_kept(line: Line) -> None:
     rules = {"member": line.member, "project": line.project, "minutes_a_day": 60}
     set_change_rules(confirm=False, bisect=True, **rules)
     change = suspected(line)
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
     change.refresh_from_db()
     assert (change.state, change.settled) == ("open", True)
     assert "settings" in change.message
     assert not Run.objects.exists()
 
     # Somebody may ask for it all the same.
-    duels.confirm_now(member=line.member, change_id=change.pk)
+    confirmations.confirm_now(member=line.member, change_id=change.pk)
     set_change_rules(confirm=True, bisect=False, **rules)
     follow(line, truth(line, 26))
     change.refresh_from_db()
@@ -257,7 +257,7 @@ def test_no_more_machine_time_is_taken_than_is_allowed(line: Line) -> None:
         member=line.member, project=line.project, confirm=True, bisect=True, minutes_a_day=0
     )
     change = suspected(line)
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
     change.refresh_from_db()
     assert "machine time" in change.message
     assert not change.settled
@@ -266,9 +266,9 @@ def test_no_more_machine_time_is_taken_than_is_allowed(line: Line) -> None:
 
 def test_where_no_host_is_free_it_says_so(line: Line) -> None:
     change = suspected(line)
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
     Run.objects.update(created_at=utc_now() - timedelta(hours=7))
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
     change.refresh_from_db()
     assert (change.state, change.settled) == ("open", True)
     assert "was not free within 6 hours" in change.message
@@ -280,19 +280,19 @@ def test_what_was_measured_elsewhere_cannot_be_measured_again(
 ) -> None:
     line = make_line(personas.alice, tmp_path / "origin", external=True)
     change = suspected(line)
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
     change.refresh_from_db()
     assert (change.settled, change.message) == (True, "not confirmed: measured elsewhere")
     with pytest.raises(InvalidRequestError, match="measured elsewhere"):
-        duels.confirm_now(member=line.member, change_id=change.pk)
+        confirmations.confirm_now(member=line.member, change_id=change.pk)
 
 
 def test_a_run_that_somebody_cancelled_is_not_started_again(line: Line) -> None:
     change = suspected(line)
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
     Run.objects.update(state="cancelled")
-    duels.tick(utc_now())
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
+    confirmations.tick(utc_now())
     change.refresh_from_db()
     assert (change.state, change.settled) == ("open", True)
     assert Run.objects.count() == 1
@@ -301,9 +301,9 @@ def test_a_run_that_somebody_cancelled_is_not_started_again(line: Line) -> None:
 def test_a_duel_that_measured_nothing_is_tried_once_more(line: Line) -> None:
     change = suspected(line)
     for _ in range(3):
-        duels.tick(utc_now())
+        confirmations.tick(utc_now())
         Run.objects.filter(state="queued").update(state="failed", message="the disk is full")
-        duels.tick(utc_now())
+        confirmations.tick(utc_now())
     change.refresh_from_db()
     assert (change.settled, Run.objects.count()) == (True, 2)
     assert "the disk is full" in change.message
@@ -322,7 +322,7 @@ def test_a_dismissed_change_is_not_searched_on(line: Line) -> None:
 def test_nobody_asks_twice_and_viewers_not_at_all(line: Line, personas: Personas) -> None:
     change = suspected(line)
     with pytest.raises(PermissionRefusedError):
-        duels.confirm_now(member=personas.bob, change_id=change.pk)
-    duels.confirm_now(member=line.member, change_id=change.pk)
+        confirmations.confirm_now(member=personas.bob, change_id=change.pk)
+    confirmations.confirm_now(member=line.member, change_id=change.pk)
     with pytest.raises(ConflictError):
-        duels.confirm_now(member=line.member, change_id=change.pk)
+        confirmations.confirm_now(member=line.member, change_id=change.pk)

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from orchestrator.accounts.models import AuditEntry, Membership, Role
-from orchestrator.core.clock import utc_now
-from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
-from orchestrator.fleet.care import put_in_maintenance, release_host
-from orchestrator.fleet.models import Host, HostChange, HostSnapshot
-from orchestrator.results.hosts.golden import (
+from orchestrator.calibration.golden import (
     forget_references,
     golden_statuses,
     judge_golden,
     tick,
 )
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
+from orchestrator.fleet.care import put_in_maintenance, release_host
+from orchestrator.fleet.models import Host, HostChange, HostSnapshot
 from orchestrator.results.models import GoldenOutcome
 from orchestrator.runs.golden import (
     NewGolden,
@@ -306,7 +306,7 @@ def test_the_trouble_of_one_host_does_not_keep_another_waiting(
     other = make_local_host(lab.personas.alice, "there")
     set_golden(member=lab.personas.alice, host_id=other.pk, new=_wanted(lab))
     GoldenCheck.objects.filter(host=lab.host).update(judged=False)
-    monkeypatch.setattr("orchestrator.results.hosts.golden.judge_golden", lambda check: 1 / 0)
+    monkeypatch.setattr("orchestrator.calibration.golden.judge_golden", lambda check: 1 / 0)
     tick(lab.now)
     assert Run.objects.get().jobs.get().placements.get(role="target").wanted_host == other
 

@@ -12,9 +12,9 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.external import host_told
 from orchestrator.fleet.models import Host
-from orchestrator.results.history.histories import Part, history_choices, history_of
-from orchestrator.results.history.reports import History
-from orchestrator.results.recording.record import Measured
+from orchestrator.histories.histories import Part, history_choices, history_of
+from orchestrator.histories.reports import History
+from orchestrator.measurements.recording import Measured
 from tests.support.factories import Personas
 from tests.support.recording import record
 

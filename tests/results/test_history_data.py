@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.results.history.charted import charted, charted_by_names
-from orchestrator.results.history.commit_names import commit_names, forget_commit_names
-from orchestrator.results.history.data import history_data
+from orchestrator.histories.charted import charted, charted_by_names
+from orchestrator.histories.commit_names import commit_names, forget_commit_names
+from orchestrator.histories.data import history_data
 from orchestrator.results.models import Series
 from tests.results.test_histories import Lane
 from tests.support.factories import Personas

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.results.history.columns import significant, steps, whole
-from orchestrator.results.history.lines import Line, Points, joined, line_of
+from orchestrator.histories.columns import significant, steps, whole
+from orchestrator.histories.lines import Line, Points, joined, line_of
 
 
 def _points(*rows: dict[str, Any]) -> Points:

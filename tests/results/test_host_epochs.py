@@ -7,8 +7,8 @@ import pytest
 
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot
-from orchestrator.results.history.histories import history_of
-from orchestrator.results.history.reports import History
+from orchestrator.histories.histories import history_of
+from orchestrator.histories.reports import History
 from tests.support.factories import (
     Personas,
     finish_run,

@@ -11,8 +11,8 @@ from django.core.management import CommandError, call_command
 from orchestrator.core import progress
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
 from orchestrator.fleet.services import save_profile
-from orchestrator.results.figures.importing import Imported, NewImport, import_results
-from orchestrator.results.figures.references import (
+from orchestrator.reports.reference_import import Imported, NewImport, import_results
+from orchestrator.reports.references import (
     reference_values,
     results_of,
     source_for,

@@ -7,14 +7,14 @@ import pytest
 from django.db import transaction
 
 from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.comparisons.case_detail import detail_of
+from orchestrator.comparisons.compare import compare_commits, compare_sides
+from orchestrator.comparisons.compared import ComparisonReport
+from orchestrator.comparisons.packed_cells import packed_cells
+from orchestrator.comparisons.sides import Side
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
-from orchestrator.results.comparing.case_detail import detail_of
-from orchestrator.results.comparing.compared import ComparisonReport
-from orchestrator.results.comparing.comparisons import compare_commits, compare_sides
-from orchestrator.results.comparing.packed_cells import packed_cells
-from orchestrator.results.comparing.sides import Side
-from orchestrator.results.recording.record import Measured
+from orchestrator.measurements.recording import Measured
 from orchestrator.runs.models import Trial
 from tests.support.factories import (
     Personas,

@@ -14,7 +14,7 @@ from orchestrator.results.models import (
     SavedReport,
     Series,
 )
-from orchestrator.results.retention.pins import kept_of
+from orchestrator.retention.pins import kept_of
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Run, Schedule
 from tests.support.factories import (

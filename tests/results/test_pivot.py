@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.results.reporting.pivot import pivot
-from orchestrator.results.reporting.pivot_model import Observation, Sample
-from orchestrator.results.reporting.report_spec import ReportSpec, from_data
+from orchestrator.reports.pivot import pivot
+from orchestrator.reports.pivot_model import Observation, Sample
+from orchestrator.reports.report_spec import ReportSpec, from_data
 
 ORDERS = {
     "protocol": ["h1", "h2"],

@@ -13,14 +13,14 @@ from orchestrator.core.errors import NotFoundError
 from orchestrator.fleet.services import save_profile
 from orchestrator.importers.registry import FORMATS
 from orchestrator.importers.rows import Row
-from orchestrator.results.figures.importing import Imported
-from orchestrator.results.figures.published import (
+from orchestrator.reports.reference_import import Imported
+from orchestrator.reports.reference_suites import (
     SUITES,
     import_published,
     published_of,
     suites_with_figures,
 )
-from orchestrator.results.figures.references import reference_values
+from orchestrator.reports.references import reference_values
 from tests.support.factories import Personas
 
 #: Suite → figures of its report's tables, and how many of them are blank or stand for none.

@@ -12,9 +12,9 @@ from django.db import DatabaseError, connection, connections, transaction
 from orchestrator.benchmarks.models import Case, Commit
 from orchestrator.core.ids import new_id
 from orchestrator.fleet.models import Host
+from orchestrator.measurements.readings import values_of
+from orchestrator.measurements.recording import Ids, Measured
 from orchestrator.results.models import Point, Reading, Series
-from orchestrator.results.recording.readings import values_of
-from orchestrator.results.recording.record import Ids, Measured
 from orchestrator.stats.rollup import bands
 from orchestrator.stats.summary import summarise
 from tests.support.factories import (

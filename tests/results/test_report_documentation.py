@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from orchestrator.results.reporting.pivot_model import PUBLISHED, WORDS
-from orchestrator.results.reporting.report_spec import (
+from orchestrator.reports.pivot_model import PUBLISHED, WORDS
+from orchestrator.reports.report_spec import (
     OWN_DIMENSIONS,
     Column,
     Dimension,

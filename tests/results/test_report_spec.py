@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.results.reporting.report_spec import known_metric, parse, parse_all, to_yaml
+from orchestrator.reports.report_spec import known_metric, parse, parse_all, to_yaml
 
 WHOLE = """\
 version: 1

@@ -13,11 +13,11 @@ from django.test.utils import CaptureQueriesContext
 
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.reports.exports import report_csv, report_json, report_markdown
+from orchestrator.reports.pivots import Report, report_of
+from orchestrator.reports.provenance import provenance_of
+from orchestrator.reports.report_spec import from_data
 from orchestrator.results.models import Histogram
-from orchestrator.results.reporting.exports import report_csv, report_json, report_markdown
-from orchestrator.results.reporting.pivots import Report, report_of
-from orchestrator.results.reporting.provenance import provenance_of
-from orchestrator.results.reporting.report_spec import from_data
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import (
     DEFINITION,

@@ -13,6 +13,7 @@ from django.db import IntegrityError, connection, transaction
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.services import mirror_of
+from orchestrator.comparisons.run_verdicts import cards_of
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import (
     ConflictError,
@@ -21,7 +22,12 @@ from orchestrator.core.errors import (
     NotFoundError,
     PermissionRefusedError,
 )
-from orchestrator.results.comparing.run_verdicts import cards_of
+from orchestrator.measurements.case_latency import CaseLatency, case_latency
+from orchestrator.measurements.distributions import distribution_of
+from orchestrator.measurements.incoming import ResultIn
+from orchestrator.measurements.ingest import forget, take_results
+from orchestrator.measurements.selectors import artifact_content
+from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import (
     Artifact,
     Histogram,
@@ -33,16 +39,10 @@ from orchestrator.results.models import (
     Removal,
     Retention,
 )
-from orchestrator.results.recording.incoming import ResultIn
-from orchestrator.results.recording.ingest import forget, take_results
-from orchestrator.results.reporting.saved_reports import save_report
-from orchestrator.results.retention import leftover_rows
-from orchestrator.results.retention.pins import kept_of, pin_commit, pin_run, unpin
-from orchestrator.results.retention.pruning import prune, prune_due, what_is_due
-from orchestrator.results.retention.retentions import Wanted, retention_of, save_retention
-from orchestrator.results.selectors import artifact_content
-from orchestrator.results.trials.case_latency import CaseLatency, case_latency
-from orchestrator.results.trials.distributions import distribution_of
+from orchestrator.retention import delete_rows
+from orchestrator.retention.pins import kept_of, pin_commit, pin_run, unpin
+from orchestrator.retention.pruning import prune, prune_due, what_is_due
+from orchestrator.retention.settings import Wanted, retention_of, save_retention
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.selectors import run_for
 from tests.support.factories import (
@@ -147,7 +147,7 @@ def test_it_goes_on_where_it_was_interrupted(
     personas: Personas, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = old_run(personas.alice, shas(project)[:2], days=100)
-    monkeypatch.setattr(leftover_rows, "FILES", 3)
+    monkeypatch.setattr(delete_rows, "FILES", 3)
 
     assert prune(project, NOW, batches=1) == 1
     assert counts(run)[0] == 1

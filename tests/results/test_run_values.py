@@ -8,17 +8,17 @@ import pytest
 from django.db import transaction
 
 from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.comparisons.compare import compare_commits
+from orchestrator.comparisons.points import points_of
+from orchestrator.comparisons.run_values import points_of_run
+from orchestrator.comparisons.sides import Side
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import new_id
-from orchestrator.results.comparing.comparisons import compare_commits
-from orchestrator.results.comparing.points import points_of
-from orchestrator.results.comparing.run_values import points_of_run
-from orchestrator.results.comparing.sides import Side
+from orchestrator.measurements.recording import Measured
 from orchestrator.results.models import Point
 from orchestrator.results.models.series import MOST_VALUES
-from orchestrator.results.recording.record import Measured
-from orchestrator.results.retention.pruning import prune
-from orchestrator.results.retention.retentions import Wanted, save_retention
+from orchestrator.retention.pruning import prune
+from orchestrator.retention.settings import Wanted, save_retention
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import (
     Personas,

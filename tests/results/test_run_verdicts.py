@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.results.comparing.run_verdicts import cards_of
+from orchestrator.comparisons.run_verdicts import cards_of
 from orchestrator.results.models import RunVerdict
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import run_for

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.results.figures.published import import_published
+from orchestrator.reports.exports import report_markdown
+from orchestrator.reports.pivot_model import PivotTable
+from orchestrator.reports.pivots import report_of
+from orchestrator.reports.reference_suites import import_published
+from orchestrator.reports.report_spec import parse_all
+from orchestrator.reports.saved_reports import save_suite_reports, spec_of_report
 from orchestrator.results.models import SavedReport
-from orchestrator.results.reporting.exports import report_markdown
-from orchestrator.results.reporting.pivot_model import PivotTable
-from orchestrator.results.reporting.pivots import report_of
-from orchestrator.results.reporting.report_spec import parse_all
-from orchestrator.results.reporting.saved_reports import save_suite_reports, spec_of_report
 from orchestrator.runs.models import Run
 from tests.support.factories import (
     Personas,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.results.retention.thinning import Place, spare
+from orchestrator.retention.thinning import Place, spare
 
 
 def line(count: int) -> list[Place]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.results.trials.tool_errors import NEWEST, MetricError, errors_of, tool_errors
+from orchestrator.measurements.tool_errors import NEWEST, MetricError, errors_of, tool_errors
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import (
     DEFINITION,

@@ -15,9 +15,9 @@ from orchestrator.benchmarks.models import Benchmark, Case, Commit, Project
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import new_id
 from orchestrator.fleet.models import Host, HostTransport
-from orchestrator.results.changes.search import look_at_changed
+from orchestrator.measurements.recording import Measured
+from orchestrator.regressions.segmentation import look_at_changed
 from orchestrator.results.models import ChangePoint, Series
-from orchestrator.results.recording.record import Measured
 from tests.support.factories import (
     DEFINITION,
     finish_run,

@@ -21,8 +21,8 @@ from orchestrator.benchmarks.sharing import SharedPage, create_share_link
 from orchestrator.fleet.models import HardwareProfile
 from orchestrator.fleet.services import add_credential
 from orchestrator.forges.models import BenchmarkRequest, Connection
-from orchestrator.results.changes.change_points import rebaseline
-from orchestrator.results.history.annotations import annotate
+from orchestrator.histories.annotations import annotate
+from orchestrator.regressions.change_points import rebaseline
 from orchestrator.results.models import ChangePoint, Pin, Series
 from orchestrator.runs.models import Job, Schedule
 from tests.support.factories import DEFINITION, Personas

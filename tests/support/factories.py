@@ -28,10 +28,10 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import sha256_hex
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.fleet.services import add_local_host, save_profile
+from orchestrator.measurements.comparability import block_of, shape_of
+from orchestrator.measurements.readings import values_of
+from orchestrator.measurements.recording import Measured
 from orchestrator.results.models import Artifact, Histogram, Point, Reading
-from orchestrator.results.recording.likeness import block_of, shape_of
-from orchestrator.results.recording.readings import values_of
-from orchestrator.results.recording.record import Measured
 from orchestrator.runs.models import Job, Run, Trial
 from orchestrator.runs.services import RunRequest, create_run
 from orchestrator.stats.histogram import Histogram as Distribution

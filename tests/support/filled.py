@@ -21,18 +21,18 @@ from orchestrator.alerts.models import Alert, Channel, Delivery
 from orchestrator.alerts.notifying import NewChannel, create_channel, send_test
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.benchmarks.sharing import set_public
+from orchestrator.calibration import calibrations
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.care import put_in_maintenance, set_host_care
 from orchestrator.fleet.models import Host, HostTransport
 from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.forges.models import BenchmarkRequest, PullRequest
 from orchestrator.forges.services import NewConnection, save_connection
-from orchestrator.results.changes import bisections, duels
-from orchestrator.results.figures.published import import_published, suites_with_figures
-from orchestrator.results.hosts import calibration
+from orchestrator.regressions import bisections, confirmations
+from orchestrator.reports.reference_suites import import_published, suites_with_figures
+from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import ImportState, ReferenceSource, ResultImport, Series
-from orchestrator.results.reporting.saved_reports import save_report
-from orchestrator.results.retention.pins import pin_commit
+from orchestrator.retention.pins import pin_commit
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.models import Build, Job, Run, Schedule, Trial
 from orchestrator.runs.schedules import NewSchedule, create_schedule
@@ -237,7 +237,7 @@ def _look_after(personas: Personas, host: Host, shas: list[str]) -> None:
     for wobble in (0.02, 0.03):
         run = start_calibration(member=alice, host_id=host.pk, new=new)
         finish_run(run, [1000], wobble=wobble)
-        calibration.tick()
+        calibrations.tick()
 
 
 def raise_alert(line: Line) -> Alert:
@@ -247,7 +247,7 @@ def raise_alert(line: Line) -> Alert:
     line.look()
     rates = {c.sha: 920.0 if place >= 26 else 1000.0 for place, c in enumerate(line.commits)}
     for _ in range(6):
-        duels.tick(utc_now())
+        confirmations.tick(utc_now())
         bisections.tick(utc_now())
         line.answer_duels(rates)
     raising.tick(utc_now())

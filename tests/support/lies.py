@@ -7,9 +7,9 @@ from pathlib import Path
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.benchmarks.selectors import benchmark_for
-from orchestrator.results.comparing.comparisons import compare_commits
-from orchestrator.results.history.histories import history_of
-from orchestrator.results.trials.case_latency import case_latency
+from orchestrator.comparisons.compare import compare_commits
+from orchestrator.histories.histories import history_of
+from orchestrator.measurements.case_latency import case_latency
 from orchestrator.runs.models import Run, Trial
 from tests.support.engine import Engine
 from tests.support.factories import (

@@ -9,7 +9,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Case, Commit, Definition, Project
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
-from orchestrator.results.recording.record import Measured
+from orchestrator.measurements.recording import Measured
 from tests.support.factories import DEFINITION, make_definition, make_local_host, store_cases
 from tests.support.recording import record
 

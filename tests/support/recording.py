@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.results.recording import record as recording
-from orchestrator.results.recording.metrics import metric_ids
-from orchestrator.results.recording.record import Ids, Measured
+from orchestrator.measurements import recording as recording
+from orchestrator.measurements.metrics import metric_ids
+from orchestrator.measurements.recording import Ids, Measured
 
 
 def record(rows: Sequence[Measured], ids: Ids | None = None) -> int:

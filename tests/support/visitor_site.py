@@ -18,7 +18,7 @@ from django.urls.resolvers import URLPattern, URLResolver
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.sharing import SHAREABLE, SharedPage, create_share_link
 from orchestrator.fleet.models import HardwareProfile, Host, HostChange, HostSnapshot
-from orchestrator.results.reporting.provenance import _FACTS
+from orchestrator.reports.provenance import _FACTS
 from orchestrator.runs.models import Job, Run, Trial
 from tests.support.everything import Everything, all_pages
 

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from orchestrator.results.recording.readings import values_of
+from orchestrator.measurements.readings import values_of
 from orchestrator.runs.models import HostLease, Job, Run, Trial
 from orchestrator.runs.states import JOB_ENDED, RUN_ENDED
 from tests.support.journals import StepJournal, overlaps

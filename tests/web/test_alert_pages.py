@@ -10,7 +10,7 @@ from django.urls import reverse
 from orchestrator.alerts import raising
 from orchestrator.alerts.models import Alert
 from orchestrator.core.clock import utc_now
-from orchestrator.results.changes import bisections, duels
+from orchestrator.regressions import bisections, confirmations
 from orchestrator.results.models import ChangePoint
 from orchestrator.runs.models import Run
 from tests.support.changes import Line, make_line
@@ -32,9 +32,9 @@ def alert(line: Line) -> Alert:
     for case in (0, 1):
         line.step(until=41, at=26, change=-0.08, every=4, case=case, seed=case)
     line.look()
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
     line.answer_duels(rates(line))
-    duels.tick(utc_now())
+    confirmations.tick(utc_now())
     raising.tick(utc_now())
     return Alert.objects.get()
 

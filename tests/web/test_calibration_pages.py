@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from orchestrator.calibration.calibrations import tick
 from orchestrator.fleet.models import HostChange, HostSnapshot
-from orchestrator.results.hosts.calibration import tick
 from orchestrator.results.models import Calibration
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Run, Trial

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.comparisons.compared import MetricComparison
 from orchestrator.loadtools.metrics import Metric
-from orchestrator.results.comparing.compared import MetricComparison
 from orchestrator.stats.comparison import Comparison, Verdict
 from orchestrator.web.charts import BAR_WIDTH, interval_bar, reach_of
 

@@ -9,10 +9,10 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.accounts.models import Role
+from orchestrator.calibration.golden import tick
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot, save_profile
-from orchestrator.results.hosts.golden import tick
 from orchestrator.results.models import Calibration
 from orchestrator.runs.models import GoldenCheck, HostLease, Run
 from orchestrator.web.host_facts import clock_off, fact_groups, fact_value

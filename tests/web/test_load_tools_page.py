@@ -10,7 +10,7 @@ from orchestrator.core.units import format_change
 from orchestrator.fleet.models import HostSnapshot
 from orchestrator.loadtools.registry import TOOLS
 from orchestrator.loadtools.sheets import tool_sheets
-from orchestrator.results.recording.readings import values_of
+from orchestrator.measurements.readings import values_of
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import make_known
 from tests.web.conftest import World

@@ -10,8 +10,8 @@ from django.urls import reverse
 from orchestrator.benchmarks.models import Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.external import host_told
+from orchestrator.measurements.recording import Measured
 from orchestrator.results.models import Baseline, Series
-from orchestrator.results.recording.record import Measured
 from tests.support.recording import record
 from tests.web.conftest import World
 

@@ -16,12 +16,12 @@ from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.care import release_host, retire_host
 from orchestrator.fleet.models import HardwareProfile
 from orchestrator.fleet.services import save_profile
-from orchestrator.results.figures.importing import NewImport, import_results
+from orchestrator.measurements.bulk_import import import_file
+from orchestrator.measurements.incoming import ResultIn
+from orchestrator.measurements.ingest import take_results
+from orchestrator.reports.reference_import import NewImport, import_results
 from orchestrator.results.models import Artifact, Reading
-from orchestrator.results.recording.bulk import import_file
-from orchestrator.results.recording.incoming import ResultIn
-from orchestrator.results.recording.ingest import take_results
-from orchestrator.results.retention.storage import measure_stale, measure_storage
+from orchestrator.retention.storage import measure_stale, measure_storage
 from orchestrator.runs.models import Run
 from tests.support.factories import make_local_host, make_run
 from tests.web.conftest import World

@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.results.figures.importing import NewImport, import_results
+from orchestrator.reports.reference_import import NewImport, import_results
 from orchestrator.results.models import ReferenceResult
 from orchestrator.web import import_forms
 from tests.support.factories import Personas

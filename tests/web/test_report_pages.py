@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.accounts.models import AuditEntry
+from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import SavedReport
-from orchestrator.results.reporting.saved_reports import save_report
 from tests.support.factories import finish_run, make_local_host, make_run
 from tests.web.conftest import World
 

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from orchestrator.core.clock import utc_now
 from orchestrator.results.models import Pin, Retention, Series
-from orchestrator.results.retention.pruning import prune
+from orchestrator.retention.pruning import prune
 from orchestrator.runs.models import Run, Trial
 from tests.support.trials import leave_json, leave_load
 from tests.web.conftest import World

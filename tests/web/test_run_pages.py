@@ -7,8 +7,8 @@ import zlib
 from django.test import Client
 from django.urls import reverse
 
+from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import Artifact
-from orchestrator.results.reporting.saved_reports import save_report
 from orchestrator.runs.models import Job, Run, Trial
 from tests.support.factories import finish_run, make_local_host, make_run
 from tests.web.conftest import World

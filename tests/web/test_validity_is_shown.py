@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from orchestrator.calibration.calibrations import judge_calibration
 from orchestrator.loadtools.thresholds import THRESHOLDS
-from orchestrator.results.hosts.calibration import judge_calibration
 from orchestrator.results.models import Series
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.golden import NewGolden, set_golden

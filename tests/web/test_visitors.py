@@ -22,8 +22,8 @@ from orchestrator.core.errors import PermissionRefusedError, PitwallError
 from orchestrator.core.handed_out import digest_of_secret
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import hosts_of
+from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import Series
-from orchestrator.results.reporting.saved_reports import save_report
 from orchestrator.runs.models import Job, Run, Trial
 from orchestrator.web.urls import urlpatterns
 from tests.support.factories import (

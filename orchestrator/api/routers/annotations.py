@@ -20,8 +20,8 @@ from orchestrator.api.schemas.common import Text
 from orchestrator.benchmarks.models import Benchmark, Case, Project
 from orchestrator.benchmarks.selectors import benchmark_for, case_for, commits_in, project_for
 from orchestrator.fleet.selectors import host_named
-from orchestrator.results.changes.change_points import series_in
-from orchestrator.results.history import annotations
+from orchestrator.histories import annotations
+from orchestrator.regressions.change_points import series_in
 from orchestrator.results.models import Series
 
 router = Router(tags=["annotations"])

@@ -11,10 +11,10 @@ from orchestrator.api.auth import CallerRequest
 from orchestrator.api.pages import Limit, NumberCursor, page_of
 from orchestrator.api.schemas.calibrations import CalibrationIn, CalibrationPage, calibration_out
 from orchestrator.api.schemas.runs import RunOut, run_out
+from orchestrator.calibration.sensitivity import calibrations_of, present_epoch
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.fleet.selectors import host_for
-from orchestrator.results.hosts.sensitivity import calibrations_of, present_epoch
-from orchestrator.results.trials.doubts import doubts_of
+from orchestrator.measurements.validity_issues import doubts_of
 from orchestrator.runs import selectors
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 

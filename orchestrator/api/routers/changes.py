@@ -36,7 +36,7 @@ from orchestrator.benchmarks.selectors import benchmark_for, case_for, commit_fo
 from orchestrator.benchmarks.services import set_change_rules
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.fleet.selectors import host_named
-from orchestrator.results.changes import change_points, duels
+from orchestrator.regressions import change_points, confirmations
 from orchestrator.results.models import ChangeState
 
 router = Router(tags=["changes"])
@@ -80,7 +80,7 @@ def show_change_point(request: CallerRequest, change_id: UUID) -> ChangePointOut
 def confirm_change_point(request: CallerRequest, change_id: UUID) -> ChangePointOut:
     """Starts a duel of its two commits, whatever the project's settings are."""
     member = request.auth.member
-    duels.confirm_now(member=member, change_id=change_id)
+    confirmations.confirm_now(member=member, change_id=change_id)
     wake_engine()
     return change_point_out(change_points.change_for(member, change_id))
 

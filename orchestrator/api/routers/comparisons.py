@@ -17,11 +17,11 @@ from orchestrator.api.schemas.comparisons import (
 )
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmark_for, benchmarks_of
+from orchestrator.comparisons.compare import compare_sides
+from orchestrator.comparisons.compared import ComparisonReport
+from orchestrator.comparisons.exports import comparison_csv, comparison_markdown
+from orchestrator.comparisons.sides import Asked, sides_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.results.comparing.compared import ComparisonReport
-from orchestrator.results.comparing.comparisons import compare_sides
-from orchestrator.results.comparing.exports import comparison_csv, comparison_markdown
-from orchestrator.results.comparing.sides import Asked, sides_of
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import run_for
 

@@ -10,10 +10,10 @@ from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.histories import HistoryColumnsOut, HistoryOut, history_out
 from orchestrator.benchmarks.selectors import benchmark_for, case_for
 from orchestrator.fleet.selectors import host_named
-from orchestrator.results.history.charted import charted_by_names, charted_nothing
-from orchestrator.results.history.compact import compact_response, packed
-from orchestrator.results.history.data import history_data
-from orchestrator.results.history.histories import Part, history_at, series_or_empty
+from orchestrator.histories.charted import charted_by_names, charted_nothing
+from orchestrator.histories.compact import compact_response, packed
+from orchestrator.histories.data import history_data
+from orchestrator.histories.histories import Part, history_at, series_or_empty
 
 router = Router(tags=["results"])
 

@@ -23,9 +23,9 @@ from orchestrator.api.schemas.hosts import (
     host_detail_out,
     host_out,
 )
+from orchestrator.calibration.golden import forget_references, golden_statuses
 from orchestrator.fleet import care, selectors, services
 from orchestrator.fleet.models import HostState
-from orchestrator.results.hosts.golden import forget_references, golden_statuses
 from orchestrator.runs.golden import remove_golden, set_golden
 
 router = Router(tags=["hosts"])

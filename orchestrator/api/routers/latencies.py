@@ -21,14 +21,14 @@ from orchestrator.api.schemas.latencies import (
 from orchestrator.benchmarks.selectors import benchmark_for, case_for, commit_for
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.selectors import host_named
-from orchestrator.results.models import HistogramKind
-from orchestrator.results.selectors import asked_of, model_of
-from orchestrator.results.trials.case_latency import CaseLatency, case_latency
-from orchestrator.results.trials.distributions import (
+from orchestrator.measurements.case_latency import CaseLatency, case_latency
+from orchestrator.measurements.distributions import (
     asked_percentiles,
     distribution_of,
     histogram_file,
 )
+from orchestrator.measurements.selectors import asked_of, model_of
+from orchestrator.results.models import HistogramKind
 from orchestrator.runs.models import Trial
 from orchestrator.runs.selectors import run_for, trial_for
 

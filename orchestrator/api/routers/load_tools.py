@@ -7,7 +7,7 @@ from orchestrator.api.pages import Limit, NameCursor, page_of_named
 from orchestrator.api.schemas.load_tools import LoadToolPage, load_tool_out
 from orchestrator.fleet.tools import installed_tools
 from orchestrator.loadtools.registry import TOOLS
-from orchestrator.results.trials.tool_errors import tool_errors
+from orchestrator.measurements.tool_errors import tool_errors
 
 router = Router(tags=["benchmarks"])
 

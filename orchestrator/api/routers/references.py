@@ -25,9 +25,9 @@ from orchestrator.api.schemas.references import (
 )
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.importers.registry import FORMATS
-from orchestrator.results.figures.importing import NewImport, import_results, remove_source
-from orchestrator.results.figures.published import import_published
-from orchestrator.results.figures.references import results_of, source_for, sources_of
+from orchestrator.reports.reference_import import NewImport, import_results, remove_source
+from orchestrator.reports.reference_suites import import_published
+from orchestrator.reports.references import results_of, source_for, sources_of
 
 router = Router(tags=["references"])
 

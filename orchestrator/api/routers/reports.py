@@ -22,10 +22,10 @@ from orchestrator.api.schemas.reports import (
     saved_out,
     summary_out,
 )
-from orchestrator.results.reporting import saved_reports
-from orchestrator.results.reporting.exports import report_csv, report_markdown
-from orchestrator.results.reporting.pivots import Report, report_of
-from orchestrator.results.reporting.report_spec import parse
+from orchestrator.reports import saved_reports
+from orchestrator.reports.exports import report_csv, report_markdown
+from orchestrator.reports.pivots import Report, report_of
+from orchestrator.reports.report_spec import parse
 from orchestrator.runs.selectors import run_for
 
 router = Router(tags=["results"])

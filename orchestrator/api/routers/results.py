@@ -20,16 +20,16 @@ from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmark_for, case_for, commit_for
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.selectors import host_named
-from orchestrator.results.recording.bulk import import_file
-from orchestrator.results.recording.exporting import exported, readings_of
-from orchestrator.results.recording.imports import (
+from orchestrator.measurements.bulk_import import import_file
+from orchestrator.measurements.exporting import exported, readings_of
+from orchestrator.measurements.imports import (
     import_for,
     imports_of,
     is_small,
     queue_import,
 )
-from orchestrator.results.recording.ingest import take_results
-from orchestrator.results.recording.result_files import UPLOAD
+from orchestrator.measurements.ingest import take_results
+from orchestrator.measurements.result_files import UPLOAD
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import run_for
 

@@ -21,9 +21,9 @@ from orchestrator.api.schemas.retention import (
 )
 from orchestrator.benchmarks.selectors import project_for
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.results.retention.pins import pin_commit, pin_run, pins_of, unpin
-from orchestrator.results.retention.removed import removals_in
-from orchestrator.results.retention.retentions import Wanted, retention_of, save_retention
+from orchestrator.measurements.removals import removals_in
+from orchestrator.retention.pins import pin_commit, pin_run, pins_of, unpin
+from orchestrator.retention.settings import Wanted, retention_of, save_retention
 
 router = Router(tags=["retention"])
 

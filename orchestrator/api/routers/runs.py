@@ -20,9 +20,9 @@ from orchestrator.api.schemas.trials import TrialPage, trial_summary_out
 from orchestrator.api.waiting import must_wait, parked
 from orchestrator.benchmarks.fetched_names import names_as_fetched
 from orchestrator.benchmarks.selectors import case_for
+from orchestrator.calibration.resolution import with_rounds
 from orchestrator.core.kept import kept
 from orchestrator.dispatch.waking import wake_engine, wake_jobs
-from orchestrator.results.hosts.resolution import with_rounds
 from orchestrator.runs import cancelling, plans, selectors, services
 from orchestrator.runs.again import request_again
 from orchestrator.runs.marks import mark_of_run

@@ -18,7 +18,7 @@ from orchestrator.api.schemas.schedules import (
     SchedulePage,
     schedule_out,
 )
-from orchestrator.results.hosts.resolution import with_rounds
+from orchestrator.calibration.resolution import with_rounds
 from orchestrator.runs import schedules
 from orchestrator.runs.models import Schedule
 from orchestrator.runs.selectors import schedule_for, schedules_of

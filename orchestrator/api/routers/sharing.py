@@ -28,8 +28,8 @@ from orchestrator.benchmarks.sharing import (
     set_public,
     share_links_of,
 )
-from orchestrator.results.history.badges import asked_series, badge_texts, chart_text
-from orchestrator.results.reporting.shared_pages import shared_page
+from orchestrator.histories.badges import asked_series, badge_texts, chart_text
+from orchestrator.reports.shared_pages import shared_page
 
 router = Router(tags=["sharing"])
 

@@ -15,7 +15,7 @@ from orchestrator.api.pages import Cursor, Limit, NumberCursor, page_of
 from orchestrator.api.schemas import team as shapes
 from orchestrator.api.schemas.common import Day
 from orchestrator.benchmarks.selectors import project_for
-from orchestrator.results.retention.use import use_of
+from orchestrator.retention.quota_use import use_of
 
 router = Router(tags=["team"])
 

@@ -8,9 +8,9 @@ from ninja import Router
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.trials import TrialOut, trial_out
-from orchestrator.results.selectors import artifact_content, trial_details
-from orchestrator.results.trials.leftovers import result_of
-from orchestrator.results.trials.prices import costs_of
+from orchestrator.measurements.prices import costs_of
+from orchestrator.measurements.selectors import artifact_content, trial_details
+from orchestrator.measurements.trial_files import result_of
 from orchestrator.runs.selectors import trial_for
 
 router = Router(tags=["results"])

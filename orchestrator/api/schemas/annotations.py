@@ -8,7 +8,7 @@ from ninja import Schema
 from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
 
 from orchestrator.api.schemas.common import CaseOut, CommitOut, Text, case_out, commit_out
-from orchestrator.results.history.annotations import MAX_TEXT, Scope, scope_of
+from orchestrator.histories.annotations import MAX_TEXT, Scope, scope_of
 from orchestrator.results.models import Annotation
 
 NoteText = Annotated[

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from orchestrator.api.schemas.common import CommitOut, Text, Whole, commit_out
 from orchestrator.api.schemas.comparisons import DoubtOut, doubts_out
-from orchestrator.results.hosts.sensitivity import Sight, sights_of
+from orchestrator.calibration.sensitivity import Sight, sights_of
+from orchestrator.measurements.validity_issues import Doubts
 from orchestrator.results.models import Calibration
-from orchestrator.results.trials.doubts import Doubts
 from orchestrator.runs.calibration import (
     DEFAULT_PAIRS,
     MAX_PAIRS,

@@ -20,8 +20,8 @@ from orchestrator.api.schemas.common import (
     web_url,
 )
 from orchestrator.benchmarks.models import Project
-from orchestrator.results.changes.bisection_answers import answers_of, bad_of
-from orchestrator.results.changes.change_points import baseline_case
+from orchestrator.regressions.bisection_answers import answers_of, bad_of
+from orchestrator.regressions.change_points import baseline_case
 from orchestrator.results.models import Baseline, Bisection, BisectionState, ChangeKind, ChangeState
 
 

@@ -19,8 +19,8 @@ from orchestrator.api.schemas.reasons import (
     reasons_of_case,
     reasons_of_report,
 )
-from orchestrator.results.comparing.case_detail import CaseDetail, detail_of
-from orchestrator.results.comparing.compared import (
+from orchestrator.comparisons.case_detail import CaseDetail, detail_of
+from orchestrator.comparisons.compared import (
     CaseComparison,
     CaseName,
     ComparisonReport,
@@ -28,8 +28,8 @@ from orchestrator.results.comparing.compared import (
     Unlike,
     address_of,
 )
-from orchestrator.results.comparing.sides import Side
-from orchestrator.results.trials.doubts import Doubt
+from orchestrator.comparisons.sides import Side
+from orchestrator.measurements.validity_issues import Doubt
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Verdict
 

@@ -8,8 +8,8 @@ from ninja import Schema
 from orchestrator.api.schemas.common import CaseOut, CommitOut, case_out, commit_out
 from orchestrator.api.schemas.comparisons import DoubtOut, doubts_out
 from orchestrator.api.schemas.hosts import ChangedFactOut, changed_out
-from orchestrator.results.history.marked_changes import Shift
-from orchestrator.results.history.reports import History, HistoryPoint
+from orchestrator.histories.marked_changes import Shift
+from orchestrator.histories.reports import History, HistoryPoint
 
 
 class ShiftOut(Schema):

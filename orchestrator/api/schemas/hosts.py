@@ -17,10 +17,10 @@ from orchestrator.api.schemas.common import (
     commit_out,
     web_url,
 )
+from orchestrator.calibration.golden import GoldenStatus
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.facts import Contradiction
 from orchestrator.fleet.models import HardwareProfile, Host, HostChange, HostSnapshot
-from orchestrator.results.hosts.golden import GoldenStatus
 from orchestrator.runs.golden import NewGolden
 
 #: Text of a client that may be empty.

@@ -16,9 +16,9 @@ from orchestrator.api.schemas.common import (
 )
 from orchestrator.loadtools.metrics import LATENCY_LABELS
 from orchestrator.loadtools.model import Model
+from orchestrator.measurements.case_latency import CaseLatency
+from orchestrator.measurements.distributions import read_percentiles
 from orchestrator.results.models import HistogramKind
-from orchestrator.results.trials.case_latency import CaseLatency
-from orchestrator.results.trials.distributions import read_percentiles
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import Validity
 from orchestrator.stats.histogram import Histogram

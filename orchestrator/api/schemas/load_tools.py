@@ -8,7 +8,7 @@ from orchestrator.loadtools.model import Knowledge
 from orchestrator.loadtools.model import Protocol as ProtocolName
 from orchestrator.loadtools.registry import Adapter
 from orchestrator.loadtools.sheets import version_text
-from orchestrator.results.trials.tool_errors import MetricError, ToolErrors
+from orchestrator.measurements.tool_errors import MetricError, ToolErrors
 
 
 class SpokenOut(Schema):

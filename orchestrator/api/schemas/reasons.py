@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from ninja import Schema
 
-from orchestrator.results.comparing.compared import (
+from orchestrator.comparisons.compared import (
     CaseComparison,
     ComparisonReport,
     MetricComparison,

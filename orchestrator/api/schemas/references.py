@@ -7,7 +7,7 @@ from uuid import UUID
 from ninja import Schema
 
 from orchestrator.api.schemas.common import Text, api_url, web_url
-from orchestrator.results.figures.importing import Imported
+from orchestrator.reports.reference_import import Imported
 from orchestrator.results.models import ReferenceResult, ReferenceSource
 
 

@@ -8,10 +8,10 @@ from ninja import Schema
 from pydantic import Field
 
 from orchestrator.api.schemas.common import Text, web_url
+from orchestrator.reports.exports import report_data
+from orchestrator.reports.pivots import Report
+from orchestrator.reports.report_spec import ReportSpec, from_data
 from orchestrator.results.models import SavedReport
-from orchestrator.results.reporting.exports import report_data
-from orchestrator.results.reporting.pivots import Report
-from orchestrator.results.reporting.report_spec import ReportSpec, from_data
 
 
 class ReportSummaryOut(Schema):

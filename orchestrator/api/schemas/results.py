@@ -9,8 +9,8 @@ from ninja import Schema
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.api.schemas.common import Fault, api_url, web_url
+from orchestrator.measurements.incoming import MOST_RESULTS, ResultIn
 from orchestrator.results.models import ResultImport
-from orchestrator.results.recording.incoming import MOST_RESULTS, ResultIn
 
 
 class ResultsIn(BaseModel):

@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 from orchestrator.api.schemas.common import Flag, ToldOnce, Whole, web_url
 from orchestrator.benchmarks.models import Project, ShareLink
 from orchestrator.benchmarks.sharing import MOST_DAYS, NewLink, public_address, shared_address
-from orchestrator.results.history.badges import BadgeText, ChartText
+from orchestrator.histories.badges import BadgeText, ChartText
 
 PageAddress = Annotated[
     str, StringConstraints(min_length=1, max_length=2500, pattern=r"^[^\x00]*$")

@@ -9,7 +9,7 @@ from ninja import Field, Schema
 from orchestrator.accounts.models import ApiToken, AuditEntry, Invitation, Membership
 from orchestrator.accounts.services import MOST_TOKEN_DAYS
 from orchestrator.api.schemas.common import Text, ToldOnce
-from orchestrator.results.retention.use import TeamUse
+from orchestrator.retention.quota_use import TeamUse
 
 RoleName = Literal["viewer", "member", "maintainer", "owner"]
 ScopeName = Literal["read", "run", "results", "manage"]

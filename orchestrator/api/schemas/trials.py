@@ -11,8 +11,8 @@ from ninja import Schema
 from orchestrator.api.schemas.common import CaseOut, CommitOut, api_url, case_out, commit_out
 from orchestrator.loadtools.metrics import Metric, latency_label
 from orchestrator.loadtools.model import Model
-from orchestrator.results.selectors import ArtifactInfo, LoadSummary, TrialDetails
-from orchestrator.results.trials.prices import Cost
+from orchestrator.measurements.prices import Cost
+from orchestrator.measurements.selectors import ArtifactInfo, LoadSummary, TrialDetails
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import TrialState, Validity
 

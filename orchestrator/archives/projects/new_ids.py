@@ -12,8 +12,8 @@ from orchestrator.archives.projects.kinds import Kind
 from orchestrator.archives.projects.rows import uuid_of
 from orchestrator.benchmarks.models import Definition
 from orchestrator.fleet.models import Host, HostChange, HostSnapshot
-from orchestrator.results.recording.likeness import block_of
-from orchestrator.results.recording.metrics import metric_ids
+from orchestrator.measurements.comparability import block_of
+from orchestrator.measurements.metrics import metric_ids
 
 #: More than a run can have.
 _ROUNDS = 200

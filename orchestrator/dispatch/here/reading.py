@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.loadtools.model import Level, ToolOutputError
-from orchestrator.results.trials.loads import read_trial
+from orchestrator.measurements.load_results import read_trial
 from orchestrator.runs.models import Trial
 
 

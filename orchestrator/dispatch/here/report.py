@@ -6,12 +6,12 @@ from typing import Any
 
 from orchestrator.benchmarks.loads import primary_of
 from orchestrator.benchmarks.models import Case, Commit
+from orchestrator.comparisons.compare import deciding
+from orchestrator.comparisons.notes import summary_of
+from orchestrator.comparisons.sides import Side
 from orchestrator.dispatch.here.reading import Measured
 from orchestrator.dispatch.here.rows import Rows
 from orchestrator.loadtools.metrics import Metric, metrics_of
-from orchestrator.results.comparing.comparisons import deciding
-from orchestrator.results.comparing.notes import summary_of
-from orchestrator.results.comparing.sides import Side
 from orchestrator.runs.models import Until
 from orchestrator.stats.comparison import Comparison
 from orchestrator.stats.looks import PENALTY

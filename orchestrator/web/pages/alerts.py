@@ -27,7 +27,7 @@ from orchestrator.alerts.selectors import (
 )
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.waking import wake_engine
-from orchestrator.results.changes.duels import confirm_now
+from orchestrator.regressions.confirmations import confirm_now
 from orchestrator.web.access import for_member
 from orchestrator.web.alert_views import alert_view, change_view, search_view, story_of
 from orchestrator.web.forms import FORM_ERRORS

@@ -8,14 +8,14 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Case
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.results.history.annotations import (
+from orchestrator.histories.annotations import (
     SCOPES,
     annotate,
     edit_annotation,
     remove_annotation,
 )
-from orchestrator.results.history.histories import series_for
-from orchestrator.results.history.point import commit_in
+from orchestrator.histories.histories import series_for
+from orchestrator.histories.point import commit_in
 from orchestrator.results.models import Series
 from orchestrator.web.access import for_member
 from orchestrator.web.back import back_from

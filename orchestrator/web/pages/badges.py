@@ -12,8 +12,8 @@ from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.selectors import benchmark_for, project_for
 from orchestrator.core.errors import NotFoundError
 from orchestrator.core.ids import digest_of
-from orchestrator.results.history.badges import asked_series, badge_texts, chart_text
-from orchestrator.results.history.histories import Part, history_at, history_choices, series_for
+from orchestrator.histories.badges import asked_series, badge_texts, chart_text
+from orchestrator.histories.histories import Part, history_at, history_choices, series_for
 from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.badges import Badge, drawing_of, value_badge, verdict_badge
 from orchestrator.web.middleware import POLICY

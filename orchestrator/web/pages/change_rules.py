@@ -8,7 +8,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.selectors import project_for
 from orchestrator.benchmarks.services import set_change_rules
 from orchestrator.core.clock import utc_now
-from orchestrator.results.changes.machine_time import used_s
+from orchestrator.regressions.machine_time import used_s
 from orchestrator.web.access import for_member
 from orchestrator.web.change_rule_forms import ChangeRulesForm
 from orchestrator.web.forms import FORM_ERRORS

@@ -13,18 +13,18 @@ from django.urls import reverse
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmarks_of
-from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.core.kept import kept
-from orchestrator.results.comparing.choices import choices_of, recently_measured
-from orchestrator.results.comparing.compared import CaseComparison, ComparisonReport, address_of
-from orchestrator.results.comparing.comparisons import compare_sides
-from orchestrator.results.comparing.exports import (
+from orchestrator.comparisons.choices import choices_of, recently_measured
+from orchestrator.comparisons.compare import compare_sides
+from orchestrator.comparisons.compared import CaseComparison, ComparisonReport, address_of
+from orchestrator.comparisons.exports import (
     comparison_csv,
     comparison_json,
     comparison_markdown,
 )
-from orchestrator.results.comparing.sides import Asked, Side, sides_of
-from orchestrator.results.recording.marks import mark_of_results
+from orchestrator.comparisons.sides import Asked, Side, sides_of
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.core.kept import kept
+from orchestrator.measurements.result_versions import mark_of_results
 from orchestrator.runs.models import Run
 from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.comparison_heat import heat_view

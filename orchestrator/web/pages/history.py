@@ -18,20 +18,11 @@ from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmarks_of
 from orchestrator.core.kept import kept
 from orchestrator.dispatch.waking import wake_engine
-from orchestrator.results.changes.change_points import (
-    ChangeMark,
-    baselines_of,
-    changes_in,
-    dismiss,
-    rebaseline,
-    remove_baseline,
-)
-from orchestrator.results.changes.duels import confirm_now
-from orchestrator.results.history.annotations import annotated_points
-from orchestrator.results.history.charted import Charted, charted, mark_of_history
-from orchestrator.results.history.compact import compact_response, packed
-from orchestrator.results.history.data import history_data
-from orchestrator.results.history.histories import (
+from orchestrator.histories.annotations import annotated_points
+from orchestrator.histories.charted import Charted, charted, mark_of_history
+from orchestrator.histories.compact import compact_response, packed
+from orchestrator.histories.data import history_data
+from orchestrator.histories.histories import (
     HistoryChoices,
     Part,
     history_at,
@@ -39,8 +30,17 @@ from orchestrator.results.history.histories import (
     mark_of_choices,
     series_for,
 )
-from orchestrator.results.history.point import commit_in, point_details
-from orchestrator.results.history.reports import History
+from orchestrator.histories.point import commit_in, point_details
+from orchestrator.histories.reports import History
+from orchestrator.regressions.change_points import (
+    ChangeMark,
+    baselines_of,
+    changes_in,
+    dismiss,
+    rebaseline,
+    remove_baseline,
+)
+from orchestrator.regressions.confirmations import confirm_now
 from orchestrator.results.models import Baseline
 from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.back import back_from

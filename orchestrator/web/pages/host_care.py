@@ -7,6 +7,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
+from orchestrator.calibration.golden import forget_references
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.fleet.care import (
     put_in_maintenance,
@@ -15,7 +16,6 @@ from orchestrator.fleet.care import (
     set_host_care,
 )
 from orchestrator.fleet.selectors import host_for
-from orchestrator.results.hosts.golden import forget_references
 from orchestrator.runs.calibration import start_calibration
 from orchestrator.runs.golden import remove_golden, set_golden
 from orchestrator.web.access import for_member

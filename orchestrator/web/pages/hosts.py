@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
+from orchestrator.calibration.golden import golden_statuses
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.care import may_become
 from orchestrator.fleet.models import Credential, Host, HostState
@@ -29,8 +30,7 @@ from orchestrator.fleet.services import (
     remove_host,
 )
 from orchestrator.fleet.windows import HoursNow
-from orchestrator.results.hosts.golden import golden_statuses
-from orchestrator.results.trials.doubts import Doubts, doubts_of
+from orchestrator.measurements.validity_issues import Doubts, doubts_of
 from orchestrator.runs.models import GoldenCheck
 from orchestrator.runs.selectors import jobs_on
 from orchestrator.web.access import for_member

@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from orchestrator.accounts.members import Member
-from orchestrator.results.recording.imports import imports_of
+from orchestrator.measurements.imports import imports_of
 from orchestrator.web.access import for_member
 
 IMPORTS_A_PAGE = 30

@@ -10,7 +10,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.fleet.tools import InstalledTool, installed_tools
 from orchestrator.loadtools.registry import TOOLS
 from orchestrator.loadtools.sheets import ToolSheet, protocols_of, tool_sheets
-from orchestrator.results.trials.tool_errors import ToolErrors, tool_errors
+from orchestrator.measurements.tool_errors import ToolErrors, tool_errors
 from orchestrator.web.access import for_member
 
 

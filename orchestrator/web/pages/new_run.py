@@ -13,11 +13,11 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.benchmarks.fetched_names import FetchRunningError, names_as_fetched
+from orchestrator.calibration.forecasts import forecasts_of
+from orchestrator.calibration.resolution import resolution_of, with_rounds
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.operations.fetch_waits import wait_of
-from orchestrator.results.hosts.forecasts import forecasts_of
-from orchestrator.results.hosts.resolution import resolution_of, with_rounds
 from orchestrator.runs.again import request_again
 from orchestrator.runs.cautions import cautions_of
 from orchestrator.runs.models import Run, Schedule

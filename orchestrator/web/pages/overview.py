@@ -10,7 +10,7 @@ from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.selectors import benchmarks_of, projects_of
 from orchestrator.core.kept import kept
 from orchestrator.fleet.selectors import hosts_of
-from orchestrator.results.reporting.saved_reports import saved_reports
+from orchestrator.reports.saved_reports import saved_reports
 from orchestrator.runs.marks import mark_of_overview, mark_of_runs
 from orchestrator.runs.selectors import runs_of, schedules_of
 from orchestrator.web.access import for_member, open_to_visitors

@@ -9,7 +9,7 @@ from django.shortcuts import render
 
 from orchestrator.accounts.members import Member
 from orchestrator.core.units import format_bytes, format_duration
-from orchestrator.results.retention.use import use_of
+from orchestrator.retention.quota_use import use_of
 from orchestrator.web.access import for_member
 
 

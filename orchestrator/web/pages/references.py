@@ -10,13 +10,13 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
-from orchestrator.results.figures.importing import Imported, import_results, remove_source
-from orchestrator.results.figures.published import (
+from orchestrator.reports.reference_import import Imported, import_results, remove_source
+from orchestrator.reports.reference_suites import (
     import_published,
     published_of,
     suites_with_figures,
 )
-from orchestrator.results.figures.references import results_of, source_for, sources_of
+from orchestrator.reports.references import results_of, source_for, sources_of
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.import_forms import FiguresForm

@@ -14,16 +14,16 @@ from orchestrator.accounts.models import Role
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.core.kept import kept
-from orchestrator.results.reporting.exports import report_csv, report_json, report_markdown
-from orchestrator.results.reporting.pivots import (
+from orchestrator.reports.exports import report_csv, report_json, report_markdown
+from orchestrator.reports.pivots import (
     Report,
     commit_of_visitor,
     mark_of_report,
     report_of,
 )
-from orchestrator.results.reporting.provenance import provenance_of
-from orchestrator.results.reporting.report_spec import ReportSpec, from_data, to_yaml
-from orchestrator.results.reporting.saved_reports import (
+from orchestrator.reports.provenance import provenance_of
+from orchestrator.reports.report_spec import ReportSpec, from_data, to_yaml
+from orchestrator.reports.saved_reports import (
     delete_report,
     save_report,
     saved_report_for,

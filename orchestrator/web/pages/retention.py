@@ -12,9 +12,9 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.fetch_requests import fetch_of
 from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.benchmarks.selectors import project_for
-from orchestrator.results.retention.pins import kept_of, pin_commit, pin_run, pins_of, unpin
-from orchestrator.results.retention.removed import log_of, totals_of
-from orchestrator.results.retention.retentions import retention_of, save_retention
+from orchestrator.measurements.removals import log_of, totals_of
+from orchestrator.retention.pins import kept_of, pin_commit, pin_run, pins_of, unpin
+from orchestrator.retention.settings import retention_of, save_retention
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.retention_forms import PinForm, RetentionForm, initial_of

@@ -15,8 +15,8 @@ from orchestrator.accounts.visitors import Visitor
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.core.kept import kept
 from orchestrator.dispatch.waking import wake_jobs
-from orchestrator.results.retention.removed import removals_of
-from orchestrator.results.trials.doubts import doubts_of
+from orchestrator.measurements.removals import removals_of
+from orchestrator.measurements.validity_issues import doubts_of
 from orchestrator.runs.cancelling import cancel_case, cancel_job
 from orchestrator.runs.job_details import details_of
 from orchestrator.runs.marks import mark_of_runs

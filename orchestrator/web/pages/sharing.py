@@ -20,7 +20,7 @@ from orchestrator.benchmarks.sharing import (
     share_links_of,
     shared_address,
 )
-from orchestrator.results.reporting.shared_pages import shared_page
+from orchestrator.reports.shared_pages import shared_page
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.sharing_forms import PublicForm, ShareForm

@@ -13,19 +13,19 @@ from orchestrator.core.errors import GoneError, InvalidRequestError, NotFoundErr
 from orchestrator.loadtools.capabilities import PROTOCOL_TITLES
 from orchestrator.loadtools.metrics import LATENCY_LABELS, Metric
 from orchestrator.loadtools.registry import TOOLS
-from orchestrator.results.models import HistogramKind
-from orchestrator.results.selectors import TrialDetails, artifact_content, trial_details
-from orchestrator.results.trials.distributions import (
+from orchestrator.measurements.distributions import (
     asked_percentiles,
     distribution_of,
     histogram_file,
     read_percentiles,
 )
-from orchestrator.results.trials.doubts import code_of
-from orchestrator.results.trials.leftovers import Facts, result_of, rows_of
-from orchestrator.results.trials.outcomes import outcome_of_load
-from orchestrator.results.trials.prices import costs_of
-from orchestrator.results.trials.surroundings import applied_limits, surroundings_of
+from orchestrator.measurements.environment import applied_limits, surroundings_of
+from orchestrator.measurements.prices import costs_of
+from orchestrator.measurements.selectors import TrialDetails, artifact_content, trial_details
+from orchestrator.measurements.trial_files import Facts, result_of, rows_of
+from orchestrator.measurements.trial_outcomes import outcome_of_load
+from orchestrator.measurements.validity_issues import code_of
+from orchestrator.results.models import HistogramKind
 from orchestrator.runs.models import Trial
 from orchestrator.runs.selectors import run_for, trial_for
 from orchestrator.web.access import for_member, open_to_visitors

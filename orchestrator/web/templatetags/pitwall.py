@@ -12,10 +12,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from orchestrator.alerts.models import EventKind
+from orchestrator.comparisons.exports import SYMBOLS
 from orchestrator.core import units
 from orchestrator.loadtools.metrics import latency_label
-from orchestrator.results.comparing.exports import SYMBOLS
-from orchestrator.results.trials.doubts import code_of, title_of
+from orchestrator.measurements.validity_issues import code_of, title_of
 from orchestrator.runs.schedules import times_in_words
 from orchestrator.web import markdown, placements
 from orchestrator.web.reasons import shown_reasons

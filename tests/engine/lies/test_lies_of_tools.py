@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from orchestrator.results.recording.readings import values_of
+from orchestrator.measurements.readings import values_of
 from orchestrator.runs.models import Run, Trial
 from tests.support.lies import Laboratory, codes, reason
 from tests.support.tools import tool

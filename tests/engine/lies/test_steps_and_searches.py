@@ -2,9 +2,9 @@
 
 import pytest
 
-from orchestrator.results.history.histories import Part, history_of
+from orchestrator.histories.histories import Part, history_of
+from orchestrator.measurements.readings import values_of
 from orchestrator.results.models import LoadResult
-from orchestrator.results.recording.readings import values_of
 from orchestrator.runs.models import Run, Trial
 from tests.support.lies import Laboratory, codes, definition, reason
 

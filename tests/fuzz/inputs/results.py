@@ -17,11 +17,11 @@ from orchestrator.benchmarks.models import Case, Definition
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.importers.registry import FORMATS
 from orchestrator.loadtools.model import ToolOutputError
-from orchestrator.results.recording.incoming import ResultIn, provenance_of
-from orchestrator.results.recording.record import Measured
-from orchestrator.results.recording.repeats import ResultConflictError, Sent, check_alike
-from orchestrator.results.recording.result_files import Bounds, read_results
-from orchestrator.results.trials.loads import read_trial
+from orchestrator.measurements.incoming import ResultIn, provenance_of
+from orchestrator.measurements.load_results import read_trial
+from orchestrator.measurements.recording import Measured
+from orchestrator.measurements.repeats import ResultConflictError, Sent, check_alike
+from orchestrator.measurements.result_files import Bounds, read_results
 from orchestrator.runs.models import Job, Run, Trial
 from orchestrator.stats.histogram import Histogram
 from tests.fuzz.inputs.mutation import changed_bytes, changed_json, changed_value

@@ -18,7 +18,7 @@ from orchestrator.core.errors import BrokenSealError, InvalidRequestError
 from orchestrator.core.sealing import Keyring
 from orchestrator.core.yaml_text import check_keepable
 from orchestrator.forges.notices import is_genuine, read_notice
-from orchestrator.results.reporting import report_spec
+from orchestrator.reports import report_spec
 from orchestrator.transport.address import HostKey
 from orchestrator.transport.http import check_web_address
 from tests.fuzz.inputs.mutation import changed_bytes, changed_json, changed_value

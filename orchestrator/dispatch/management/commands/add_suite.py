@@ -19,8 +19,8 @@ from orchestrator.benchmarks.services import save_definition
 from orchestrator.core.errors import PitwallError
 from orchestrator.core.progress import Progress, add_quiet, progress_of
 from orchestrator.dispatch.demo_team import USER, demo_owner, project_at, this_machine
-from orchestrator.results.figures.published import import_published
-from orchestrator.results.reporting.saved_reports import save_suite_reports
+from orchestrator.reports.reference_suites import import_published
+from orchestrator.reports.saved_reports import save_suite_reports
 
 
 class Command(BaseCommand):

@@ -9,13 +9,13 @@ from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.accounts.members import Member, member_of
 from orchestrator.accounts.models import Membership, Role
+from orchestrator.calibration.calibrations import judge_calibration
+from orchestrator.calibration.sensitivity import Sight, sights_of
 from orchestrator.core.errors import PitwallError
 from orchestrator.core.progress import Progress, add_quiet, progress_of
 from orchestrator.core.units import format_value
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.fleet.models import Host
-from orchestrator.results.hosts.calibration import judge_calibration
-from orchestrator.results.hosts.sensitivity import Sight, sights_of
 from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import DEFAULT_PAIRS, NewCalibration, start_calibration
 from orchestrator.runs.models import Run

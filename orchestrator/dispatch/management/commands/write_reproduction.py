@@ -21,9 +21,9 @@ from orchestrator.benchmarks.models import Commit
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.errors import PitwallError
 from orchestrator.core.progress import Progress, add_quiet, progress_of
-from orchestrator.results.reporting.exports import report_markdown
-from orchestrator.results.reporting.pivots import report_of
-from orchestrator.results.reporting.saved_reports import saved_report_for, spec_of_report
+from orchestrator.reports.exports import report_markdown
+from orchestrator.reports.pivots import report_of
+from orchestrator.reports.saved_reports import saved_report_for, spec_of_report
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import TrialState, Validity
 

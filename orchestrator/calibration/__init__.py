@@ -1,0 +1,1 @@
+"""How far a host can be trusted: calibrations, golden runs, noise and resolution."""

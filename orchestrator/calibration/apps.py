@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class CalibrationConfig(AppConfig):
+    name = "orchestrator.calibration"

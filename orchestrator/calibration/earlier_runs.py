@@ -1,0 +1,60 @@
+"""The noise of a host by what was measured on it anyway, where nobody has calibrated it."""
+
+import math
+from collections import defaultdict
+from uuid import UUID
+
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.selectors import changes_of
+from orchestrator.measurements.readings import values_of
+from orchestrator.runs.models import Trial
+from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState
+from orchestrator.stats.noise import Noise, noise_of
+
+#: The newest trials of a benchmark on a host are looked at, so many.
+MOST_TRIALS = 4_000
+
+#: Case key and round → variant → trial, of one job.
+Blocks = dict[tuple[UUID, str, int], dict[int, UUID]]
+
+
+def earlier_noise(host: Host, benchmark: Benchmark, metric: str) -> dict[str, Noise]:
+    """By case key: how much ln(contender / baseline) differed from round to round.
+
+    That two commits differ moves all rounds alike and is not in the spread, so any comparison
+    tells the noise of the next one. Of each case the newest job counts that has enough rounds;
+    nothing from before the host's last change does.
+    """
+    blocks = _blocks(host, benchmark)
+    values = values_of([trial for pair in blocks.values() for trial in pair.values()], [metric])
+    found: dict[str, dict[UUID, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for (job, case, _), pair in blocks.items():
+        first, second = (values.get(pair.get(at), {}).get(metric, 0.0) for at in (0, 1))  # type: ignore[arg-type]
+        if first > 0 and second > 0:
+            found[case][job].append(math.log(second / first))
+    return {case: noise for case, jobs in found.items() if (noise := _newest(jobs)) is not None}
+
+
+def _newest(jobs: dict[UUID, list[float]]) -> Noise | None:
+    """Jobs come newest first."""
+    return next((noise for each in jobs.values() if (noise := noise_of(each)) is not None), None)
+
+
+def _blocks(host: Host, benchmark: Benchmark) -> Blocks:
+    trials = Trial.objects.filter(
+        host=host,
+        case__benchmark=benchmark,
+        state=TrialState.MEASURED,
+        validity__in=COUNTED_VALIDITIES,
+        variant__position__lte=1,
+    )
+    if (change := changes_of(host).last()) is not None:
+        trials = trials.filter(started_at__gte=change.at)
+    rows = trials.order_by("-job__created_at", "job_id", "round").values_list(
+        "job_id", "case__key", "round", "variant__position", "pk"
+    )
+    found: Blocks = defaultdict(dict)
+    for job, case, number, variant, trial in rows[:MOST_TRIALS]:
+        found[job, case, number][variant] = trial
+    return found

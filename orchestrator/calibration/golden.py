@@ -1,0 +1,271 @@
+"""What golden jobs say of their hosts: the same work as ever, and is it still as fast?"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from statistics import median
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Max
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.services import record_audit
+from orchestrator.benchmarks.loads import primary_of
+from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.core.clock import utc_now
+from orchestrator.core.units import format_change, format_value
+from orchestrator.fleet.care import quarantine
+from orchestrator.fleet.models import Host, HostState
+from orchestrator.fleet.selectors import changes_of, host_for
+from orchestrator.loadtools.metrics import METRICS
+from orchestrator.measurements.readings import values_of
+from orchestrator.results.models import GoldenOutcome, GoldenVerdict
+from orchestrator.runs.golden import due_golden_checks, start_golden, waiting_golden_checks
+from orchestrator.runs.models import GoldenCheck, Run, Trial
+from orchestrator.runs.states import COUNTED_VALIDITIES, RUN_ENDED, RunState
+from orchestrator.stats.drift import MIN_EARLIER, Drift, drift_of
+
+logger = logging.getLogger(__name__)
+
+#: A host is compared with its newest references only: slow ageing is not what is looked for.
+MAX_EARLIER = 30
+
+#: As in comparisons: what is suspect is told beside the numbers, and counts.
+
+#: case key → metric key → value
+Readings = dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a golden run says, in words for the host's page."""
+
+    verdict: GoldenVerdict
+    message: str
+    readings: Readings = field(default_factory=dict)
+    epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldenStatus:
+    """A host's golden job as pages show it; `outcome` is the newest one."""
+
+    check: GoldenCheck
+    outcome: GoldenOutcome | None
+
+    @property
+    def word(self) -> str:
+        if not self.check.judged:
+            return "running"
+        return self.outcome.verdict if self.outcome else "planned"
+
+
+def tick(now: datetime) -> None:
+    """Judges the golden runs that have ended and starts those that are due.
+
+    May run twice or at the same time as another: each step claims its row first.
+    """
+    for check in waiting_golden_checks():
+        _guarded(judge_golden, check)
+    for check in due_golden_checks(now):
+        _guarded(partial(start_golden, now=now), check)
+
+
+def judge_golden(check: GoldenCheck) -> GoldenOutcome | None:
+    """The outcome of a check's last run; None where it has not ended, or another tick was first.
+
+    A host that failed its golden run or has drifted is quarantined and told why.
+    """
+    run = check.last_run
+    if run is None:
+        # The run was deleted under us: nothing will ever be judged.
+        GoldenCheck.objects.filter(pk=check.pk, last_run=None).update(judged=True)
+        return None
+    if run.state not in RUN_ENDED:
+        return None
+    finding = _finding(check, run)
+    with transaction.atomic():
+        mine = GoldenCheck.objects.filter(pk=check.pk, judged=False, last_run=run)
+        if not mine.update(judged=True, message=finding.message):
+            return None
+        outcome = _store(check, run, finding)
+        if finding.verdict in {GoldenVerdict.FAILED, GoldenVerdict.DRIFTED}:
+            quarantine(host=check.host, reason=f"golden job: {finding.message}")
+    return outcome
+
+
+def forget_references(*, member: Member, host_id: UUID) -> None:
+    """What the host measured until now is no reference any more: it learns its numbers anew.
+
+    For a host that has become faster or slower for a reason that is known and will stay.
+    """
+    member.require(Role.MEMBER, to="let a host learn its numbers anew")
+    host = host_for(member, host_id)
+    with transaction.atomic():
+        GoldenOutcome.objects.filter(host=host, is_reference=True).update(is_reference=False)
+        record_audit(member=member, action="golden.references_forgotten", subject=host)
+
+
+def golden_statuses(member: Member) -> dict[UUID, GoldenStatus]:
+    """The golden jobs of the team's hosts, by host."""
+    checks = GoldenCheck.objects.filter(host__team=member.team).select_related(
+        "benchmark__project", "commit", "last_run"
+    )
+    outcomes = GoldenOutcome.objects.filter(host__team=member.team).order_by("host_id", "-at")
+    newest = {each.host_id: each for each in outcomes.distinct("host_id")}
+    return {
+        check.host_id: GoldenStatus(check=check, outcome=newest.get(check.host_id))
+        for check in checks
+    }
+
+
+def _guarded(step: Callable[[GoldenCheck], object], check: GoldenCheck) -> None:
+    """One host's trouble must not keep the others from their turn."""
+    try:
+        step(check)
+    except Exception:
+        logger.exception("the golden job of host %s cannot be looked after", check.host_id)
+
+
+def _finding(check: GoldenCheck, run: Run) -> Finding:
+    if run.state == RunState.CANCELLED:
+        return Finding(
+            verdict=GoldenVerdict.NOT_JUDGED, message="not judged: its golden run was cancelled"
+        )
+    if run.state == RunState.FAILED:
+        return _failed(check.host, run)
+    readings = _readings(run)
+    if not readings:
+        return Finding(
+            verdict=GoldenVerdict.FAILED,
+            message=f"failed: no trial of its golden run is valid; {_first_reason(run)}",
+        )
+    return _compared(check, run, readings)
+
+
+def _failed(host: Host, run: Run) -> Finding:
+    why = run.message.strip() or "no reason was given"
+    host.refresh_from_db(fields=["state"])
+    if host.state == HostState.UNREACHABLE:
+        # A laptop that was taken home has not drifted.
+        return Finding(
+            verdict=GoldenVerdict.NOT_JUDGED, message=f"not judged: it could not be reached: {why}"
+        )
+    return Finding(verdict=GoldenVerdict.FAILED, message=f"failed: {why}"[:2000])
+
+
+def _compared(check: GoldenCheck, run: Run, readings: Readings) -> Finding:
+    epoch = epoch_of(check.host, run)
+    earlier = _references(check, run, epoch)
+    drifts = {
+        (case, key): drift_of(value, _values(earlier, case, key), tolerance=check.tolerance)
+        for case, values in readings.items()
+        for key, value in values.items()
+    }
+    known = {where: drift for where, drift in drifts.items() if drift is not None}
+    drifted = {where: drift for where, drift in known.items() if drift.drifted}
+    if not known:
+        verdict, message = GoldenVerdict.LEARNING, _learning(len(earlier))
+    elif drifted:
+        verdict, message = GoldenVerdict.DRIFTED, _drifted(drifted, earlier, len(readings))
+    else:
+        verdict, message = GoldenVerdict.STEADY, _steady(known, len(earlier))
+    return Finding(verdict=verdict, message=message, readings=readings, epoch=epoch)
+
+
+def _readings(run: Run) -> Readings:
+    """The median over the trials that a comparison would count, by case and primary metric."""
+    keys = primary_of(spec_of(run.definition))
+    trials = Trial.objects.filter(job__run=run, validity__in=COUNTED_VALIDITIES)
+    cases = dict(trials.values_list("pk", "case__key"))
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for trial, readings_of_trial in values_of(cases, keys).items():
+        for key, value in readings_of_trial.items():
+            values[cases[trial], key].append(value)
+    readings: Readings = defaultdict(dict)
+    for (case, key), found in sorted(values.items()):
+        readings[case][key] = median(found)
+    return dict(readings)
+
+
+def epoch_of(host: Host, run: Run) -> int:
+    """How often the host had changed when the run began on it."""
+    taken = run.jobs.aggregate(last=Max("snapshot__taken_at"))["last"] or utc_now()
+    return changes_of(host).filter(at__lte=taken).count()
+
+
+def _references(check: GoldenCheck, run: Run, epoch: int) -> list[GoldenOutcome]:
+    """The runs that this one may be compared with, newest first."""
+    outcomes = GoldenOutcome.objects.filter(
+        host=check.host,
+        is_reference=True,
+        epoch=epoch,
+        run__definition__benchmark=run.definition.benchmark,
+        run__definition__digest=run.definition.digest,
+        run__variants__commit=check.commit,
+    ).exclude(run=run)
+    return list(outcomes.order_by("-at")[:MAX_EARLIER])
+
+
+def _values(earlier: list[GoldenOutcome], case: str, key: str) -> list[float]:
+    readings = (outcome.readings.get(case, {}).get(key) for outcome in earlier)
+    return [value for value in readings if value is not None]
+
+
+def _store(check: GoldenCheck, run: Run, finding: Finding) -> GoldenOutcome:
+    return GoldenOutcome.objects.create(
+        run=run,
+        host=check.host,
+        verdict=finding.verdict,
+        readings=finding.readings,
+        epoch=finding.epoch,
+        is_reference=finding.verdict in {GoldenVerdict.LEARNING, GoldenVerdict.STEADY},
+        message=finding.message,
+        at=utc_now(),
+    )
+
+
+def _learning(earlier: int) -> str:
+    return (
+        f"learning: {earlier + 1} of the {MIN_EARLIER} golden runs of this commit that are needed "
+        "before one can be judged"
+    )
+
+
+def _steady(known: dict[tuple[str, str], Drift], earlier: int) -> str:
+    (_, key), worst = max(known.items(), key=lambda item: abs(item[1].change))
+    return (
+        f"steady: {METRICS[key].title} moved most, by {format_change(worst.change)} "
+        f"against {earlier} earlier golden runs"
+    )
+
+
+def _drifted(
+    drifted: dict[tuple[str, str], Drift], earlier: list[GoldenOutcome], cases: int
+) -> str:
+    """The metric that moved most, by how much, from what, and since when."""
+    (case, key), worst = max(drifted.items(), key=lambda item: abs(item[1].change))
+    info = METRICS[key]
+    value, low, high = (
+        format_value(each, info.unit) for each in (worst.value, worst.low, worst.high)
+    )
+    others = f"; {len(drifted) - 1} more moved too" if len(drifted) > 1 else ""
+    return (
+        f"drifted: {info.title}{f' of case {case}' if cases > 1 else ''} moved by "
+        f"{format_change(worst.change)} to {value}, where {worst.earlier} earlier golden runs had "
+        f"{low} to {high} and {format_change(worst.allowed).lstrip('+')} is allowed; "
+        f"steady until {earlier[0].at:%Y-%m-%d %H:%M} UTC{others}"
+    )
+
+
+def _first_reason(run: Run) -> str:
+    trials = Trial.objects.filter(job__run=run).exclude(validity__in=COUNTED_VALIDITIES)
+    for reasons, message in trials.order_by("position").values_list("reasons", "message"):
+        if reasons or message:
+            return str((reasons or [message])[0])[:500]
+    return "its trials give no reason"

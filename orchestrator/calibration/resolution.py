@@ -1,0 +1,144 @@
+"""How many rounds a run takes to see changes of a wanted size, by the noise of its hosts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.loads import primary_of
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.calibration.earlier_runs import earlier_noise
+from orchestrator.calibration.sensitivity import calibration_for, noise_in
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.fleet.models import Host
+from orchestrator.loadtools.metrics import Metric, metrics_of
+from orchestrator.results.models import Calibration
+from orchestrator.runs.models import HostRole
+from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
+from orchestrator.stats.noise import Noise
+from orchestrator.stats.paired import FEWEST_BLOCKS
+from orchestrator.stats.power import blocks_needed, smallest_change
+
+#: As many as a run may have.
+MAX_ROUNDS = 100
+FIELD = "resolution"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostNoise:
+    """The noise of the first primary metric on a host, by case key; empty where nothing is known.
+
+    `source` says what it rests on, for people.
+    """
+
+    host: Host
+    metric: Metric
+    cases: Mapping[str, Noise]
+    source: str
+
+    def noisiest(self, keys: set[str]) -> float | None:
+        """Of these cases; of all that are known where none of these is."""
+        mine = [noise.sigma for key, noise in self.cases.items() if key in keys]
+        return max(mine or [noise.sigma for noise in self.cases.values()], default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """The rounds that suffice on every host whose noise is known; `texts` tell why so many."""
+
+    rounds: int
+    texts: tuple[str, ...]
+
+
+def with_rounds(*, member: Member, request: RunRequest, change: float) -> RunRequest:
+    """The request with the rounds that it takes to see `change` (0.02: 2 %)."""
+    # One round: what the plan says otherwise does not hang on how many there are.
+    plan = plan_run(member=member, request=replace(request, rounds=1, until="rounds"))
+    if len(plan.commits) == 1:
+        raise InvalidRequestError(
+            "one commit alone shows no change: name a contender, or a number of rounds",
+            field=FIELD,
+        )
+    return replace(request, rounds=resolution_of(plan, change).rounds, until="rounds")
+
+
+def resolution_of(plan: RunPlan, change: float) -> Resolution:
+    """InvalidRequestError where nothing is known of any host, or where no run has enough rounds."""
+    hosts = targets_of(plan)
+    benchmark = plan.definition.benchmark
+    keys = {case.key for case in plan.cases}
+    metric = metrics_of(primary_of(plan.spec)[:1])[0]
+    noises = [noise_on(host, benchmark, metric) for host in hosts]
+    known = [(each, sigma) for each in noises if (sigma := each.noisiest(keys)) is not None]
+    if not known:
+        raise _unknown(hosts)
+    texts = [_text(each, sigma, change) for each, sigma in known]
+    unknown = [each.host.name for each in noises if not each.cases]
+    if unknown:
+        texts.append(f"What {' and '.join(unknown)} can see is not known: nothing measured there")
+    rounds = max(_rounds(each, sigma, change) for each, sigma in known)
+    return Resolution(rounds=rounds, texts=tuple(texts))
+
+
+def targets_of(plan: RunPlan) -> list[Host]:
+    """The hosts that could be measured on, each once."""
+    wanted = [roles[HostRole.TARGET] for roles in plan.placements]
+    return list(dict.fromkeys(host for one in wanted for host in one.candidates))
+
+
+def noise_on(host: Host, benchmark: Benchmark, metric: Metric) -> HostNoise:
+    """By its calibration with the benchmark, else by earlier comparisons with it, else by its
+    calibration with another one."""
+    calibration = calibration_for(host, benchmark)
+    if calibration is not None and calibration.benchmark == benchmark:
+        return _calibrated(host, calibration, metric)
+    earlier = earlier_noise(host, benchmark, metric.key)
+    if earlier:
+        return HostNoise(host=host, metric=metric, cases=earlier, source="by earlier runs there")
+    if calibration is not None:
+        return _calibrated(host, calibration, metric)
+    return HostNoise(host=host, metric=metric, cases={}, source="")
+
+
+def _calibrated(host: Host, calibration: Calibration, metric: Metric) -> HostNoise:
+    found = {case: noise_in(calibration, case, metric.key) for case in calibration.readings}
+    return HostNoise(
+        host=host,
+        metric=metric,
+        cases={case: noise for case, noise in found.items() if noise is not None},
+        source=f"by its calibration with {calibration.benchmark.title}",
+    )
+
+
+def _rounds(noise: HostNoise, sigma: float, change: float) -> int:
+    needed = blocks_needed(sigma, change)
+    if needed is None or needed > MAX_ROUNDS:
+        raise InvalidRequestError(
+            f"not even {MAX_ROUNDS} rounds see a change of {_percent(change)} on "
+            f"{noise.host.name}, {noise.source}: the smallest that they see is about "
+            f"{_percent(smallest_change(sigma, MAX_ROUNDS))}. Name a larger change, take longer "
+            "loads or a quieter host",
+            field=FIELD,
+        )
+    return max(needed, FEWEST_BLOCKS)
+
+
+def _text(noise: HostNoise, sigma: float, change: float) -> str:
+    rounds = _rounds(noise, sigma, change)
+    of = noise.metric.title[0].lower() + noise.metric.title[1:]
+    return (
+        f"{rounds} rounds see changes of {_percent(change)} in {of} on {noise.host.name} four "
+        f"times in five, {noise.source}"
+    )
+
+
+def _unknown(hosts: list[Host]) -> InvalidRequestError:
+    names = " and ".join(host.name for host in hosts)
+    return InvalidRequestError(
+        f"how noisy {names} is with this benchmark is not known, so no number of rounds can be "
+        "computed: calibrate the host on its page, or name a number of rounds for this first run",
+        field=FIELD,
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.3g} %"

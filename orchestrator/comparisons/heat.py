@@ -1,0 +1,212 @@
+"""A comparison as a heat map: for each pair of values of two axes, the worst of the cases there.
+
+Axes are those of the matrix, and what each case has beside them: its host, its hardware profile,
+its label and, for columns as for rows, the metrics that decide.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from orchestrator.benchmarks.fields import shown_value
+from orchestrator.comparisons.compared import (
+    CaseComparison,
+    ComparisonReport,
+    MetricComparison,
+)
+from orchestrator.comparisons.rows import ORDER
+
+HOST, PROFILE, CASE, METRIC = "host", "profile", "case", "metric"
+#: What a case has no value of.
+NONE = "–"
+#: More values than these are no picture any more: those with the largest changes are drawn.
+MOST_ROWS, MOST_COLUMNS = 40, 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """`values` as addresses name them, with what is shown; `left_out` more are not drawn."""
+
+    name: str
+    title: str
+    values: tuple[tuple[str, str], ...]
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile:
+    """`cases` lie here; `case` is the worst of them, by `metric`, which has `verdict`.
+
+    `counts`: verdict → cases. `metric` is None where nothing could be compared.
+    """
+
+    case: CaseComparison
+    metric: MetricComparison | None
+    verdict: str
+    cases: int
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatMap:
+    """`metric`: the key of the one that is shown; empty where each case is shown by its worst."""
+
+    rows: Axis
+    columns: Axis
+    metric: str
+    tiles: Mapping[tuple[str, str], Tile]
+
+
+#: A case with the metric that speaks for it, if any, and its verdict.
+_Told = tuple[CaseComparison, MetricComparison | None, str]
+
+
+def axes_of(report: ComparisonReport) -> dict[str, Axis]:
+    """All that tells the cases apart, by name, those of the matrix first; then the metrics."""
+    # Cases are made in the order of their matrix.
+    cases = sorted(report.cases, key=lambda case: case.case.pk)
+    names = dict.fromkeys(name for case in cases for name in case.case.parameters)
+    found = [_axis(name, cases) for name in names]
+    for name in (HOST, PROFILE, CASE):
+        if name not in names:
+            values = {value_of(case, name) for case in cases}
+            found.append(Axis(name=name, title=_title(name), values=_shown(sorted(values))))
+    several = [axis for axis in found if len(axis.values) > 1]
+    metrics = metrics_of(report)
+    if len(metrics) > 1 and METRIC not in names:
+        several.append(Axis(name=METRIC, title="metric", values=tuple(metrics.items())))
+    return {axis.name: axis for axis in several}
+
+
+def metrics_of(report: ComparisonReport) -> dict[str, str]:
+    """The metrics that decide: key → title."""
+    return {each.key: each.title for case in report.cases for each in case.metrics if each.primary}
+
+
+def value_of(case: CaseComparison, axis: str) -> str:
+    """Where a case lies on an axis."""
+    if axis in case.case.parameters:
+        return shown_value(case.case.parameters[axis])
+    if axis == CASE:
+        return case.case.label
+    if axis not in (HOST, PROFILE):
+        return NONE
+    field = "name" if axis == HOST else "profile"
+    before, after = getattr(case.host, field), getattr(case.contender_host, field)
+    return str(before) if before == after else f"{before} → {after}"
+
+
+def heat_map(
+    report: ComparisonReport,
+    axes: Mapping[str, Axis],
+    *,
+    rows: str = "",
+    columns: str = "",
+    metric: str = "",
+) -> HeatMap | None:
+    """Of the axes that are asked for, or else of two that show much; the hosts are one of these.
+
+    None where nobody asked and the cases differ in less than two things, so that their list says
+    the same. What is asked for and is not there counts as not asked for.
+    """
+    names = _chosen(axes, rows, columns)
+    if names is None:
+        return None
+    metric = metric if metric in metrics_of(report) and METRIC not in names else ""
+    lying: dict[tuple[str, str], list[_Told]] = defaultdict(list)
+    for case in report.cases:
+        for key, told in _told(case, metric, METRIC in names):
+            lying[_at(case, names[0], key), _at(case, names[1], key)].append(told)
+    tiles = {place: _tile(found) for place, found in lying.items()}
+    return HeatMap(
+        rows=_drawn(axes[names[0]], MOST_ROWS, ((row, each) for (row, _), each in tiles.items())),
+        columns=_drawn(
+            axes[names[1]], MOST_COLUMNS, ((column, each) for (_, column), each in tiles.items())
+        ),
+        metric=metric,
+        tiles=tiles,
+    )
+
+
+def _axis(name: str, cases: Sequence[CaseComparison]) -> Axis:
+    """In the order of the matrix; numbers by their size."""
+    raw = [case.case.parameters.get(name) for case in cases]
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in raw):
+        raw.sort()
+    texts = [NONE if value is None else shown_value(value) for value in raw]
+    return Axis(name=name, title=_title(name), values=_shown(dict.fromkeys(texts)))
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _shown(values: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((value, value) for value in values)
+
+
+def _chosen(axes: Mapping[str, Axis], rows: str, columns: str) -> tuple[str, str] | None:
+    asked = rows in axes or columns in axes
+    telling = [name for name in axes if name not in (PROFILE, CASE, METRIC)]
+    if not asked and len(telling) < 2:
+        return None
+    telling.sort(key=lambda name: (len(axes[name].values) > MOST_ROWS, -len(axes[name].values)))
+    usual = [*telling, *(name for name in (METRIC, CASE, PROFILE) if name in axes)]
+    if columns not in axes or columns == rows:
+        hosts = HOST in axes and rows != HOST
+        others = [name for name in usual if name != rows]
+        columns = HOST if hosts else next(iter(others if rows in axes else others[1:]), "")
+    if rows not in axes:
+        rows = next((name for name in usual if name != columns), "")
+    return (rows, columns) if rows and columns else None
+
+
+def _told(case: CaseComparison, metric: str, each: bool) -> Iterator[tuple[str, _Told]]:
+    """(key, what is told) of a case: by one metric, by `each`, or by the worst of them."""
+    if each or metric:
+        for one in case.metrics:
+            if one.primary and metric in ("", one.key):
+                yield one.key, (case, one, one.verdict)
+        return
+    same = (one for one in case.metrics if one.primary and one.verdict == case.verdict)
+    yield "", (case, max(same, key=_size, default=None), case.verdict)
+
+
+def _size(metric: MetricComparison | None) -> float:
+    return abs(metric.change or 0.0) if metric else 0.0
+
+
+def _at(case: CaseComparison, axis: str, key: str) -> str:
+    return key if axis == METRIC else value_of(case, axis)
+
+
+def _tile(found: Sequence[_Told]) -> Tile:
+    case, metric, verdict = min(found, key=lambda told: _severity(told[2], told[1]))
+    return Tile(
+        case=case,
+        metric=metric,
+        verdict=verdict,
+        cases=len(found),
+        counts=Counter(told[2] for told in found),
+    )
+
+
+def _severity(verdict: str, metric: MetricComparison | None) -> tuple[int, float]:
+    return ORDER[verdict], -_size(metric)
+
+
+def _drawn(axis: Axis, most: int, tiles: Iterable[tuple[str, Tile]]) -> Axis:
+    """The axis with no more than `most` values: those where the worst lies."""
+    if len(axis.values) <= most:
+        return axis
+    worst: dict[str, tuple[int, float]] = {}
+    for value, tile in tiles:
+        found = _severity(tile.verdict, tile.metric)
+        worst[value] = min(found, worst.get(value, found))
+    last = (len(ORDER), 0.0)
+    kept = sorted(axis.values, key=lambda value: worst.get(value[0], last))[:most]
+    return replace(
+        axis,
+        values=tuple(value for value in axis.values if value in set(kept)),
+        left_out=len(axis.values) - most,
+    )

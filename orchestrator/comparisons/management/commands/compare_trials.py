@@ -1,0 +1,72 @@
+"""Compares the paired trials of a case; docs/detecting-changes.md. Needs no database.
+
+`compare-trials FILE` (`-`: standard input) reads {"baseline": [...], "contender": [...],
+"lower_is_better": true}, or {"metrics": {key: {...}}}, and prints the comparison as JSON.
+"""
+
+import json
+from argparse import ArgumentParser
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.core.progress import add_quiet, progress_of
+from orchestrator.measurements.command_files import text_of
+from orchestrator.measurements.number_files import TrialsFile, trials_in
+from orchestrator.stats.comparison import Comparison, compare_blocks
+from orchestrator.stats.looks import ALPHA, EQUIVALENCE_ALPHA, next_look
+from orchestrator.stats.matrix import worst
+
+
+class Command(BaseCommand):
+    help = __doc__
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", help="a path, or - for standard input")
+
+        add_quiet(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            trials = trials_in(text_of(options["file"]))
+        except InvalidRequestError as error:
+            raise CommandError(f"{options['file']}: {error}") from error
+        try:
+            with progress_of(options, "Comparing"):
+                answer = _answer(trials)
+        except OverflowError as error:
+            message = "two trials of a block are too far apart to have a ratio: check their units"
+            raise CommandError(f"{options['file']}: {message}") from error
+        self.stdout.write(json.dumps(answer, indent=2, allow_nan=False))
+
+
+def _answer(trials: dict[str, TrialsFile]) -> dict[str, Any]:
+    """One comparison as it is; of several, each under its metric, and the worst verdict."""
+    found = {
+        key: compare_blocks(
+            each.baseline,
+            each.contender,
+            better=each.better,
+            margin=each.margin,
+            alpha=ALPHA,
+            equivalence_alpha=EQUIVALENCE_ALPHA,
+        )
+        for key, each in trials.items()
+    }
+    if "" in found:
+        return _shown(found[""])
+    return {
+        "verdict": worst(comparison.verdict for comparison in found.values()),
+        "metrics": {key: _shown(comparison) for key, comparison in found.items()},
+    }
+
+
+def _shown(comparison: Comparison) -> dict[str, Any]:
+    shown = asdict(comparison)
+    shown["p"] = shown.pop("p_value")
+    interval = [comparison.low, comparison.high]
+    shown["interval"] = None if comparison.low is None else interval
+    return {**shown, "next_look": next_look(comparison)}

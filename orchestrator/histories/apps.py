@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class HistoriesConfig(AppConfig):
+    name = "orchestrator.histories"

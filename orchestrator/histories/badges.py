@@ -1,0 +1,99 @@
+"""What is copied into a README or a page to show badges and a chart of a benchmark."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.sharing import public_address
+from orchestrator.core.errors import NotFoundError
+from orchestrator.histories.histories import history_choices, series_of
+from orchestrator.results.models import Series
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadgeText:
+    """`path` is its address for members, `address` that for everybody while the project is
+    public."""
+
+    name: str
+    title: str
+    path: str
+    address: str
+    markdown: str
+    html: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartText:
+    """A frame with the newest points of one series."""
+
+    path: str
+    address: str
+    html: str
+
+
+def asked_series(member: Member, benchmark: Benchmark, query: Mapping[str, str]) -> Series:
+    """The series that `case`, `host` and `metric` name, each the first where it is left out."""
+    choices = history_choices(member, benchmark)
+    cases = [each for each in choices.cases if query.get("case", "") in ("", each.key)]
+    hosts = [each for each in choices.hosts if query.get("host", "") in ("", each.name)]
+    metrics = [each for each in choices.metrics if query.get("metric", "") in ("", each.key)]
+    found = list(series_of(member, benchmark, cases=cases, hosts=hosts, metrics=metrics))
+    order = {each.key: place for place, each in enumerate(metrics)}
+    found.sort(key=lambda each: (order[each.metric.key], each.case.label, each.host.name))
+    if not found:
+        raise NotFoundError(f"nothing of {benchmark.slug} was measured that this address names")
+    return found[0]
+
+
+def badge_texts(benchmark: Benchmark, asked: Mapping[str, str]) -> tuple[BadgeText, BadgeText]:
+    """Of the newest value of what is `asked`, and of the newest verdict on its branch."""
+    slug, branch = benchmark.slug, _branch(asked)
+    key = f"{benchmark.project.slug}/{slug}"
+    history = f"{reverse('history')}?{urlencode({'benchmark': key, **asked})}"
+    return (
+        _text(benchmark, "badge-value", f"{slug}: newest value", asked, history),
+        _text(benchmark, "badge-verdict", f"{slug}: newest verdict", branch, reverse("runs")),
+    )
+
+
+def chart_text(series: Series, asked: Mapping[str, str]) -> ChartText:
+    benchmark = series.benchmark
+    path = _with_query(reverse("embed", args=[series.pk]), _branch(asked))
+    address = _root(benchmark) + path
+    html = (
+        f'<iframe src="{address}" title="{benchmark.slug} along the commits" width="680" '
+        'height="320" loading="lazy" style="border: 0; max-width: 100%"></iframe>'
+    )
+    return ChartText(path=path, address=address, html=html)
+
+
+def _text(
+    benchmark: Benchmark, name: str, title: str, query: Mapping[str, str], leads: str
+) -> BadgeText:
+    root = _root(benchmark)
+    path = _with_query(reverse(name, args=[benchmark.project.slug, benchmark.slug]), query)
+    return BadgeText(
+        name=name,
+        title=title,
+        path=path,
+        address=root + path,
+        markdown=f"[![{title}]({root}{path})]({root}{leads})",
+        html=f'<a href="{root}{leads}"><img src="{root}{path}" alt="{title}"></a>',
+    )
+
+
+def _branch(asked: Mapping[str, str]) -> dict[str, str]:
+    return {key: text for key, text in asked.items() if key == "branch"}
+
+
+def _with_query(path: str, query: Mapping[str, str]) -> str:
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def _root(benchmark: Benchmark) -> str:
+    return public_address(benchmark.project).rstrip("/")

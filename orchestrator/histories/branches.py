@@ -1,0 +1,49 @@
+"""The points of a series along a branch: to where it left the default branch, then its own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from orchestrator.benchmarks.graph import first_parent_line
+from orchestrator.benchmarks.models import Project
+from orchestrator.core.errors import NotFoundError
+from orchestrator.histories.lines import Points, joined
+from orchestrator.histories.points import points_along, points_of, points_until
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchLine:
+    """`base`: the place on the default branch that a branch left; None where that is not known.
+
+    `own`: commit → place, those of the branch alone, which follow the base.
+    """
+
+    base: int | None
+    own: Mapping[int, int]
+
+
+def points_on(series: int, project: Project, branch: str) -> Points:
+    """Of the default branch where `branch` is empty or its name; NotFoundError for an unknown."""
+    if branch in ("", project.default_branch):
+        return points_along(series)
+    line = branch_line(project, branch)
+    parts = [points_of(series, line.own)]
+    if line.base is not None:
+        parts.append(points_until(series, line.base))
+    return joined(parts)
+
+
+def branch_line(project: Project, branch: str) -> BranchLine:
+    tip = dict(project.branches).get(branch)
+    if tip is None:
+        raise NotFoundError(f"{project.name} has no branch {branch} that is known here")
+    place = project.commits.filter(sha=tip).values_list("position", flat=True).first()
+    if place is not None:
+        return BranchLine(base=place, own={})
+    rows = list(project.commits.filter(position=None).values_list("sha", "pk", "parents"))
+    parents = {sha: tuple(above) for sha, _, above in rows}
+    line = first_parent_line(parents, tip)
+    above = parents[line[0]][:1] if line else ()
+    base = project.commits.filter(sha__in=above).values_list("position", flat=True).first()
+    ids = {sha: pk for sha, pk, _ in rows}
+    start = 0 if base is None else base + 1
+    return BranchLine(base=base, own={ids[sha]: start + n for n, sha in enumerate(line)})

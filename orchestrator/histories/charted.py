@@ -1,0 +1,125 @@
+"""A series as its chart names it, found in one query that makes no objects: data is read often."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.visitors import Visitor, project_condition
+from orchestrator.benchmarks.models import Project
+from orchestrator.core.errors import NotFoundError
+from orchestrator.histories.marked_changes import (
+    PARTS,
+    SHIFTS,
+    Shifts,
+    read_shifts,
+)
+from orchestrator.results.models import Series
+
+_NAMES = f"""
+SELECT {SHIFTS}, series.id, series.case_id, c.key, c.label, series.host_id, host.name, metric.key,
+       benchmark.slug, project.id, project.slug, project.default_branch, project.fetched_at
+"""
+_FROM = """
+FROM results_series series
+JOIN benchmarks_case c ON c.id = series.case_id
+JOIN fleet_host host ON host.id = series.host_id
+JOIN results_metric metric ON metric.id = series.metric_id
+JOIN benchmarks_benchmark benchmark ON benchmark.id = series.benchmark_id
+JOIN benchmarks_project project ON project.id = benchmark.project_id
+WHERE """
+
+#: Changes with all that the history of a series along the default branch says, names aside.
+_MARK = f"""
+SELECT concat_ws(' ', count(*), sum(n), sum(suspect), sum(invalid), max(at),
+                 sum(position::int8 * commit_id),
+                 (SELECT jsonb_build_array({SHIFTS}) FROM results_series series WHERE id = %s))
+FROM results_point WHERE series_id = %s AND position IS NOT NULL
+"""
+
+_BY_NAMES = """benchmark.slug = %s AND c.key = %s AND host.name = %s AND metric.key = %s
+    AND (%s::text IS NULL OR project.slug = %s) LIMIT 2"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charted:
+    """`id` is 0 for a series of which nothing was measured."""
+
+    id: int
+    case_id: int
+    case: str
+    label: str
+    host_id: UUID
+    host: str
+    metric: str
+    benchmark: str
+    project_id: int
+    project: str
+    default_branch: str
+    fetched_at: datetime | None
+    shifts: Shifts
+
+
+def charted(member: Member, series: int) -> Charted:
+    """NotFoundError where the team has no such series."""
+    found = _read(member, "series.id = %s", [series])
+    if not found:
+        raise NotFoundError("there is no such series in this team")
+    return found[0]
+
+
+def mark_of_history(series: int) -> str:
+    """Another one once anything in the history of a series along the default branch is."""
+    with connection.cursor() as cursor:
+        cursor.execute(_MARK, [series, series])
+        return str(cursor.fetchone()[0])
+
+
+def charted_by_names(
+    member: Member, *, benchmark: str, project: str | None, case: str, host: str, metric: str
+) -> Charted | None:
+    """None unless there is one alone."""
+    names = [benchmark, case, host, metric, project, project]
+    found = _read(member, _BY_NAMES, names)
+    return found[0] if len(found) == 1 else None
+
+
+def charted_nothing(series: Series) -> Charted:
+    """Of a series that is not stored, since nothing of it was measured."""
+    project: Project = series.benchmark.project
+    return Charted(
+        id=0,
+        case_id=series.case.pk,
+        case=series.case.key,
+        label=series.case.label,
+        host_id=series.host.pk,
+        host=series.host.name,
+        metric=series.metric.key,
+        benchmark=series.benchmark.slug,
+        project_id=project.pk,
+        project=project.slug,
+        default_branch=project.default_branch,
+        fetched_at=project.fetched_at,
+        shifts=Shifts(),
+    )
+
+
+def _read(member: Member, condition: str, parameters: Sequence[int | str | None]) -> list[Charted]:
+    *names, _ = Charted.__dataclass_fields__
+    seen, whose = project_condition(member)
+    with connection.cursor() as cursor:
+        cursor.execute(_NAMES + _FROM + seen + condition, [whose, *parameters])
+        found = [
+            Charted(**dict(zip(names, row[PARTS:], strict=True)), shifts=read_shifts(*row[:PARTS]))
+            for row in cursor.fetchall()
+        ]
+    return [_unsigned(each) for each in found] if isinstance(member, Visitor) else found
+
+
+def _unsigned(series: Charted) -> Charted:
+    """Without the names of those who wrote at its commits."""
+    written = tuple(replace(each, author=None) for each in series.shifts.annotations)
+    return replace(series, shifts=replace(series.shifts, annotations=written))

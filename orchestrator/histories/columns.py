@@ -1,0 +1,84 @@
+"""A history as compact JSON: a column a property, so that thousands of points are a few kB.
+
+Written by hand where `json` would take longer than the database: no value here can hold a quote.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from orchestrator.histories.lines import Floats, Integers, Line, Points
+from orchestrator.stats.rollup import bands
+
+#: `reach` counts in these: so much of ln(high / value).
+REACH_UNIT = 1e-4
+
+
+def columns(points: Points, shapes: Sequence[int]) -> dict[str, str]:
+    """JSON texts of the columns of points; `shapes` are all that there are, in their order."""
+    band = bands(points.n, points.mean, points.mean_log, points.m2_log)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = np.rint(np.log(band.high / band.value) / REACH_UNIT)
+    return {
+        "at": steps(points.at),
+        "value": significant(band.value),
+        "reach": _known(reach),
+        "n": whole(points.n),
+        "suspect": whole(points.suspect),
+        "invalid": whole(points.invalid),
+        "epoch": whole(points.epoch),
+        "shape": whole(np.searchsorted(np.array(shapes, dtype=np.int64), points.shape)),
+    }
+
+
+def shapes_of(line: Line) -> list[int]:
+    """All shapes in a line, in the order that `columns` wants."""
+    return np.union1d(line.points.shape, line.others.shape).tolist()
+
+
+def significant(values: Floats) -> str:
+    """Six significant digits each; null for NaN."""
+    text = ("%.6g," * len(values)) % tuple(values.tolist())
+    return "[" + text[:-1].replace("nan", "null") + "]"
+
+
+def steps(values: Integers) -> str:
+    """The first as it is, each other as its difference to the one before."""
+    return _listed(np.diff(values, prepend=0).tolist())
+
+
+def whole(values: Integers) -> str:
+    """Integers; where all are the same, that one alone."""
+    same = len(values) > 0 and bool((values == values[0]).all())
+    return str(int(values[0])) if same else _listed(values.tolist())
+
+
+def hashes(values: Sequence[str]) -> str:
+    return '["' + '","'.join(values) + '"]' if values else "[]"
+
+
+def compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def as_object(texts: dict[str, str]) -> str:
+    """One JSON object of JSON texts."""
+    return "{" + ",".join(f'"{key}":{text}' for key, text in texts.items()) + "}"
+
+
+def _known(values: Floats) -> str:
+    """Integers; null for NaN."""
+    known = np.isfinite(values)
+    if known.all():
+        return whole(values.astype(np.int64))
+    found: list[int | None] = np.where(known, values, 0).astype(np.int64).tolist()
+    for index in np.flatnonzero(~known).tolist():
+        found[index] = None
+    return compact(found)
+
+
+def _listed(values: list[int]) -> str:
+    """As JSON; the words of Python for a list of integers are the same, and written faster."""
+    return repr(values).replace(" ", "")

@@ -1,0 +1,299 @@
+"""One metric of one case on one host along the commits."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+from django.db import connection
+from django.db.models import QuerySet
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Benchmark, Case, Commit
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.fleet.models import Host, HostChange
+from orchestrator.fleet.selectors import changes_of
+from orchestrator.histories.annotations import placed
+from orchestrator.histories.branches import points_on
+from orchestrator.histories.latency_titles import latency_words
+from orchestrator.histories.lines import Line, Points, line_of
+from orchestrator.histories.marked_changes import (
+    AnnotationMark,
+    Shifts,
+    shifts_of,
+)
+from orchestrator.histories.reports import (
+    History,
+    HistoryBreak,
+    HistoryChange,
+    HistoryPoint,
+)
+from orchestrator.loadtools.metrics import Metric, metric_for, metrics_of
+from orchestrator.measurements.validity_issues import Doubt, doubts_in
+from orchestrator.results.models import Metric as StoredMetric
+from orchestrator.results.models import Series
+from orchestrator.runs.models import Trial
+from orchestrator.runs.states import TrialState, Validity
+from orchestrator.stats.rollup import bands
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryChoices:
+    """What can be charted of a benchmark: only what has been measured."""
+
+    cases: tuple[Case, ...]
+    hosts: tuple[Host, ...]
+    metrics: tuple[Metric, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Which points of a history: at most `limit` of those before the commit `before` (the first
+    digits of its hash), or the newest; or the one of the commit `at`. `every`: also those without
+    a valid trial."""
+
+    limit: int | None = None
+    before: str = ""
+    at: int | None = None
+    every: bool = False
+
+
+_ALL = Part()
+#: Large, and read only where another branch is asked for or a case is shown.
+_NOT_NEEDED = ("benchmark__project__branches", "host__tuning", "case__parameters")
+
+
+_CHOICES = """
+SELECT concat_ws(' ', count(*), max(id),
+                 (SELECT string_agg(name, '|' ORDER BY id) FROM fleet_host WHERE team_id = %s))
+FROM results_series WHERE benchmark_id = %s
+"""
+
+
+def mark_of_choices(benchmark: Benchmark) -> str:
+    """Another one once `history_choices` of the benchmark may be."""
+    with connection.cursor() as cursor:
+        cursor.execute(_CHOICES, [benchmark.project.team_id, benchmark.pk])
+        return str(cursor.fetchone()[0])
+
+
+def history_choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
+    series = Series.objects.filter(member.sees("benchmark__project"), benchmark=benchmark)
+    keys = set(series.values_list("metric__key", flat=True).distinct())
+    return HistoryChoices(
+        cases=tuple(benchmark.cases.filter(pk__in=series.values("case"))),
+        hosts=tuple(Host.objects.filter(pk__in=series.values("host"))),
+        metrics=tuple(info for info in metrics_of(keys) if not info.informational),
+    )
+
+
+def series_of(
+    member: Member,
+    benchmark: Benchmark,
+    *,
+    cases: Sequence[Case],
+    hosts: Sequence[Host],
+    metrics: Sequence[Metric],
+) -> QuerySet[Series]:
+    """The series of all combinations that were measured."""
+    return Series.objects.filter(
+        member.sees("benchmark__project"),
+        benchmark=benchmark,
+        case__in=cases,
+        host__in=hosts,
+        metric__key__in=[metric.key for metric in metrics],
+    ).select_related("case", "host", "metric", "benchmark__project")
+
+
+def series_or_empty(
+    member: Member, benchmark: Benchmark, *, metric_key: str, case: Case, host: Host
+) -> Series:
+    """The series, or one that is not stored where nothing was measured."""
+    info = metric_for(metric_key)
+    if info is None:
+        raise InvalidRequestError(f"there is no metric {metric_key}", field="metric")
+    found = series_of(member, benchmark, cases=[case], hosts=[host], metrics=[info]).first()
+    metric = StoredMetric(key=info.key)
+    return found or Series(benchmark=benchmark, case=case, host=host, metric=metric)
+
+
+def series_for(member: Member, pk: int) -> Series:
+    found = (
+        Series.objects.filter(member.sees("benchmark__project"), pk=pk)
+        .select_related("case", "host", "metric", "benchmark__project")
+        .defer(*_NOT_NEEDED)
+        .first()
+    )
+    if found is None:
+        raise NotFoundError("there is no such series in this team")
+    return found
+
+
+def history_of(
+    member: Member,
+    *,
+    benchmark: Benchmark,
+    metric_key: str,
+    case: Case,
+    host: Host,
+    branch: str = "",
+    part: Part = _ALL,
+) -> History:
+    """The points of one series along a branch, oldest commit first.
+
+    `changes` mark where the host itself was not the same for two points that follow each other.
+    """
+    series = series_or_empty(member, benchmark, metric_key=metric_key, case=case, host=host)
+    return history_at(series, branch, part)
+
+
+def history_at(series: Series, branch: str = "", part: Part = _ALL) -> History:
+    """The same of a series from `series_of` or `series_for`; one that is not stored is empty."""
+    info = metric_for(series.metric.key)
+    if info is None:
+        raise InvalidRequestError(f"there is no metric {series.metric.key} any more")
+    project = series.benchmark.project
+    points = points_on(series.pk or 0, project, branch)
+    line = line_of(points if part.every else points.rows(np.flatnonzero(points.n > 0)))
+    first, last = _reach(line, part)
+    shifts = shifts_of(series.pk or 0)
+    along_default = branch in ("", project.default_branch)
+    written = placed(shifts.annotations, line.points, along_default=along_default)
+    return History(
+        series=series.pk,
+        benchmark=series.benchmark,
+        case=series.case,
+        host=series.host,
+        branch=branch or project.default_branch,
+        key=info.key,
+        title=info.title,
+        unit=info.unit,
+        better=info.better,
+        points=_points(line, first, last, shifts, series, written),
+        first=first,
+        total=len(line.points),
+        changes=_host_changes(line, series.host, first, last),
+        breaks=_breaks(line, first, last),
+        left_out=int(points.invalid.sum()),
+        unstable=shifts.unstable,
+        label=latency_words(series, line.points),
+    )
+
+
+def _reach(line: Line, part: Part) -> tuple[int, int]:
+    """The indices (from, up to) of the points that a part asks for."""
+    last = len(line.points)
+    if part.at is not None:
+        places = np.flatnonzero(line.points.commit == part.at)
+        return (int(places[0]), int(places[0]) + 1) if places.size else (0, 0)
+    if part.before:
+        shas = Commit.objects.filter(
+            pk__in=line.points.commit.tolist(), sha__startswith=part.before.lower()
+        )
+        places = np.flatnonzero(
+            np.isin(line.points.commit, list(shas.values_list("pk", flat=True)))
+        )
+        if not places.size:
+            raise NotFoundError(f"this history has no commit {part.before}")
+        last = int(places[0])
+    return (0 if part.limit is None else max(0, last - part.limit)), last
+
+
+def _points(
+    line: Line,
+    first: int,
+    last: int,
+    shifts: Shifts,
+    series: Series,
+    written: Mapping[int, Sequence[AnnotationMark]],
+) -> tuple[HistoryPoint, ...]:
+    before = _counted_before(line.points)[first:last]
+    shown = line.points.rows(slice(first, last))
+    wanted = {*shown.commit.tolist(), *line.points.commit[before[before >= 0]].tolist()}
+    commits = Commit.objects.in_bulk(wanted)
+    doubts = _doubts(series, shown)
+    band = bands(shown.n, shown.mean, shown.mean_log, shown.m2_log)
+    others = np.bincount(line.owner, minlength=len(line.points))[first:last]
+    found = {shift.commit: shift for shift in shifts.points}
+    baselines = dict([shifts.baseline] if shifts.baseline else [])
+    return tuple(
+        HistoryPoint(
+            commit=commits[commit],
+            before=commits[int(line.points.commit[before[i]])] if before[i] >= 0 else None,
+            at=datetime.fromtimestamp(int(shown.at[i]), UTC),
+            value=_known(band.value[i]),
+            interval=(float(band.low[i]), float(band.high[i])) if band.low[i] > 0 else None,
+            trials=int(shown.n[i]),
+            suspect=int(shown.suspect[i]),
+            left_out=int(shown.invalid[i]),
+            doubts=doubts.get(commit, ()),
+            epoch=int(shown.epoch[i]),
+            shape=int(shown.shape[i]),
+            others=int(others[i]),
+            outlier=commit in shifts.outliers,
+            shift=found.get(commit),
+            baseline=baselines.get(commit),
+            annotations=tuple(written.get(first + i, ())),
+        )
+        for i, commit in enumerate(shown.commit.tolist())
+    )
+
+
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _counted_before(points: Points) -> np.ndarray:
+    """For each point the index of the newest one before it that has valid trials, or -1."""
+    own = np.where(points.n > 0, np.arange(len(points)), -1)
+    return np.concatenate([[-1], np.maximum.accumulate(own)[:-1]]) if len(points) else own
+
+
+def _doubts(series: Series, shown: Points) -> Mapping[int, tuple[Doubt, ...]]:
+    """Commit → why trials of it are in doubt; those that others have measured tell no reasons."""
+    doubtful = shown.commit[(shown.suspect > 0) | (shown.invalid > 0)].tolist()
+    if not doubtful:
+        return {}
+    rows = Trial.objects.filter(
+        case=series.case_id,
+        host=series.host_id,
+        variant__commit__in=doubtful,
+        state=TrialState.MEASURED,
+        validity__in=[Validity.SUSPECT, Validity.INVALID],
+    ).values_list("variant__commit", "reasons")
+    reasons: dict[int, list[Sequence[str]]] = defaultdict(list)
+    for commit, each in rows:
+        reasons[commit].append(each)
+    return {commit: doubts_in(each) for commit, each in reasons.items()}
+
+
+def _breaks(line: Line, first: int, last: int) -> tuple[HistoryBreak, ...]:
+    return tuple(
+        HistoryBreak(
+            before=mark.before - first,
+            host=mark.host,
+            definition=mark.definition,
+            bridge=mark.bridge,
+        )
+        for mark in line.marks
+        if first <= mark.before < last
+    )
+
+
+def _host_changes(line: Line, host: Host, first: int, last: int) -> tuple[HistoryChange, ...]:
+    marks = [mark for mark in line.marks if mark.host and first <= mark.before < last]
+    changes: Sequence[HostChange] = list(changes_of(host)) if marks else []
+    return tuple(
+        HistoryChange(before=mark.before - first, at=each.at, changed=each.changed)
+        for mark in marks
+        for each in changes_between(changes, line.points, mark.after, mark.before)
+    )
+
+
+def changes_between(
+    changes: Sequence[HostChange], points: Points, one: int, other: int
+) -> Sequence[HostChange]:
+    """The changes of a host, oldest first, that lie between two points of it."""
+    first, last = sorted((int(points.epoch[one]), int(points.epoch[other])))
+    return changes[first:last]

@@ -1,0 +1,43 @@
+"""What has to stand beside a latency in a history: how it was loaded decides what it means."""
+
+from functools import lru_cache
+from uuid import UUID
+
+from orchestrator.benchmarks.models import Case, Definition
+from orchestrator.histories.lines import Points
+from orchestrator.loadtools.metrics import latency_label
+from orchestrator.loadtools.model import Model
+from orchestrator.measurements.selectors import loads_asked_of, model_of
+from orchestrator.results.models import Series
+from orchestrator.runs.models import Trial
+from orchestrator.runs.states import TrialState
+
+#: How so many of the newest commits were loaded is looked at: of some all trials are gone.
+_NEWEST = 5
+
+
+def latency_words(series: Series, points: Points) -> str | None:
+    """What has to stand beside a latency, as the newest commits that have trials were loaded."""
+    if latency_label(series.metric.key, "closed") is None:
+        return None
+    newest = (
+        Trial.objects.filter(
+            case=series.case_id,
+            host=series.host_id,
+            variant__commit__in=points.commit[points.n > 0][-_NEWEST:].tolist(),
+            state=TrialState.MEASURED,
+        )
+        .order_by("-pk")
+        .values_list("job__run__definition", flat=True)
+        .first()
+    )
+    model = _model(newest, series.case_id) if newest else None
+    return latency_label(series.metric.key, model) if model else None
+
+
+@lru_cache(maxsize=2048)
+def _model(definition: UUID, case: int) -> Model | None:
+    """Neither a definition nor a case ever changes."""
+    return model_of(
+        loads_asked_of(Definition.objects.get(pk=definition), Case.objects.get(pk=case))
+    )

@@ -1,0 +1,84 @@
+"""One point of a history: all that was measured of its commit, trial by trial."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from orchestrator.benchmarks.models import Commit
+from orchestrator.core.errors import NotFoundError
+from orchestrator.histories.histories import Part, history_at
+from orchestrator.histories.reports import History
+from orchestrator.results.models import Point, Reading, Series
+from orchestrator.runs.models import Trial
+
+#: A page names no more trials.
+MOST_TRIALS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """A trial behind a point. `trial` is None where it was measured elsewhere: `provenance` is
+    what was told of it."""
+
+    id: UUID
+    at: datetime
+    value: float
+    validity: str
+    trial: Trial | None
+    provenance: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointDetails:
+    """The one point of `history`, its trials, newest first, and the pages around it."""
+
+    history: History
+    commit: Commit
+    trials: tuple[Behind, ...]
+    kinds: int
+
+
+def commit_in(series: Series, sha: str) -> Commit:
+    """The commit of a series whose hash begins so; NotFoundError unless there is one alone."""
+    found = Commit.objects.filter(
+        project=series.benchmark.project_id,
+        sha__startswith=sha.lower(),
+        pk__in=Point.objects.filter(series=series).values("commit"),
+    )[:2]
+    if len(found) != 1:
+        raise NotFoundError(f"this history has no commit {sha}, or several that begin so")
+    return found[0]
+
+
+def point_details(series: Series, sha: str, branch: str = "") -> PointDetails:
+    commit = commit_in(series, sha)
+    history = history_at(series, branch, Part(every=True, at=commit.pk))
+    kinds = Point.objects.filter(series=series, commit=commit).count()
+    return PointDetails(history=history, commit=commit, trials=_trials(series, commit), kinds=kinds)
+
+
+def _trials(series: Series, commit: Commit) -> tuple[Behind, ...]:
+    rows = list(
+        Reading.objects.filter(
+            case=series.case_id,
+            commit=commit,
+            host=series.host_id,
+            metrics__contains=[series.metric_id],
+        )
+        .order_by("-at")
+        .values_list("pk", "at", "validity", "metrics", "values", "provenance")[:MOST_TRIALS]
+    )
+    own = Trial.objects.select_related("job__run", "job").in_bulk([row[0] for row in rows])
+    return tuple(
+        Behind(
+            id=pk,
+            at=at,
+            value=values[metrics.index(series.metric_id)],
+            validity=validity,
+            trial=own.get(pk),
+            provenance=provenance,
+        )
+        for pk, at, validity, metrics, values, provenance in rows
+    )

@@ -1,0 +1,336 @@
+"""Millions of finished results from a file: COPY, then a few statements for many thousand rows.
+
+It writes the same rows as `record` does, one batch of lines after the other: each batch as a whole
+or not at all. What is there already changes nothing, so that an import that was interrupted is
+simply started again.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from django.db import IntegrityError, connection, transaction
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.quotas import check_storage, limits_of
+from orchestrator.accounts.services import record_audit
+from orchestrator.benchmarks.told import Told, commits_told
+from orchestrator.core.clock import utc_now
+from orchestrator.core.counting import count
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.measurements.age_check import errors_of_age
+from orchestrator.measurements.incoming import CommitTold, ResultIn, stored_bytes
+from orchestrator.measurements.ingest import forget, note_stored, prepared
+from orchestrator.measurements.names import Names, remember_commits
+from orchestrator.measurements.recording import MERGE, Measured, newest
+from orchestrator.measurements.repeats import check_alike, check_repeats
+from orchestrator.measurements.result_files import ANY_SIZE, Bounds, Line, read_results
+
+#: Lines a transaction.
+BATCH = 10_000
+MOST_FAULTS = 100
+#: `(done, total, what was done)` in lines; the total is None while it is not known.
+Progress = Callable[[int, int | None, str], None]
+#: Called with how many results of a batch are new, inside the transaction that stores them.
+Note = Callable[[int], None]
+
+_MAKE = """
+CREATE TEMPORARY TABLE incoming (
+    place int, id uuid, case_id bigint, commit_id bigint, at timestamptz, host_id uuid,
+    validity text, metrics int[], "values" float8[], provenance jsonb, block bigint, shape int,
+    epoch smallint
+) ON COMMIT DROP
+"""
+_COPY = """
+COPY incoming (place, id, case_id, commit_id, at, host_id, validity, metrics, "values", provenance,
+               block, shape, epoch) FROM STDIN
+"""
+_READINGS = """
+WITH added AS (
+    INSERT INTO results_reading
+        (id, case_id, commit_id, at, host_id, validity, metrics, "values", provenance)
+    SELECT id, case_id, commit_id, at, host_id, validity, metrics, "values", provenance
+    FROM incoming ORDER BY id
+    ON CONFLICT (id) DO NOTHING RETURNING id
+)
+DELETE FROM incoming WHERE id NOT IN (SELECT id FROM added)
+RETURNING id
+"""
+_SERIES = """
+INSERT INTO results_series (benchmark_id, case_id, host_id, metric_id)
+SELECT benchmark_id, case_id, host_id, metric
+FROM (SELECT DISTINCT case_id, host_id, unnest(metrics) AS metric FROM incoming) wanted
+JOIN benchmarks_case chosen ON chosen.id = case_id
+WHERE NOT EXISTS (
+    SELECT 1 FROM results_series known WHERE known.case_id = wanted.case_id
+        AND known.host_id = wanted.host_id AND known.metric_id = metric
+)
+ORDER BY case_id, host_id, metric
+ON CONFLICT (case_id, host_id, metric_id) DO NOTHING
+"""
+_POINTS = f"""
+INSERT INTO results_point AS point
+    (series_id, commit_id, epoch, shape, position, at, n, suspect, invalid, mean, mean_log, m2_log,
+     "values", blocks)
+SELECT series.id, each.commit_id, epoch, shape, made.position, max(at),
+       count(*) FILTER (WHERE counts), count(*) FILTER (WHERE validity = 'suspect'),
+       count(*) FILTER (WHERE NOT counts), avg(value) FILTER (WHERE counts),
+       CASE WHEN min(value) FILTER (WHERE counts) > 0
+            THEN avg(log) FILTER (WHERE counts) END,
+       CASE WHEN min(value) FILTER (WHERE counts) > 0
+            THEN coalesce(regr_sxx(log, log) FILTER (WHERE counts), 0) END,
+       coalesce({newest("array_agg(value ORDER BY place) FILTER (WHERE counts)")}, '{{}}'),
+       coalesce({newest("array_agg(block ORDER BY place) FILTER (WHERE counts)")}, '{{}}')
+FROM (
+    SELECT place, case_id, commit_id, host_id, at, validity, epoch, shape, block, metric, value,
+           validity <> 'invalid' AS counts, CASE WHEN value > 0 THEN ln(value) END AS log
+    FROM incoming, unnest(metrics, "values") AS pair(metric, value)
+) each
+JOIN results_series series ON series.case_id = each.case_id AND series.host_id = each.host_id
+    AND series.metric_id = each.metric
+JOIN benchmarks_commit made ON made.id = each.commit_id
+GROUP BY series.id, each.commit_id, epoch, shape, made.position
+ORDER BY series.id, each.commit_id, epoch, shape
+{MERGE}"""
+_CHANGED = """
+INSERT INTO results_changedseries (series)
+SELECT found FROM (
+    SELECT array_agg(DISTINCT series.id) AS found
+    FROM (SELECT DISTINCT case_id, host_id, unnest(metrics) AS metric FROM incoming) wanted
+    JOIN results_series series ON series.case_id = wanted.case_id
+        AND series.host_id = wanted.host_id AND series.metric_id = wanted.metric
+) whole WHERE found IS NOT NULL
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A file without faults: how many results, and about what they take as rows."""
+
+    results: int
+    stored_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """Of so many results in a file, `accepted` were new and `repeated` taken before."""
+
+    results: int
+    accepted: int
+
+    @property
+    def repeated(self) -> int:
+        return self.results - self.accepted
+
+
+def check_file(
+    member: Member,
+    path: Path,
+    project: str | None = None,
+    *,
+    bounds: Bounds = ANY_SIZE,
+    progress: Progress = lambda done, total, note: None,
+) -> Checked:
+    """What a file has. InvalidRequestError lists all that is wrong, by line: then nothing of the
+    file was stored."""
+    found: list[tuple[str, str]] = []
+    names: dict[tuple[str | None, str], tuple[int, ResultIn]] = {}
+    count = size = 0
+    for line in read_results(path, bounds):
+        count += 1
+        if not count % BATCH:
+            progress(count, None, "checked")
+        if line.result is None:
+            found.append((f"line {line.number}", line.fault))
+        else:
+            result = _of_project(line.result, project)
+            size += stored_bytes(result)
+            _note_oldest(names, line.number, result)
+        if len(found) >= MOST_FAULTS:
+            break
+    found += _unknown_names(member, names)
+    if found:
+        raise InvalidRequestError.of(found[:MOST_FAULTS])
+    if not count:
+        raise InvalidRequestError("there is no result in this file", field="file")
+    return Checked(results=count, stored_bytes=size)
+
+
+def import_file(
+    *,
+    member: Member,
+    path: Path,
+    project: str | None = None,
+    name: str = "",
+    bounds: Bounds = ANY_SIZE,
+    progress: Progress = lambda done, total, note: None,
+) -> Imported:
+    """Stores the results of a file; `project` is that of results that name none, `name` that of the
+    file where it lies under another one here.
+
+    InvalidRequestError with every fault by its line, before anything is stored,
+    QuotaExceededError where the team has no room for all of it, and ResultConflictError where ids
+    are taken by other results: then nothing of their batch is stored.
+    """
+    member.require(Role.MEMBER, to="send results")
+    checked = check_file(member, path, project, bounds=bounds, progress=progress)
+    check_room(member, checked)
+    name = name or path.name
+    done = accepted = 0
+    for lines in batches_of(path, bounds):
+        accepted += store_batch(member, lines, project, name)
+        done += len(lines)
+        progress(done, checked.results, "stored")
+    note_imported(member, name, accepted)
+    return Imported(results=done, accepted=accepted)
+
+
+def check_room(member: Member, checked: Checked) -> None:
+    limits = limits_of(member.team)
+    check_storage(team=member.team, limits=limits, added=checked.stored_bytes)
+
+
+def batches_of(path: Path, bounds: Bounds = ANY_SIZE, skip: int = 0) -> Iterator[list[Line]]:
+    """The results of a file in the batches in which they are stored, without the first `skip`
+    results, which have to be whole batches."""
+    lines = read_results(path, bounds, skip=skip)
+    while batch := list(islice(lines, BATCH)):
+        yield batch
+
+
+def store_batch(
+    member: Member,
+    lines: Sequence[Line],
+    project: str | None,
+    name: str,
+    note: Note = lambda new: None,
+) -> int:
+    """Stores the results of these lines in one transaction; how many were new."""
+    results = [_of_project(_checked(line), project) for line in lines]
+    places = [f"line {line.number}" for line in lines]
+    try:
+        new = _stored(member, results, places, f"file {name}", note)
+    except IntegrityError:
+        # Something that was remembered has been deleted meanwhile.
+        forget()
+        new = _stored(member, results, places, f"file {name}", note)
+    if limits_of(member.team).storage_bytes is not None:
+        note_stored(member, results, new)
+    return new
+
+
+def note_imported(member: Member, name: str, accepted: int) -> None:
+    record_audit(member=member, action="results.imported", subject=f"{name}: {accepted} new")
+
+
+def _note_oldest(
+    names: dict[tuple[str | None, str], tuple[int, ResultIn]], number: int, result: ResultIn
+) -> None:
+    """Of each benchmark that a file names, the line with its oldest result."""
+    name = (result.project, result.benchmark)
+    known = names.get(name)
+    if known is None or (result.at and (known[1].at is None or result.at < known[1].at)):
+        names[name] = number, result
+
+
+def _unknown_names(
+    member: Member, names: Mapping[tuple[str | None, str], tuple[int, ResultIn]]
+) -> Iterator[tuple[str, str]]:
+    """Benchmarks that there are not, and of the others results that are too old."""
+    for number, result in names.values():
+        looked_up = Names(member)
+        benchmarks = [each for each in looked_up.benchmarks([result]) if each is not None]
+        faults = [fault for _, fault in looked_up.faults]
+        if benchmarks:
+            faults += errors_of_age(benchmarks, [result], utc_now()).values()
+        yield from ((f"line {number}", fault) for fault in faults)
+
+
+def _of_project(result: ResultIn, project: str | None) -> ResultIn:
+    if project is None or result.project is not None:
+        return result
+    return result.model_copy(update={"project": project})
+
+
+def _checked(line: Line) -> ResultIn:
+    if line.result is None:
+        raise InvalidRequestError(f"line {line.number}: {line.fault}; the file was changed")
+    return line.result
+
+
+def _stored(
+    member: Member,
+    results: Sequence[ResultIn],
+    places: Sequence[str],
+    source: str,
+    note: Note,
+) -> int:
+    """How many results of a batch were new; names that are new are made before."""
+    _make_commits(member, results)
+    ready = prepared(member, results, source, places)
+    check_alike(ready.sent)
+    once = {each.row.id: each.row for each in ready.sent}
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_MAKE)
+        with cursor.copy(_COPY) as copy:
+            lines = (_copied(n, row, ready.metrics) for n, row in enumerate(once.values()))
+            copy.write("".join(lines))
+        cursor.execute("ANALYZE incoming")
+        cursor.execute(_READINGS)
+        repeated = {key for (key,) in cursor.fetchall()}
+        check_repeats(ready.sent, once.keys() - repeated)
+        new = len(once) - len(repeated)
+        if new:
+            for statement in (_SERIES, _POINTS, _CHANGED):
+                cursor.execute(statement)
+        cursor.execute("DROP TABLE incoming")
+        note(new)
+    count("pitwall_results_total", new, way="file")
+    return new
+
+
+def _make_commits(member: Member, results: Sequence[ResultIn]) -> None:
+    """All commits of a batch at once, in the order in which they are first named."""
+    found = Names(member).benchmarks(results)
+    projects = {each.project_id: each.project for each in found if each is not None}
+    told: dict[int, dict[str, ResultIn]] = {pk: {} for pk in projects}
+    for benchmark, result in zip(found, results, strict=True):
+        if benchmark is not None:
+            told[benchmark.project_id].setdefault(result.commit, result)
+    for pk, by_sha in told.items():
+        rows = [_told(result) for result in by_sha.values()]
+        remember_commits(pk, commits_told(project=projects[pk], told=rows))
+
+
+def _told(result: ResultIn) -> Told:
+    return Told(sha=result.commit, **dict(result.commit_facts or CommitTold()))
+
+
+def _copied(place: int, row: Measured, metrics: Mapping[str, int]) -> str:
+    """A row in the text form of COPY."""
+    # Nothing else of a row can hold a backslash, a tab or the end of a line.
+    told = json.dumps(row.provenance).replace("\\", "\\\\")
+    cells: tuple[Any, ...] = (
+        place,
+        row.id,
+        row.case,
+        row.commit,
+        row.at.isoformat(),
+        row.host,
+        row.validity,
+        _array(metrics[key] for key in row.readings),
+        _array(row.readings.values()),
+        told,
+        row.block,
+        row.shape,
+        row.epoch,
+    )
+    return "\t".join(map(str, cells)) + "\n"
+
+
+def _array(values: Iterable[float]) -> str:
+    return "{" + ",".join(map(repr, values)) + "}"

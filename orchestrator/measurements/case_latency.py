@@ -1,0 +1,112 @@
+"""The latency of one case of one commit on one host, merged over its trials."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.fleet.models import Host
+from orchestrator.measurements.distributions import merged
+from orchestrator.measurements.merged_distributions import merged_points, points_of
+from orchestrator.measurements.removals import check_kept
+from orchestrator.results.models import Histogram as Stored
+from orchestrator.results.models import HistogramKind, PointHistogram, Removed
+from orchestrator.runs.models import Run, Trial
+from orchestrator.runs.states import TrialState, Validity
+from orchestrator.stats.histogram import Histogram
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseLatency:
+    """`trials` are those that were merged now, and `merged_before` counts those of which no
+    distribution of their own is kept any more. `suspect` of both were suspect, `left_out` more were
+    invalid. `distribution` is None where no answer of theirs was good.
+    """
+
+    case: Case
+    commit: Commit
+    host: Host
+    definition: Definition
+    trials: tuple[UUID, ...]
+    merged_before: int
+    suspect: int
+    left_out: int
+    distribution: Histogram | None
+
+
+def case_latency(
+    member: Member,
+    *,
+    benchmark: Benchmark,
+    case: Case,
+    commit: Commit,
+    run: Run | None = None,
+    host: Host | None = None,
+    invalid: bool = False,
+) -> CaseLatency:
+    """Over all runs or over one; of several versions of the definition only the newest counts.
+
+    `invalid`: those trials as well. NotFoundError where nothing was measured, InvalidRequestError
+    where several hosts did it and none is named: they are not the same machine. GoneError for one
+    run whose distributions were merged into those of its commits.
+    """
+    trials = Trial.objects.filter(
+        job__run__team=member.team,
+        job__run__definition__benchmark=benchmark,
+        case=case,
+        variant__commit=commit,
+        state=TrialState.MEASURED,
+        **{} if run is None else {"job__run": run},
+        **{} if host is None else {"host": host},
+    ).select_related("host", "job__run__definition")
+    measured = list(trials.order_by("pk"))
+    if run is not None:
+        check_kept(run.pk, Removed.DISTRIBUTIONS, Removed.TRIALS)
+    points = [] if run is not None else points_of(benchmark, case, commit, host)
+    where = _one_host(measured, points, f"{case.label} of {commit.short_sha}")
+    newest, mine, old = _of_the_newest(measured, points)
+    kept = [each for each in mine if invalid or each.validity != Validity.INVALID]
+    found = tuple(each.pk for each in kept)
+    whole = merged_points(old, [merged(found)])
+    return CaseLatency(
+        case=case,
+        commit=commit,
+        host=where,
+        definition=newest,
+        trials=found,
+        merged_before=whole.trials,
+        suspect=whole.suspect + sum(each.validity == Validity.SUSPECT for each in kept),
+        left_out=whole.left_out + len(mine) - len(kept),
+        distribution=whole.distribution,
+    )
+
+
+def _of_the_newest(
+    trials: Sequence[Trial], points: Sequence[PointHistogram]
+) -> tuple[Definition, list[Trial], list[PointHistogram]]:
+    """The newest version among them, and what is of it, each distribution once."""
+    versions = [*(each.job.run.definition for each in trials), *(p.definition for p in points)]
+    newest = max(versions, key=lambda each: each.version)
+    mine = [each for each in trials if each.job.run.definition == newest]
+    old = [each for each in points if each.definition == newest]
+    return newest, _with_distributions(mine) if old else mine, old
+
+
+def _with_distributions(trials: Sequence[Trial]) -> list[Trial]:
+    """Those of which the distributions were not merged and removed."""
+    stored = Stored.objects.filter(trial__in=trials, kind=HistogramKind.OK)
+    own = set(stored.values_list("trial_id", flat=True))
+    return [each for each in trials if each.pk in own]
+
+
+def _one_host(trials: Sequence[Trial], points: Sequence[PointHistogram], what: str) -> Host:
+    hosts = {each.host for each in trials if each.host is not None}
+    hosts |= {each.host for each in points}
+    if not hosts:
+        raise NotFoundError(f"{what} was not measured there; start a run with it")
+    if len(hosts) > 1:
+        names = ", ".join(sorted(each.name for each in hosts))
+        raise InvalidRequestError(f"{what} was measured on {names}: name one of them", field="host")
+    return hosts.pop()

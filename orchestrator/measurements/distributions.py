@@ -1,0 +1,129 @@
+"""Latency distributions of many trials, merged and read at percentiles; never averaged."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.measurements.removals import check_kept
+from orchestrator.results.models import Histogram, HistogramKind, LoadResult, Removed
+from orchestrator.runs.models import Trial
+from orchestrator.stats.histogram import Histogram as Distribution
+from orchestrator.stats.summary import SUPPORTING_REQUESTS, is_supported
+
+PERCENTILES = (1, 5, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
+MAX_ASKED = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyCurve:
+    """Latency in seconds at `percentiles` (0 to 100), of all valid trials merged."""
+
+    percentiles: tuple[float, ...]
+    seconds: tuple[float | None, ...]
+    requests: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PercentileReading:
+    """`seconds` is None where there are fewer requests than the `needed` ones."""
+
+    percentile: float
+    seconds: float | None
+    needed: int
+
+
+def merged(trials: Sequence[UUID], kind: str = HistogramKind.OK) -> Distribution | None:
+    """The distribution of all requests of these trials; None where there is none."""
+    rows = Histogram.objects.filter(trial__in=trials, kind=kind).values_list("encoded", flat=True)
+    parts = [Distribution.decode(bytes(row)) for row in rows]
+    return Distribution.merged(parts) if parts else None
+
+
+def distribution_of(
+    trial: Trial, *, kind: str = HistogramKind.OK, load: int | None = None
+) -> Distribution | None:
+    """Of the whole trial, or of one of its several loads, counted from 0; None without requests.
+
+    NotFoundError where the trial has no load of that number; GoneError where its distributions
+    were removed. A load has good answers only.
+    """
+    if load is None:
+        whole = merged([trial.pk], kind)
+        if whole is None:
+            check_kept(trial.job.run_id, Removed.DISTRIBUTIONS)
+        return whole
+    found = LoadResult.objects.filter(trial=trial, number=load).first()
+    if found is None:
+        check_kept(trial.job.run_id, Removed.DISTRIBUTIONS)
+        raise NotFoundError(f"this trial has no load {load} of its own; leave load out")
+    if kind != HistogramKind.OK:
+        raise InvalidRequestError("of one load only the good answers are kept", field="kind")
+    return Distribution.decode(bytes(found.encoded)) if found.encoded else None
+
+
+def asked_percentiles(text: str) -> tuple[float, ...]:
+    """`50,99.5` as numbers, each once; InvalidRequestError says what is wrong."""
+    found: dict[float, None] = {}
+    for word in (part.strip() for part in text.split(",")):
+        try:
+            value = float(word)
+        except ValueError:
+            value = math.nan
+        if not 0 < value < 100:
+            raise InvalidRequestError(
+                f"{word or '(nothing)'}: expected numbers above 0 and below 100, such as 50,99.5; "
+                "the metric latency.max is the slowest answer",
+                field="percentiles",
+            )
+        found[value] = None
+    if len(found) > MAX_ASKED:
+        raise InvalidRequestError(
+            f"{len(found)} percentiles: ask for at most {MAX_ASKED} at once", field="percentiles"
+        )
+    return tuple(found)
+
+
+def needed_requests(percentile: float) -> int:
+    """The least number of requests that can carry a percentile below 100."""
+    # Rounded first: 100 − 99.9 is a little under 0.1 in floating point.
+    return math.ceil(round(100 * SUPPORTING_REQUESTS / (100 - percentile), 6))
+
+
+def read_percentiles(
+    distribution: Distribution | None, percentiles: Sequence[float]
+) -> tuple[PercentileReading, ...]:
+    """In the order asked for; nothing is known of no distribution."""
+    return tuple(
+        PercentileReading(
+            percentile=each,
+            seconds=_seconds(distribution, each),
+            needed=needed_requests(each),
+        )
+        for each in percentiles
+    )
+
+
+def curve_of(distribution: Distribution | None) -> LatencyCurve | None:
+    """The latency at PERCENTILES; None at one that too few requests support."""
+    if distribution is None:
+        return None
+    return LatencyCurve(
+        percentiles=PERCENTILES,
+        seconds=tuple(_seconds(distribution, each) for each in PERCENTILES),
+        requests=distribution.total_count,
+    )
+
+
+def histogram_file(distribution: Distribution | None) -> bytes:
+    """HdrHistogram's V2 compressed encoding; NotFoundError where there is no request."""
+    if distribution is None or not distribution.total_count:
+        raise NotFoundError("there is no such distribution: no request was answered so")
+    return distribution.encode()
+
+
+def _seconds(distribution: Distribution | None, percentile: float) -> float | None:
+    if distribution is None or not is_supported(percentile, distribution.total_count):
+        return None
+    return distribution.percentile(percentile) / 1e6

@@ -1,0 +1,122 @@
+"""What the hosts of a trial were like before and while it was measured, as its files tell."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.measurements.trial_files import Facts, loads_told
+from orchestrator.runs.models import HostRole, Trial
+
+_TITLES = {"server": "server", "tool": "load tool"}
+#: The labels that the engine gives to the hosts of a job, the target's first.
+_LABELS = "abc"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedLimits:
+    """What one process of a trial was held to; None where it was not limited or is not known.
+
+    `refused`: (limit, why it did not hold).
+    """
+
+    process: str
+    mechanism: str
+    cpus: tuple[int, ...] | None
+    cpu_quota: float | None
+    memory_bytes: int | None
+    open_files: int | None
+    throttled: int | None
+    oom_kills: int | None
+    refused: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """One host: AMBIENT_BEFORE and AMBIENT_DURING of agents/hostagent/ambient.py.
+
+    `host` is its name, or its label in the plan where nobody knows the name. Of several loads,
+    `during` has the worst of each fact.
+    """
+
+    host: str
+    before: Facts
+    during: Facts
+    loads: int
+
+
+def surroundings_of(trial: Trial, result: Facts) -> list[Surroundings]:
+    """Of each host that told anything; `result` is the trial's result.json."""
+    before = result.get("hosts") or {}
+    loads = [each.get("ambient") or {} for each in loads_told(result)]
+    names = _host_names(trial)
+    labels = sorted({*before, *(label for load in loads for label in load)})
+    return [
+        Surroundings(
+            host=names.get(label, label),
+            before=before.get(label) or {},
+            during=worst_of([load[label] for load in loads if load.get(label)]),
+            loads=len(loads),
+        )
+        for label in labels
+    ]
+
+
+def worst_of(looks: Sequence[Facts]) -> Facts:
+    """Several AMBIENT_DURING as one: the highest numbers, the widest spans, what was ever true."""
+    if len(looks) < 2:
+        return looks[0] if looks else {}
+    keys = dict.fromkeys(key for look in looks for key in look)
+    found = {key: _worst([look.get(key) for look in looks]) for key in keys}
+    busiest = max(looks, key=lambda look: look.get("foreign_share") or 0.0)
+    reasons = {key: why for look in looks for key, why in (look.get("reasons") or {}).items()}
+    told = {key: why for key, why in reasons.items() if found.get(key) is None}
+    return {**found, "foreign": busiest.get("foreign"), "reasons": told}
+
+
+def applied_limits(trial: Trial) -> list[AppliedLimits]:
+    """Of the server, the load tool and the services, as they were read back on the host."""
+    limits = trial.provenance.get("limits") or {}
+    order = sorted(limits, key=lambda process: (process not in _TITLES, process))
+    return [_applied(process, limits[process]) for process in order if limits[process]]
+
+
+def _worst(values: Iterable[Any]) -> Any:
+    known = [value for value in values if value is not None]
+    if known and all(isinstance(value, list) for value in known):
+        ends = [end for value in known for end in value]
+        return [min(ends), max(ends)] if ends and all(map(_is_number, ends)) else known[0]
+    if known and all(map(_is_number, known)):
+        return max(known, key=abs)
+    return next(iter(known), None)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)
+
+
+def _host_names(trial: Trial) -> Mapping[str, str]:
+    """By the labels of the plan: each host once, in the order of the roles."""
+    hosts = trial.provenance.get("hosts") or {}
+    target = hosts.get(HostRole.TARGET) or (trial.host.name if trial.host else None)
+    played = (hosts.get(role) or target for role in HostRole.values)
+    return dict(zip(_LABELS, dict.fromkeys(name for name in played if name), strict=False))
+
+
+def _applied(process: str, applied: Mapping[str, Any]) -> AppliedLimits:
+    cpus = applied.get("cpus")
+    return AppliedLimits(
+        process=_title(process),
+        mechanism=str(applied.get("mechanism") or ""),
+        cpus=None if cpus is None else tuple(cpus),
+        cpu_quota=applied.get("cpu_quota"),
+        memory_bytes=applied.get("memory_bytes"),
+        open_files=applied.get("open_files"),
+        throttled=applied.get("throttled"),
+        oom_kills=applied.get("oom_kills"),
+        refused=tuple((applied.get("refused") or {}).items()),
+    )
+
+
+def _title(process: str) -> str:
+    """`service:redis:1` as `redis 1`."""
+    return _TITLES.get(process) or process.removeprefix("service:").replace(":", " ")

@@ -1,0 +1,253 @@
+"""Takes queued imports in, step by step: each step lasts seconds and may be repeated.
+
+1. The whole file is checked. 2. Its batches are stored one after the other, each in a transaction
+that also moves the counts of the import. So a worker that is killed loses nothing and doubles
+nothing: the next one goes on behind the last batch that was stored.
+"""
+
+import fcntl
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path, PurePath
+from tempfile import NamedTemporaryFile
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Membership, Role
+from orchestrator.core.errors import PermissionRefusedError, PitwallError
+from orchestrator.measurements.bulk_import import (
+    batches_of,
+    check_file,
+    check_room,
+    note_imported,
+    store_batch,
+)
+from orchestrator.measurements.result_files import UPLOAD
+from orchestrator.results.models import IMPORT_ENDED, ImportPart, ImportState, ResultImport
+
+logger = logging.getLogger(__name__)
+
+#: A step ends with the batch in which so much time has passed.
+STEP_S = 5.0
+#: Longer than a batch takes; a worker that is silent for so long is taken for dead.
+CLAIM = timedelta(seconds=120)
+#: So many imports are taken in at once: the threads of the workers have hosts to serve.
+MOST_AT_ONCE = 2
+#: An import that ends its worker or fails so often, without any progress, is given up.
+MOST_TRIES = 5
+#: Between an unexpected error and the next try.
+RETRY = timedelta(seconds=10)
+KEPT = timedelta(days=30)
+_PRUNED_AT_ONCE = 200
+#: Of the advisory lock under which imports are claimed.
+_CLAIMING = 0x70_77_69_6D
+_PROGRESS = {"tries": 0, "faults": []}
+
+
+class _ClaimLostError(Exception):
+    """Another worker has the import."""
+
+
+def import_some() -> bool:
+    """One step of one import; whether there may be more to do at once."""
+    claimed = _claimed()
+    if claimed is None:
+        return False
+    claim = claimed.claim
+    assert claim is not None, "it was set with the claim"
+    try:
+        _step(claimed, claim)
+    except _ClaimLostError:
+        logger.warning("import %s was taken over by another worker", claimed.pk)
+    except PitwallError as error:
+        _fail(claimed, claim, _faults_of(error))
+    except Exception as error:
+        logger.exception("a step of the import %s failed", claimed.pk)
+        _pause(claimed, claim, error)
+        return True
+    _held(claimed, claim).update(claim=None, claimed_until=None)
+    return True
+
+
+def prune_imports() -> None:
+    """Removes some imports that ended long ago, and files that killed workers left behind."""
+    old = ResultImport.objects.filter(state__in=IMPORT_ENDED, ended_at__lt=Now() - KEPT)
+    ResultImport.objects.filter(pk__in=old.values("pk")[:_PRUNED_AT_ONCE]).delete()
+    for path in _folder().iterdir():
+        _remove_left(path)
+
+
+def _remove_left(path: Path) -> None:
+    """A worker that uses the file locks it; one that was killed locks nothing."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if time.time() - path.stat().st_mtime > CLAIM.total_seconds():
+                path.unlink(missing_ok=True)
+    except (BlockingIOError, FileNotFoundError):
+        logger.debug("%s is in use or was removed", path)
+
+
+@transaction.atomic
+def _claimed() -> ResultImport | None:
+    """The import that has waited longest for a step, with a fresh claim; the teams take turns."""
+    with connection.cursor() as cursor:
+        # Two workers at once would not see each other's claims, and exceed the limit together.
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_CLAIMING])
+    going_on = ResultImport.objects.exclude(state__in=IMPORT_ENDED)
+    held = going_on.filter(claim__isnull=False, claimed_until__gte=Now())
+    teams = list(held.values_list("team", flat=True)[:MOST_AT_ONCE])
+    if len(teams) >= MOST_AT_ONCE:
+        return None
+    free = going_on.filter(Q(claimed_until=None) | Q(claimed_until__lt=Now()))
+    found = (
+        free.exclude(team__in=teams)
+        .select_for_update(skip_locked=True, of=("self",))
+        .order_by(F("looked_at").asc(nulls_first=True), "pk")
+        .first()
+    )
+    if found is None:
+        return None
+    found.claim = uuid4()
+    ResultImport.objects.filter(pk=found.pk).update(
+        claim=found.claim,
+        claimed_until=Now() + CLAIM,
+        looked_at=Now(),
+        state=ImportState.RUNNING,
+        tries=F("tries") + 1,
+    )
+    return found
+
+
+def _step(found: ResultImport, claim: UUID) -> None:
+    if found.tries >= MOST_TRIES:
+        raise PitwallError(_given_up(found))
+    member = _member(found)
+    with _file_of(found) as path:
+        if found.total is None:
+            _check(found, claim, member, path)
+        else:
+            _store(found, claim, member, path, found.total)
+
+
+def _given_up(found: ResultImport) -> str:
+    if found.faults:
+        return f"the import was given up after {MOST_TRIES} tries: {found.faults[0][1]}"
+    return (
+        f"the import was given up: {MOST_TRIES} times its worker ended before it made any "
+        "progress; send the file in smaller parts"
+    )
+
+
+def _check(found: ResultImport, claim: UUID, member: Member, path: Path) -> None:
+    checked = check_file(
+        member,
+        path,
+        found.project or None,
+        bounds=UPLOAD,
+        progress=lambda done, total, note: _note(found, claim, checked=done),
+    )
+    check_room(member, checked)
+    _note(found, claim, checked=checked.results, total=checked.results, **_PROGRESS)
+
+
+def _store(found: ResultImport, claim: UUID, member: Member, path: Path, total: int) -> None:
+    began = time.monotonic()
+    done = found.done
+    for lines in batches_of(path, UPLOAD, skip=done):
+        count = len(lines)
+
+        def note(new: int, count: int = count) -> None:
+            """In the transaction of the batch: both are stored, or neither is."""
+            counts = {"done": F("done") + count, "accepted": F("accepted") + new}
+            _note(found, claim, **counts, **_PROGRESS)
+
+        store_batch(member, lines, found.project or None, found.name, note)
+        done += count
+        if time.monotonic() - began > STEP_S:
+            break
+    if done >= total:
+        _finish(found, claim, member)
+
+
+def _note(found: ResultImport, claim: UUID, **changes: object) -> None:
+    if not _held(found, claim).update(claimed_until=Now() + CLAIM, **changes):
+        raise _ClaimLostError
+
+
+def _held(found: ResultImport, claim: UUID) -> QuerySet[ResultImport]:
+    return ResultImport.objects.filter(pk=found.pk, claim=claim)
+
+
+@transaction.atomic
+def _finish(found: ResultImport, claim: UUID, member: Member) -> None:
+    _note(found, claim, state=ImportState.DONE, ended_at=Now())
+    ImportPart.objects.filter(of=found).delete()
+    accepted = ResultImport.objects.values_list("accepted", flat=True).get(pk=found.pk)
+    note_imported(member, found.name, accepted)
+
+
+@transaction.atomic
+def _fail(found: ResultImport, claim: UUID, faults: list[tuple[str, str]]) -> None:
+    if _held(found, claim).update(state=ImportState.FAILED, faults=faults, ended_at=Now()):
+        ImportPart.objects.filter(of=found).delete()
+
+
+def _pause(found: ResultImport, claim: UUID, error: Exception) -> None:
+    """Frees the claim after an unexpected error, whose type is shown while the import waits.
+
+    Its text may name paths and statements of the server: only the log has it.
+    """
+    fault = f"internal error ({type(error).__name__}); the server's log has the details"
+    _held(found, claim).update(claim=None, claimed_until=Now() + RETRY, faults=[("", fault)])
+
+
+def _faults_of(error: PitwallError) -> list[tuple[str, str]]:
+    faults = list(getattr(error, "faults", ()))
+    return faults or [(str(getattr(error, "field", None) or ""), str(error))]
+
+
+def _member(found: ResultImport) -> Member:
+    """Who sent the file, in the role that they have now.
+
+    PermissionRefusedError where a request by the same token would be refused now.
+    """
+    token = found.token
+    membership = (
+        Membership.objects.filter(team=found.team_id, user=token.user_id, user__is_active=True)
+        .select_related("team", "user")
+        .first()
+    )
+    if membership is None or token.revoked_at is not None or token.has_expired:
+        raise PermissionRefusedError(
+            f"the token {token} was revoked or has expired, or its owner left the team or was "
+            "deactivated, before the import had ended; send the file again with another token"
+        )
+    member = Member(user=membership.user, team=membership.team, role=membership.role, token=token)
+    member.require(Role.MEMBER, to="finish the import that was sent")
+    return member
+
+
+@contextmanager
+def _file_of(found: ResultImport) -> Iterator[Path]:
+    suffixes = "".join(PurePath(found.name).suffixes)[-20:]
+    with NamedTemporaryFile(dir=_folder(), prefix=f"{found.pk}-", suffix=suffixes) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        for (content,) in found.parts.order_by("number").values_list("content").iterator(1):
+            file.write(content)
+        file.flush()
+        yield Path(file.name)
+
+
+def _folder() -> Path:
+    folder = Path(settings.DATA_DIR) / "imports"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,81 @@
+"""Imports of large files: queued by a request, taken in by workers (`import_steps`)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role, Team
+from orchestrator.accounts.quotas import QuotaExceededError, check_storage, limits_of
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.measurements.bulk_import import MOST_FAULTS
+from orchestrator.measurements.result_files import SMALL, TooLargeError, read_results
+from orchestrator.results.models import IMPORT_ENDED, ImportPart, ResultImport
+
+#: Of a team, imports that have not ended.
+MOST_GOING_ON = 5
+PART_BYTES = 1024**2
+
+
+def is_small(path: Path) -> bool:
+    """Whether a request may take the file in by itself.
+
+    InvalidRequestError where the first results of a larger one are wrong already.
+    """
+    faults: list[tuple[str, str]] = []
+    try:
+        for line in read_results(path, SMALL):
+            if line.fault and len(faults) < MOST_FAULTS:
+                faults.append((f"line {line.number}", line.fault))
+    except TooLargeError:
+        if faults:
+            raise InvalidRequestError.of(faults) from None
+        return False
+    return True
+
+
+def queue_import(*, member: Member, path: Path, project: str, name: str) -> ResultImport:
+    """Keeps a file for the workers. QuotaExceededError where the team has too much waiting, or no
+    room for what was sent."""
+    member.require(Role.MEMBER, to="send results")
+    assert member.token is not None, "files are sent by the API"
+    size = path.stat().st_size
+    check_storage(team=member.team, limits=limits_of(member.team), added=size)
+    with transaction.atomic():
+        Team.objects.select_for_update(no_key=True).get(pk=member.team.pk)
+        going_on = ResultImport.objects.filter(team=member.team).exclude(state__in=IMPORT_ENDED)
+        if going_on.count() >= MOST_GOING_ON:
+            raise QuotaExceededError(
+                f"{member.team.name} has {MOST_GOING_ON} imports that have not ended; send this "
+                "file again when one of them has (GET /api/v1/results/imports)"
+            )
+        made = ResultImport.objects.create(
+            team=member.team, token=member.token, project=project, name=name, size=size
+        )
+        for number, content in enumerate(_parts(path)):
+            ImportPart.objects.create(of=made, number=number, content=content)
+    return made
+
+
+def imports_of(member: Member) -> QuerySet[ResultImport]:
+    """Those that the member may see, newest first: of one project for a token of that project."""
+    found = ResultImport.objects.filter(team=member.team)
+    if member.project is not None:
+        found = found.filter(token__project=member.project)
+    return found.select_related("token").order_by("-pk")
+
+
+def import_for(member: Member, pk: UUID) -> ResultImport:
+    found = imports_of(member).filter(pk=pk).first()
+    if found is None:
+        raise NotFoundError("there is no such import in this team; ended ones are kept for 30 days")
+    return found
+
+
+def _parts(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while part := file.read(PART_BYTES):
+            yield part

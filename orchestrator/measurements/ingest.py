@@ -1,0 +1,219 @@
+"""Taking in finished results that were measured elsewhere: all of a post or none, each once.
+
+1. All names are looked up; what is new (hosts, commits, cases) is made, each in a short transaction
+   of its own: those who post the same new name at once wait for one another there and nowhere
+   else. 2. Each result gets an id that follows from the sender's, so that a post that is sent again
+   changes nothing. 3. All results are recorded in one transaction, in the order of their ids.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from hashlib import sha256
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.quotas import check_storage, limits_of, note_import
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.core.clock import utc_now
+from orchestrator.core.counting import count
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.measurements.age_check import errors_of_age
+from orchestrator.measurements.incoming import ResultIn, provenance_of, stored_bytes
+from orchestrator.measurements.metrics import metric_ids
+from orchestrator.measurements.names import Names, forget_names
+from orchestrator.measurements.recording import Ids, Measured, record
+from orchestrator.measurements.repeats import Sent, check_alike, check_repeats
+from orchestrator.results.models import Reading
+
+_ids = Ids()
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """How many results of a post were new, and how many had been taken before."""
+
+    accepted: int
+    repeated: int
+
+
+def take_results(*, member: Member, results: Sequence[ResultIn], token: str = "") -> Taken:
+    """Stores results of the member's team; `token` names what sent them.
+
+    InvalidRequestError, with every fault, where a name is not known, and ResultConflictError where
+    an id is taken by a result with other content: then nothing is stored.
+    """
+    member.require(Role.MEMBER, to="send results")
+    limits = limits_of(member.team)
+    limited = limits.storage_bytes is not None
+    if limited:
+        added = sum(map(stored_bytes, results))
+        check_storage(team=member.team, limits=limits, added=added)
+    try:
+        accepted = _taken(member, results, token)
+    except IntegrityError:
+        # Something that was remembered has been deleted meanwhile.
+        forget()
+        accepted = _taken(member, results, token)
+    if limited:
+        note_stored(member, results, accepted)
+    count("pitwall_results_total", accepted, way="post")
+    return Taken(accepted=accepted, repeated=len(results) - accepted)
+
+
+def forget() -> None:
+    """After something was deleted that may be remembered."""
+    forget_names()
+    _ids.forget()
+
+
+def _taken(member: Member, results: Sequence[ResultIn], token: str) -> int:
+    ready = prepared(member, results, token)
+    check_alike(ready.sent)
+    with transaction.atomic():
+        stored = record([each.row for each in ready.sent], ready.metrics, _ids)
+        check_repeats(ready.sent, stored)
+    return len(stored)
+
+
+def note_stored(member: Member, results: Sequence[ResultIn], accepted: int) -> None:
+    """Adds to what the team has used: of these results so many were new."""
+    if accepted:
+        each = sum(map(stored_bytes, results)) / len(results)
+        note_import(team=member.team, added=round(accepted * each))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """Results in the order in which they were sent, and the ids of all their metrics."""
+
+    sent: list[Sent]
+    metrics: Mapping[str, int]
+
+
+def prepared(
+    member: Member,
+    results: Sequence[ResultIn],
+    token: str,
+    places: Sequence[str] | None = None,
+) -> Prepared:
+    """The results as they are recorded, their names looked up or made.
+
+    `places` name the results for their sender; results[0] and so on without them.
+    """
+    names, now = Names(member), utc_now()
+    benchmarks = _benchmarks(names, results, places, now)
+    metrics = _metrics(member.team.pk, {key for result in results for key in result.metrics})
+    cases = names.cases(benchmarks, results)
+    sent = []
+    for number, (result, benchmark, case) in enumerate(
+        zip(results, benchmarks, cases, strict=True)
+    ):
+        row = _row(names, result, benchmark, case, now, token)
+        place = places[number] if places else f"results[{number}]"
+        sent.append(Sent(place=place, row=row, timed=result.at is not None))
+    return Prepared(sent=_with_known_ids(sent), metrics=metrics)
+
+
+def _benchmarks(
+    names: Names, results: Sequence[ResultIn], places: Sequence[str] | None, now: datetime
+) -> list[Benchmark]:
+    """That of each result; InvalidRequestError where one is not there or a result is too old."""
+    benchmarks = [each for each in names.benchmarks(results) if each is not None]
+    if names.faults:
+        raise InvalidRequestError.of(names.faults)
+    if old := errors_of_age(benchmarks, results, now):
+        names_of = places or [f"results[{number}].at" for number in range(len(results))]
+        raise InvalidRequestError.of([(names_of[place], fault) for place, fault in old.items()])
+    return benchmarks
+
+
+def _row(
+    names: Names, result: ResultIn, benchmark: Benchmark, case: int, now: datetime, token: str
+) -> Measured:
+    at = result.at or now
+    host, commit = names.host(result), names.commit(benchmark, result)
+    return Measured(
+        id=id_of(result, case, host, commit),
+        benchmark=benchmark.pk,
+        case=case,
+        host=host,
+        commit=commit,
+        at=at,
+        validity=result.validity,
+        readings=result.metrics,
+        block=block_of(result.block),
+        epoch=names.epoch(result, at),
+        provenance=provenance_of(result, token),
+    )
+
+
+def _metrics(team: int, keys: set[str]) -> Mapping[str, int]:
+    shared = _ids.metrics
+    known = {key: shared[team, key] for key in keys if (team, key) in shared}
+    if missing := keys - known.keys():
+        found = metric_ids(team, missing)
+        transaction.on_commit(partial(_ids.learn_metrics, team, found))
+        known |= found
+    return known
+
+
+def _with_known_ids(sent: list[Sent]) -> list[Sent]:
+    """Results that are here under another id than they would get now have that one: those that
+    were exported from here, and those that were sent when an id counted for a whole benchmark."""
+    others: dict[UUID, list[Sent]] = {}
+    for each in sent:
+        for other in _other_ids(each.row):
+            others.setdefault(other, []).append(each)
+    rows = Reading.objects.filter(pk__in=list(others)).values_list(
+        "pk", "case_id", "commit_id", "host_id"
+    )
+    known = {
+        id(each): pk
+        for pk, *place in rows
+        for each in others[pk]
+        if [each.row.case, each.row.commit, each.row.host] == place
+    }
+    return [
+        replace(each, row=replace(each.row, id=known[id(each)])) if id(each) in known else each
+        for each in sent
+    ]
+
+
+def _other_ids(row: Measured) -> list[UUID]:
+    given = (row.provenance or {}).get("id")
+    if not given:
+        return []
+    found = [_drawn(row.commit, f"id\0{row.benchmark}\0{given}")]
+    if _UUID.fullmatch(given):
+        found.append(UUID(given))
+    return found
+
+
+def id_of(result: ResultIn, case: int, host: UUID, commit: int) -> UUID:
+    """Where a result is stored: a UUID of version 8 (RFC 9562).
+
+    It begins with the number of the commit, so that the results of a commit lie together in the
+    index; the rest is a hash of case, host and the sender's id.
+    """
+    return _drawn(commit, f"sender\0{case}\0{host}\0{result.id}")
+
+
+def _drawn(commit: int, text: str) -> UUID:
+    drawn = int.from_bytes(sha256(text.encode()).digest()[:10], "big")
+    value = (commit & 0xFFFF_FFFF_FFFF) << 80 | drawn
+    value = value & ~(0xF << 76) | 0x8 << 76
+    return UUID(int=value & ~(0x3 << 62) | 0x2 << 62)
+
+
+def block_of(name: str | None) -> int:
+    """The number of a block; 0 for none."""
+    if name is None:
+        return 0
+    return int.from_bytes(sha256(name.encode()).digest()[:8], "big", signed=True) or 1

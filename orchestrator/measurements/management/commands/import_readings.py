@@ -1,0 +1,49 @@
+"""Takes in finished results that were measured elsewhere, any number of them; docs/importing.md.
+
+`import_readings FILE --project …`: JSON lines (each a result as POST /api/v1/results takes it) or
+CSV, plain or gzip. Nothing is stored where a line is wrong; what is there already stays as it is.
+"""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from orchestrator.accounts.selectors import first_owner
+from orchestrator.core.errors import InvalidRequestError, PitwallError
+from orchestrator.core.progress import add_quiet, progress_of
+from orchestrator.measurements.bulk_import import check_file, import_file
+
+
+class Command(BaseCommand):
+    help = __doc__
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--project", help="slug; of results that name none")
+        parser.add_argument("--team", help="slug; needed where there are several teams")
+        parser.add_argument("--check", action="store_true", help="only say what is wrong")
+
+        add_quiet(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path, project = options["file"], options["project"]
+        try:
+            member = first_owner(options["team"])
+            if options["check"]:
+                with progress_of(options, f"Checking {path.name}") as show:
+                    checked = check_file(member, path, project, progress=show)
+                self.stdout.write(f"{checked.results} results, none is wrong")
+                return
+            with progress_of(options, f"Importing {path.name}") as show:
+                done = import_file(member=member, path=path, project=project, progress=show)
+        except InvalidRequestError as error:
+            faults = [f"{where}: {fault}" for where, fault in error.faults]
+            raise CommandError("\n".join(faults) or str(error)) from error
+        except PitwallError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(
+            f"{done.results} results, {done.accepted} new, {done.repeated} there before"
+        )

@@ -1,0 +1,162 @@
+"""From the names in a client's results to the ids of rows, made where they are new.
+
+What never changes once it is stored is remembered in the process: which id a benchmark, a host, a
+commit or a case of that name has. Whether somebody may write is never remembered.
+"""
+
+from bisect import bisect_right
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.matrix import CaseSpec, case_of
+from orchestrator.benchmarks.models import Benchmark, Project
+from orchestrator.benchmarks.selectors import benchmark_for
+from orchestrator.benchmarks.services import case_ids_of
+from orchestrator.benchmarks.told import Told, commit_told
+from orchestrator.core.errors import NotFoundError
+from orchestrator.fleet.external import host_told
+from orchestrator.fleet.models import Host, HostChange, HostTransport
+from orchestrator.measurements.incoming import CommitTold, ResultIn
+
+Found = TypeVar("Found")
+
+#: Of each kind at most so many are remembered.
+MOST_REMEMBERED = 50_000
+
+
+class Memory:
+    """Name → what it stands for; forgotten as a whole when there are too many."""
+
+    def __init__(self) -> None:
+        self.known: dict[Hashable, Any] = {}
+
+    def keep(self, name: Hashable, found: Found) -> Found:
+        if len(self.known) >= MOST_REMEMBERED:
+            self.forget()
+        self.known[name] = found
+        return found
+
+    def forget(self) -> None:
+        """By a new mapping: another thread may be reading the old one."""
+        self.known = {}
+
+
+_benchmarks, _hosts, _commits, _cases = Memory(), Memory(), Memory(), Memory()
+
+
+def forget_names() -> None:
+    """After something was deleted that may be remembered."""
+    for each in (_benchmarks, _hosts, _commits, _cases):
+        each.forget()
+
+
+def remember_commits(project: int, ids: Mapping[str, int]) -> None:
+    """Commits of a project that were looked up or made elsewhere, by their hashes."""
+    for sha, pk in ids.items():
+        _commits.keep((project, sha), pk)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _HostKnown:
+    id: UUID
+    is_external: bool
+
+
+class Names:
+    """The names of one post. `faults` are (path, what is wrong) of those that there are not."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+        self._team = member.team.pk
+        self._changes: dict[UUID, list[datetime]] = {}
+        self.faults: list[tuple[str, str]] = []
+
+    def benchmarks(self, results: Iterable[ResultIn]) -> list[Benchmark | None]:
+        """Of each result; None, and a fault, where there is none of the name."""
+        here: dict[tuple[str | None, str], Benchmark | None] = {}
+        found = []
+        for place, result in enumerate(results):
+            name = (result.project, result.benchmark)
+            if name not in here:
+                here[name] = self._benchmark(place, *name)
+            found.append(here[name])
+        return found
+
+    def _benchmark(self, place: int, project: str | None, slug: str) -> Benchmark | None:
+        key = (self._team, self._member.project, project, slug)
+        if (known := _benchmarks.known.get(key)) is not None:
+            return known
+        try:
+            found = benchmark_for(self._member, slug, project)
+        except NotFoundError as error:
+            self.faults.append((f"results[{place}].benchmark", str(error)))
+            return None
+        # Another project may get a benchmark of the same name.
+        return _benchmarks.keep(key, found) if project else found
+
+    def host(self, result: ResultIn) -> UUID:
+        return self._host(result.host, result.profile).id
+
+    def epoch(self, result: ResultIn, at: datetime) -> int:
+        """How often the host had changed before; it never does where we do not look at it."""
+        host = self._host(result.host, result.profile)
+        if host.is_external:
+            return 0
+        if host.id not in self._changes:
+            changes = HostChange.objects.filter(host=host.id).order_by("at")
+            self._changes[host.id] = list(changes.values_list("at", flat=True))
+        return bisect_right(self._changes[host.id], at)
+
+    def commit(self, benchmark: Benchmark, result: ResultIn) -> int:
+        key = (benchmark.project_id, result.commit)
+        if (known := _commits.known.get(key)) is not None:
+            return int(known)
+        facts = result.commit_facts or CommitTold()
+        told = Told(sha=result.commit, **dict(facts))
+        # As it is now: its default branch and its address may change.
+        project = Project.objects.get(pk=benchmark.project_id)
+        return _commits.keep(key, commit_told(project=project, told=told).pk)
+
+    def cases(self, benchmarks: Sequence[Benchmark], results: Sequence[ResultIn]) -> list[int]:
+        """Of each result; those that are new are made in the order of their keys."""
+        known = _cases.known
+        # As text: 1, 1.0 and true are the same key of a mapping, and three different cases.
+        keys = [
+            (benchmark.pk, repr(result.parameters))
+            for benchmark, result in zip(benchmarks, results, strict=True)
+        ]
+        here = {key: known[key] for key in {*keys} if key in known}
+        missing: dict[int, tuple[Benchmark, dict[str, CaseSpec]]] = {}
+        for key, benchmark, result in zip(keys, benchmarks, results, strict=True):
+            if key not in here:
+                _, specs = missing.setdefault(benchmark.pk, (benchmark, {}))
+                specs.setdefault(key[1], case_of(result.parameters))
+        for pk in sorted(missing):
+            here |= _made(*missing[pk])
+        return [here[key] for key in keys]
+
+    def _host(self, name: str, profile: str | None) -> _HostKnown:
+        key = (self._team, name)
+        if (known := _hosts.known.get(key)) is not None:
+            return known
+        host = host_told(member=self._member, name=name, profile=profile)
+        return _hosts.keep(key, _known(host))
+
+
+def _known(host: Host) -> _HostKnown:
+    return _HostKnown(id=host.pk, is_external=host.transport == HostTransport.EXTERNAL)
+
+
+def _made(benchmark: Benchmark, specs: Mapping[str, CaseSpec]) -> dict[tuple[int, str], int]:
+    by_key = {spec.key: spec for spec in specs.values()}
+    keys = sorted(by_key)
+    rows = case_ids_of(benchmark=benchmark, cases=[by_key[key] for key in keys])
+    ids = dict(zip(keys, rows, strict=True))
+    return {
+        (benchmark.pk, text): _cases.keep((benchmark.pk, text), ids[spec.key])
+        for text, spec in specs.items()
+    }

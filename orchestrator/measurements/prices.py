@@ -1,0 +1,88 @@
+"""What an answer of a trial cost, and why where that is not known."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from orchestrator.loadtools.metrics import METRICS, Metric
+from orchestrator.measurements.trial_files import Facts, loads_told
+from orchestrator.runs.models import Trial
+
+#: Metric → the key of "usage" in result.json that it comes from.
+_USAGE: Mapping[str, str] = {
+    "cpu.seconds_per_1k": "server_cpu_s",
+    "cpu.tool_seconds_per_1k": "tool_cpu_s",
+    "cpu.services_seconds_per_1k": "services_cpu_s",
+    "memory.server_peak": "server_peak_rss_bytes",
+    "memory.tool_peak": "tool_peak_rss_bytes",
+}
+#: The same of "ambient", which each host of the trial has.
+_AMBIENT: Mapping[str, str] = {
+    "network.bytes_per_1k": "octets_out",
+    "energy.joules_per_1k": "energy_j",
+}
+#: In the order in which they are shown.
+COSTS = (
+    "cpu.seconds_per_1k", "cpu.tool_seconds_per_1k", "cpu.services_seconds_per_1k",
+    "memory.server_peak", "memory.tool_peak", "body.bytes_per_1k", "network.bytes_per_1k",
+    "energy.joules_per_1k", "cost.money_per_1m",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """`why` says why `value` is not known; "" where it is."""
+
+    metric: Metric
+    value: float | None
+    why: str = ""
+
+
+def costs_of(trial: Trial, values: Mapping[str, float], result: Facts) -> list[Cost]:
+    """`values`: the trial's measurements by metric key; `result`: its result.json."""
+    return [
+        Cost(metric=METRICS[key], value=values[key])
+        if key in values
+        else Cost(metric=METRICS[key], value=None, why=_why(key, trial, values, result))
+        for key in COSTS
+    ]
+
+
+def _why(key: str, trial: Trial, values: Mapping[str, float], result: Facts) -> str:
+    if "capacity.probes" in values and key != "cost.money_per_1m":
+        return "each load of the search has its own"
+    if key in _USAGE:
+        told = _usage_reasons(_USAGE[key], result)
+    elif key in _AMBIENT:
+        told = _ambient_reasons(_AMBIENT[key], result)
+    elif key == "cost.money_per_1m":
+        told = _price_reasons(trial, values)
+    else:
+        told = iter(("the load tool tells no bytes of bodies",))
+    unknown = (
+        "the trial does not tell" if result else "its raw output, which might tell, is not there"
+    )
+    return next(told, unknown)
+
+
+def _usage_reasons(key: str, result: Facts) -> Iterator[str]:
+    for load in loads_told(result):
+        reasons = (load.get("usage") or {}).get("reasons") or {}
+        if key in reasons:
+            yield str(reasons[key])
+
+
+def _ambient_reasons(key: str, result: Facts) -> Iterator[str]:
+    for load in loads_told(result):
+        for host in (load.get("ambient") or {}).values():
+            if key in (reasons := host.get("reasons") or {}):
+                yield str(reasons[key])
+
+
+def _price_reasons(trial: Trial, values: Mapping[str, float]) -> Iterator[str]:
+    if not values.get("requests.rate") and not values.get("capacity.rate"):
+        yield "no rate was measured"
+    placed = [place.host for place in trial.job.placements.select_related("host__profile")]
+    for host in (trial.host, *placed):
+        if host is not None and host.profile.price_per_hour is None:
+            yield f"the hardware profile {host.profile.name} has no price an hour"
+    yield "its hosts had no price an hour when it was measured"

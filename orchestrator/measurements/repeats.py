@@ -1,0 +1,145 @@
+"""Results that were sent before: a true repeat adds nothing, other content under an id is refused.
+
+A sender's id names one result of a case, on a host, of a commit. The token is no part of it: tokens
+are replaced, and a file that was exported may come back by another one.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from orchestrator.core.errors import ConflictError
+from orchestrator.measurements.recording import Measured
+from orchestrator.results.models import Metric, Reading
+
+#: Of what was sent beside the values, this is part of the content.
+_KEPT = ("block", "reasons", "url", "note")
+MOST_FAULTS = 100
+
+
+class ResultConflictError(ConflictError):
+    """Results whose ids are taken by others; `faults` are (path, what is wrong) of each."""
+
+    def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
+        field, message = faults[0]
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.faults = tuple(faults[:MOST_FAULTS])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A result that is about to be recorded. `place` names it for its sender, such as results[3];
+    `timed`: the sender gave the time."""
+
+    place: str
+    row: Measured
+    timed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What two results have to share to be one; None is not compared.
+
+    `removed`: the sorted values of further readings, whose metrics were removed since.
+    """
+
+    validity: str
+    readings: Mapping[str, float]
+    at: datetime | None
+    kept: Mapping[str, Any] | None
+    removed: Sequence[float] = ()
+
+
+def check_alike(sent: Iterable[Sent]) -> None:
+    """ResultConflictError where two results of a post have one id and not the same content."""
+    first: dict[UUID, Sent] = {}
+    faults = []
+    for each in sent:
+        known = first.setdefault(each.row.id, each)
+        if known is not each and (other := _difference(_content(known), _content(each))):
+            faults.append((each.place, _words(each, f"{known.place} has", other)))
+    if faults:
+        raise ResultConflictError(faults)
+
+
+def check_repeats(sent: Sequence[Sent], stored: set[UUID]) -> None:
+    """ResultConflictError where a result that was not `stored` is unlike the one that is there."""
+    repeated = [each for each in sent if each.row.id not in stored]
+    if not repeated:
+        return
+    there = _there({each.row.id for each in repeated})
+    faults = []
+    for each in repeated:
+        known = there.get(each.row.id)
+        if known is not None and (other := _difference(known, _content(each))):
+            faults.append((each.place, _words(each, "a result that was sent before has", other)))
+    if faults:
+        raise ResultConflictError(faults)
+
+
+def _there(ids: set[UUID]) -> dict[UUID, _Content]:
+    rows = list(
+        Reading.objects.filter(pk__in=ids).values_list(
+            "pk", "validity", "at", "metrics", "values", "provenance"
+        )
+    )
+    numbers = {number for row in rows for number in row[3]}
+    keys = dict(Metric.objects.filter(pk__in=numbers).values_list("pk", "key"))
+    return {
+        pk: _Content(
+            validity,
+            {
+                keys[number]: value
+                for number, value in zip(metrics, values, strict=True)
+                if number in keys
+            },
+            at,
+            _kept(provenance),
+            removed=sorted(
+                value for number, value in zip(metrics, values, strict=True) if number not in keys
+            ),
+        )
+        for pk, validity, at, metrics, values, provenance in rows
+    }
+
+
+def _content(sent: Sent) -> _Content:
+    row = sent.row
+    return _Content(
+        row.validity, row.readings, row.at if sent.timed else None, _kept(row.provenance)
+    )
+
+
+def _kept(provenance: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """None for trials of our own, of which these stand elsewhere."""
+    if provenance is None:
+        return None
+    return {name: provenance[name] for name in _KEPT if name in provenance}
+
+
+def _difference(one: _Content, other: _Content) -> str:
+    """What is not the same, in words; empty where all is."""
+    # Nobody knows the names of those that were removed.
+    more = sorted(value for key, value in other.readings.items() if key not in one.readings)
+    if not one.readings.items() <= other.readings.items() or more != list(one.removed):
+        names = sorted({key for key, _ in one.readings.items() ^ other.readings.items()})
+        return f"metrics ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
+    if one.validity != other.validity:
+        return f"validity ({one.validity})"
+    if one.at is not None and other.at is not None and one.at != other.at:
+        return f"time ({one.at.isoformat()})"
+    if one.kept is not None and other.kept is not None and one.kept != other.kept:
+        names = [name for name in _KEPT if one.kept.get(name) != other.kept.get(name)]
+        return f"{' and '.join(names)}"
+    return ""
+
+
+def _words(sent: Sent, owner: str, other: str) -> str:
+    given = (sent.row.provenance or {}).get("id", "")
+    return (
+        f"{owner} the id {given[:60]!r} for the same case, host and commit, with other {other}; "
+        "give each result an id of its own"
+    )

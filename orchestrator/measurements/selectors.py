@@ -1,0 +1,140 @@
+"""Reads of single trials: all that is known of one."""
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.loads import load_specs_of
+from orchestrator.benchmarks.models import Case, Definition
+from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.loadtools.metrics import Metric, metrics_of
+from orchestrator.loadtools.model import LoadSpec, Model
+from orchestrator.measurements.readings import values_of
+from orchestrator.measurements.removals import check_kept, removals_of
+from orchestrator.results.models import Artifact, LoadResult, Removal, Removed
+from orchestrator.runs.models import Trial
+from orchestrator.runs.selectors import trial_for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArtifactInfo:
+    name: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadSummary:
+    """One of several measured loads; what it did not measure is None.
+
+    `rate` was offered, None where the loop was closed; `passed` is None for a step.
+    """
+
+    number: int
+    rate: float | None
+    connections: int
+    streams: int
+    achieved: float | None
+    p50_s: float | None
+    p99_s: float | None
+    errors: float | None
+    success: float | None
+    cpu_s_per_1k: float | None
+    passed: bool | None
+    why: str
+    validity: str
+    reasons: tuple[str, ...]
+    readings: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialDetails:
+    """A trial with its measurements, in the order of the metric registry.
+
+    `loads` are its steps or the probes of its search; empty where it has one load only. `asked`
+    are the loads that its definition says, None where no tool knows them any more. `removed`: what
+    the retention of its project took away.
+    """
+
+    trial: Trial
+    measurements: tuple[tuple[Metric, float], ...]
+    artifacts: tuple[ArtifactInfo, ...]
+    loads: tuple[LoadSummary, ...]
+    asked: tuple[LoadSpec, ...] | None
+    removed: Mapping[str, Removal]
+
+    @property
+    def values(self) -> dict[str, float]:
+        return {metric.key: value for metric, value in self.measurements}
+
+    @property
+    def model(self) -> Model | None:
+        """Open where any of its loads is; None where that is not known."""
+        return model_of(self.asked)
+
+
+def trial_details(trial: Trial) -> TrialDetails:
+    values = values_of([trial.pk]).get(trial.pk, {})
+    known = [(info, values[info.key]) for info in metrics_of(values)]
+    files = trial.artifacts.values_list("name", "size", "sha256").order_by("name")
+    return TrialDetails(
+        trial=trial,
+        measurements=tuple(known),
+        artifacts=tuple(ArtifactInfo(name=n, size=s, sha256=h) for n, s, h in files),
+        loads=tuple(_summary(each) for each in trial.load_results.all()),
+        asked=asked_of(trial),
+        removed=removals_of(trial.job.run_id),
+    )
+
+
+def asked_of(trial: Trial) -> tuple[LoadSpec, ...] | None:
+    """The loads of a trial as its definition says them, or None as above."""
+    return loads_asked_of(trial.job.run.definition, trial.case)
+
+
+def loads_asked_of(definition: Definition, case: Case) -> tuple[LoadSpec, ...] | None:
+    """The loads of a case as a definition says them, or None as above."""
+    try:
+        return load_specs_of(spec_of(definition), case.parameters)
+    except (InvalidRequestError, KeyError):
+        return None
+
+
+def model_of(asked: tuple[LoadSpec, ...] | None) -> Model | None:
+    if asked is None:
+        return None
+    return "open" if any(load.model == "open" for load in asked) else "closed"
+
+
+def _summary(load: LoadResult) -> LoadSummary:
+    told = load.readings
+    return LoadSummary(
+        number=load.number,
+        rate=load.rate,
+        connections=load.connections,
+        streams=load.streams,
+        achieved=told.get("requests.rate"),
+        p50_s=told.get("latency.p50"),
+        p99_s=told.get("latency.p99"),
+        errors=told.get("requests.errors"),
+        success=told.get("success.ratio"),
+        cpu_s_per_1k=told.get("cpu.seconds_per_1k"),
+        passed=load.passed,
+        why=load.why,
+        validity=load.validity,
+        reasons=tuple(load.reasons),
+        readings=told,
+    )
+
+
+def artifact_content(member: Member, trial_id: UUID, name: str) -> bytes:
+    """The bytes of a file that a trial left behind, as the tool wrote it."""
+    trial = trial_for(member, trial_id)
+    artifact = Artifact.objects.filter(trial=trial, name=name).first()
+    if artifact is None:
+        check_kept(trial.job.run_id, Removed.FILES)
+        raise NotFoundError(f"this trial has no file {name}")
+    return zlib.decompress(artifact.compressed)

@@ -1,0 +1,1 @@
+"""Change points of series, confirmation runs, and the bisection to one commit."""

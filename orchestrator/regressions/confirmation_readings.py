@@ -1,0 +1,60 @@
+"""What a duel measured: the blocks of its two commits in one series."""
+
+import math
+from collections import defaultdict
+from uuid import UUID
+
+from orchestrator.loadtools.metrics import metric_for
+from orchestrator.measurements.readings import values_of
+from orchestrator.results.models import Series
+from orchestrator.runs.models import Build, Run, Trial
+from orchestrator.runs.states import COUNTED_VALIDITIES, BuildState, TrialState
+from orchestrator.stats.bisection import Answer
+from orchestrator.stats.comparison import Comparison, compare_blocks
+from orchestrator.stats.summary import t_quantile
+
+
+def read_duel(run: Run, series: Series) -> Comparison | None:
+    """The run's two commits compared in one series; None where they share no block."""
+    info = metric_for(series.metric.key)
+    blocks = _blocks(run, series)
+    if info is None or not blocks:
+        return None
+    return compare_blocks(
+        [before for before, _ in blocks],
+        [after for _, after in blocks],
+        better=info.better,
+        margin=info.margin,
+    )
+
+
+def as_answer(index: int, comparison: Comparison) -> Answer | None:
+    """What a comparison says in a bisection; None where it says nothing."""
+    change, low, high = comparison.change, comparison.low, comparison.high
+    if change is None or low is None or high is None or comparison.blocks < 2:
+        return None
+    reach = (math.log1p(high) - math.log1p(low)) / 2
+    error = reach / t_quantile(comparison.confidence, comparison.blocks - 1)
+    return Answer(index=index, difference=math.log1p(change), error=error, blocks=comparison.blocks)
+
+
+def cannot_be_built(run: Run) -> set[int]:
+    """Ids of those commits of the run of which a build failed."""
+    failed = Build.objects.filter(job__run=run, state=BuildState.FAILED)
+    return set(failed.values_list("commit_id", flat=True))
+
+
+def _blocks(run: Run, series: Series) -> list[tuple[float, float]]:
+    trials = Trial.objects.filter(
+        job__run=run,
+        case=series.case_id,
+        host=series.host_id,
+        state=TrialState.MEASURED,
+        validity__in=COUNTED_VALIDITIES,
+    ).values_list("pk", "job_id", "round", "variant__position")
+    values = values_of([pk for pk, *_ in trials], {series.metric.key})
+    grouped: dict[tuple[UUID, int], dict[int, float]] = defaultdict(dict)
+    for pk, job, number, variant in trials:
+        if pk in values:
+            grouped[job, number][variant] = values[pk][series.metric.key]
+    return [(block[0], block[1]) for _, block in sorted(grouped.items()) if {0, 1} <= set(block)]

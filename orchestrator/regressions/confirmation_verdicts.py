@@ -1,0 +1,73 @@
+"""What a duel says of a change point, and whether one says it of another metric as well."""
+
+from orchestrator.core.units import format_change
+from orchestrator.regressions.change_points import note_revision
+from orchestrator.regressions.confirmation_readings import read_duel
+from orchestrator.results.models import ChangePoint, ChangeState
+from orchestrator.runs.models import Run, Trigger
+from orchestrator.runs.states import RUN_ENDED
+from orchestrator.stats.comparison import Comparison, Verdict
+
+#: So many earlier duels are asked whether they answer for another metric.
+MOST_EARLIER = 10
+
+
+def store_outcome(row: ChangePoint, outcome: Comparison) -> None:
+    """Notes what a duel measured, and what follows from it."""
+    row.duel_change, row.duel_low, row.duel_high = outcome.change, outcome.low, outcome.high
+    row.state, row.message = _judged(row, outcome)
+    row.settled = row.state == ChangeState.OPEN
+    note_revision(row, row.message)
+    row.save()
+
+
+def is_answered(row: ChangePoint) -> bool:
+    """Whether an earlier duel around these commits, in the same case, confirms this one as well.
+
+    Metrics shift together, and one duel measures them all. If so, that is noted.
+    """
+    others = ChangePoint.objects.filter(
+        series__case=row.series.case_id,
+        series__host=row.series.host_id,
+        run__trigger=Trigger.CONFIRM,
+        run__state__in=RUN_ENDED,
+    ).exclude(pk=row.pk)
+    for other in others.select_related("run").order_by("-pk")[:MOST_EARLIER]:
+        outcome = _outcome_around(row, other.run) if other.run is not None else None
+        if outcome is not None and _judged(row, outcome)[0] == ChangeState.CONFIRMED:
+            row.run = other.run
+            store_outcome(row, outcome)
+            return True
+    return False
+
+
+def _outcome_around(row: ChangePoint, run: Run) -> Comparison | None:
+    """What a run says of a change point; None where its commits are not on both sides of it."""
+    first, last = (each.commit.position for each in run.variants.select_related("commit"))
+    before, after = row.before.position, row.commit.position
+    if first is None or last is None or before is None or after is None:
+        return None
+    return read_duel(run, row.series) if first <= before and after <= last else None
+
+
+def _judged(row: ChangePoint, outcome: Comparison) -> tuple[str, str]:
+    expected = Verdict.REGRESSED if row.regressed else Verdict.IMPROVED
+    measured = f"{_interval(outcome)} in {outcome.blocks} blocks"
+    match outcome.verdict:
+        case verdict if verdict is expected:
+            return ChangeState.CONFIRMED, f"confirmed: {measured}"
+        case Verdict.INCONCLUSIVE:
+            return ChangeState.OPEN, f"not decided by a duel: {measured}"
+        case Verdict.TRIVIAL:
+            return ChangeState.REFUTED, f"refuted: less than matters, {measured}"
+        case Verdict.EQUIVALENT:
+            return ChangeState.REFUTED, f"refuted: the two measure the same, {measured}"
+        case _:
+            return ChangeState.REFUTED, f"refuted: it went the other way, {measured}"
+
+
+def _interval(outcome: Comparison) -> str:
+    change = format_change(outcome.change)
+    if outcome.low is None or outcome.high is None:
+        return change
+    return f"{change} ({format_change(outcome.low)} to {format_change(outcome.high)})"

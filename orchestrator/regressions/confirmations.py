@@ -1,0 +1,231 @@
+"""Duels: the two commits on both sides of a suspected change are measured against each other.
+
+In one run, interleaved, on the host where it was seen, and only the cases concerned; nobody is
+alerted of a change of a host of ours before. Each step claims its rows first, so that a tick may
+run twice, and a restart loses nothing.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from orchestrator.accounts.members import Member, by_itself
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.services import record_audit
+from orchestrator.core.errors import ConflictError, InvalidRequestError, PitwallError
+from orchestrator.fleet.models import HostTransport
+from orchestrator.regressions.change_points import change_for, note_revision
+from orchestrator.regressions.confirmation_readings import read_duel
+from orchestrator.regressions.confirmation_runs import (
+    CASES_LENGTH,
+    TooLittleTimeError,
+    cases_expression,
+    start_run,
+)
+from orchestrator.regressions.confirmation_verdicts import is_answered, store_outcome
+from orchestrator.regressions.machine_time import is_at_it, left_s
+from orchestrator.results.models import ChangePoint, ChangeState
+from orchestrator.runs.models import Run, Trigger
+from orchestrator.runs.services import cancel_run
+from orchestrator.runs.states import RUN_ENDED, RunState
+
+logger = logging.getLogger(__name__)
+
+#: A duel that no host took up for so long is given up.
+PATIENCE = timedelta(hours=6)
+#: A duel whose run failed is tried again, so often at most.
+MOST_TRIES = 2
+
+Group = tuple[int, UUID, int, int]
+
+
+def tick(now: datetime) -> None:
+    """Judges the duels that have ended, gives up those that found no host, starts those wanted."""
+    for row in _rows(state=ChangeState.CONFIRMING, run__state__in=RUN_ENDED):
+        _guarded(judge, row.pk)
+    queued = _rows(state=ChangeState.CONFIRMING, run__state=RunState.QUEUED)
+    for row in queued.filter(run__created_at__lt=now - PATIENCE):
+        _guarded(_give_up, row.pk)
+    _orphans()
+    for group in _wanted(now):
+        _guarded(_start, group, now)
+
+
+def confirm_now(*, member: Member, change_id: UUID) -> Run:
+    """Starts a duel at once, whatever the project's settings are.
+
+    ConflictError while one is under way; InvalidRequestError where nothing can be measured.
+    """
+    member.require(Role.MEMBER, to="have a change confirmed")
+    found = change_for(member, change_id)
+    if found.series.host.transport == HostTransport.EXTERNAL:
+        raise InvalidRequestError(
+            f"{found.series.host.name} is measured elsewhere: nothing can be measured again there"
+        )
+    with transaction.atomic():
+        row = _rows(pk=found.pk).select_for_update(of=("self",)).get()
+        if row.state == ChangeState.CONFIRMING:
+            raise ConflictError("this change is being measured again already")
+        run = _begin(member, [row])
+        record_audit(member=member, action="change_point.duel_asked", subject=row.pk)
+    return run
+
+
+def judge(change_id: UUID) -> None:
+    """Notes what an ended duel says of a change point, once."""
+    with transaction.atomic():
+        row = (
+            _rows(pk=change_id, state=ChangeState.CONFIRMING, run__state__in=RUN_ENDED)
+            .select_for_update(of=("self",), skip_locked=True)
+            .first()
+        )
+        if row is None or row.run is None:
+            return
+        outcome = read_duel(row.run, row.series)
+        if outcome is not None and outcome.change is not None:
+            store_outcome(row, outcome)
+            return
+        _nothing_measured(row, row.run)
+        note_revision(row, row.message)
+        row.save()
+
+
+def _nothing_measured(row: ChangePoint, run: Run) -> None:
+    again = run.state != RunState.CANCELLED and row.duels < MOST_TRIES
+    told = run.message or "none of its blocks is valid"
+    why = "was cancelled" if run.state == RunState.CANCELLED else f"measured nothing: {told}"
+    row.state, row.settled = ChangeState.OPEN, not again
+    row.message = f"{'to be tried again' if again else 'not confirmed'}: its run {why}"[:2000]
+
+
+def _give_up(change_id: UUID) -> None:
+    hours = PATIENCE.total_seconds() / 3600
+    with transaction.atomic():
+        row = (
+            _rows(pk=change_id, state=ChangeState.CONFIRMING)
+            .select_for_update(of=("self",))
+            .first()
+        )
+        if row is None:
+            return
+        run, row.run, row.state, row.settled = row.run, None, ChangeState.OPEN, True
+        row.message = f"not confirmed: {row.series.host.name} was not free within {hours:.0f} hours"
+        note_revision(row, row.message)
+        row.save()
+        team = row.series.benchmark.project.team
+        if run is not None and run.state not in RUN_ENDED and run.cancel_requested_at is None:
+            cancel_run(member=by_itself(team), run_id=run.pk)
+
+
+def _orphans() -> None:
+    """Duels whose run was deleted are wanted anew."""
+    ChangePoint.objects.filter(state=ChangeState.CONFIRMING, run=None).update(
+        state=ChangeState.OPEN
+    )
+
+
+def _wanted(now: datetime) -> list[list[UUID]]:
+    """Groups of change points that one duel serves; regressions first, then the sure ones."""
+    rows = _rows(state=ChangeState.OPEN, settled=False, seen=True, recent=True)
+    groups: dict[Group, list[ChangePoint]] = defaultdict(list)
+    for row in rows.order_by("-regressed", "kind", "found_at"):
+        series = row.series
+        groups[series.benchmark_id, series.host_id, row.before_id, row.commit_id].append(row)
+    return [[row.pk for row in rows] for rows in groups.values()]
+
+
+def _start(group: Sequence[UUID], now: datetime) -> None:
+    """Starts the duel of a group, or notes why not."""
+    with transaction.atomic():
+        rows = list(
+            _rows(pk__in=group, state=ChangeState.OPEN, settled=False)
+            .select_for_update(of=("self",), skip_locked=True)
+            .order_by("pk")
+        )
+        rows = [row for row in rows if not is_answered(row)]
+        if not rows:
+            return
+        project, host = rows[0].series.benchmark.project, rows[0].series.host
+        if not project.confirm_changes:
+            _note(rows, "not confirmed: the project's settings say not to", settled=True)
+        elif is_at_it(host):
+            _note(rows, f"waits for another duel on {host.name}")
+        elif left_s(project, now) <= 0:
+            minutes = project.machine_minutes_a_day
+            _note(rows, f"waits: today's {minutes} minutes of machine time are used up")
+        else:
+            _try_to_begin(rows, left_s(project, now))
+
+
+def _try_to_begin(rows: Sequence[ChangePoint], budget_s: float) -> None:
+    try:
+        with transaction.atomic():
+            _begin(by_itself(rows[0].series.benchmark.project.team), rows, budget_s)
+    except TooLittleTimeError as error:
+        _note(rows, f"waits: {error}")
+    except PitwallError as error:
+        _note(rows, f"not confirmed: {error}"[:2000], settled=True)
+
+
+def _begin(member: Member, rows: Sequence[ChangePoint], budget_s: float | None = None) -> Run:
+    """One run for change points of one benchmark and host with the same two commits.
+
+    Cases beyond what an expression may hold have theirs with the next tick.
+    """
+    rows = _that_fit(rows)
+    first = rows[0]
+    run = start_run(
+        member=member,
+        series=[row.series for row in rows],
+        good=first.before,
+        commit=first.commit,
+        trigger=Trigger.CONFIRM,
+        budget_s=budget_s,
+    )
+    for row in rows:
+        row.state, row.run, row.settled = ChangeState.CONFIRMING, run, False
+        row.duels += 1
+        row.message = f"measured again: {row.before.short_sha} against {row.commit.short_sha}"
+        note_revision(row, row.message)
+        row.save()
+    return run
+
+
+def _that_fit(rows: Sequence[ChangePoint]) -> Sequence[ChangePoint]:
+    for count in range(len(rows), 1, -1):
+        if len(cases_expression(row.series.case for row in rows[:count])) <= CASES_LENGTH:
+            return rows[:count]
+    return rows[:1]
+
+
+def _note(rows: Iterable[ChangePoint], message: str, *, settled: bool = False) -> None:
+    for row in rows:
+        if (row.message, row.settled) != (message, settled):
+            row.message, row.settled = message, settled
+            note_revision(row, message)
+            row.save()
+
+
+def _rows(**which: object) -> QuerySet[ChangePoint]:
+    return ChangePoint.objects.filter(**which).select_related(
+        "series__benchmark__project__team",
+        "series__host",
+        "series__case",
+        "series__metric",
+        "commit",
+        "before",
+        "run",
+    )
+
+
+def _guarded(step: Callable[..., object], *given: object) -> None:
+    """One change point's trouble must not keep the others from their turn."""
+    try:
+        step(*given)
+    except Exception:
+        logger.exception("a duel cannot be looked after: %s", given)

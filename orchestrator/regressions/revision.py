@@ -1,0 +1,187 @@
+"""Settling what a look at a series found with the change points that are known of it.
+
+A change point that moved stays the same row, with what became of it; one that is seen no more is
+superseded, unless somebody or a duel has judged it.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from orchestrator.benchmarks.models import Commit
+from orchestrator.core.clock import utc_now
+from orchestrator.core.units import format_change
+from orchestrator.fleet.models import HostTransport
+from orchestrator.regressions.change_points import note_revision
+from orchestrator.regressions.main_line import LinePoint
+from orchestrator.results.models import ChangeKind, ChangePoint, ChangeState, Series
+from orchestrator.stats.changes import Change, Changes
+
+#: A change among so many newest points is news: it is measured again, and alerted.
+RECENT = 30
+#: As more points come, a change point moves by few of them.
+NEAR = 3
+#: A refuted change point that comes back stronger is measured again, so often at most.
+MOST_DUELS = 3
+
+
+def settle(
+    series: Series, line: Sequence[LinePoint], found: Changes, *, sure_from: int | None
+) -> None:
+    """Stores what was found. The caller holds the lock of the series.
+
+    `sure_from`: where the line is only the end of a longer one, change points before this position
+    are left alone.
+    """
+    rows = (
+        ChangePoint.objects.filter(series=series)
+        .exclude(state=ChangeState.SUPERSEDED)
+        .select_related("commit", "before")
+        .order_by("found_at")
+    )
+    known = [row for row in rows if not _is_before(row.commit, sure_from)]
+    changes = [
+        each for each in found.points if sure_from is None or line[each.index].position >= sure_from
+    ]
+    matched = _matched(known, line, changes)
+    gone = [row for row in known if row.pk not in {row.pk for row in matched.values()}]
+    now_at = {line[change.index].commit for change in changes}
+    for row in gone:
+        _gone(row, displaced=row.commit_id in now_at)
+    beside = {place for change in changes for place in (change.index - 1, change.index)}
+    commits = Commit.objects.in_bulk([line[place].commit for place in beside])
+    moves = [(row, _facts(line, changes[number], commits)) for number, row in matched.items()]
+    for row, facts in _in_order(moves):
+        _revise(row, facts)
+    for number, change in enumerate(changes):
+        if number not in matched:
+            _add(series, line, change, _facts(line, change, commits))
+
+
+def _is_before(commit: Commit, position: int | None) -> bool:
+    """A commit that has no place any more, after a force push, is not out of sight but gone."""
+    return position is not None and commit.position is not None and commit.position < position
+
+
+def _matched(
+    known: Sequence[ChangePoint], line: Sequence[LinePoint], changes: Sequence[Change]
+) -> dict[int, ChangePoint]:
+    """Number of a change → the row that it is: the same commit, else one near it, same way."""
+    pairs = sorted(
+        (distance, number, place)
+        for number, change in enumerate(changes)
+        for place, row in enumerate(known)
+        if (distance := _distance(row, line, change)) is not None
+    )
+    found: dict[int, ChangePoint] = {}
+    taken: set[int] = set()
+    for _, number, place in pairs:
+        if number not in found and place not in taken:
+            found[number] = known[place]
+            taken.add(place)
+    return found
+
+
+def _distance(row: ChangePoint, line: Sequence[LinePoint], change: Change) -> int | None:
+    """How many points lie between; None where it is another change."""
+    if row.regressed != change.regressed:
+        return None
+    if row.commit_id == line[change.index].commit:
+        return 0
+    first, last = row.before.position, row.commit.position
+    if first is None or last is None:
+        return None
+    here = line[change.index].position
+    low, high = min(here, last), max(here, last)
+    between = sum(low < point.position <= high for point in line)
+    inside = first < here and line[change.index - 1].position < last
+    return between if inside or between <= NEAR else None
+
+
+def _facts(line: Sequence[LinePoint], change: Change, commits: dict[int, Commit]) -> dict[str, Any]:
+    return {
+        "commit": commits[line[change.index].commit],
+        "before": commits[line[change.index - 1].commit],
+        "kind": change.kind,
+        "change": change.change,
+        "low": change.low,
+        "high": change.high,
+        "p_value": change.p_value,
+        "level_before": change.before,
+        "level_after": change.after,
+        "regressed": change.regressed,
+        "seen": True,
+    }
+
+
+def _in_order(
+    moves: list[tuple[ChangePoint, dict[str, Any]]],
+) -> Iterable[tuple[ChangePoint, dict[str, Any]]]:
+    """So that no row moves to a commit that another one has not left yet."""
+    waiting = list(moves)
+    while waiting:
+        held = {row.commit_id for row, _ in waiting}
+        free = [
+            each
+            for each in waiting
+            if each[1]["commit"].pk == each[0].commit_id or each[1]["commit"].pk not in held
+        ]
+        # A circle cannot be: they would all have to move past each other.
+        nexts = free or waiting[:1]
+        yield from nexts
+        waiting = [each for each in waiting if each not in nexts]
+
+
+def _gone(row: ChangePoint, *, displaced: bool) -> None:
+    """`displaced`: another change, the other way, is seen at its commit."""
+    if not row.seen and not displaced:
+        return
+    row.seen = False
+    if row.state == ChangeState.OPEN or displaced:
+        row.state = ChangeState.SUPERSEDED
+    note_revision(row, "no longer seen with the points that have come since")
+    row.save()
+
+
+def _revise(row: ChangePoint, facts: dict[str, Any]) -> None:
+    told = _difference(row, facts)
+    stronger = row.kind == ChangeKind.CANDIDATE and facts["kind"] == ChangeKind.ALERT
+    moved = (row.commit_id, row.before_id) != (facts["commit"].pk, facts["before"].pk)
+    for field, value in facts.items():
+        setattr(row, field, value)
+    if row.state == ChangeState.REFUTED and (stronger or moved) and row.duels < MOST_DUELS:
+        row.state, row.settled = ChangeState.OPEN, False
+        told.append("to be measured again")
+    if told:
+        note_revision(row, "; ".join(told))
+    row.save()
+
+
+def _difference(row: ChangePoint, facts: dict[str, Any]) -> list[str]:
+    told = []
+    if not row.seen:
+        told.append("seen again")
+    if row.commit_id != facts["commit"].pk:
+        told.append(f"moved from {row.commit.short_sha} to {facts['commit'].short_sha}")
+    elif row.before_id != facts["before"].pk:
+        told.append(f"the commit before is {facts['before'].short_sha} now")
+    if row.kind != facts["kind"]:
+        told.append("sure now" if facts["kind"] == ChangeKind.ALERT else "no longer sure")
+    return told
+
+
+def _add(
+    series: Series, line: Sequence[LinePoint], change: Change, facts: dict[str, Any]
+) -> ChangePoint:
+    recent = change.index >= len(line) - RECENT
+    message = ""
+    if not recent:
+        message = f"not confirmed: it lies before the newest {RECENT} points"
+    elif series.host.transport == HostTransport.EXTERNAL:
+        message = "not confirmed: measured elsewhere"
+    row = ChangePoint(
+        series=series, recent=recent, settled=bool(message), message=message, found_at=utc_now(),
+        **facts,
+    )  # fmt: skip
+    note_revision(row, f"found: {format_change(change.change)}")
+    row.save(force_insert=True)
+    return row

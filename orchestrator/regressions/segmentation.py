@@ -1,0 +1,179 @@
+"""Looking for change points where points have landed.
+
+Whoever writes points leaves a note in the same transaction (`ChangedSeries`); a task takes notes
+and looks at their series, all in one transaction: a worker that dies leaves them for the next.
+"""
+
+import logging
+from collections.abc import Iterable
+from datetime import timedelta
+from functools import lru_cache
+from uuid import UUID
+
+from django.db import OperationalError, transaction
+from django.db.models import F, Q, QuerySet
+
+from orchestrator.benchmarks.loads import primary_of
+from orchestrator.benchmarks.models import Benchmark, Definition
+from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.loadtools.metrics import metric_for
+from orchestrator.regressions.change_points import baselines_of
+from orchestrator.regressions.main_line import LinePoint, line_of
+from orchestrator.regressions.revision import settle
+from orchestrator.results.models import ChangedSeries, Series, SeriesLook
+from orchestrator.stats.changes import Changes, find_changes
+
+logger = logging.getLogger(__name__)
+
+#: Notes taken at once; and no more are taken once so many series are to be looked at.
+NOTES_AT_ONCE, SERIES_AT_ONCE = 200, 100
+#: After a look that failed so many notes are taken one by one.
+NOTES_AT_ONCE_AFTER_A_FAILURE = 20
+#: A note whose look failed waits for so long, and twice as long each further time.
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=10), timedelta(days=1)
+#: So many points are looked at the first time, and then so many of the newest.
+POINTS_AT_FIRST, POINTS_THEN = 2_000, 250
+#: The first of these see too little of what was before them to say anything of it.
+EDGE = 20
+#: The smallest change that is looked for.
+LEAST_CHANGE = 0.02
+
+
+def look_at_changed() -> int:
+    """Looks at series that were written to since the last look; how many notes that took.
+
+    May run at the same time as another: each takes other notes. A note whose look fails is put
+    back, and stops no other.
+    """
+    try:
+        return _look_at(NOTES_AT_ONCE)
+    except OperationalError:
+        raise
+    except Exception:
+        logger.exception("a look at changed series failed; each is looked at by itself")
+    return sum(_look_at(1) for _ in range(NOTES_AT_ONCE_AFTER_A_FAILURE))
+
+
+def _look_at(most: int) -> int:
+    """Takes at most so many notes in one transaction; a single one that fails is put back."""
+    taken: list[int] = []
+    try:
+        with transaction.atomic():
+            series: set[int] = set()
+            for note in _due_notes()[:most]:
+                if len(series) >= SERIES_AT_ONCE:
+                    break
+                taken.append(note.pk)
+                series.update(note.series)
+            if taken:
+                revise(series)
+                ChangedSeries.objects.filter(pk__in=taken).delete()
+    except OperationalError:
+        raise
+    except Exception:
+        if most > 1:
+            raise
+        logger.exception("the note %s of changed series is put back", taken)
+        _put_back(taken)
+    return len(taken)
+
+
+def _due_notes() -> QuerySet[ChangedSeries]:
+    ready = Q(not_before=None) | Q(not_before__lte=utc_now())
+    return ChangedSeries.objects.filter(ready).select_for_update(skip_locked=True).order_by("pk")
+
+
+def _put_back(notes: Iterable[int]) -> None:
+    for note in ChangedSeries.objects.filter(pk__in=list(notes)):
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(note.failures, 12))
+        ChangedSeries.objects.filter(pk=note.pk).update(
+            failures=F("failures") + 1, not_before=utc_now() + pause
+        )
+
+
+def revise(series: Iterable[int]) -> None:
+    """Finds the change points of these series anew and settles them with those that are known.
+
+    Only metrics that decide verdicts are looked at. To be called within a transaction: the rows
+    of the series are locked, so that two looks at one do not mix; who writes points does not wait.
+    """
+    rows = (
+        Series.objects.select_for_update(no_key=True, of=("self",))
+        .filter(pk__in=list(series))
+        .select_related("benchmark__project", "host", "metric", "case")
+        .order_by("pk")
+    )
+    judged = {}
+    wanted = []
+    for row in rows:
+        if row.benchmark_id not in judged:
+            judged[row.benchmark_id] = _judged_metrics(row.benchmark)
+        metrics = judged[row.benchmark_id]
+        if _is_judged(row.metric.key, metrics):
+            wanted.append(row)
+    begins = baselines_of(wanted)
+    looked_at = set(SeriesLook.objects.filter(series__in=wanted).values_list("pk", flat=True))
+    for row in wanted:
+        baseline = begins.get(row.pk)
+        most = POINTS_THEN if row.pk in looked_at else POINTS_AT_FIRST
+        _look(row, most, since=baseline.commit.position if baseline else None)
+
+
+def _look(series: Series, most: int, *, since: int | None) -> None:
+    line = line_of(series.pk, most=most, since=since)
+    sure_from = line[EDGE].position if len(line) >= most else None
+    info = metric_for(series.metric.key)
+    found = find_changes(
+        [point.value for point in line],
+        lower_is_better=info is None or info.better == "lower",
+        least=LEAST_CHANGE,
+        breaks=breaks_in(line),
+    )
+    settle(series, line, found, sure_from=sure_from)
+    _note_look(series, line, found)
+
+
+def breaks_in(line: list[LinePoint]) -> tuple[int, ...]:
+    """Where the host was changed, or another thing was measured: no change of the code."""
+    return tuple(
+        place
+        for place in range(1, len(line))
+        if (line[place].epoch, line[place].shape) != (line[place - 1].epoch, line[place - 1].shape)
+    )
+
+
+def _note_look(series: Series, line: list[LinePoint], found: Changes) -> None:
+    SeriesLook.objects.update_or_create(
+        series=series,
+        defaults={
+            "at": utc_now(),
+            "points": len(line),
+            "noise": found.noise,
+            "unstable": found.unstable,
+            "outliers": [line[place].commit for place in found.outliers],
+        },
+    )
+
+
+def _judged_metrics(benchmark: Benchmark) -> tuple[str, ...] | None:
+    """Those that decide the verdict of a case; None where no definition says which."""
+    newest = benchmark.definitions.order_by("-version").values_list("pk", flat=True).first()
+    return None if newest is None else _primary(newest)
+
+
+@lru_cache(maxsize=1024)
+def _primary(definition: UUID) -> tuple[str, ...] | None:
+    """A version of a definition never changes."""
+    try:
+        return primary_of(spec_of(Definition.objects.get(pk=definition)))
+    except InvalidRequestError:
+        return None
+
+
+def _is_judged(key: str, metrics: tuple[str, ...] | None) -> bool:
+    if metrics is not None:
+        return key in metrics
+    info = metric_for(key)
+    return info is not None and not info.informational

@@ -1,0 +1,1 @@
+"""Tables of measurements, saved reports, and reference results that others published."""

@@ -1,0 +1,51 @@
+"""Where the number of a cell comes from: the point that its trials made."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from uuid import UUID
+
+from orchestrator.reports.pivot_model import Cell, Origin
+from orchestrator.reports.pivots import Report
+from orchestrator.reports.report_spec import Measure, TableSpec
+from orchestrator.results.models import Series
+
+#: Trials that told no stored metric of the report, such as p12, told one of these.
+_USUAL = ("requests.rate", "latency.p50")
+
+#: (case, host) → metric key → series.
+Points = Mapping[tuple[int, UUID], Mapping[str, int]]
+
+
+def points_behind(report: Report) -> Points:
+    """Of all cells of a report, in one query."""
+    origins = {cell.origin for cell in _cells(report) if cell.origin is not None}
+    if not origins:
+        return {}
+    rows = Series.objects.filter(
+        case__in={origin.case for origin in origins},
+        host__in={origin.host for origin in origins},
+        metric__key__in={*_metrics(report), *_USUAL},
+    ).values_list("case_id", "host_id", "metric__key", "pk")
+    found: dict[tuple[int, UUID], dict[str, int]] = defaultdict(dict)
+    for case, host, metric, series in rows:
+        found[case, host][metric] = series
+    return found
+
+
+def series_of(points: Points, origin: Origin, metric: str | None) -> int | None:
+    """The series of the metric; one with the same trials where it has none of its own."""
+    known = points.get((origin.case, origin.host), {})
+    wanted = (metric or "", *_USUAL)
+    return next((known[key] for key in wanted if key in known), None)
+
+
+def _cells(report: Report) -> list[Cell]:
+    return [cell for table in report.tables for row in table.rows for cell in row.cells]
+
+
+def _metrics(report: Report) -> set[str]:
+    return {measure.metric for table in report.spec.tables for measure in _measures(table)}
+
+
+def _measures(table: TableSpec) -> list[Measure]:
+    return [*table.metrics, *(each.measure for each in table.columns if each.measure)]

@@ -1,0 +1,249 @@
+"""Reports as Markdown, CSV and JSON. What one of them says, the others say too."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from orchestrator.core.spreadsheets import csv_text
+from orchestrator.reports.pivot_model import (
+    WORDS,
+    Cell,
+    PivotTable,
+    TableColumn,
+    TableRow,
+)
+from orchestrator.reports.pivots import Report
+from orchestrator.reports.provenance import Provenance, provenance_of
+from orchestrator.reports.units import number
+
+_CSV_PARTS = ("", "low", "high", "trials", "suspect", "why")
+
+
+def report_markdown(report: Report, provenance: bool = True) -> str:
+    """The report as a document; with `provenance` also how each of its numbers came about."""
+    parts = [f"# {report.spec.title}"]
+    if report.spec.description:
+        parts.append(report.spec.description.strip())
+    for table in report.tables:
+        parts += _table_parts(table)
+    parts += [f"- {note}" for note in report.notes]
+    if provenance:
+        parts.append(_provenance_text(provenance_of(report)))
+    return "\n\n".join(parts) + "\n"
+
+
+def report_csv(report: Report) -> str:
+    """One table below the other, an empty line between; numbers in the unit of the heading.
+
+    Of each column follow its interval, its trials, how many of these are suspect, and the reason
+    where there is no number.
+    """
+    rows: list[Sequence[object]] = []
+    for place, table in enumerate(report.tables):
+        if place:
+            rows.append([])
+        if len(report.tables) > 1:
+            rows.append([table.title])
+        rows.extend(_csv_rows(table))
+    return csv_text(rows)
+
+
+def report_json(report: Report) -> str:
+    return json.dumps(report_data(report), indent=1, ensure_ascii=False) + "\n"
+
+
+def report_data(report: Report) -> dict[str, Any]:
+    """The report as plain data: what a program wants to know of it."""
+    return {
+        "title": report.spec.title,
+        "benchmark": f"{report.benchmark.project.slug}/{report.benchmark.slug}",
+        "commits": [commit.sha for commit in report.commits],
+        "hosts": [host.name for host in report.hosts],
+        "definition_versions": list(report.versions),
+        "notes": list(report.notes),
+        "tables": [_table_data(table) for table in report.tables],
+        "provenance": _provenance_data(provenance_of(report)),
+    }
+
+
+def shown(cell: Cell, column: TableColumn) -> str:
+    """The number of a cell as text without its interval, or the word for what is missing."""
+    if cell.value is None:
+        return WORDS[cell.kind]
+    if column.kind == "change" and cell.baseline:
+        return "baseline"
+    text = number(cell.value, cell.decimals)
+    sign = "+" if column.kind == "change" and cell.value > 0 else ""
+    return f"{sign}{text}{'' if column.unit or cell.unit_said else _unit_of(cell)}"
+
+
+def interval(cell: Cell) -> str:
+    """`1.90 to 2.10`; empty where there is none."""
+    if cell.low is None or cell.high is None:
+        return ""
+    return f"{number(cell.low, cell.decimals)} to {number(cell.high, cell.decimals)}"
+
+
+def _unit_of(cell: Cell) -> str:
+    return f" {cell.unit}" if cell.unit else ""
+
+
+def _table_parts(table: PivotTable) -> Iterator[str]:
+    if table.title:
+        yield f"## {table.title}"
+    if table.description:
+        yield table.description.strip()
+    footnotes: dict[str, int] = {}
+    cells = [cell for row in table.rows for cell in row.cells if cell.trials]
+    counts = {cell.trials for cell in cells}
+    yield _markdown_table(table, footnotes, counted=len(counts) > 1)
+    if cells:
+        yield _legend(counts, intervals=any(cell.low is not None for cell in cells))
+    if footnotes:
+        yield "\n".join(f"{mark}. {why}" for why, mark in footnotes.items())
+    if table.notes:
+        yield "\n".join(f"- {note}" for note in table.notes)
+
+
+def _legend(counts: set[int], *, intervals: bool) -> str:
+    """What the numbers of a table are made of: said once where it is the same for all."""
+    parts = ["In brackets: the 95 % interval."] if intervals else []
+    if len(counts) > 1:
+        parts.append("After ×: the trials behind the number.")
+    else:
+        (count,) = counts
+        parts.append(f"Behind each number: {count} trial{'s' if count > 1 else ''}.")
+    return " ".join(parts)
+
+
+def _markdown_table(table: PivotTable, footnotes: dict[str, int], *, counted: bool) -> str:
+    ranked = table.sorted_by is not None
+    heads = [*(["#"] if ranked else []), *(head.title for head in table.heads)]
+    lines = [_line([*heads, *(column.heading for column in table.columns)])]
+    lines.append(_line([*["---"] * len(heads), *["--:"] * len(table.columns)], plain=True))
+    for row in table.rows:
+        first = [_rank(row)] if ranked else []
+        cells = [
+            _markdown_cell(cell, column, footnotes, counted=counted)
+            for cell, column in zip(row.cells, table.columns, strict=True)
+        ]
+        lines.append(_line([*first, *row.heads, *cells]))
+    return "\n".join(lines)
+
+
+def _rank(row: TableRow) -> str:
+    return "" if row.rank is None else f"{row.rank}{' =' if row.tied else ''}"
+
+
+def _markdown_cell(
+    cell: Cell, column: TableColumn, footnotes: dict[str, int], *, counted: bool
+) -> str:
+    text = shown(cell, column)
+    if cell.value is None:
+        if cell.kind in ("absent", "unmeasured") or not cell.why:
+            return text
+        return f"{text} [{footnotes.setdefault(cell.why, len(footnotes) + 1)}]"
+    if bounds := interval(cell):
+        text += f" ({bounds})"
+    if counted and cell.trials:
+        text += f" ×{cell.trials}"
+    return f"{text} !" if cell.suspect else text
+
+
+def _line(cells: Sequence[str], *, plain: bool = False) -> str:
+    texts = cells if plain else [_escaped(text) for text in cells]
+    return f"| {' | '.join(texts)} |"
+
+
+def _escaped(text: str) -> str:
+    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
+
+
+def _csv_rows(table: PivotTable) -> Iterator[list[object]]:
+    ranked = table.sorted_by is not None
+    heads = [*(["rank"] if ranked else []), *(head.title for head in table.heads)]
+    columns = [
+        f"{column.heading} {part}".strip() for column in table.columns for part in _CSV_PARTS
+    ]
+    yield [*heads, *columns]
+    for row in table.rows:
+        first: list[object] = [row.rank if row.rank is not None else ""] if ranked else []
+        cells = [value for cell in row.cells for value in _csv_cell(cell)]
+        yield [*first, *row.heads, *cells]
+
+
+def _csv_cell(cell: Cell) -> list[object]:
+    numbers = [cell.value, cell.low, cell.high]
+    why = "" if cell.value is not None else ": ".join(filter(None, [WORDS[cell.kind], cell.why]))
+    return [*numbers, cell.trials, cell.suspect, why]
+
+
+def _table_data(table: PivotTable) -> dict[str, Any]:
+    return {
+        "title": table.title,
+        "heads": [{"dimension": each.dimension, "title": each.title} for each in table.heads],
+        "columns": [
+            {
+                "title": each.title,
+                "kind": each.kind,
+                "metric": each.metric,
+                "statistic": each.statistic,
+                "unit": each.unit,
+                "better": each.better,
+                "published": each.published,
+            }
+            for each in table.columns
+        ],
+        "sorted_by": table.sorted_by,
+        "rows": [_row_data(row) for row in table.rows],
+        "notes": list(table.notes),
+    }
+
+
+def _row_data(row: TableRow) -> dict[str, Any]:
+    return {
+        "heads": list(row.heads),
+        "baseline": row.baseline,
+        "rank": row.rank,
+        "tied": row.tied,
+        "cells": [
+            {
+                "kind": cell.kind,
+                "value": cell.value,
+                "low": cell.low,
+                "high": cell.high,
+                "unit": cell.unit,
+                "trials": cell.trials,
+                "suspect": cell.suspect,
+                "left_out": cell.left_out,
+                "why": cell.why,
+                "baseline": cell.baseline,
+                "published": cell.published,
+            }
+            for cell in row.cells
+        ],
+    }
+
+
+def _provenance_data(told: Provenance) -> dict[str, Any]:
+    return {
+        "facts": _facts_data(told.facts),
+        "hosts": [{"name": host.name, "facts": _facts_data(host.facts)} for host in told.hosts],
+        "missing": list(told.missing),
+    }
+
+
+def _facts_data(facts: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"title": title, "text": text} for title, text in facts]
+
+
+def _provenance_text(told: Provenance) -> str:
+    lines = ["## How these numbers came about", ""]
+    lines += [f"- **{title}**: {text}" for title, text in told.facts]
+    for host in told.hosts:
+        lines += ["", f"### Host {host.name}", ""]
+        lines += [f"- {title}: {text}" for title, text in host.facts]
+    if told.missing:
+        lines += ["", "### Why numbers are missing", ""]
+        lines += [f"- {each}" for each in told.missing]
+    return "\n".join(lines)

@@ -1,0 +1,101 @@
+"""Imports figures that others measured, as reference results: shown beside ours, never mixed in.
+
+`import_results FILE --format … --source …`, or `import_results --published` for those
+that come with the suites of the catalogue.
+"""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.selectors import first_owner
+from orchestrator.core.errors import PitwallError
+from orchestrator.core.progress import add_quiet, progress_of
+from orchestrator.importers.document import instant_of
+from orchestrator.importers.registry import FORMATS
+from orchestrator.reports.reference_import import Imported, NewImport, import_results
+from orchestrator.reports.reference_suites import import_published, suites_with_figures
+
+
+class Command(BaseCommand):
+    help = __doc__
+    #: They load every page and endpoint, which takes longer than an import.
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", nargs="?", type=Path)
+        parser.add_argument("--format", choices=list(FORMATS), default="csv")
+        parser.add_argument("--source", default="", help="its name in Pitwall; default: the file's")
+        parser.add_argument("--origin", default="", help="where it is from: an address, or words")
+        parser.add_argument("--team", help="slug; needed where there are several teams")
+        parser.add_argument("--suite", default="", help="where the file names none")
+        parser.add_argument("--profile", default="", help="the machine, where the file names none")
+        parser.add_argument("--commit", default="", help="where the file names none")
+        parser.add_argument("--measured-at", default="", help="where the file says no time")
+        parser.add_argument(
+            "--unknown", type=float, action="append", default=[], metavar="NUMBER",
+            help="this number stands for what nobody knows, such as -1",
+        )  # fmt: skip
+        parser.add_argument(
+            "--published",
+            nargs="?",
+            const="all",
+            metavar="SUITE",
+            help="the figures that come with a suite, or with all: "
+            + ", ".join(suites_with_figures()),
+        )
+
+        add_quiet(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            member = first_owner(options["team"])
+            if options["published"]:
+                self._import_published(member, options)
+            else:
+                new = _new_import(options)
+                with progress_of(options, f"Importing {new.name}") as show:
+                    done = import_results(member=member, new=new, progress=show)
+                self._tell(done)
+        except PitwallError as error:
+            raise CommandError(str(error)) from error
+
+    def _import_published(self, member: Member, options: dict[str, Any]) -> None:
+        asked = options["published"]
+        for suite in suites_with_figures() if asked == "all" else [asked]:
+            with progress_of(options, f"Importing {suite}") as show:
+                done = import_published(member=member, suite=suite, progress=show)
+            self._tell(done)
+
+    def _tell(self, done: Imported) -> None:
+        self.stdout.write(
+            f"{done.source.name}: {done.rows} figures, {done.unknown} of them unknown; "
+            f"{done.added} added, {done.changed} changed, {done.unchanged} there before"
+        )
+
+
+def _new_import(options: dict[str, Any]) -> NewImport:
+    path = options["file"]
+    if path is None:
+        raise CommandError("name a file, or --published")
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}") from error
+    moment = instant_of(options["measured_at"]) if options["measured_at"] else None
+    if options["measured_at"] and moment is None:
+        raise CommandError("--measured-at: expected a date and time such as 2026-01-31T12:00:00Z")
+    return NewImport(
+        name=options["source"] or path.name,
+        format=options["format"],
+        content=content,
+        origin=options["origin"],
+        suite=options["suite"],
+        environment=options["profile"],
+        commit=options["commit"],
+        measured_at=moment,
+        unknown=frozenset(options["unknown"]),
+    )

@@ -1,0 +1,311 @@
+"""From observations to a table: rows, columns, cells, ranks. Pure.
+
+One case lies in one cell: numbers of different cases, hosts or commits are never put together. What
+varies inside a cell becomes a further heading of the rows.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.loadtools.metrics import LATENCY_LABELS
+from orchestrator.reports.pivot_bases import (
+    Bases,
+    against_notes,
+    bases_of,
+    changed,
+)
+from orchestrator.reports.pivot_cells import (
+    Found,
+    difference,
+    found_in,
+    shared_by,
+)
+from orchestrator.reports.pivot_columns import Orders, Spread, by_title, chosen, spread
+from orchestrator.reports.pivot_model import (
+    Cell,
+    Head,
+    Observation,
+    PivotTable,
+    TableRow,
+    says_unit,
+)
+from orchestrator.reports.pivot_order import ranked, sorting_notes
+from orchestrator.reports.report_spec import Dimension, Measure, ReportSpec, TableSpec
+
+Columns = Sequence[tuple[Spread, Callable[[Observation], bool]]]
+#: Texts of a row's dimensions, and the place of its metric (0 where rows have none).
+Key = tuple[tuple[str, ...], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Frame:
+    """What all rows of a table share. `added` are dimensions that nobody named, but that vary."""
+
+    report: ReportSpec
+    table: TableSpec
+    columns: Columns
+    dimensions: tuple[Dimension, ...]
+    added: frozenset[str]
+    bases: Bases
+
+    @property
+    def spreads(self) -> list[Spread]:
+        return [column for column, _ in self.columns]
+
+
+def pivot(
+    report: ReportSpec,
+    table: TableSpec,
+    observations: Sequence[Observation],
+    *,
+    orders: Mapping[str, Sequence[str]],
+    axes: Sequence[str],
+) -> PivotTable:
+    """One table of a report. `orders`: dimension → its values in order; `axes`: of the matrix.
+
+    InvalidRequestError where an expression names what there is not, or no case is left.
+    """
+    places = Orders(orders)
+    seen = chosen(observations, table.cases, "cases")
+    if report.published == "none":
+        seen = [each for each in seen if not each.is_published]
+    if not seen:
+        raise InvalidRequestError("cases: it holds for no case", field="cases")
+    frame = _frame(report, table, seen, spread(report, table, seen, places), axes)
+    rows = [_row(frame, key, inside) for key, inside in _in_order(frame, seen, places)]
+    columns = tuple(each.shown(table, frame.spreads) for each in frame.spreads)
+    models = {each.model for each in seen if each.model and not each.is_published}
+    rows, sorted_by = ranked(rows, columns, table.sort, groups=_groups(frame), models=models)
+    return PivotTable(
+        title=table.title,
+        description=table.description,
+        heads=_heads(frame),
+        columns=columns,
+        rows=tuple(rows),
+        sorted_by=sorted_by,
+        notes=(
+            *_loop_notes(frame, seen, models),
+            *against_notes(table.columns),
+            *_notes(rows, table, sorted_by, _machines(seen)),
+        ),
+    )
+
+
+def _frame(
+    report: ReportSpec,
+    table: TableSpec,
+    seen: Sequence[Observation],
+    columns: Columns,
+    axes: Sequence[str],
+) -> _Frame:
+    named = [each for each in table.rows if each.dimension != "metric"]
+    if report.published == "rows" and any(each.is_published for each in seen):
+        named += [Dimension(dimension=name) for name in ("source", "host") if not _has(named, name)]
+    added = _varying(named, seen, columns, axes)
+    # A machine or a commit of its own comes first: below it the rows can be compared.
+    first = [name for name in ("commit", "host") if name in added]
+    last = [name for name in added if name not in first]
+    dimensions = (
+        *(Dimension(dimension=name) for name in first),
+        *named,
+        *(Dimension(dimension=name) for name in last),
+    )
+    return _Frame(
+        report=report,
+        table=table,
+        columns=columns,
+        dimensions=dimensions,
+        added=frozenset(added),
+        bases=bases_of(seen, axes),
+    )
+
+
+def _has(dimensions: Sequence[Dimension], name: str) -> bool:
+    return any(each.dimension == name for each in dimensions)
+
+
+def _varying(
+    named: Sequence[Dimension],
+    seen: Sequence[Observation],
+    columns: Columns,
+    axes: Sequence[str],
+) -> list[str]:
+    """Dimensions without which several observations would lie in one cell."""
+    rows = [each.dimension for each in named]
+    added: list[str] = []
+    candidates = ["host", "commit", *axes, "source"]
+    for _ in candidates:
+        crowd = _crowded([*rows, *added], seen, columns)
+        name = next((n for n in candidates if len({each.at(n) for each in crowd}) > 1), None)
+        if name is None:
+            break
+        added.append(name)
+        candidates = [each for each in candidates if each != name]
+    return added
+
+
+def _crowded(
+    rows: Sequence[str], seen: Sequence[Observation], columns: Columns
+) -> list[Observation]:
+    """The observations of the first cell that holds more than one; none where no cell does."""
+    for column, belongs in columns:
+        if column.spec.difference or column.spec.shared:
+            continue
+        cells: dict[tuple[str, ...], list[Observation]] = defaultdict(list)
+        for each in filter(belongs, seen):
+            cells[tuple(each.at(name) for name in rows)].append(each)
+        for inside in cells.values():
+            if len(inside) > 1:
+                return inside
+    return []
+
+
+def _in_order(
+    frame: _Frame, seen: Sequence[Observation], orders: Orders
+) -> list[tuple[Key, list[Observation]]]:
+    names = [each.dimension for each in frame.dimensions]
+    rows: dict[tuple[str, ...], list[Observation]] = defaultdict(list)
+    for each in seen:
+        if any(belongs(each) for spec, belongs in frame.columns if not spec.spec.difference):
+            rows[tuple(each.at(name) for name in names)].append(each)
+    whole = range(max(1, len(frame.table.metrics)))
+    at = _metric_place(frame)
+    found = [((values, number), inside) for values, inside in rows.items() for number in whole]
+
+    def place(item: tuple[Key, list[Observation]]) -> list[object]:
+        (values, number), _ = item
+        keys: list[object] = [orders.place(n, v) for n, v in zip(names, values, strict=True)]
+        keys.insert(at, (number, ""))
+        return keys
+
+    return sorted(found, key=place)
+
+
+def _metric_place(frame: _Frame) -> int:
+    """Where the metric stands among the headings of the rows; at the end where it does not."""
+    if not frame.table.by_metric:
+        return len(frame.dimensions)
+    before = [each.dimension for each in frame.table.rows]
+    ahead = set(before[: before.index("metric")])
+    inside = [place for place, each in enumerate(frame.dimensions) if each.dimension in ahead]
+    leading = sum(name in frame.added for name in ("commit", "host"))
+    return max([place + 1 for place in inside], default=leading)
+
+
+def _heads(frame: _Frame) -> tuple[Head, ...]:
+    heads = [Head(dimension=each.dimension, title=each.shown) for each in frame.dimensions]
+    if frame.table.by_metric:
+        metric = next(each for each in frame.table.rows if each.dimension == "metric")
+        heads.insert(_metric_place(frame), Head(dimension="metric", title=metric.shown))
+    return tuple(heads)
+
+
+def _row(frame: _Frame, key: Key, inside: Sequence[Observation]) -> TableRow:
+    values, number = key
+    measure = frame.table.metrics[number] if frame.table.by_metric else None
+    found = _cells(frame, inside, measure)
+    names = [each.dimension for each in frame.dimensions]
+    heads = [frame.report.named(n, v, v) for n, v in zip(names, values, strict=True)]
+    if measure is not None:
+        heads.insert(_metric_place(frame), measure.shown)
+    return TableRow(
+        heads=tuple(heads),
+        cells=tuple(found),
+        baseline=any(each.baseline for each in inside) and all(each.baseline for each in inside),
+    )
+
+
+def _cells(frame: _Frame, inside: Sequence[Observation], measure: Measure | None) -> list[Cell]:
+    found: dict[int, Found] = {}
+    for place, (column, belongs) in enumerate(frame.columns):
+        if not column.spec.difference:
+            mine = [each for each in inside if belongs(each)]
+            found[place] = _found(frame, column, mine, column.spec.measure or measure)
+    for place, (column, _) in enumerate(frame.columns):
+        if column.spec.difference:
+            found[place] = _less(frame, column, found, measure)
+    cells = [found[place].cell for place in range(len(frame.columns))]
+    if measure is None:
+        return cells
+    return [
+        replace(cell, unit_said=_said(cell, measure.shown, column.title))
+        for cell, column in zip(cells, frame.spreads, strict=True)
+    ]
+
+
+def _said(cell: Cell, row: str, column: str) -> bool:
+    return says_unit(row, cell.unit) or f"({cell.unit})" in column
+
+
+def _found(
+    frame: _Frame, column: Spread, mine: Sequence[Observation], measure: Measure | None
+) -> Found:
+    assert measure is not None
+    told = shared_by(mine, measure) if column.spec.shared else found_in(mine, measure)
+    if not column.spec.relative or len(mine) != 1:
+        return told
+    return changed(told, mine[0], column.spec, frame.bases, measure)
+
+
+def _less(
+    frame: _Frame, column: Spread, found: Mapping[int, Found], measure: Measure | None
+) -> Found:
+    assert column.spec.difference is not None
+    spreads = frame.spreads
+    first, second = (by_title(spreads, title) for title in column.spec.difference)
+    shown = first.spec.measure or measure
+    assert shown is not None
+    one, other = found[spreads.index(first)], found[spreads.index(second)]
+    return difference(one, other, shown, column.spec.decimals)
+
+
+def _groups(frame: _Frame) -> list[int]:
+    """The headings that keep rankings apart: what nobody named, but what varies."""
+    return [n for n, each in enumerate(frame.dimensions) if each.dimension in frame.added]
+
+
+def _loop_notes(frame: _Frame, seen: Sequence[Observation], models: Collection[str]) -> list[str]:
+    """What has to stand beside latencies; of which columns, where they are not all alike."""
+    metrics = [each.metric for each in frame.table.metrics]
+    metrics += [each.spec.metric or "" for each in frame.spreads]
+    if not any(metric.startswith("latency.") for metric in metrics):
+        return []
+    labels = {model: text for model, text in LATENCY_LABELS.items() if model in models}
+    if len(labels) < 2:
+        return [f"Latency: {text}." for text in labels.values()]
+    found: dict[str, list[str]] = defaultdict(list)
+    for column, belongs in frame.columns:
+        inside = {each.model for each in seen if each.model and belongs(each)}
+        if len(inside) == 1 and not column.spec.difference and not column.published:
+            found[min(inside)].append(column.title)
+    return [
+        f"Latency{' of ' + ', '.join(found[model]) if model in found else ''}: {text}."
+        for model, text in labels.items()
+    ]
+
+
+def _machines(seen: Sequence[Observation]) -> str:
+    """Those that published figures are of, in words."""
+    return ", ".join(dict.fromkeys(each.at("host") for each in seen if each.is_published))
+
+
+def _notes(
+    rows: Sequence[TableRow],
+    table: TableSpec,
+    sorted_by: int | None,
+    machines: str,
+) -> tuple[str, ...]:
+    cells = [cell for row in rows for cell in row.cells]
+    notes = sorting_notes(rows, table.sort, sorted_by)
+    suspect = sum(cell.suspect > 0 for cell in cells)
+    if suspect:
+        notes.append(f"{suspect} cells hold suspect trials; they are marked with !.")
+    if any(cell.left_out and cell.kind == "value" for cell in cells):
+        notes.append("Invalid trials were left out of some cells.")
+    if any(cell.published for cell in cells):
+        notes.append(
+            f"Published figures are imported, of {machines}: shown beside, in no statistic."
+        )
+    return tuple(notes)

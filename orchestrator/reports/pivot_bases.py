@@ -1,0 +1,55 @@
+"""What changes in a pivot are against: the baseline case, or this case on another host. Pure."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from orchestrator.reports.pivot_cells import Found, found_in, relative
+from orchestrator.reports.pivot_model import Observation
+from orchestrator.reports.report_spec import Column, Measure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bases:
+    """`cases`: by what a case shares with its baseline case; `places`: by host and all else."""
+
+    axes: Sequence[str]
+    cases: Mapping[Hashable, Observation]
+    places: Mapping[Hashable, Observation]
+
+
+def bases_of(seen: Sequence[Observation], axes: Sequence[str]) -> Bases:
+    return Bases(
+        axes=axes,
+        cases={each.rest: each for each in seen if each.baseline},
+        places={_place(each, each.at("host"), axes): each for each in seen},
+    )
+
+
+def changed(
+    told: Found, seen: Observation, column: Column, bases: Bases, measure: Measure
+) -> Found:
+    """The change of what is told of one observation, as the column asks for it."""
+    if not column.against:
+        base = bases.cases.get(seen.rest)
+        return relative(told, found_in([base], measure) if base else None, column.decimals)
+    base = bases.places.get(_place(seen, column.against, bases.axes))
+    told = replace(told, cell=replace(told.cell, baseline=base is seen))
+    return relative(
+        told,
+        found_in([base], measure) if base else None,
+        column.decimals,
+        missing=f"this case is not on host {column.against} in this report",
+    )
+
+
+def against_notes(columns: Sequence[Column]) -> list[str]:
+    hosts = dict.fromkeys(each.against for each in columns if each.against)
+    return [
+        f"Changes against host {host} are those of another machine, at another time: the sides "
+        "are not paired."
+        for host in hosts
+    ]
+
+
+def _place(seen: Observation, host: str, axes: Sequence[str]) -> Hashable:
+    return (host, *(seen.at(name) for name in (*axes, "commit", "source")))

@@ -1,0 +1,195 @@
+"""One cell of a pivot: the statistic of a case's believable trials, or why there is none. Pure."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.measurements.validity_issues import code_of, title_of
+from orchestrator.reports.pivot_model import Cell, Kind, Observation, Sample
+from orchestrator.reports.report_spec import Measure, percentile_of
+from orchestrator.reports.units import scale, usual_unit
+from orchestrator.stats.estimates import (
+    Estimate,
+    around,
+    change_against,
+    difference_to,
+    estimate,
+)
+
+#: The longest reason that a cell gives.
+MAX_WHY = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A cell with the numbers behind it, in the metric's own unit, for what is computed of it."""
+
+    cell: Cell
+    value: float | None = None
+    values: Sequence[float] = ()
+
+
+def found_in(observations: Sequence[Observation], measure: Measure) -> Found:
+    """What these observations (one, as a rule) say of a metric."""
+    if not observations:
+        return _without("absent", "not in the matrix")
+    if len(observations) > 1:
+        return _without("ambiguous", f"{len(observations)} cases lie here: add a dimension")
+    only = observations[0]
+    return _published(only, measure) if only.is_published else _measured(only, measure)
+
+
+def shared_by(observations: Sequence[Observation], measure: Measure) -> Found:
+    """What all of them say of a metric, as far as they say anything; not their mean."""
+    found = [found_in([each], measure) for each in observations]
+    told = [each for each in found if each.value is not None]
+    if not told:
+        return found[0] if found else found_in([], measure)
+    values = {each.value for each in told}
+    if len(values) > 1:
+        return _without("ambiguous", f"{len(values)} cases differ: add a dimension")
+    return told[0]
+
+
+def relative(
+    found: Found,
+    base: Found | None,
+    decimals: int | None,
+    *,
+    missing: str = "there is no baseline case beside it",
+) -> Found:
+    """The change of one cell against another, in per cent. `missing`: what to say without."""
+    if found.value is None:
+        return found
+    if found.cell.baseline:
+        same = Estimate(value=0.0, low=None, high=None, n=found.cell.trials)
+        return Found(cell=_with(found.cell, same, "%", 100.0, decimals))
+    if base is None or base.value is None:
+        reason = base.cell.why if base is not None else missing
+        return _without("untold", f"no baseline: {reason}")
+    change = change_against(found.value, found.values, base.value, base.values)
+    if change is None:
+        return _without("untold", "the baseline is zero")
+    return Found(cell=_with(found.cell, change, "%", 100.0, 1 if decimals is None else decimals))
+
+
+def difference(one: Found, other: Found, measure: Measure, decimals: int | None) -> Found:
+    """One cell less another, in the unit of the first."""
+    if one.value is None or other.value is None:
+        missing = one if one.value is None else other
+        return Found(cell=_reason(missing.cell.kind, missing.cell.why))
+    unit = _unit(measure)
+    told = difference_to(one.value, one.values, other.value, other.values)
+    digits = one.cell.decimals if decimals is None else decimals
+    return Found(cell=_with(one.cell, told, unit, scale(measure.info.unit, unit), digits))
+
+
+def _unit(measure: Measure) -> str:
+    return usual_unit(measure.info.unit) if measure.unit is None else measure.unit
+
+
+def _with(cell: Cell, told: Estimate, unit: str, factor: float, decimals: int | None) -> Cell:
+    return Cell(
+        kind="value",
+        value=told.value * factor,
+        low=None if told.low is None else told.low * factor,
+        high=None if told.high is None else told.high * factor,
+        unit=unit,
+        decimals=decimals,
+        trials=cell.trials,
+        suspect=cell.suspect,
+        left_out=cell.left_out,
+        baseline=cell.baseline,
+        published=cell.published,
+        origin=cell.origin,
+    )
+
+
+def _published(seen: Observation, measure: Measure) -> Found:
+    value = seen.published.get(measure.metric)
+    if value is None:
+        return _without("absent", "not published")
+    unit = _unit(measure)
+    told = Estimate(value=value, low=None, high=None, n=0)
+    blank = Cell(kind="value", published=True, baseline=seen.baseline)
+    cell = _with(blank, told, unit, scale(measure.info.unit, unit), measure.decimals)
+    return Found(cell=cell, value=value)
+
+
+def _measured(seen: Observation, measure: Measure) -> Found:
+    counted = [each for each in seen.samples if each.counts]
+    values = [each.values[measure.metric] for each in counted if measure.metric in each.values]
+    told = _estimate(seen, values, measure)
+    if told is None:
+        return Found(cell=_why_not(seen, counted, measure))
+    unit = _unit(measure)
+    known = [each for each in counted if measure.metric in each.values] or counted
+    blank = Cell(
+        kind="value",
+        trials=len(known),
+        suspect=sum(each.validity == "suspect" for each in known),
+        left_out=sum(_is_invalid(each) for each in seen.samples),
+        baseline=seen.baseline,
+        origin=seen.origin,
+    )
+    cell = _with(blank, told, unit, scale(measure.info.unit, unit), measure.decimals)
+    return Found(cell=cell, value=told.value, values=values)
+
+
+def _estimate(seen: Observation, values: Sequence[float], measure: Measure) -> Estimate | None:
+    if measure.statistic != "merged":
+        return estimate(values, measure.statistic)
+    merged = seen.merged.get(measure.metric)
+    return None if merged is None else around(merged, values)
+
+
+def _why_not(seen: Observation, counted: Sequence[Sample], measure: Measure) -> Cell:
+    if seen.unsupported and not counted:
+        return _reason("unsupported", seen.unsupported)
+    if counted:
+        few = percentile_of(measure.metric) is not None
+        return _reason("untold", "too few requests for it" if few else "the load tool tells none")
+    invalid = [each for each in seen.samples if _is_invalid(each)]
+    if invalid:
+        return _reason("invalid", _titles(invalid), left_out=len(invalid))
+    return _not_measured(seen.samples)
+
+
+def _not_measured(samples: Sequence[Sample]) -> Cell:
+    for state in ("failed", "unsupported", "skipped"):
+        messages = [_words(each) for each in samples if each.state == state]
+        if messages:
+            kind: Kind = state
+            return _reason(kind, next(filter(None, messages), ""))
+    if samples:
+        return _reason("pending", "waits to be measured")
+    return _reason("unmeasured", "not measured")
+
+
+def _words(sample: Sample) -> str:
+    """The first line of what a trial says of itself, or its reasons in words."""
+    lines = sample.message.strip().splitlines()
+    return lines[0] if lines else "; ".join(map(_title, sample.reasons))
+
+
+def _titles(samples: Sequence[Sample]) -> str:
+    """The reasons, most frequent first: "Too few of the offered requests; Swapping"."""
+    counted = Counter(title for each in samples for title in set(map(_title, each.reasons)))
+    return "; ".join(title for title, _ in counted.most_common(3))
+
+
+def _title(reason: str) -> str:
+    return title_of(code_of(reason))
+
+
+def _is_invalid(sample: Sample) -> bool:
+    return sample.state == "measured" and not sample.counts
+
+
+def _reason(kind: Kind, why: str, *, left_out: int = 0) -> Cell:
+    short = why if len(why) <= MAX_WHY else f"{why[: MAX_WHY - 1]}…"
+    return Cell(kind=kind, why=short, left_out=left_out)
+
+
+def _without(kind: Kind, why: str) -> Found:
+    return Found(cell=_reason(kind, why))

@@ -1,0 +1,205 @@
+"""The columns of a pivot, spread over the dimensions that they name. Pure."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestrator.benchmarks.choice import condition
+from orchestrator.benchmarks.fields import Scalar
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.reports.pivot_model import Observation, TableColumn
+from orchestrator.reports.report_spec import (
+    Column,
+    Measure,
+    ReportSpec,
+    TableSpec,
+    title_of,
+)
+from orchestrator.reports.units import usual_unit
+
+_WORD = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """One column of the table. `where`: dimension → value that it stands for, beside what its
+    specification says."""
+
+    spec: Column
+    title: str
+    where: Mapping[str, str]
+    published: bool = False
+
+    def shown(self, table: TableSpec, columns: Sequence["Spread"]) -> TableColumn:
+        measure = self.spec.measure
+        if self.spec.difference:
+            measure = operand(self, columns)
+        return TableColumn(
+            title=self.title,
+            unit=self._unit(measure),
+            kind=self._kind(),
+            metric=measure.metric if measure else None,
+            statistic=measure.statistic if measure else "",
+            better=measure.info.better if measure else None,
+            published=self.published,
+        )
+
+    def _kind(self) -> Literal["value", "change", "difference"]:
+        if self.spec.difference:
+            return "difference"
+        return "change" if self.spec.relative else "value"
+
+    def _unit(self, measure: Measure | None) -> str:
+        if self.spec.relative:
+            return "%"
+        if measure is None:
+            return ""
+        return usual_unit(measure.info.unit) if measure.unit is None else measure.unit
+
+
+class Orders:
+    """In which order the values of each dimension stand; what is not known comes last."""
+
+    def __init__(self, known: Mapping[str, Sequence[str]]) -> None:
+        self._places = {
+            dimension: {value: place for place, value in enumerate(values)}
+            for dimension, values in known.items()
+        }
+
+    def place(self, dimension: str, value: str) -> tuple[int, str]:
+        places = self._places.get(dimension, {})
+        return (places.get(value, len(places)), value)
+
+
+def chosen(observations: Iterable[Observation], expression: str, where: str) -> list[Observation]:
+    """Those for which the expression holds; InvalidRequestError names `where`.
+
+    What was published and cannot be compared like that, as it lacks an axis, is left out.
+    """
+    holds = condition(expression)
+    seen = list(observations)
+    empty: dict[str, Scalar] = {name: "" for each in seen for name in each.place}
+    found = []
+    for each in seen:
+        try:
+            if holds({**empty, **each.place}):
+                found.append(each)
+        except InvalidRequestError as error:
+            if each.is_published:
+                continue
+            problem = str(error).removeprefix("cases: ")
+            raise InvalidRequestError(f"{where}: {problem}", field=where) from error
+    return found
+
+
+def spread(
+    report: ReportSpec, table: TableSpec, seen: Sequence[Observation], orders: Orders
+) -> list[tuple[Spread, Callable[[Observation], bool]]]:
+    """Each column with what tells whether an observation belongs to it."""
+    found: list[tuple[Spread, Callable[[Observation], bool]]] = []
+    for place, column in enumerate(table.columns):
+        mine = set(map(id, chosen(seen, column.where, f"columns[{place}].where")))
+        inside = [each for each in seen if id(each) in mine]
+        for one in _spread_one(report, column, inside, orders):
+            found.append((one, _belongs(one, mine, apart=report.published == "columns")))
+    return found
+
+
+def operand(column: Spread, columns: Sequence[Spread]) -> Measure | None:
+    """The measure of the first column of a difference; None where the rows have it."""
+    assert column.spec.difference is not None
+    first = by_title(columns, column.spec.difference[0])
+    return first.spec.measure
+
+
+def by_title(columns: Sequence[Spread], title: str) -> Spread:
+    for each in columns:
+        if each.title == title and not each.spec.difference:
+            return each
+    known = ", ".join(repr(each.title) for each in columns) or "none"
+    raise InvalidRequestError(
+        f"difference: there is no column {title!r}; there are {known}", field="difference"
+    )
+
+
+def _belongs(one: Spread, mine: set[int], *, apart: bool) -> Callable[[Observation], bool]:
+    def belongs(seen: Observation) -> bool:
+        if id(seen) not in mine or (apart and seen.is_published != one.published):
+            return False
+        return all(seen.at(dimension) == value for dimension, value in one.where.items())
+
+    return belongs
+
+
+def _spread_one(
+    report: ReportSpec, column: Column, inside: Sequence[Observation], orders: Orders
+) -> list[Spread]:
+    """What was measured first, then what was published, each on its own machine."""
+    if column.difference:
+        return [Spread(spec=column, title=title_of(column), where={})]
+    apart = report.published == "columns"
+    measured = [each for each in inside if not (apart and each.is_published)]
+    found = _combinations(report, column, column.across, measured, orders, published=False)
+    if apart:
+        published = [each for each in inside if each.is_published and _tells(each, column)]
+        dimensions = list(dict.fromkeys(["host", *column.across]))
+        found += _combinations(report, column, dimensions, published, orders, published=True)
+    return found
+
+
+def _tells(seen: Observation, column: Column) -> bool:
+    return column.metric in seen.published if column.metric else bool(seen.published)
+
+
+def _combinations(
+    report: ReportSpec,
+    column: Column,
+    dimensions: Sequence[str],
+    inside: Sequence[Observation],
+    orders: Orders,
+    *,
+    published: bool,
+) -> list[Spread]:
+    if not dimensions:
+        return [Spread(spec=column, title=title_of(column), where={})]
+    tuples = {tuple(each.at(name) for name in dimensions) for each in inside}
+    in_order = sorted(
+        tuples,
+        key=lambda values: [
+            orders.place(name, value) for name, value in zip(dimensions, values, strict=True)
+        ],
+    )
+    # The only machine needs no name in each heading: a note has it.
+    alone = published and len({each.at("host") for each in inside}) == 1
+    return [
+        _one(
+            report,
+            column,
+            dict(zip(dimensions, values, strict=True)),
+            published=published,
+            unsaid="host" if alone else None,
+        )
+        for values in in_order
+    ]
+
+
+def _one(
+    report: ReportSpec,
+    column: Column,
+    where: Mapping[str, str],
+    *,
+    published: bool,
+    unsaid: str | None,
+) -> Spread:
+    names = {each: report.named(each, value, value) for each, value in where.items()}
+    title = _WORD.sub(lambda match: names.get(match[1], match[0]), column.title or "")
+    said = {unsaid, *_WORD.findall(column.title or "")}
+    words = [name for each, name in names.items() if name and each not in said]
+    text = " ".join([*words, title]).strip() if title else " · ".join(words)
+    return Spread(
+        spec=column,
+        title=f"{text or title_of(column)}{', published' if published else ''}",
+        where=where,
+        published=published,
+    )

@@ -1,0 +1,177 @@
+"""Reads of the trials that a report is made of, in few queries whatever its size."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.db.models.functions import Coalesce
+
+from orchestrator.measurements.readings import values_of
+from orchestrator.reports.pivot_model import Sample
+from orchestrator.reports.report_spec import percentile_of
+from orchestrator.results.models import Histogram, HistogramKind, PointHistogram
+from orchestrator.runs.models import Trial
+from orchestrator.stats.histogram import Histogram as Distribution
+from orchestrator.stats.summary import is_supported
+
+#: (host or None, case, commit)
+CellKey = tuple[UUID | None, int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """The trials of one case of one commit on one host, all under one version of the definition."""
+
+    version: int
+    trials: tuple[UUID, ...]
+    samples: tuple[Sample, ...]
+    merged: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    pk: UUID
+    state: str
+    validity: str
+    reasons: list[str]
+    message: str
+
+    @property
+    def counts(self) -> bool:
+        return self.state == "measured" and self.validity in ("valid", "suspect")
+
+
+def tried(
+    trials: QuerySet[Trial],
+    keys: Collection[str],
+    merged: Collection[str],
+    *,
+    one_run: bool = False,
+) -> dict[CellKey, Tried]:
+    """By cell; of several versions of the definition only the newest with trials counts.
+
+    `keys` are the metrics that are wanted of each trial, `merged` the percentiles of all together:
+    also of those whose own distributions were removed, but for the trials of `one_run`.
+    """
+    rows = _rows(trials)
+    counted = [row.pk for _, found in rows.values() for row in found if row.counts]
+    values = defaultdict(dict, values_of(counted, keys))
+    distributions = _distributions(counted, {*keys, *merged} - _stored(keys), merged)
+    _add_percentiles(values, distributions, keys)
+    before = _merged_before(rows) if merged and not one_run else {}
+    return {
+        cell: Tried(
+            version=version,
+            trials=tuple(row.pk for row in found if row.counts),
+            samples=tuple(_sample(row, values.get(row.pk, {})) for row in found),
+            merged=_merged([*before.get((*cell, version), ()),
+                            *(distributions[row.pk] for row in found if row.pk in distributions)],
+                           merged),
+        )
+        for cell, (version, found) in rows.items()
+    }  # fmt: skip
+
+
+def _rows(trials: QuerySet[Trial]) -> dict[CellKey, tuple[int, list[_Row]]]:
+    found = trials.order_by("pk").values_list(
+        Coalesce("host_id", "job__host_id"),
+        "case_id",
+        "variant__commit_id",
+        "job__run__definition__version",
+        "pk",
+        "state",
+        "validity",
+        "reasons",
+        "message",
+    )
+    cells: dict[CellKey, dict[int, list[_Row]]] = defaultdict(lambda: defaultdict(list))
+    for host, case, commit, version, pk, state, validity, reasons, message in found:
+        row = _Row(pk=pk, state=state, validity=validity, reasons=reasons, message=message)
+        cells[host, case, commit][version].append(row)
+    return {cell: _newest(versions) for cell, versions in cells.items()}
+
+
+def _newest(versions: Mapping[int, list[_Row]]) -> tuple[int, list[_Row]]:
+    """The newest version that was measured; where none was, the newest."""
+    measured = [number for number, rows in versions.items() if any(row.counts for row in rows)]
+    number = max(measured or versions)
+    return number, versions[number]
+
+
+def _merged_before(
+    cells: Mapping[CellKey, tuple[int, list[_Row]]],
+) -> dict[tuple[UUID | None, int, int, int], list[Distribution]]:
+    """By (host, case, commit, version of the definition)."""
+    found = PointHistogram.objects.filter(
+        case__in={case for _, case, _ in cells},
+        commit__in={commit for _, _, commit in cells},
+        kind=HistogramKind.OK,
+    ).values_list("host_id", "case_id", "commit_id", "definition__version", "encoded")
+    return {
+        (host, case, commit, version): [Distribution.decode(bytes(encoded))]
+        for host, case, commit, version, encoded in found
+    }
+
+
+def _stored(keys: Collection[str]) -> set[str]:
+    """Those that are no percentile: only measurements have them."""
+    return {key for key in keys if percentile_of(key) is None}
+
+
+def _distributions(
+    trials: Sequence[UUID], wanted: Collection[str], merged: Collection[str]
+) -> dict[UUID, Distribution]:
+    """Of all these trials where a percentile is wanted that is no metric, or of all together."""
+    from_trials = [key for key in wanted if _percentile(key) not in _MEASURED]
+    if not from_trials and not merged:
+        return {}
+    rows = Histogram.objects.filter(trial__in=trials, kind=HistogramKind.OK)
+    return {
+        trial: Distribution.decode(bytes(encoded))
+        for trial, encoded in rows.values_list("trial_id", "encoded").iterator()
+    }
+
+
+#: Percentiles that each trial has as a metric already.
+_MEASURED = frozenset({50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99})
+
+
+def _percentile(key: str) -> float:
+    found = percentile_of(key)
+    assert found is not None, key
+    return found
+
+
+def _add_percentiles(
+    values: dict[UUID, dict[str, float]],
+    distributions: Mapping[UUID, Distribution],
+    keys: Collection[str],
+) -> None:
+    wanted = [(key, _percentile(key)) for key in keys if percentile_of(key) is not None]
+    for trial, distribution in distributions.items():
+        for key, percentile in wanted:
+            if key not in values[trial] and is_supported(percentile, distribution.total_count):
+                values[trial][key] = distribution.percentile(percentile) / 1e6
+
+
+def _merged(parts: Sequence[Distribution], wanted: Collection[str]) -> dict[str, float]:
+    if not parts or not wanted:
+        return {}
+    whole = Distribution.merged(parts)
+    return {
+        key: whole.percentile(_percentile(key)) / 1e6
+        for key in wanted
+        if is_supported(_percentile(key), whole.total_count)
+    }
+
+
+def _sample(row: _Row, values: Mapping[str, float]) -> Sample:
+    return Sample(
+        state=row.state,
+        validity=row.validity,
+        reasons=row.reasons,
+        message=row.message,
+        values=values,
+    )

@@ -1,0 +1,183 @@
+"""Where the numbers of a report come from: hosts, commits, definition, tools, times, trials."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Max, Min, QuerySet
+
+from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.core.units import format_bytes
+from orchestrator.fleet.models import Host, HostSnapshot
+from orchestrator.measurements.validity_issues import doubts_in
+from orchestrator.reports.pivot_model import WORDS
+from orchestrator.reports.pivots import Report
+from orchestrator.runs.models import Trial
+from orchestrator.runs.states import Validity
+
+#: Facts of a host that a reader wants to know, and their titles.
+_FACTS: Mapping[str, str] = {
+    "cpu_model": "CPU",
+    "cores": "Cores",
+    "threads": "Threads",
+    "memory_bytes": "Memory",
+    "os_name": "Operating system",
+    "os_version": "Version",
+    "kernel": "Kernel",
+    "machine": "Architecture",
+    "virtualisation": "Virtualisation",
+    "governor": "Governor",
+    "turbo": "Turbo",
+    "smt": "SMT",
+    "power_source": "Power",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostProvenance:
+    """`facts`: (title, text); what the host could not tell is said so."""
+
+    name: str
+    facts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """`facts`: (title, text) of the whole report. `missing`: each reason with how often it is."""
+
+    facts: tuple[tuple[str, str], ...]
+    hosts: tuple[HostProvenance, ...]
+    missing: tuple[str, ...]
+
+
+def provenance_of(report: Report) -> Provenance:
+    """Of the trials behind the numbers of a report, in few queries whatever their number.
+
+    A report that was made for a visitor has no hosts here, in whatever format it is shown.
+    """
+    counted = Trial.objects.filter(pk__in=report.trials)
+    hosts = report.hosts if report.with_host_facts else ()
+    return Provenance(
+        facts=tuple(_facts(report, counted)),
+        hosts=tuple(_host(host, counted) for host in hosts),
+        missing=tuple(_missing(report)),
+    )
+
+
+def _facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str, str]]:
+    benchmark = report.benchmark
+    versions = ", ".join(map(str, report.versions)) or str(report.definition.version)
+    yield "Benchmark", f"{benchmark.title} (`{benchmark.project.slug}/{benchmark.slug}`)"
+    yield "Definition", f"version {versions}; the newest one's digest {report.definition.digest}"
+    for commit in report.commits:
+        yield "Commit", f"`{commit.sha}` {commit.subject}"
+    times = counted.aggregate(first=Min("started_at"), last=Max("ended_at"))
+    if times["first"] and times["last"]:
+        yield "Measured", f"{times['first']:%Y-%m-%d %H:%M} to {times['last']:%Y-%m-%d %H:%M} UTC"
+    yield "Load by definition", _load(report)
+    yield "Trials", _outcomes(report)
+    suspect = counted.filter(validity=Validity.SUSPECT).values_list("reasons", flat=True)
+    if doubts := doubts_in(list(suspect)):
+        yield "Suspect for", "; ".join(f"{each.title} ({each.trials} trials)" for each in doubts)
+    for title, key in (("Load tool", "tool"), ("Protocol", "protocol")):
+        told = list(_told(counted, key))
+        if told:
+            yield title, "; ".join(told)
+    runs = counted.values_list("job__run_id", flat=True).distinct().order_by("job__run_id")
+    yield "Runs", ", ".join(f"`{run}`" for run in runs) or "none"
+
+
+def _outcomes(report: Report) -> str:
+    """`90 valid, 3 suspect, 2 invalid, 5 unsupported; …`."""
+    known = (
+        "valid", "suspect", "invalid", "failed", "unsupported", "skipped", "not needed", "planned",
+    )  # fmt: skip
+    told = [f"{report.outcomes[each]} {each}" for each in known if report.outcomes.get(each)]
+    return f"{', '.join(told) or 'none'}; only valid and suspect ones are in numbers"
+
+
+def _load(report: Report) -> str:
+    """As the newest definition says it for all cases; options may say otherwise for some."""
+    spec = spec_of(report.definition)
+    load = spec.load
+    ends = _amount(load.duration_s, "s")
+    if load.requests is not None:
+        ends = _amount(load.requests, "requests")
+    warmup = f"warm-up {load.warmup_s:g} s"
+    rounds = "1 round" if spec.rounds == 1 else f"{spec.rounds} rounds"
+    return f"{ends}, {warmup}, {rounds}, {spec.cooldown_s:g} s between trials"
+
+
+def _amount(number: float | str | None, unit: str) -> str:
+    return f"{number:g} {unit}" if isinstance(number, int | float) else f"{unit} as each case says"
+
+
+def _told(counted: QuerySet[Trial], key: str) -> Iterator[str]:
+    """What the trials say under this key of their provenance, the most frequent first."""
+    rows = counted.values_list(f"provenance__{key}").annotate(trials=Count("pk"))
+    for value, trials in sorted(rows, key=lambda row: (-row[1], str(row[0]))):
+        if value:
+            yield f"{_tool(value) if isinstance(value, Mapping) else value} ({trials} trials)"
+
+
+def _tool(tool: Mapping[str, Any]) -> str:
+    digest = str(tool.get("sha256") or "")
+    words = [str(tool.get("name") or "unknown"), str(tool.get("version") or "")]
+    return " ".join(filter(None, [*words, f"SHA-256 {digest}" if digest else ""]))
+
+
+def _host(host: Host, counted: QuerySet[Trial]) -> HostProvenance:
+    """As it described itself before the last of these trials."""
+    snapshot = (
+        HostSnapshot.objects.filter(jobs__trials__in=counted.filter(host=host))
+        .order_by("-taken_at")
+        .first()
+    )
+    facts = [("Hardware profile", host.profile.name)]
+    if snapshot is None:
+        return HostProvenance(name=host.name, facts=(*facts, ("Facts", "none were kept")))
+    facts += [(title, _shown(key, snapshot.facts)) for key, title in _FACTS.items()]
+    facts.append(("Fingerprint", snapshot.fingerprint))
+    return HostProvenance(name=host.name, facts=(*facts, *_programs(snapshot.facts)))
+
+
+def _shown(key: str, facts: Mapping[str, Any]) -> str:
+    value = facts.get(key)
+    if value is None or value == "":
+        why = (facts.get("reasons") or {}).get(key)
+        return f"unknown ({why})" if why else "unknown"
+    return format_bytes(value) if key.endswith("_bytes") else str(value)
+
+
+def _programs(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for group in ("languages", "programs", "tools"):
+        found = [f"{name} {text}" for name, text in _versions(facts.get(group))]
+        if found:
+            yield group.capitalize(), ", ".join(found)
+
+
+def _versions(programs: object) -> Iterator[tuple[str, str]]:
+    """(name, version) of the programs that the host has."""
+    for name, told in sorted(programs.items()) if isinstance(programs, Mapping) else ():
+        version = told.get("version") if isinstance(told, Mapping) else told
+        if version:
+            yield str(name), str(version).splitlines()[0]
+
+
+def _missing(report: Report) -> Iterator[str]:
+    """Each reason with the rows that it concerns; with the columns where these are the cases."""
+    where: dict[str, dict[str, None]] = {}
+    unmeasured = 0
+    for table in report.tables:
+        by_metric = any(head.dimension == "metric" for head in table.heads)
+        for row in table.rows:
+            for cell, column in zip(row.cells, table.columns, strict=True):
+                unmeasured += cell.kind == "unmeasured"
+                if cell.value is None and cell.kind not in ("absent", "unmeasured"):
+                    name = column.title if by_metric else ", ".join(filter(None, row.heads))
+                    where.setdefault(f"{WORDS[cell.kind]}: {cell.why}", {})[name] = None
+    for why, names in where.items():
+        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+        yield f"{why} – {'; '.join(list(names)[:8])}{more}"
+    if unmeasured:
+        yield f"{unmeasured} cells were not measured, as their cases were not chosen"

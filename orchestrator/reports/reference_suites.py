@@ -1,0 +1,97 @@
+"""The published figures that come with a suite of the catalogue.
+
+`published.csv` are the figures in our own form; `published.yaml` names their source and describes
+the hardware profiles that they belong to.
+"""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from django.conf import settings
+from django.db import transaction
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from orchestrator.accounts.members import Member
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.fleet.services import save_profile
+from orchestrator.reports.reference_import import Imported, NewImport, Progress, import_results
+
+SUITES = Path(settings.BASE_DIR) / "agents" / "suites"
+_SUITE = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Source(_Strict):
+    """`origin` is the address of the report, or words that find it."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    origin: Annotated[str, Field(min_length=1)]
+
+
+class Profile(_Strict):
+    """What a report says of a machine; what it does not say is unknown."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    cpu_model: str = ""
+    cores: int | None = None
+    threads: int | None = None
+    base_clock_mhz: int | None = None
+    boost_clock_mhz: int | None = None
+    memory_bytes: int | None = None
+    os: str = ""
+    notes: str = ""
+
+
+class Published(_Strict):
+    """What `published.yaml` says."""
+
+    source: Source
+    profiles: dict[str, Profile]
+
+
+def suites_with_figures() -> list[str]:
+    """The suites of the catalogue that have published figures."""
+    return sorted(path.parent.name for path in SUITES.glob("*/published.yaml"))
+
+
+def published_of(suite: str) -> Published:
+    """Of a suite; NotFoundError where it has no published figures."""
+    path = SUITES / suite / "published.yaml"
+    if not _SUITE.fullmatch(suite) or not path.is_file():
+        known = ", ".join(suites_with_figures())
+        raise NotFoundError(f"there are no published figures of {suite!r}; there are of {known}")
+    try:
+        return Published.model_validate(yaml.safe_load(path.read_text()))
+    except (yaml.YAMLError, ValidationError) as error:
+        raise InvalidRequestError(f"{suite}/published.yaml: {error}") from error
+
+
+def import_published(
+    *, member: Member, suite: str, progress: Progress = lambda done, total: None
+) -> Imported:
+    """Imports the published figures of a suite, and makes the hardware profiles they belong to.
+
+    A profile that the team has already stays as it is.
+    """
+    published = published_of(suite)
+    known = set(member.team.profiles.values_list("slug", flat=True))
+    with transaction.atomic():
+        for slug, profile in published.profiles.items():
+            if slug not in known:
+                save_profile(member=member, slug=slug, **profile.model_dump())
+        return import_results(
+            member=member,
+            new=NewImport(
+                name=published.source.name,
+                format="csv",
+                content=(SUITES / suite / "published.csv").read_bytes(),
+                origin=published.source.origin,
+                suite=suite,
+            ),
+            progress=progress,
+        )

@@ -1,0 +1,324 @@
+"""What a report shows: which cases, in which rows and columns. Strict; no Django.
+
+A report is YAML. `parse` turns it into a ReportSpec, `parse_all` a file of several; both raise
+InvalidRequestError whose message names the path into the text and what was expected there.
+"""
+
+import re
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from orchestrator.benchmarks.choice import condition
+from orchestrator.benchmarks.faults import first_fault, yaml_place
+from orchestrator.benchmarks.fields import Name, Strict, refuse
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.core.yaml_text import yaml_from
+from orchestrator.loadtools.metrics import Metric, metric_for
+from orchestrator.reports.units import SCALES, units_for
+
+MAX_SOURCE_BYTES = 64 * 1024
+#: Dimensions beside the axes and labels of the definition.
+OWN_DIMENSIONS = ("host", "profile", "commit", "metric", "source")
+
+_PERCENTILE = re.compile(r"latency\.p(\d{1,2}(?:\.\d{1,4})?)\Z")
+
+Text = Annotated[str, Field(max_length=200)]
+Expression = Annotated[str, Field(max_length=2000)]
+Statistic = Literal["median", "mean", "min", "max", "merged"]
+Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,59}$")]
+
+
+def percentile_of(key: str) -> float | None:
+    """99.5 of `latency.p99.5`; None where the key is no percentile of the latency."""
+    found = _PERCENTILE.match(key)
+    return float(found[1]) if found and 0 < float(found[1]) < 100 else None
+
+
+def known_metric(key: str) -> Metric | None:
+    """The metric of that key; any percentile of the latency is one."""
+    found = metric_for(key)
+    percentile = percentile_of(key)
+    if found is None and percentile is not None:
+        title = f"Latency p{percentile:g}"
+        return Metric(key=key, title=title, unit="s", better="lower", margin=0.05)
+    return found
+
+
+def _named(data: object) -> object:
+    return {"dimension": data} if isinstance(data, str) else data
+
+
+class Dimension(Strict):
+    """An axis or a label of the definition, or one of OWN_DIMENSIONS."""
+
+    dimension: Name
+    title: Text | None = None
+
+    @property
+    def shown(self) -> str:
+        return self.title or self.dimension.replace("_", " ").capitalize()
+
+
+class Measure(Strict):
+    """A metric as it is shown: its statistic over a case's trials, its unit, its digits."""
+
+    title: Text | None = None
+    metric: Annotated[str, Field(max_length=60)]
+    statistic: Statistic = "median"
+    unit: Annotated[str, Field(max_length=20)] | None = None
+    decimals: Annotated[int, Field(ge=0, le=9)] | None = None
+
+    @property
+    def info(self) -> Metric:
+        found = known_metric(self.metric)
+        assert found is not None, self.metric
+        return found
+
+    @property
+    def shown(self) -> str:
+        return self.title or self.info.title
+
+    @model_validator(mode="after")
+    def _can_be_shown(self) -> "Measure":
+        if problem := _problem(self.metric, self.statistic, self.unit):
+            raise ValueError(problem)
+        return self
+
+
+class Column(Strict):
+    """One column; one for each combination of the values of `across`, where there are some.
+
+    Without a metric its rows have one. `where` limits the cases. `relative`: the change against
+    the baseline case of the definition, or with `against` a host against the same case there.
+    `difference`: of two other columns, by their titles.
+    `shared`: what cases have in common, such as the size of an answer over all protocols; they need
+    not be told apart for it. In a title `{protocol}` stands for the value of a dimension of
+    `across`.
+    """
+
+    title: Text | None = None
+    metric: Annotated[str, Field(max_length=60)] | None = None
+    statistic: Statistic = "median"
+    unit: Annotated[str, Field(max_length=20)] | None = None
+    decimals: Annotated[int, Field(ge=0, le=9)] | None = None
+    where: Expression = ""
+    across: Annotated[list[Name], Field(max_length=4)] = []
+    relative: bool = False
+    against: Text | None = None
+    shared: bool = False
+    difference: tuple[Text, Text] | None = None
+
+    @property
+    def measure(self) -> Measure | None:
+        """None where the rows say what is measured, or where other columns do."""
+        if self.metric is None:
+            return None
+        return Measure(
+            title=self.title,
+            metric=self.metric,
+            statistic=self.statistic,
+            unit=self.unit,
+            decimals=self.decimals,
+        )
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> "Column":
+        if self.metric and (problem := _problem(self.metric, self.statistic, self.unit)):
+            raise ValueError(problem)
+        if self.difference and (self.metric or self.across or self.where or self.relative):
+            raise ValueError("difference: such a column has no metric, across, where or relative")
+        if self.difference and not self.title:
+            raise ValueError("title: a difference needs one")
+        if self.against and not self.relative:
+            raise ValueError("against: only a change is against a host; say relative: true")
+        if self.shared and (self.relative or self.difference):
+            raise ValueError("shared: changes and differences are of single cases")
+        if "metric" in self.across:
+            raise ValueError("across: metric can only be a dimension of rows")
+        _check_condition(self.where, "where")
+        return self
+
+
+class Sort(Strict):
+    """By which column, by its title. `best`: by the metric's better direction."""
+
+    column: Text
+    order: Literal["best", "ascending", "descending"] = "best"
+
+
+class TableSpec(Strict):
+    """One table. `metrics` are what the rows go through where `metric` is one of their
+    dimensions. Without `sort` the rows stand in the order of the axes."""
+
+    title: Text = ""
+    description: Annotated[str, Field(max_length=5000)] = ""
+    cases: Expression = ""
+    rows: Annotated[
+        list[Annotated[Dimension, BeforeValidator(_named)]], Field(min_length=1, max_length=8)
+    ]
+    columns: Annotated[list[Column], Field(min_length=1, max_length=40)]
+    metrics: Annotated[list[Measure], Field(max_length=40)] = []
+    sort: (
+        Annotated[
+            Sort, BeforeValidator(lambda data: {"column": data} if isinstance(data, str) else data)
+        ]
+        | None
+    ) = None
+
+    @property
+    def by_metric(self) -> bool:
+        return any(each.dimension == "metric" for each in self.rows)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "TableSpec":
+        _check_condition(self.cases, "cases")
+        for place, column in enumerate(self.columns):
+            if problem := self._problem_of(column):
+                raise ValueError(f"columns[{place}].{problem}")
+        if self.by_metric != bool(self.metrics):
+            raise ValueError("metrics: name some if, and only if, metric is a dimension of rows")
+        if self.by_metric and self.sort:
+            raise ValueError("sort: rows of different metrics cannot be ranked")
+        dimensions = [each.dimension for each in self.rows]
+        if twice := {name for name in dimensions if dimensions.count(name) > 1}:
+            raise ValueError(f"rows: {min(twice)} is there twice")
+        if self.sort and self.fixed and self.sort.column not in self.titles:
+            raise ValueError(f"sort.column: there is no column {self.sort.column!r}")
+        return self
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the columns are known before anything is measured."""
+        return not any(column.across for column in self.columns)
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Of the columns that are not spread over dimensions."""
+        return tuple(title_of(each) for each in self.columns if not each.across)
+
+    def _problem_of(self, column: Column) -> str:
+        if column.difference is None:
+            if bool(column.metric) == self.by_metric:
+                return (
+                    "metric: the rows have the metrics already"
+                    if column.metric
+                    else "metric: this field is missing"
+                )
+            return ""
+        for title in column.difference:
+            if self.fixed and title not in self.titles:
+                return f"difference: there is no column {title!r}"
+        return ""
+
+
+class ReportSpec(Strict):
+    """A report of one benchmark. `commit`: newest (of those measured), all, or a commit, branch
+    or tag. Without `hosts` and `profiles` all count. `names`: dimension → value → how it is
+    shown. `published`: whether imported reference results stand beside, and where."""
+
+    version: Literal[1]
+    name: Slug | None = None
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    description: Annotated[str, Field(max_length=5000)] = ""
+    benchmark: Annotated[str, Field(max_length=130)] = ""
+    commit: Annotated[str, Field(min_length=1, max_length=200)] = "newest"
+    hosts: Annotated[list[Text], Field(max_length=100)] = []
+    profiles: Annotated[list[Text], Field(max_length=100)] = []
+    cases: Expression = ""
+    names: dict[Name, dict[Text, Text]] = {}
+    published: Literal["none", "columns", "rows"] = "none"
+    tables: Annotated[list[TableSpec], Field(min_length=1, max_length=20)]
+
+    @model_validator(mode="after")
+    def _cases_can_be_read(self) -> "ReportSpec":
+        _check_condition(self.cases, "cases")
+        return self
+
+    def named(self, dimension: str, value: object, shown: str) -> str:
+        return self.names.get(dimension, {}).get(shown, shown)
+
+
+def title_of(column: Column) -> str:
+    """As it is written; the metric's where no title is."""
+    return column.title or (column.measure.shown if column.measure else "Value")
+
+
+def parse(source: str) -> ReportSpec:
+    """The one report in a YAML text."""
+    return from_data(_mapping(source))
+
+
+def parse_all(source: str) -> tuple[ReportSpec, ...]:
+    """The reports of a file: one, or the list below `reports`, of which each has a name."""
+    data = _mapping(source)
+    several = data.get("reports")
+    if several is None:
+        return (from_data(data),)
+    if not isinstance(several, list) or not several:
+        raise refuse("reports", "expected a list of reports")
+    found = []
+    for place, each in enumerate(several):
+        if not isinstance(each, dict):
+            raise refuse(f"reports[{place}]", "expected a mapping with version, title and tables")
+        try:
+            found.append(from_data(each))
+        except InvalidRequestError as error:
+            where = f"reports[{place}]"
+            raise InvalidRequestError(f"{where}.{error}", field=f"{where}.{error.field}") from error
+    return tuple(found)
+
+
+def from_data(data: dict[str, Any]) -> ReportSpec:
+    try:
+        return ReportSpec.model_validate(data)
+    except ValidationError as error:
+        path, problem = first_fault(error, data)
+        inner, colon, rest = problem.partition(": ")
+        if colon and path and re.fullmatch(r"[a-z_]+(\[\d+\])?(\.[a-z_]+)*", inner):
+            path, problem = f"{path}.{inner}", rest
+        raise refuse(path, problem) from error
+
+
+def to_yaml(spec: ReportSpec) -> str:
+    """What `parse` reads again as the same report."""
+    data = spec.model_dump(mode="json", exclude_defaults=True)
+    data = {"version": 1, **data}
+    for table in data["tables"]:
+        table["rows"] = [row if len(row) > 1 else row["dimension"] for row in table["rows"]]
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _mapping(source: str) -> dict[str, Any]:
+    if len(source.encode()) > MAX_SOURCE_BYTES:
+        raise InvalidRequestError(f"a report has at most {MAX_SOURCE_BYTES // 1024} KiB")
+    try:
+        data = yaml_from(source)
+    except yaml.YAMLError as error:
+        raise InvalidRequestError(f"not valid YAML: {yaml_place(error)}") from error
+    except (RecursionError, ValueError) as error:
+        raise InvalidRequestError(f"not a usable YAML document: {error}") from error
+    if not isinstance(data, dict):
+        raise InvalidRequestError("expected a mapping with version, title and tables")
+    return data
+
+
+def _problem(key: str, statistic: str, unit: str | None) -> str:
+    """What is wrong with showing this metric so; empty where nothing is."""
+    info = known_metric(key)
+    if info is None:
+        return f"metric: there is no metric {key}; any percentile is such as latency.p99.5"
+    if statistic == "merged" and percentile_of(key) is None:
+        return "statistic: only percentiles of the latency can be read from merged trials"
+    if unit is not None and unit not in SCALES.get(info.unit, {info.unit: 1}):
+        known = ", ".join(each or '""' for each in units_for(info.unit))
+        return f"unit: expected one of {known}, got {unit!r}"
+    return ""
+
+
+def _check_condition(expression: str, where: str) -> None:
+    try:
+        condition(expression)
+    except InvalidRequestError as error:
+        raise ValueError(f"{where}: {str(error).removeprefix('cases: ')}") from error

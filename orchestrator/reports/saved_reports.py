@@ -1,0 +1,117 @@
+"""Reports that a team keeps under names: reads and writes."""
+
+import re
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.services import record_audit
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
+from orchestrator.reports.pivots import benchmark_of
+from orchestrator.reports.report_spec import ReportSpec, parse, parse_all, to_yaml
+from orchestrator.results.models import SavedReport
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}\Z")
+#: Addresses of pages that are no reports.
+_TAKEN = frozenset({"new", "save"})
+
+
+def saved_reports(member: Member) -> QuerySet[SavedReport]:
+    rows = SavedReport.objects.filter(member.sees("benchmark__project", team="team"))
+    return rows.select_related("benchmark__project", "created_by")
+
+
+def saved_report_for(member: Member, slug: str) -> SavedReport:
+    found = saved_reports(member).filter(slug=slug).first()
+    if found is None:
+        raise NotFoundError(f"the team has no report {slug}")
+    return found
+
+
+def spec_of_report(report: SavedReport) -> ReportSpec:
+    """As it was saved; its benchmark is always named in full."""
+    return _of(parse(report.source), report.benchmark)
+
+
+def save_report(
+    *, member: Member, source: str, slug: str | None = None, replace: str | None = None
+) -> SavedReport:
+    """Keeps a report under `slug`, or under the name in its text.
+
+    `replace`: the name of the report that it takes the place of. ConflictError where another one
+    has the name already; InvalidRequestError with the path where the text is wrong.
+    """
+    member.require(Role.MEMBER, to="save a report")
+    spec = parse(source)
+    name = slug or spec.name or ""
+    if not _NAME.match(name) or name in _TAKEN:
+        raise InvalidRequestError(
+            "name: give the report a short name of lower-case letters, digits and dashes",
+            field="name",
+        )
+    benchmark = benchmark_of(member, spec)
+    with transaction.atomic():
+        if replace is not None:
+            return _changed(member, replace, name, spec, benchmark, source)
+        if member.team.saved_reports.filter(slug=name).exists():
+            raise ConflictError(f"the team has a report {name} already; choose another name")
+        report = SavedReport.objects.create(
+            team=member.team,
+            slug=name,
+            title=spec.title,
+            benchmark=benchmark,
+            source=source,
+            created_by=member.user,
+        )
+        record_audit(member=member, action="report.created", subject=report.slug)
+    return report
+
+
+def save_suite_reports(*, member: Member, benchmark: Benchmark, source: str) -> list[SavedReport]:
+    """Keeps all reports of a suite's `report.yaml` as reports of this benchmark.
+
+    Those of the same names and the same benchmark are replaced; a name that a report of another
+    benchmark has gets the benchmark's name in front.
+    """
+    found = []
+    for number, spec in enumerate(parse_all(source), start=1):
+        spec = _of(spec, benchmark)
+        name = spec.name or (benchmark.slug if number == 1 else f"{benchmark.slug}-{number}")
+        before = member.team.saved_reports.filter(slug=name).first()
+        if before is not None and before.benchmark != benchmark:
+            name = f"{benchmark.project.slug}-{name}"[:60]
+            before = member.team.saved_reports.filter(slug=name).first()
+        replace = None if before is None else name
+        found.append(save_report(member=member, source=to_yaml(spec), slug=name, replace=replace))
+    return found
+
+
+@transaction.atomic
+def delete_report(*, member: Member, slug: str) -> None:
+    member.require(Role.MEMBER, to="delete a report")
+    deleted, _ = saved_reports(member).filter(slug=slug).delete()
+    if not deleted:
+        raise NotFoundError(f"the team has no report {slug}")
+    record_audit(member=member, action="report.deleted", subject=slug)
+
+
+def _of(spec: ReportSpec, benchmark: Benchmark) -> ReportSpec:
+    return spec.model_copy(update={"benchmark": f"{benchmark.project.slug}/{benchmark.slug}"})
+
+
+def _changed(
+    member: Member, old: str, new: str, spec: ReportSpec, benchmark: Benchmark, source: str
+) -> SavedReport:
+    report = saved_reports(member).select_for_update(of=("self",)).filter(slug=old).first()
+    if report is None:
+        raise NotFoundError(f"the team has no report {old}")
+    if new != old and member.team.saved_reports.filter(slug=new).exists():
+        raise ConflictError(f"the team has a report {new} already; choose another name")
+    report.slug, report.title, report.benchmark = new, spec.title, benchmark
+    report.source = source
+    report.save()
+    record_audit(member=member, action="report.changed", subject=report.slug)
+    return report

@@ -1,0 +1,64 @@
+"""Which page of a project an address names, for a link that shows it to everybody."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from django.http import QueryDict
+from django.urls import Resolver404, resolve
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.selectors import benchmark_of_key, project_for
+from orchestrator.benchmarks.sharing import SHAREABLE, SharedPage
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.reports.saved_reports import saved_report_for
+from orchestrator.runs.selectors import run_for
+
+
+def shared_page(member: Member, address: str) -> SharedPage:
+    """The page that an address of ours names; NotFoundError where the team has no such thing,
+    InvalidRequestError for a page that cannot be shared."""
+    try:
+        parts = urlsplit(address)
+        match = resolve(parts.path)
+    except (Resolver404, ValueError) as error:
+        raise InvalidRequestError("there is no such page to share", field="page") from error
+    name = match.url_name or ""
+    if name not in SHAREABLE or "\0" in unquote(address):
+        raise InvalidRequestError(
+            "a run, a comparison, a report or a badge can be shared, and this is none",
+            field="page",
+        )
+    given = {key: str(value) for key, value in match.kwargs.items()}
+    project, title = _about(member, name, match.kwargs, QueryDict(parts.query))
+    return SharedPage(project=project, page=name, given=given, query=parts.query, title=title)
+
+
+def _about(
+    member: Member, name: str, given: Mapping[str, Any], query: QueryDict
+) -> tuple[Project, str]:
+    """The project of a page, and what the page is called in lists."""
+    if name == "run":
+        run = run_for(member, given["run_id"])
+        benchmark = run.definition.benchmark
+        return benchmark.project, f"Run of {benchmark.title}, {run.created_at:%Y-%m-%d %H:%M}"
+    if name == "report":
+        report = saved_report_for(member, given["slug"])
+        return report.benchmark.project, f"Report {report.title}"
+    if name == "compare":
+        return _about_comparison(member, query)
+    project = project_for(member, given["project"])
+    return project, f"Badge of {project.name}/{given['slug']}"
+
+
+def _about_comparison(member: Member, query: QueryDict) -> tuple[Project, str]:
+    key = query.get("benchmark", "")
+    sides = [query.get(each, "").strip()[:10] for each in ("baseline", "contender")]
+    if not key or not all(sides):
+        raise InvalidRequestError(
+            "choose a benchmark and two commits first: then their comparison can be shared",
+            field="page",
+        )
+    found = benchmark_of_key(member, key)
+    return found.project, f"Comparison of {found.title}, {sides[0]} and {sides[1]}"

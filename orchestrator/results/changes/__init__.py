@@ -1,1 +1,0 @@
-"""Change points: found, measured again in duels, followed to one commit."""

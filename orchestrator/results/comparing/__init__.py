@@ -1,1 +1,0 @@
-"""Two sides beside each other: commits, hosts, cases, tools, versions."""

@@ -1,1 +1,0 @@
-"""Figures that others have published, beside what was measured here."""

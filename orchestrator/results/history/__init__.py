@@ -1,1 +1,0 @@
-"""One metric of one case on one host along the commits."""

@@ -1,1 +1,0 @@
-"""What measurements say of the hosts: noise, drift, what they can see."""

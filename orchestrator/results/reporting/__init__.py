@@ -1,1 +1,0 @@
-"""Leaderboards and pivots: what was measured, laid out as a report says."""

@@ -1,1 +1,0 @@
-"""How long results are kept, and what is kept for ever."""

@@ -1,1 +1,0 @@
-"""One trial: what it left behind, what it cost, how much of it is to be believed."""

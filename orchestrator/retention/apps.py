@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class RetentionConfig(AppConfig):
+    name = "orchestrator.retention"

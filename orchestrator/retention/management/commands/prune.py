@@ -1,0 +1,73 @@
+"""Takes away what projects keep no longer, as the tasks do by themselves; see docs/retention.md.
+
+`prune --dry-run` says what would go and changes nothing.
+"""
+
+from argparse import ArgumentParser
+from collections.abc import Callable
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db.models import Sum
+
+from orchestrator.benchmarks.models import Project
+from orchestrator.core.clock import utc_now
+from orchestrator.core.progress import Progress, add_quiet, progress_of
+from orchestrator.results.models import Removal
+from orchestrator.retention.pruning import Due, prune, what_is_due
+
+
+class Command(BaseCommand):
+    help = __doc__
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--project", help="slug, or team/slug; all projects without it")
+        parser.add_argument("--dry-run", action="store_true", help="say what would go")
+
+        add_quiet(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        now = utc_now()
+        for project in _projects(options["project"]):
+            due = [each for each in what_is_due(project, now) if each.rows]
+            for each in due:
+                of_runs = f" of {each.runs} runs" if each.runs else ""
+                self.stdout.write(
+                    f"{project.team.slug}/{project.slug}: {each.what.label.lower()}{of_runs}, "
+                    f"after {each.after_days} days: {each.rows} rows, {each.bytes} bytes"
+                )
+            if not due:
+                self.stdout.write(f"{project.team.slug}/{project.slug}: nothing is due")
+            elif not options["dry_run"]:
+                with progress_of(options, f"Pruning {project.slug}") as show:
+                    batches = prune(project, now, progress=_rows_gone(project, due, show))
+                self.stdout.write(f"{project.team.slug}/{project.slug}: done in {batches} batches")
+
+
+def _rows_gone(project: Project, due: list[Due], show: Progress) -> Callable[[], None]:
+    """Shows after each batch how many of the rows that were due are gone."""
+    total, before = sum(each.rows for each in due), _rows_removed(project)
+
+    def tell() -> None:
+        gone = _rows_removed(project) - before
+        show(min(gone, total), total)
+
+    return tell
+
+
+def _rows_removed(project: Project) -> int:
+    return int(Removal.objects.filter(project=project).aggregate(rows=Sum("rows"))["rows"] or 0)
+
+
+def _projects(asked: str | None) -> list[Project]:
+    projects = Project.objects.select_related("team").order_by("pk")
+    if not asked:
+        return list(projects)
+    team, _, slug = asked.rpartition("/")
+    found = projects.filter(slug=slug)
+    if team:
+        found = found.filter(team__slug=team)
+    if not found:
+        raise CommandError(f"there is no project {asked}")
+    return list(found)

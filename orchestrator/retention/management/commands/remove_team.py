@@ -1,0 +1,62 @@
+"""Removes a team with all that it has and has measured, for good; docs/teams.md.
+
+It says what goes and asks for the team's short name; `--confirm NAME` answers for a script.
+"""
+
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from orchestrator.accounts.models import Team
+from orchestrator.accounts.selectors import team_named
+from orchestrator.core.errors import PitwallError
+from orchestrator.core.progress import add_quiet, progress_of
+from orchestrator.retention.whole_team import (
+    check_is_idle,
+    holdings_of,
+    remove_whole_team,
+)
+
+
+class Command(BaseCommand):
+    help = __doc__
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("team", help="slug of the team")
+        parser.add_argument("--confirm", metavar="NAME", help="the slug once more; nobody is asked")
+        add_quiet(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            team = team_named(options["team"])
+            check_is_idle(team)
+            self._tell(team)
+            _confirm(team, options["confirm"])
+            with progress_of(options, f"Removing {team.slug}") as show:
+                remove_whole_team(team=team, progress=show)
+        except PitwallError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"The team {team.name} is removed.")
+
+    def _tell(self, team: Team) -> None:
+        self.stdout.write(f"With the team {team.name} ({team.slug}) go for good:")
+        for each in holdings_of(team):
+            self.stdout.write(f"  {each.count:,} {each.title}")
+        self.stdout.write(
+            "and its audit log. Users keep their accounts, and hosts that are reached over SSH "
+            "what lies in their work folders."
+        )
+
+
+def _confirm(team: Team, given: str | None) -> None:
+    if given is None:
+        if not sys.stdin.isatty():
+            raise CommandError(
+                f"nobody can be asked here: repeat the name with --confirm {team.slug}"
+            )
+        given = input(f"Repeat {team.slug} to remove it: ").strip()
+    if given != team.slug:
+        raise CommandError(f"{given!r} is not {team.slug}: nothing was removed")

@@ -1,0 +1,195 @@
+"""What is kept for ever: what somebody pinned, and what something published rests on."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, QuerySet
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.services import record_audit
+from orchestrator.benchmarks.models import Benchmark, Commit, Project
+from orchestrator.benchmarks.refs import commit_of_ref
+from orchestrator.benchmarks.services import repository_of
+from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
+from orchestrator.reports.report_spec import parse
+from orchestrator.results.models import (
+    Baseline,
+    ChangePoint,
+    ChangeState,
+    GoldenOutcome,
+    Pin,
+    Point,
+    SavedReport,
+)
+from orchestrator.runs.models import GoldenCheck, Run, Schedule, Variant
+from orchestrator.runs.selectors import run_for
+
+#: As many of the newest commits as a report of all has.
+REPORTED_COMMITS = 50
+#: As many golden runs of a host as later ones are compared with.
+GOLDEN_RUNS = 30
+
+
+K = TypeVar("K")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Ids, each with the reasons why: of `commits` everything that was measured, of `runs` what
+    they left, and of `points` no more than the points."""
+
+    commits: Mapping[int, tuple[str, ...]]
+    runs: Mapping[UUID, tuple[str, ...]]
+    points: Mapping[int, tuple[str, ...]]
+
+
+def pins_of(project: Project) -> QuerySet[Pin]:
+    return project.pins.select_related("commit", "run__definition__benchmark", "pinned_by")
+
+
+def pin_of(run: Run) -> Pin | None:
+    """That of the run itself; what else keeps it is told on the project's page."""
+    return Pin.objects.select_related("pinned_by").filter(run=run).first()
+
+
+def pin_commit(*, member: Member, project: Project, ref: str, reason: str) -> Pin:
+    """Keeps what was measured of the commit that a hash, a branch or a tag names now."""
+    member.require(Role.MEMBER, to="keep a commit for ever")
+    commit = commit_of_ref(project=project, ref=ref)
+    return _pin(member, Pin(project=project, commit=commit), reason)
+
+
+def pin_run(*, member: Member, run_id: UUID, reason: str, project: Project | None = None) -> Pin:
+    """Keeps all that the run left behind; NotFoundError for one of another than `project`."""
+    member.require(Role.MEMBER, to="keep a run for ever")
+    run = run_for(member, run_id)
+    measured = run.definition.benchmark.project
+    if project not in (None, measured):
+        raise NotFoundError(f"that run measured {measured.name}, not {project}")
+    return _pin(member, Pin(project=measured, run=run), reason)
+
+
+@transaction.atomic
+def unpin(*, member: Member, project: Project, pin_id: int) -> None:
+    """From now on the project's retention holds again; what it would have removed goes soon."""
+    member.require(Role.MEMBER, to="no longer keep something for ever")
+    pin = pins_of(project).filter(pk=pin_id).first()
+    if pin is None:
+        raise NotFoundError(f"{project.name} keeps nothing of that number for ever")
+    record_audit(member=member, action="pin.removed", subject=pin)
+    pin.delete()
+
+
+def kept_of(project: Project) -> Kept:
+    """All that the retention of a project must leave alone, and why."""
+    commits: dict[int, list[str]] = defaultdict(list)
+    runs: dict[UUID, list[str]] = defaultdict(list)
+    points: dict[int, list[str]] = defaultdict(list)
+    for pin in pins_of(project):
+        if pin.commit_id is not None:
+            commits[pin.commit_id].append(f"pinned: {pin.reason}")
+        if pin.run is not None:
+            runs[pin.run.pk].append(f"pinned: {pin.reason}")
+            _note(points, _commits_of([pin.run.pk]), f"pinned run: {pin.reason}")
+    for report in SavedReport.objects.filter(benchmark__project=project):
+        _note(commits, _reported(report), f"report {report.slug}")
+    for schedule in Schedule.objects.filter(benchmark__project=project):
+        _note(commits, _baselines_of(schedule), f"baseline of the schedule {schedule.name}")
+    for check in GoldenCheck.objects.filter(benchmark__project=project).select_related("host"):
+        points[check.commit_id].append(f"golden job of {check.host.name}")
+        _note(runs, _golden_runs(check), f"golden job of {check.host.name}")
+    _note_changes(project, commits, runs)
+    return Kept(commits=_frozen(commits), runs=_frozen(runs), points=_frozen(points))
+
+
+@transaction.atomic
+def _pin(member: Member, pin: Pin, reason: str) -> Pin:
+    pin.reason = reason.strip()[:200]
+    pin.pinned_by = member.user
+    if not pin.reason:
+        raise InvalidRequestError("say why it is kept for ever", field="reason")
+    try:
+        with transaction.atomic():
+            pin.save(force_insert=True)
+    except IntegrityError as error:
+        raise ConflictError(f"{pin} is kept for ever already") from error
+    record_audit(member=member, action="pin.added", subject=f"{pin}: {pin.reason}")
+    return pin
+
+
+def _reported(report: SavedReport) -> Iterable[int]:
+    """The commits that a saved report shows."""
+    asked = _commit_asked(report)
+    measured = _measured(report.benchmark)
+    if asked in ("newest", "all"):
+        return measured[: 1 if asked == "newest" else REPORTED_COMMITS]
+    project = report.benchmark.project
+    try:
+        sha = repository_of(project).resolve(asked)
+    except InvalidRequestError:
+        # Nobody can tell now which it is: none of them may go.
+        return measured
+    return project.commits.filter(sha=sha).values_list("pk", flat=True)
+
+
+def _commit_asked(report: SavedReport) -> str:
+    try:
+        return parse(report.source).commit
+    except InvalidRequestError:
+        return "all"
+
+
+def _measured(benchmark: Benchmark) -> QuerySet[Commit, int]:
+    points = Point.objects.filter(commit=OuterRef("pk"), series__benchmark=benchmark)
+    commits = Commit.objects.filter(Exists(points), project=benchmark.project)
+    return commits.order_by("-committed_at").values_list("pk", flat=True)
+
+
+def _baselines_of(schedule: Schedule) -> Iterable[int]:
+    """What its newest run was compared with."""
+    newest = schedule.runs.order_by("-created_at").first()
+    first = Variant.objects.filter(run=newest, position=0) if newest else Variant.objects.none()
+    return first.values_list("commit_id", flat=True)
+
+
+def _golden_runs(check: GoldenCheck) -> Iterable[UUID]:
+    outcomes = GoldenOutcome.objects.filter(host=check.host, is_reference=True).order_by("-at")
+    return outcomes.values_list("run_id", flat=True)[:GOLDEN_RUNS]
+
+
+def _note_changes(
+    project: Project, commits: dict[int, list[str]], runs: dict[UUID, list[str]]
+) -> None:
+    """Both ends of confirmed changes, what they were confirmed by, and where histories begin."""
+    confirmed = ChangePoint.objects.filter(
+        series__benchmark__project=project, state=ChangeState.CONFIRMED
+    )
+    rows = confirmed.values_list("commit_id", "before_id", "culprit_id", "run_id").distinct()
+    for *ends, run in rows:
+        for commit in {end for end in ends if end is not None}:
+            if "end of a confirmed change" not in commits[commit]:
+                commits[commit].append("end of a confirmed change")
+        if run is not None and run not in runs:
+            runs[run].append("confirmed a change")
+    baselines = Baseline.objects.filter(commit__project=project)
+    _note(
+        commits, baselines.values_list("commit_id", flat=True).distinct(), "a history begins here"
+    )
+
+
+def _commits_of(runs: Iterable[UUID]) -> Iterable[int]:
+    return Variant.objects.filter(run__in=runs).values_list("commit_id", flat=True)
+
+
+def _note(found: dict[K, list[str]], keys: Iterable[K], why: str) -> None:
+    for key in keys:
+        found[key].append(why)
+
+
+def _frozen(found: Mapping[K, list[str]]) -> dict[K, tuple[str, ...]]:
+    return {key: tuple(reasons) for key, reasons in found.items()}

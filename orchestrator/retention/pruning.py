@@ -1,0 +1,203 @@
+"""Takes away what a project keeps no longer, in small batches: raw output first.
+
+Each batch is one transaction that holds the project's Retention row: two workers never prune the
+same project, a change of its settings holds from the next batch on, and whatever is interrupted
+goes on where it was. What went is told by Removal rows.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from orchestrator.benchmarks.models import Project
+from orchestrator.comparisons.run_verdicts import keep_verdicts
+from orchestrator.results.models import Pin, Removal, Removed, Retention
+from orchestrator.retention import delete_rows
+from orchestrator.retention.delete_rows import Gone
+from orchestrator.retention.pins import Kept, kept_of
+from orchestrator.retention.thinned_commits import spare_commits
+from orchestrator.runs.models import Run, Variant
+from orchestrator.runs.states import RUN_ENDED
+
+logger = logging.getLogger(__name__)
+
+#: Batches for each look of the tasks at a project; `manage.py prune` goes on until the end.
+BATCHES = 20
+#: So long nothing more can be due: retentions are counted in days.
+NEXT_LOOK = timedelta(hours=1)
+
+#: What goes with a run, in this order, and what takes away a batch of it.
+_OF_RUNS: dict[Removed, Callable[[Run], Gone]] = {
+    Removed.FILES: delete_rows.remove_files,
+    Removed.DISTRIBUTIONS: delete_rows.merge_distributions,
+    Removed.TRIALS: delete_rows.remove_trials,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """The runs of which something would go, and how much of it."""
+
+    what: Removed
+    after_days: int
+    runs: int
+    rows: int
+    bytes: int
+
+
+def prune_due(now: datetime) -> None:
+    """A look at each project that may have something to lose; the tasks call it."""
+    Retention.objects.bulk_create(
+        [Retention(project=project) for project in Project.objects.filter(retention=None)],
+        ignore_conflicts=True,
+    )
+    due = Project.objects.filter(Q(retention__look_at=None) | Q(retention__look_at__lte=now))
+    for project in due.order_by("retention__look_at", "pk"):
+        try:
+            prune(project, now, batches=BATCHES)
+        except Exception:
+            # One project's trouble must not keep the others from their turn.
+            logger.exception("old results of the project %s cannot be removed", project.pk)
+
+
+def prune(
+    project: Project,
+    now: datetime,
+    *,
+    batches: int | None = None,
+    progress: Callable[[], None] = lambda: None,
+) -> int:
+    """Takes away what is due, all of it or so many batches; how many there were.
+
+    `progress` is called after each of them.
+    """
+    Retention.objects.get_or_create(project=project)
+    kept = kept_of(project)
+    done = 0
+    while batches is None or done < batches:
+        if not _batch(project, kept, now):
+            break
+        done += 1
+        progress()
+    return done
+
+
+def what_is_due(project: Project, now: datetime) -> list[Due]:
+    """What `prune` would take away now; nothing is changed."""
+    retention = Retention.objects.filter(project=project).first() or Retention(project=project)
+    kept = kept_of(project)
+    found = []
+    for what, days in _days(retention):
+        if what in _OF_RUNS:
+            runs = list(_due_runs(project, what, _cutoff(days, now), kept))
+            gone = delete_rows.count(what, runs)
+        else:
+            runs, gone = [], _count_of_project(project, what, _cutoff(days, now), retention, kept)
+        found.append(
+            Due(what=what, after_days=days, runs=len(runs), rows=gone.rows, bytes=gone.bytes)
+        )
+    return found
+
+
+@transaction.atomic
+def _batch(project: Project, kept: Kept, now: datetime) -> bool:
+    """Takes away the next batch; False where nothing is left, or another worker is at it."""
+    held = Retention.objects.select_for_update(skip_locked=True).filter(project=project).first()
+    if held is None:
+        return False
+    for what, days in _days(held):
+        cutoff = _cutoff(days, now)
+        if what in _OF_RUNS:
+            run = _due_runs(project, what, cutoff, kept).first()
+            if run is not None:
+                _take_from_run(run, project, what, days, now)
+                return True
+        elif _take_from_project(project, what, days, held, kept, now):
+            return True
+    Retention.objects.filter(pk=held.pk).update(look_at=now + NEXT_LOOK)
+    return False
+
+
+def _days(retention: Retention) -> list[tuple[Removed, int]]:
+    """What this project does not keep for ever, in the order in which it goes."""
+    asked = (
+        (Removed.FILES, retention.files_days),
+        (Removed.DISTRIBUTIONS, retention.distributions_days),
+        (Removed.TRIALS, retention.trials_days),
+        (Removed.READINGS, retention.trials_days),
+        (Removed.POINTS, retention.points_days),
+    )
+    return [(what, days) for what, days in asked if days is not None]
+
+
+def _cutoff(days: int, now: datetime) -> datetime:
+    return now - timedelta(days=days)
+
+
+def _due_runs(project: Project, what: Removed, cutoff: datetime, kept: Kept) -> QuerySet[Run]:
+    done = Removal.objects.filter(run=OuterRef("pk"), what=what, ended_at__isnull=False)
+    variants = Variant.objects.filter(run=OuterRef("pk"))
+    pinned = Pin.objects.filter(Q(run=OuterRef("pk")) | Q(commit__variants__run=OuterRef("pk")))
+    return (
+        Run.objects.filter(
+            definition__benchmark__project=project, state__in=RUN_ENDED, ended_at__lt=cutoff
+        )
+        .exclude(pk__in=list(kept.runs))
+        .exclude(Exists(done))
+        .exclude(Exists(variants.filter(commit__in=list(kept.commits))))
+        # Pins may have come since `kept` was read.
+        .exclude(Exists(pinned))
+        .order_by("ended_at", "pk")
+    )
+
+
+def _take_from_run(run: Run, project: Project, what: Removed, days: int, now: datetime) -> None:
+    if what == Removed.TRIALS:
+        keep_verdicts(run)
+    gone = _OF_RUNS[what](run)
+    removal, _ = Removal.objects.get_or_create(
+        run=run, what=what, defaults={"project": project, "after_days": days, "began_at": now}
+    )
+    _add(removal, gone, ended_at=None if gone.more else now)
+
+
+def _take_from_project(
+    project: Project, what: Removed, days: int, held: Retention, kept: Kept, now: datetime
+) -> bool:
+    cutoff = _cutoff(days, now)
+    if what == Removed.READINGS:
+        gone = delete_rows.remove_readings(project, cutoff, kept.commits)
+    else:
+        commits = _spare(project, held, cutoff, kept)
+        gone = delete_rows.remove_points(commits, cutoff)
+    if not gone.rows:
+        return False
+    today = Removal.objects.filter(
+        project=project, run=None, what=what, began_at__gt=now - timedelta(days=1)
+    ).first() or Removal(project=project, what=what, after_days=days, began_at=now)
+    _add(today, gone, ended_at=now)
+    return True
+
+
+def _spare(project: Project, held: Retention, cutoff: datetime, kept: Kept) -> tuple[int, ...]:
+    assert held.keep_every is not None, "the database refuses points_days without it"
+    return spare_commits(project, held.keep_every, cutoff, {*kept.commits, *kept.points})
+
+
+def _count_of_project(
+    project: Project, what: Removed, cutoff: datetime, retention: Retention, kept: Kept
+) -> Gone:
+    if what == Removed.READINGS:
+        return delete_rows.count_readings(project, cutoff, kept.commits)
+    return delete_rows.count_points(_spare(project, retention, cutoff, kept), cutoff)
+
+
+def _add(removal: Removal, gone: Gone, *, ended_at: datetime | None) -> None:
+    removal.rows += gone.rows
+    removal.bytes += gone.bytes
+    removal.ended_at = ended_at
+    removal.save()
