@@ -281,9 +281,9 @@ def test_ended_imports_and_files_of_killed_workers_go(
 
 WORKER = """
 import django; django.setup()
-from orchestrator.results.recording import bulk
+from orchestrator.measurements import bulk_import
 from orchestrator.measurements.import_steps import import_some
-bulk.BATCH = 20
+bulk_import.BATCH = 20
 while import_some(): pass
 """
 

@@ -71,7 +71,7 @@ class AnnotationPage(Schema):
 
 
 def annotation_out(note: Annotation) -> AnnotationOut:
-    """Of a row of `results.history.annotations.annotations_for`."""
+    """Of a row of `histories.annotations.annotations_for`."""
     series = note.series
     case = series.case if series else note.case
     benchmark = case.benchmark if case else note.benchmark

@@ -200,7 +200,7 @@ class ChangeRules(Schema, extra="forbid"):
 
 
 def change_point_out(row: Any) -> ChangePointOut:
-    """Of a row of `results.changes.change_points.with_parts`."""
+    """Of a row of `regressions.change_points.with_parts`."""
     series = row.series
     duel = None
     if row.duel_low is not None and row.duel_high is not None:

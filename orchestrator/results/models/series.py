@@ -1,6 +1,6 @@
 """What was measured, narrow: a row a trial for its page, a row a commit for everything else.
 
-Only `results.recording.record` and `.bulk` write these tables. A Point is a rollup of readings,
+Only `measurements.recording` and `.bulk_import` write these tables. A Point is a rollup of readings,
 written in the same transaction as they are: histories and comparisons read points alone.
 """
 
