@@ -1,7 +1,7 @@
-"""What was measured, narrow: a row a trial for its page, a row a commit for everything else.
+"""Series, their points, and single readings.
 
-Only `measurements.recording` and `.bulk_import` write these tables. A Point is a rollup of readings,
-written in the same transaction as they are: histories and comparisons read points alone.
+Only `measurements.recording` and `.bulk_import` write these tables. A point is a rollup of readings
+that is written in the same transaction. Histories and comparisons read points only.
 """
 
 from django.contrib.postgres.fields import ArrayField
