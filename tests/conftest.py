@@ -15,10 +15,18 @@ from tests.support import migrated
 from tests.support.engine import ANYWHERE
 from tests.support.factories import Personas, make_personas
 from tests.support.fetches import fetching
+from tests.support.programs import summary
 
 #: All tests come from one address. Servers in processes of their own have these variables.
 os.environ["PITWALL_SESSION_REQUESTS_A_MINUTE"] = "0"
 os.environ["PITWALL_VISITOR_REQUESTS_A_MINUTE"] = "0"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    lines = summary(terminalreporter.stats.get("skipped", []))
+    if lines:
+        terminalreporter.section("programs that are missing")
+        terminalreporter.write_line("\n".join(lines))
 
 
 @pytest.fixture(scope="session", autouse=True)

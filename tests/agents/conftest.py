@@ -1,11 +1,10 @@
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.agents.support import SERVER, AgentHost
+from tests.support.tools import tool
 
 
 @pytest.fixture
@@ -19,7 +18,4 @@ def host(tmp_path: Path) -> Iterator[AgentHost]:
 
 @pytest.fixture(scope="session")
 def oha() -> str:
-    found = os.environ.get("PITWALL_OHA") or shutil.which("oha")
-    if not found:
-        pytest.fail("no oha: set PITWALL_OHA to oha 1.14 or newer, or put it on the PATH")
-    return found
+    return str(tool("oha"))

@@ -14,6 +14,7 @@ import pytest
 from agents.hostagent import bundle
 from agents.hostagent.bundle import PACKAGES, build_bundle
 from agents.hostagent.unpacking import unpack
+from tests.support.programs import missing
 from tests.support.pythons import oldest_python
 from tests.support.webservers import Reply, Site, http2, serving
 
@@ -93,7 +94,7 @@ def test_it_speaks_http_2_with_what_it_carries(
 ) -> None:
     python = sys.executable if version == "this" else oldest_python()
     if python is None:
-        pytest.skip("no Python 3.9 that runs")
+        missing("python3.9")
     agent = tmp_path / "agent.pyz"
     agent.write_bytes(build_bundle().content)
     if unpacked:
@@ -127,7 +128,7 @@ print(json.dumps(told))
 def test_it_runs_on_python_3_9(tmp_path: Path) -> None:
     python = oldest_python()
     if python is None:
-        pytest.skip("no Python 3.9 that runs")
+        missing("python3.9")
     (tmp_path / "agent.pyz").write_bytes(build_bundle().content)
     argv = [python, "agent.pyz", "--root", "work", "status", "j1", "a1-r1"]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True)

@@ -2,7 +2,6 @@
 
 import http.client
 import os
-import shutil
 import socket
 import subprocess
 import time
@@ -15,6 +14,7 @@ from orchestrator.benchmarks.loads import load_specs_of
 from orchestrator.benchmarks.matrix import CaseSpec, expand, is_baseline
 from orchestrator.benchmarks.spec import Spec, parse
 from orchestrator.loadtools.model import LoadSpec
+from tests.support.programs import find_program, missing
 
 SUITE = Path(__file__).parents[2] / "agents" / "suites" / "protocols"
 PROTOCOLS = ["h1", "h2", "h3"]
@@ -64,9 +64,7 @@ def test_http1_is_the_hundred_percent(spec: Spec) -> None:
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The object server, built."""
-    go = shutil.which("go")
-    if go is None:
-        pytest.fail("this test builds a server in Go, and there is none on this machine")
+    go = find_program("go") or missing("go")
     built = tmp_path_factory.mktemp("protocols") / "server"
     env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly"}
     subprocess.run([go, "build", "-o", built, "."], cwd=SUITE, env=env, check=True)

@@ -21,6 +21,7 @@ from tests.support.factories import (
     make_project,
     make_run,
 )
+from tests.support.programs import missing
 
 # A busy machine takes long for a page; what comes sooner is not waited for.
 expect.set_options(timeout=30_000)
@@ -35,9 +36,7 @@ class World:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    program = find_chromium()
-    if program is None:
-        pytest.skip("no chromium was found: install it, or name it in PITWALL_TEST_CHROMIUM")
+    program = find_chromium() or missing("chromium")
     # Playwright keeps an event loop in this thread, which Django takes for asynchronous code.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     with sync_playwright() as playwright:

@@ -3,7 +3,6 @@
 import os
 import re
 import secrets
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from devstack.places import CHECKOUT
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.tls import make_certificates
 from tests.support.engine import own_database_url
+from tests.support.programs import program
 
 PAGE = (CHECKOUT / "docs" / "deployment.md").read_text()
 NAME = "bench.example.org"
@@ -152,10 +152,7 @@ def _nginx(text: str, web: int, tmp_path: Path) -> Iterator[Site]:
         if user is not None:
             for path in (folder, *folder.iterdir()):
                 os.chown(path, user, user)
-        # Debian has it where the PATH of an ordinary user does not lead.
-        program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
-        assert program is not None, "install nginx (Debian: apt-get install nginx)"
-        argv = [program, "-p", name, "-c", f"{name}/nginx.conf", "-e", "stderr"]
+        argv = [str(program("nginx")), "-p", name, "-c", f"{name}/nginx.conf", "-e", "stderr"]
         with _running(argv, tmp_path / "nginx.log", user=user, group=user, extra_groups=[]):
             logs = (folder / "access.log", tmp_path / "nginx.log")
             site = Site(

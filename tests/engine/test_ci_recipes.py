@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from orchestrator.runs.models import Run
 from tests.support.engine import ROOT, Engine
 from tests.support.factories import Personas, make_local_host
 from tests.support.fetches import fetch_now
+from tests.support.programs import program
 
 pytestmark = [pytest.mark.engine, pytest.mark.quiet]
 
@@ -68,8 +68,8 @@ def blocks_of(document: Path) -> list[str]:
 def test_the_recipes_pass_and_fail_builds(
     engine: Engine, team: Personas, live_server: Any, settings: Any, tmp_path: Path
 ) -> None:
-    missing = [program for program in NEEDED if shutil.which(program) is None]
-    assert not missing, f"install {' and '.join(missing)}"
+    for name in NEEDED:
+        program(name)
     settings.ALLOW_LOCAL_REPOSITORIES = True
     settings.BASE_URL = live_server.url
     token = create_token(member=team.alice, name="CI").secret

@@ -26,6 +26,7 @@ from tests.support.bridge import Network, NoNamespaces, ip, new_network
 from tests.support.hostparts import forget_kernel, give_clock, mount_disk, set_clock
 from tests.support.journals import StepJournal, read_journals
 from tests.support.proc import command_line, innermost_pid, kill, name_of, pid_namespace_of
+from tests.support.programs import missing
 from tests.support.sshd import (
     ServerKeys,
     new_server_keys,
@@ -203,7 +204,7 @@ def fleet_of_hosts(
     can be shifted.
     """
     if sshd_program() is None:
-        pytest.skip("needs hosts in network namespaces: there is no sshd")
+        missing("sshd")
     with contextlib.ExitStack() as stack:
         try:
             network = stack.enter_context(new_network())

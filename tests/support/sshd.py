@@ -12,7 +12,6 @@ import json
 import os
 import pwd
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -29,6 +28,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from orchestrator.transport.address import SshAddress
 from orchestrator.transport.keys import KeyPair, generate_key, parse_private_key
+from tests.support.programs import find_program
 
 #: Where the hosts of tests may be.
 LOOPBACK = ("127.0.0.0/8", "::1")
@@ -180,7 +180,8 @@ def _ecdsa_key() -> KeyPair:
 
 
 def sshd_program() -> str | None:
-    return shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
+    found = find_program("sshd")
+    return str(found) if found else None
 
 
 def _start_sshd(folder: Path, keys: ServerKeys) -> tuple[subprocess.Popen[str], int]:

@@ -1,0 +1,70 @@
+"""Programs of the machine that tests run.
+
+A test whose program is missing is skipped; the last lines of the run name what was not tested
+and how to install it. With PITWALL_TEST_ALL=1, as in CI, such a test fails.
+"""
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+#: Program → how to install it (Debian's packages).
+INSTALL = {
+    "bash": "apt-get install bash",
+    "cargo": "https://rustup.rs",
+    "chromium": "apt-get install chromium",
+    "curl": "apt-get install curl",
+    "ghz": "make tools",
+    "go": "https://go.dev/doc/install",
+    "h2load": "apt-get install nghttp2-client",
+    "ip": "apt-get install iproute2",
+    "java": "apt-get install default-jdk-headless",
+    "javac": "apt-get install default-jdk-headless",
+    "k6": "make tools",
+    "nginx": "apt-get install nginx",
+    "node": "apt-get install nodejs",
+    "oha": "make tools, or cargo install oha",
+    "python3.9": "pyenv install 3.9",
+    "ps": "apt-get install procps",
+    "sshd": "apt-get install openssh-server",
+    "wrk": "apt-get install wrk",
+}
+_PREFIX = "missing program: "
+
+
+def find_program(name: str) -> Path | None:
+    """On the PATH, or where Debian has servers, which the PATH of an ordinary user leaves out."""
+    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+    return Path(found) if found else None
+
+
+def program(name: str) -> Path:
+    """The path of a program. Skips the test where there is none; see `missing`."""
+    return find_program(name) or missing(name)
+
+
+def missing(name: str) -> NoReturn:
+    """Skips the test for want of a program, or fails it with PITWALL_TEST_ALL."""
+    reason = f"{_PREFIX}{name}"
+    if os.environ.get("PITWALL_TEST_ALL"):
+        pytest.fail(f"{reason} (install it: {INSTALL[name]})", pytrace=False)
+    pytest.skip(reason)
+
+
+def summary(skipped: Sequence[pytest.TestReport | pytest.CollectReport]) -> list[str]:
+    """A line for each program that was missing: how many tests were skipped, how to install it."""
+    counts: Counter[str] = Counter()
+    for report in skipped:
+        _, _, reason = report.longrepr if isinstance(report.longrepr, tuple) else ("", 0, "")
+        _, prefix, name = reason.partition(_PREFIX)
+        if prefix:
+            counts[name] += 1
+    return [
+        f"Not tested for want of {name}: {count}. Install it: {INSTALL[name]}"
+        for name, count in sorted(counts.items())
+    ]
