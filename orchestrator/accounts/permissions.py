@@ -50,7 +50,7 @@ def _operations(
     return {" ".join(line.split()): row for line in lines.strip().splitlines()}
 
 
-#: By the name of the address in `web/urls.py`.
+#: By the name of the address in `web/<area>/urls.py`.
 PAGES: Mapping[str, PageRow] = {
     **_pages("favicon definition-schema command-line", see=ANYBODY),
     **_pages("login account_login invitation setup", see=ANYBODY, do=ANYBODY),

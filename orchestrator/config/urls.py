@@ -6,7 +6,7 @@ from orchestrator.api.errors import unknown_path
 from orchestrator.api.served_schema import openapi_document
 from orchestrator.api.v1 import api
 
-handler500 = "orchestrator.web.failures.server_error"
+handler500 = "orchestrator.web.errors.server_error"
 
 urlpatterns = [
     # Before the router, which would make it anew for each request.

@@ -32,7 +32,7 @@ def member_of(request: HttpRequest) -> Member:
 
 
 def visitor_of(request: HttpRequest) -> Visitor | None:
-    """Who came by the address of a public project or by a shared link (`web/visiting.py`); such
+    """Who came by the address of a public project or by a shared link (`web/visitors.py`); such
     a request is a visitor's also where its user is signed in."""
     return getattr(request, "pitwall_visitor", None)
 

@@ -5,25 +5,10 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.utils.http import url_has_allowed_host_and_scheme
 
-from orchestrator.benchmarks.fetched_names import FetchRunningError
-from orchestrator.core.errors import (
-    ConflictError,
-    GoneError,
-    HostError,
-    InvalidRequestError,
-    NotFoundError,
-    NotReadyError,
-    PermissionRefusedError,
-    PitwallError,
-)
 from orchestrator.core.handed_out import has_secret
-from orchestrator.operations.fetch_waits import ask_again, wait_of
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
-
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -37,7 +22,6 @@ POLICY = "; ".join(
         "base-uri 'none'",
     )
 )
-
 #: No page asks for any of these, so nothing that gets into one may either.
 FEATURES = ", ".join(
     f"{name}=()"
@@ -46,22 +30,9 @@ FEATURES = ", ".join(
         "display-capture", "publickey-credentials-get",
     )
 )  # fmt: skip
-
 #: The largest file of a form has 32 MiB. Django writes what is longer to the disk before a view,
 #: or the question who asks, is reached.
 MOST_BODY_BYTES = 40 * 1024**2
-
-#: The one map from errors to HTTP; the first class that fits counts.
-STATUS: tuple[tuple[type[PitwallError], int, str], ...] = (
-    (GoneError, 410, "Removed"),
-    (NotFoundError, 404, "Not found"),
-    (PermissionRefusedError, 403, "Not allowed"),
-    (InvalidRequestError, 400, "That cannot be done"),
-    (ConflictError, 409, "Not possible now"),
-    (NotReadyError, 503, "Not ready"),
-    (HostError, 502, "The host could not be used"),
-    (PitwallError, 500, "Something went wrong"),
-)
 
 
 def bounded_bodies(get_response: GetResponse) -> GetResponse:
@@ -129,67 +100,3 @@ def content_security_policy(get_response: GetResponse) -> GetResponse:
         return response
 
     return middleware
-
-
-def translate_errors(get_response: GetResponse) -> GetResponse:
-    """Errors that no form has shown at a field become a page with the fitting status."""
-
-    def middleware(request: HttpRequest) -> HttpResponse:
-        return get_response(request)
-
-    middleware.process_exception = error_page  # type: ignore[attr-defined]
-    return middleware
-
-
-def status_of(error: PitwallError) -> tuple[int, str]:
-    """The HTTP status of an error and its headline."""
-    return next((status, title) for kind, status, title in STATUS if isinstance(error, kind))
-
-
-def came_from(request: HttpRequest) -> str:
-    """The page of ours whose link or button led here; empty where there is none to go back to."""
-    page = request.headers.get("Referer", "")
-    ours = url_has_allowed_host_and_scheme(page, {request.get_host()})
-    here = request.build_absolute_uri()
-    # Pages with a secret in their address send the name of this server alone.
-    bare = has_secret(here) and page == request.build_absolute_uri("/")
-    return page if ours and page != here and not bare else ""
-
-
-def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
-    if not isinstance(error, PitwallError):
-        return None
-    if isinstance(error, FetchRunningError):
-        return _fetch_page(request, error)
-    status, title = status_of(error)
-    partial = "#message" if request.headers.get("HX-Request") else ""
-    context = {
-        "title": title,
-        "message": str(error),
-        "status": status,
-        "back": came_from(request),
-    }
-    return render(request, f"error.html{partial}", context, status=status)
-
-
-def _fetch_page(request: HttpRequest, error: FetchRunningError) -> HttpResponse:
-    """How far the fetch is; when it has ended the page sends the same request again by itself."""
-    fetch = wait_of(request).hold(error)
-    sent = request.GET if request.method == "GET" else request.POST
-    context = {
-        "project": error.project,
-        "fetch": fetch,
-        "is_awaited": True,
-        "wait": wait_of(request).key,
-        "method": "get" if request.method == "GET" else "post",
-        "address": request.path if request.method == "GET" else request.get_full_path(),
-        "values": [
-            (name, value)
-            for name, values in sent.lists()
-            if name != "csrfmiddlewaretoken"
-            for value in values
-        ],
-    }
-    # No error, which browsers would report: the request is accepted, and goes on after the fetch.
-    response = render(request, "benchmarks/fetching.html", context, status=202)
-    return ask_again(response)

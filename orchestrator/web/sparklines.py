@@ -1,11 +1,17 @@
-"""Small pictures of a history, drawn by the server. Pure."""
+"""Small lines in an SVG: a history of values, and the CPU cores of the newest trials."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from orchestrator.measurements.cpu_traces import CpuTrace, Line
 
 WIDTH = 84
 HEIGHT = 24
 _EDGE = 3
+CPU_WIDTH, CPU_HEIGHT = 160.0, 32.0
+#: Between two trials, so that they do not look like one.
+CPU_GAP = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,3 +39,68 @@ def sparkline(values: Sequence[float]) -> Sparkline | None:
     x, y = spots[-1]
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
     return Sparkline(points=points, x=round(x, 1), y=round(y, 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuSparkline:
+    """`server` and `tool`: one list of points for each trial. `text` tells the same in words."""
+
+    width: float
+    height: float
+    server: tuple[str, ...]
+    tool: tuple[str, ...]
+    cores: int
+    trials: int
+    text: str
+
+
+def cpu_sparkline(traces: Sequence[CpuTrace]) -> CpuSparkline | None:
+    """None where no trial told of CPU."""
+    every = [value for trace in traces for _, value in (*trace.server, *trace.tool)]
+    if not every:
+        return None
+    cores = max(1, math.ceil(max(every)))
+    seconds = sum(trace.seconds for trace in traces)
+    per_s = (CPU_WIDTH - CPU_GAP * (len(traces) - 1)) / seconds
+    server, tool, left = [], [], 0.0
+    for trace in traces:
+        server.append(_cpu_points(trace.server, left, per_s, cores))
+        tool.append(_cpu_points(trace.tool, left, per_s, cores))
+        left += trace.seconds * per_s + CPU_GAP
+    return CpuSparkline(
+        width=CPU_WIDTH,
+        height=CPU_HEIGHT,
+        server=tuple(filter(None, server)),
+        tool=tuple(filter(None, tool)),
+        cores=cores,
+        trials=len(traces),
+        text=_cpu_text(traces[-1]),
+    )
+
+
+def _cpu_points(line: Line, left: float, per_s: float, cores: int) -> str:
+    """A step for each stretch between two samples."""
+    points, since = [], left
+    for second, value in line:
+        until, y = left + second * per_s, CPU_HEIGHT - 1 - (CPU_HEIGHT - 2) * value / cores
+        points += [f"{since:.1f},{y:.1f}", f"{until:.1f},{y:.1f}"]
+        since = until
+    return " ".join(points)
+
+
+def _cpu_text(newest: CpuTrace) -> str:
+    said = [("server", newest.server), ("load tool", newest.tool)]
+    return ", ".join(f"{name} {_cores(line)}" for name, line in said if line)
+
+
+def _cores(line: Line) -> str:
+    return f"{_mean(line):.2f} cores"
+
+
+def _mean(line: Line) -> float:
+    """Weighed by how long each stretch was."""
+    spent, since = 0.0, 0.0
+    for second, value in line:
+        spent += value * (second - since)
+        since = second
+    return spent / since if since else 0.0

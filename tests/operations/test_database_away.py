@@ -76,7 +76,7 @@ def test_what_we_closed_ourselves_is_our_mistake(
     secret = create_token(member=personas.alice, name="ci").secret
     client = Client(raise_request_exception=False)
     client.force_login(personas.alice.user)
-    monkeypatch.setattr("orchestrator.web.pages.runs.render", mistake)
+    monkeypatch.setattr("orchestrator.web.runs.views.render", mistake)
     answer = client.get(reverse("runs"))
     connection.close()
     assert (answer.status_code, answer.has_header("Retry-After")) == (500, False)
@@ -115,7 +115,7 @@ def _is_logged(call: Callable[[], object]) -> bool:
 def test_any_other_mistake_is_ours(personas: Personas, monkeypatch: pytest.MonkeyPatch) -> None:
     client = Client(raise_request_exception=False)
     client.force_login(personas.alice.user)
-    monkeypatch.setattr("orchestrator.web.pages.runs.render", lambda *_: 1 / 0)
+    monkeypatch.setattr("orchestrator.web.runs.views.render", lambda *_: 1 / 0)
     answer = client.get(reverse("runs"))
     assert (answer.status_code, answer.has_header("Retry-After")) == (500, False)
     assert "Something went wrong" in answer.content.decode()

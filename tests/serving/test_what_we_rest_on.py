@@ -25,7 +25,9 @@ NAMES = {
     "gunicorn.http:get_parser": "orchestrator/serving/connection.py",
     "gunicorn.http.unreader:Unreader.take_buffered": "orchestrator/serving/connection.py",
     "gunicorn.http.errors:LimitRequestLine": "orchestrator/serving/worker.py",
-    "allauth.account.internal.flows.login:perform_password_login": "orchestrator/web/logging_in.py",
+    "allauth.account.internal.flows.login:perform_password_login": (
+        "orchestrator/web/account/login.py"
+    ),
     "allauth.socialaccount.internal.jwtkit:verify_and_decode": "orchestrator/accounts/oidc.py",
     "kombu.transport:TRANSPORT_ALIASES": "orchestrator/config/broker.py",
     "kombu.transport.redis:QoS.ack": "orchestrator/config/broker.py",

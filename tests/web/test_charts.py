@@ -7,7 +7,7 @@ import pytest
 from orchestrator.comparisons.compared import MetricComparison
 from orchestrator.loadtools.metrics import Metric
 from orchestrator.stats.comparison import Comparison, Verdict
-from orchestrator.web.charts import BAR_WIDTH, interval_bar, reach_of
+from orchestrator.web.comparisons.charts import BAR_WIDTH, interval_bar, reach_of
 
 
 def _metric(low: float | None, high: float | None, **changes: Any) -> MetricComparison:

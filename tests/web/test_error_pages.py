@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
 from orchestrator.core import errors
-from orchestrator.web.middleware import translate_errors
+from orchestrator.web.errors import translate_errors
 
 
 def _answer(error: Exception, **headers: str) -> HttpResponse | None:

@@ -102,7 +102,7 @@ def test_metrics_beside_each_other_have_a_chart_each(world: World, alice: Client
 
 
 def test_the_table_is_paged(world: World, alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestrator.web.pages.history.ROWS", 2)
+    monkeypatch.setattr("orchestrator.web.history.views.ROWS", 2)
     first = _page(alice)
     assert [row.point.commit.sha for row in first.context["rows"]] == world.shas[:0:-1]
 

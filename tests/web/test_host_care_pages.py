@@ -15,7 +15,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot, save_profile
 from orchestrator.results.models import Calibration
 from orchestrator.runs.models import GoldenCheck, HostLease, Run
-from orchestrator.web.host_facts import clock_off, fact_groups, fact_value
+from orchestrator.web.hosts.facts import clock_off, fact_groups, fact_value
 from orchestrator.web.sparklines import sparkline
 from tests.support.factories import (
     Personas,

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from orchestrator.reports.reference_import import NewImport, import_results
 from orchestrator.results.models import ReferenceResult
-from orchestrator.web import import_forms
+from orchestrator.web.references import forms
 from tests.support.factories import Personas
 
 CSV = (
@@ -143,7 +143,7 @@ def test_it_says_what_is_wrong_with_an_upload(
 
 
 def test_an_upload_has_a_limit(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_forms, "MAX_UPLOAD_BYTES", 10)
+    monkeypatch.setattr(forms, "MAX_UPLOAD_BYTES", 10)
     answer = alice.post(reverse("reference-import"), uploaded())
     assert answer.status_code == 422
     assert "Use manage.py import_results" in answer.content.decode()

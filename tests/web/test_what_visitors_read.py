@@ -10,7 +10,7 @@ from django.db import transaction
 from django.test import Client, override_settings
 
 from orchestrator.accounts.models import User
-from orchestrator.web.pages import reports
+from orchestrator.web.reports import views
 from tests.fuzz.visitors import add_unmeasured_branch, fuzz, rows_of_tables
 from tests.support.everything import Everything, make_everything
 from tests.support.visitor_site import (
@@ -79,7 +79,7 @@ def test_members_read_it_so_that_it_would_be_seen(
     """The test above looks for something that is really in the answers to members."""
     alice = Client()
     alice.force_login(everything.personas.alice.user)
-    for ending in reports.FORMATS:
+    for ending in views.FORMATS:
         text = alice.get(f"/reports/connections.{ending}").content.decode()
         assert (f"{SECRET}-kernel" in text) is (ending != "csv"), ending
     assert f"{SECRET}-kernel" in alice.get("/reports/connections/").content.decode()

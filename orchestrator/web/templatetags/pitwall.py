@@ -17,8 +17,9 @@ from orchestrator.core import units
 from orchestrator.loadtools.metrics import latency_label
 from orchestrator.measurements.validity_issues import code_of, title_of
 from orchestrator.runs.schedules import times_in_words
-from orchestrator.web import markdown, placements
+from orchestrator.web import markdown
 from orchestrator.web.reasons import shown_reasons
+from orchestrator.web.runs import placements
 
 register = template.Library()
 

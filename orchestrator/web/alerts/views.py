@@ -1,0 +1,163 @@
+"""Alerts: the list, one of them, and what is done about it."""
+
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.selectors import members_of
+from orchestrator.alerts.mending import mend_of
+from orchestrator.alerts.models import ALERT_ENDED, Alert, AlertState
+from orchestrator.alerts.selectors import (
+    alert_for,
+    alerts_of,
+    counts_of,
+    largest_first,
+    narrowed,
+    searches_of,
+)
+from orchestrator.core.clock import utc_now
+from orchestrator.dispatch.waking import wake_engine
+from orchestrator.regressions.confirmations import confirm_now
+from orchestrator.web.access import for_member
+from orchestrator.web.alerts.actions import DEEDS, do
+from orchestrator.web.alerts.presenters import alert_view, change_view, search_view, story_of
+from orchestrator.web.forms import FORM_ERRORS
+
+ALERTS_A_PAGE = 25
+#: What the list shows where no state is chosen.
+TO_DO = (AlertState.OPEN, AlertState.ACKNOWLEDGED, AlertState.CONFIRMED)
+
+
+@for_member
+def alerts(request: HttpRequest, member: Member) -> HttpResponse:
+    """Those that somebody should look at; `?state=` for others, `?state=all` for all."""
+    return _list(request, member)
+
+
+@for_member
+def change_many(request: HttpRequest, member: Member) -> HttpResponse:
+    """Does the same with several alerts; those that refuse are named, the others are done."""
+    back = f"{reverse('alerts')}?{request.GET.urlencode()}"
+    if request.method != "POST":
+        return redirect(back)
+    wanted = request.POST.getlist("alert")
+    if not wanted:
+        return _list(request, member, problem="Choose at least one alert of the list.")
+    refused = []
+    for number in wanted:
+        try:
+            do(member, UUID(number), request.POST)
+        except (*FORM_ERRORS, ValueError) as error:
+            refused.append(str(error))
+    done = len(wanted) - len(refused)
+    if refused:
+        told = f"{done} of {len(wanted)} done. " + "; ".join(dict.fromkeys(refused)) + "."
+        return _list(request, member, problem=told)
+    messages.success(request, f"{done} alert{'' if done == 1 else 's'} changed.")
+    return redirect(back)
+
+
+def _list(request: HttpRequest, member: Member, *, problem: str = "") -> HttpResponse:
+    query = request.GET
+    chosen, rows = _in_state(alerts_of(member), query.get("state", ""))
+    owner, largest = query.get("owner", ""), query.get("order") == "largest"
+    rows = narrowed(rows, member, owner=owner)
+    page = Paginator(largest_first(rows) if largest else rows, ALERTS_A_PAGE).get_page(
+        query.get("page")
+    )
+    counts = counts_of(member, owner=owner)
+    context = {
+        "page": page,
+        "alerts": [alert_view(alert) for alert in page],
+        "chosen": chosen,
+        "owner": owner,
+        "largest": largest,
+        "states": [(each.value, each.label, counts[each]) for each in AlertState],
+        "to_do": sum(counts[each] for each in TO_DO),
+        "all": sum(counts.values()),
+        "any": bool(owner) or any(counts.values()),
+        "kept": _kept(query, "owner", "order"),
+        "more": f"&{_kept(query, 'state', 'owner', 'order')}",
+        "members": members_of(member),
+        "problem": problem,
+        **_form(request),
+    }
+    return render(request, "alerts/list.html", context, status=422 if problem else 200)
+
+
+def _in_state(rows: QuerySet[Alert], state: str) -> tuple[str, QuerySet[Alert]]:
+    """The state that is chosen with its alerts; without one, what is to do."""
+    if state in AlertState.values:
+        return state, rows.filter(state=state)
+    return ("all", rows) if state == "all" else ("", rows.filter(state__in=TO_DO))
+
+
+def _kept(query: QueryDict, *names: str) -> str:
+    return urlencode({name: query[name] for name in names if query.get(name)})
+
+
+def _form(request: HttpRequest) -> dict[str, Any]:
+    """What the forms offer, and what was given where they come back with a problem."""
+    return {
+        "deeds": DEEDS,
+        "tomorrow": f"{utc_now() + timedelta(days=1):%Y-%m-%d}",
+        "given": request.POST,
+        "marked": set(request.POST.getlist("alert")),
+    }
+
+
+@for_member
+def alert(request: HttpRequest, member: Member, alert_id: UUID) -> HttpResponse:
+    return _page(request, member, alert_id)
+
+
+@for_member
+@require_POST
+def change(request: HttpRequest, member: Member, alert_id: UUID) -> HttpResponse:
+    """Does with an alert what the button says: `do` is its name, `note` the reason."""
+    try:
+        do(member, alert_id, request.POST)
+    except FORM_ERRORS as error:
+        return _page(request, member, alert_id, problem=str(error))
+    return redirect("alert", alert_id)
+
+
+@for_member
+@require_POST
+def confirm(request: HttpRequest, member: Member, alert_id: UUID, change_id: UUID) -> HttpResponse:
+    """Has a change point measured again."""
+    try:
+        run = confirm_now(member=member, change_id=change_id)
+    except FORM_ERRORS as error:
+        return _page(request, member, alert_id, problem=str(error))
+    wake_engine()
+    messages.success(request, "Both commits are measured again; this is the run.")
+    return redirect("run", run.pk)
+
+
+def _page(
+    request: HttpRequest, member: Member, alert_id: UUID, *, problem: str = ""
+) -> HttpResponse:
+    found = alert_for(member, alert_id)
+    context = {
+        "shown": alert_view(found),
+        "changes": [change_view(row) for row in found.change_points.all()],
+        "searches": [search_view(found.change_point, each) for each in searches_of(found)],
+        "members": members_of(member),
+        "problem": problem,
+        "story": story_of(found),
+        "mend": None if found.mended_by or found.state in ALERT_ENDED else mend_of(found),
+        "ended": found.state in ALERT_ENDED,
+        **_form(request),
+    }
+    return render(request, "alerts/detail.html", context, status=422 if problem else 200)

@@ -1,0 +1,14 @@
+"""Addresses of benchmarks."""
+
+from django.urls import path
+
+from orchestrator.web.benchmarks import views
+
+urlpatterns = [
+    path("benchmarks/", views.benchmarks, name="benchmarks"),
+    path("benchmarks/new", views.new_benchmark, name="benchmark-new"),
+    path("benchmarks/check", views.check, name="benchmark-check"),
+    path("benchmarks/<slug:project>/<slug:slug>/", views.benchmark, name="benchmark"),
+    path("benchmarks/<slug:project>/<slug:slug>/diff", views.diff, name="benchmark-diff"),
+    path("benchmarks/<slug:project>/<slug:slug>/keep", views.keep, name="benchmark-keep"),
+]

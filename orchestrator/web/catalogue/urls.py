@@ -1,0 +1,10 @@
+"""Addresses of catalogue."""
+
+from django.urls import path
+
+from orchestrator.web.catalogue import views
+
+urlpatterns = [
+    path("catalogue/", views.catalogue, name="catalogue"),
+    path("catalogue/<slug:slug>/", views.suite, name="catalogue-suite"),
+]

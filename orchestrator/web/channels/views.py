@@ -1,0 +1,97 @@
+"""Channels and webhooks: where a team is told of events, and how each delivery went."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.alerts.delivering import channel_problem
+from orchestrator.alerts.notifying import (
+    channel_for,
+    channels_of,
+    create_channel,
+    delete_channel,
+    deliveries_of,
+    delivery_for,
+    replay,
+    send_test,
+    set_channel_enabled,
+)
+from orchestrator.dispatch.waking import wake_channels
+from orchestrator.web.access import for_member
+from orchestrator.web.channels.forms import ChannelForm
+from orchestrator.web.forms import FORM_ERRORS
+
+A_PAGE = 50
+
+
+@never_cache
+@for_member
+def channels(request: HttpRequest, member: Member) -> HttpResponse:
+    """A signing secret is shown in the answer to the request that made it, and never again."""
+    form = ChannelForm(member, request.POST if request.method == "POST" else None)
+    made = None
+    if form.is_valid():
+        try:
+            made = create_channel(member=member, new=form.wanted())
+            form = ChannelForm(member)
+        except FORM_ERRORS as error:
+            form.show_error(error)
+    rows = [(each, channel_problem(each)) for each in channels_of(member)]
+    context = {"form": form, "made": made, "channels": rows}
+    return render(request, "channels/list.html", context, status=form.status)
+
+
+@for_member
+def channel(request: HttpRequest, member: Member, channel_id: UUID) -> HttpResponse:
+    """A channel with its deliveries, newest first."""
+    found = channel_for(member, channel_id)
+    page = Paginator(deliveries_of(found), A_PAGE).get_page(request.GET.get("page"))
+    return render(request, "channels/detail.html", {"channel": found, "page": page})
+
+
+@for_member
+def delivery(request: HttpRequest, member: Member, delivery_id: UUID) -> HttpResponse:
+    """What was sent, and what was answered at each try."""
+    return render(
+        request, "channels/delivery.html", {"delivery": delivery_for(member, delivery_id)}
+    )
+
+
+@for_member
+@require_POST
+def enable(request: HttpRequest, member: Member, channel_id: UUID) -> HttpResponse:
+    """Turns a channel on or off, as `enabled` says."""
+    enabled = request.POST.get("enabled") == "true"
+    set_channel_enabled(member=member, channel_id=channel_id, enabled=enabled)
+    return redirect("channel", channel_id)
+
+
+@for_member
+@require_POST
+def delete(request: HttpRequest, member: Member, channel_id: UUID) -> HttpResponse:
+    delete_channel(member=member, channel_id=channel_id)
+    return redirect("channels")
+
+
+@for_member
+@require_POST
+def test(request: HttpRequest, member: Member, channel_id: UUID) -> HttpResponse:
+    made = send_test(member=member, channel_id=channel_id)
+    wake_channels()
+    messages.success(request, "A test is on its way; load this page again to see how it went.")
+    return redirect("delivery", made.pk)
+
+
+@for_member
+@require_POST
+def again(request: HttpRequest, member: Member, delivery_id: UUID) -> HttpResponse:
+    replay(member=member, delivery_id=delivery_id)
+    wake_channels()
+    messages.success(request, "It is sent once more; load this page again to see how it went.")
+    return redirect("delivery", delivery_id)

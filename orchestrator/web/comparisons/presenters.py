@@ -1,0 +1,264 @@
+"""A comparison as its page shows it: a row a case, and one case in full."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+from orchestrator.benchmarks.choice import MAX_LENGTH
+from orchestrator.comparisons.case_detail import CaseDetail, detail_of
+from orchestrator.comparisons.compared import CaseComparison, ComparisonReport, MetricComparison
+from orchestrator.comparisons.evidence import Behind, behind
+from orchestrator.core.units import format_change, format_duration
+from orchestrator.stats.comparison import Verdict
+from orchestrator.web.comparisons.charts import (
+    BAR_WIDTH,
+    IntervalBar,
+    interval_bar,
+    latency_chart,
+    latency_rows,
+    quantile_chart,
+    reach_of,
+)
+from orchestrator.web.templatetags.pitwall import VERDICT_SYMBOLS
+
+#: As many as a run may have.
+_MOST_ROUNDS = 100
+#: More cases than these are not named one by one in an address.
+_MOST_NAMED = 12
+#: Bars of rows are drawn in this share of a change.
+_UNITS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A primary metric. `td` and `svg` begin each of its cells and bars: the bars' axis, in
+    ten-thousandths, their margin and their zero are those of the column."""
+
+    key: str
+    title: str
+    better: str
+    reach_shown: str
+    td: str
+    svg: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricRow:
+    """`points` are the addresses of what stands behind both numbers; empty where there is none."""
+
+    metric: MetricComparison
+    bar: IntervalBar | None
+    points: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseView:
+    """One case in full."""
+
+    comparison: CaseComparison
+    primary: tuple[MetricRow, ...]
+    others: tuple[MetricRow, ...]
+    reach_shown: str
+    latency_id: str
+    quantiles_id: str
+    chart: dict[str, Any] | None
+    latency_rows: tuple[tuple[str, float | None, float | None], ...]
+    quantiles: dict[str, Any] | None
+    detail: CaseDetail
+    behind: Behind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoreBlocks:
+    """What would probably decide the open cases: `query` is that of the form of a new run."""
+
+    blocks: int
+    cases: int
+    seconds: float | None
+    query: str
+
+
+def columns_of(report: ComparisonReport) -> list[Column]:
+    """The metrics that decide."""
+    same: dict[str, list[MetricComparison]] = defaultdict(list)
+    for case in report.cases:
+        for metric in case.metrics:
+            if metric.primary:
+                same[metric.info.key].append(metric)
+    return [_column(metrics[0], metrics) for metrics in same.values()]
+
+
+def rows_of(
+    cases: Sequence[CaseComparison],
+    columns: Sequence[Column],
+    query: Mapping[str, str],
+    *,
+    several: bool,
+) -> SafeString:
+    """The rows of the table. `query` is that of the page; see `compare_case` for what is added.
+    With `several` hosts each row names its own.
+
+    Written here and not in a template, which would take longer for hundreds of them than all else
+    that the page does.
+    """
+    base = escape(urlencode(query))
+    # What people wrote is escaped; all else are numbers and words of our own.
+    return mark_safe("\n".join(_row(case, columns, base, several) for case in cases))
+
+
+def case_view(report: ComparisonReport, case: CaseComparison, names: tuple[str, str]) -> CaseView:
+    """`names` are those of the two sides in the charts' legends."""
+    reach = reach_of(case.metrics)
+    detail, known = detail_of(report, case), behind(report, case)
+    rows = [
+        MetricRow(
+            metric=metric,
+            bar=interval_bar(metric, reach),
+            points=_points(report, known, metric.key),
+        )
+        for metric in case.metrics
+    ]
+    return CaseView(
+        comparison=case,
+        primary=tuple(row for row in rows if row.metric.primary),
+        others=tuple(row for row in rows if not row.metric.primary),
+        reach_shown=_reach_shown(reach),
+        latency_id=f"latency-{case.case.key}-{case.host.pk.hex}",
+        quantiles_id=f"quantiles-{case.case.key}-{case.host.pk.hex}",
+        chart=latency_chart(names, detail.curves),
+        latency_rows=latency_rows(detail.curves),
+        quantiles=quantile_chart(detail.quantiles),
+        detail=detail,
+        behind=known,
+    )
+
+
+def more_blocks(
+    report: ComparisonReport, cases: Sequence[CaseComparison], key: str
+) -> MoreBlocks | None:
+    """For cases that need more; None where the sides are not two commits, or nothing is open.
+
+    `key` is the benchmark's.
+    """
+    baseline, contender = report.sides
+    if baseline.commit == contender.commit:
+        return None
+    unpaired = [case for case in cases if not case.paired]
+    open_cases = unpaired or [case for case in cases if case.missing_blocks]
+    if not open_cases:
+        return None
+    blocks = max((case.missing_blocks or 0) for case in open_cases) if not unpaired else 7
+    times = [case.missing_s for case in open_cases if case.missing_s is not None]
+    query = {
+        "benchmark": key,
+        "baseline": baseline.commit.short_sha,
+        "contender": contender.commit.short_sha,
+        "rounds": min(blocks, _MOST_ROUNDS),
+        "hosts": sorted({case.host.name for case in open_cases}),
+        "cases": "" if len(open_cases) == len(report.cases) else expression_of(open_cases),
+    }
+    return MoreBlocks(
+        blocks=min(blocks, _MOST_ROUNDS),
+        cases=len(open_cases),
+        seconds=sum(times) if times and not unpaired else None,
+        query=urlencode({name: value for name, value in query.items() if value}, doseq=True),
+    )
+
+
+def expression_of(cases: Sequence[CaseComparison]) -> str:
+    """What chooses these cases in a new run (benchmarks/choice.py); empty where they are many."""
+    if len(cases) > _MOST_NAMED:
+        return ""
+    found = dict.fromkeys(
+        " and ".join(f"{axis} == {value!r}" for axis, value in case.case.parameters.items())
+        for case in cases
+    )
+    text = " or ".join(f"({each})" if len(found) > 1 else each for each in found if each)
+    return text if len(text) <= MAX_LENGTH else ""
+
+
+def _points(report: ComparisonReport, known: Behind, key: str) -> tuple[str, str]:
+    sides = zip(known.points[key], (report.baseline, report.contender), strict=True)
+    before, after = (
+        reverse("history-point", args=[series, commit.sha]) if series else ""
+        for series, commit in sides
+    )
+    return before, after
+
+
+def _column(metric: MetricComparison, same: Sequence[MetricComparison]) -> Column:
+    reach = reach_of(same)
+    end, margin = round(reach * _UNITS), round(metric.margin * _UNITS)
+    return Column(
+        key=metric.key,
+        title=metric.title,
+        better=metric.better,
+        reach_shown=_reach_shown(reach),
+        td=f'<td class="number" data-m="{escape(metric.title)}"',
+        svg=f'<svg viewBox="{-end} 0 {2 * end} 12" preserveAspectRatio="none" aria-hidden="true">'
+        f'<path class="m" d="M{-margin} 6H{margin}"/><path class="z" d="M0 0V12"/>',
+    )
+
+
+def _reach_shown(reach: float) -> str:
+    return f"{reach * 100:.{0 if reach >= 0.1 else 1}f} %"
+
+
+def _row(case: CaseComparison, columns: Sequence[Column], base: str, several: bool) -> str:
+    metrics = {metric.info.key: metric for metric in case.metrics}
+    host = case.host.name
+    if case.contender_host.pk != case.host.pk:
+        host = f"{host} → {case.contender_host.name}"
+    label = case.case.label
+    if case.contender_case.pk != case.case.pk:
+        label = f"{label} → {case.contender_case.label}"
+    on = f' <span class="muted">on {escape(host)}</span>' if several or "→" in host else ""
+    remark = _remark(case)
+    cells = "".join([_cell(metrics.get(each.key), each) for each in columns])
+    return (
+        f'<tr><th scope="row"><a href="case?{base}&amp;of={case.case.key}&amp;on='
+        f'{case.host.pk.hex}">{escape(label)}</a>{on}</th><td><span class="badge verdict" '
+        f'data-verdict="{case.verdict}"><span aria-hidden="true">{VERDICT_SYMBOLS[case.verdict]}'
+        f"</span> {case.verdict}</span>{remark and f'<small>{remark}</small>'}</td>{cells}</tr>"
+    )
+
+
+def _remark(case: CaseComparison) -> str:
+    """What the row has to say beside its numbers."""
+    said = []
+    if not case.paired:
+        said.append("unpaired")
+    elif case.verdict == Verdict.INCONCLUSIVE and case.missing_blocks:
+        time = f", {format_duration(case.missing_s)}" if case.missing_s else ""
+        said.append(f"{case.missing_blocks} more blocks{time}")
+    if case.voided_blocks:
+        said.append(f"✕ {case.voided_blocks} void")
+    if case.suspect_blocks:
+        said.append(f"! {case.suspect_blocks} suspect")
+    return " · ".join(said)
+
+
+def _cell(metric: MetricComparison | None, column: Column) -> str:
+    """The change with its interval, as text and as a bar: a line, and a dot that is no line."""
+    found = None if metric is None else metric.found
+    if metric is None or found is None or found.change is None:
+        return f"{column.td}>–</td>"
+    change = format_change(found.change)
+    if found.low is None or found.high is None:
+        return f"{column.td}><b>{change}</b></td>"
+    low, middle, high = (int(x * _UNITS) for x in (found.low, found.change, found.high))
+    title = "" if metric.q_value is None else f' title="q = {metric.q_value:.2g}"'
+    return (
+        f'{column.td} data-verdict="{metric.verdict}"{title}><b>{change}</b> {column.svg}'
+        f'<path class="r" d="M{low} 6H{high}"/><path class="p" d="M{middle} 6h0"/></svg>'
+        f"<small>{format_change(found.low)} to {format_change(found.high)}</small></td>"
+    )
+
+
+BAR = {"bar_width": BAR_WIDTH, "half": f"{BAR_WIDTH / 2:.0f}"}

@@ -1,0 +1,253 @@
+"""Any two sides of a benchmark beside each other: commits, cases, hosts, tools, definitions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.selectors import benchmarks_of
+from orchestrator.comparisons.choices import choices_of, recently_measured
+from orchestrator.comparisons.compare import compare_sides
+from orchestrator.comparisons.compared import CaseComparison, ComparisonReport, address_of
+from orchestrator.comparisons.exports import comparison_csv, comparison_json, comparison_markdown
+from orchestrator.comparisons.sides import Asked, Side, sides_of
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.core.kept import kept
+from orchestrator.measurements.result_versions import mark_of_results
+from orchestrator.runs.models import Run
+from orchestrator.web.access import for_member, open_to_visitors
+from orchestrator.web.comparisons.heat_map import heat_view
+from orchestrator.web.comparisons.presenters import BAR, case_view, columns_of, more_blocks, rows_of
+from orchestrator.web.comparisons.view_options import Look, chosen_rows, look_of
+from orchestrator.web.errors import status_of
+from orchestrator.web.forms import benchmark_key, choices_among
+from orchestrator.web.refs import chosen_benchmark, chosen_of, chosen_run
+
+#: What narrows a side down, as addresses name it, with its words.
+NARROWS = {
+    "case": "Case",
+    "host": "Host",
+    "profile": "Hardware profile",
+    "tool": "Load tool",
+    "version": "Definition",
+}
+#: Format → (media type, its name on the page).
+FORMATS = {
+    "md": ("text/markdown; charset=utf-8", "Markdown"),
+    "csv": ("text/csv; charset=utf-8", "CSV"),
+    "json": ("application/json", "JSON"),
+}
+
+
+@open_to_visitors
+@for_member
+def compare(request: HttpRequest, member: Member) -> HttpResponse:
+    """The form and, once both sides are named, the comparison or why there is none."""
+    benchmarks = list(benchmarks_of(member))
+    benchmark = chosen_of(benchmarks, member, request.GET.get("benchmark", ""))
+    context = _form(request, benchmarks, benchmark)
+    status = 200
+    if benchmark and context["baseline"] and (context["contender"] or _differs(request.GET)):
+        if wanted := request.GET.get("format", ""):
+            return _file(request, member, benchmark, wanted)
+        try:
+            context |= _kept_result(request, member, benchmark)
+        except (NotFoundError, InvalidRequestError) as error:
+            context["problem"] = str(error)
+            status, _ = status_of(error)
+    if benchmark and "report" not in context:
+        context["commits"] = recently_measured(member, benchmark)
+    return render(request, "compare.html", context, status=status)
+
+
+def _kept_result(request: HttpRequest, member: Member, benchmark: Benchmark) -> dict[str, Any]:
+    """What the page shows of the comparison, as it was made while nothing else was measured."""
+    run = chosen_run(member, request.GET.get("run", ""))
+    sides = _sides(request, member, benchmark)
+    commits = [side.commit for side in sides]
+
+    def made() -> dict[str, Any]:
+        report = compare_sides(member, benchmark=benchmark, sides=sides, run=run, all_metrics=False)
+        shown = _shown(report, run, benchmark_key(benchmark), look_of(request.GET))
+        if len(report.cases) > 1:
+            return shown
+        whole = compare_sides(member, benchmark=benchmark, sides=sides, run=run)
+        return {**shown, **_in_full(whole, whole.cases[0])}
+
+    pks = tuple(commit.pk for commit in commits)
+    key = ("compare", member.sight, request.get_full_path(), pks)
+    return kept(key, mark_of_results(benchmark, commits), made)
+
+
+def _file(request: HttpRequest, member: Member, benchmark: Benchmark, wanted: str) -> HttpResponse:
+    """The comparison as a file, with all of its metrics where it is for programs."""
+    if wanted not in FORMATS:
+        raise NotFoundError(f"there is no format {wanted}; there are {', '.join(FORMATS)}")
+    run = chosen_run(member, request.GET.get("run", ""))
+    sides = _sides(request, member, benchmark)
+    report = compare_sides(
+        member, benchmark=benchmark, sides=sides, run=run, all_metrics=wanted != "md"
+    )
+    address = _permalink(urlencode(address_of(report, run)))
+    if wanted == "csv":
+        text = comparison_csv(report)
+    else:
+        write = comparison_markdown if wanted == "md" else comparison_json
+        text = write(report, address)
+    name = f"{benchmark.slug}-{report.baseline.short_sha}-{report.contender.short_sha}.{wanted}"
+    kind = "attachment" if wanted == "csv" else "inline"
+    headers = {"Content-Disposition": f'{kind}; filename="{name}"'}
+    return HttpResponse(text, content_type=FORMATS[wanted][0], headers=headers)
+
+
+def _permalink(query: str) -> str:
+    return f"{settings.BASE_URL}{reverse('compare')}?{query}"
+
+
+@open_to_visitors
+@for_member
+def compare_case(request: HttpRequest, member: Member) -> HttpResponse:
+    """One case in full: `of` is its key and `on` its host. The part alone for htmx."""
+    benchmark = chosen_benchmark(member, request.GET.get("benchmark", ""))
+    if benchmark is None:
+        raise NotFoundError("the team has no benchmark yet")
+    run = chosen_run(member, request.GET.get("run", ""))
+    sides = _sides(request, member, benchmark)
+    report = compare_sides(member, benchmark=benchmark, sides=sides, run=run)
+    case = _case(report, request.GET.get("of", ""), request.GET.get("on", ""))
+    key = benchmark_key(benchmark)
+    query = address_of(report, run)
+    context = {
+        "report": report,
+        "more": more_blocks(report, [case], key),
+        "address": f"{reverse('compare')}?{urlencode(query)}",
+        **_in_full(report, case),
+    }
+    part = "#case" if request.headers.get("HX-Request") else ""
+    return render(request, f"compare_case.html{part}", context)
+
+
+@open_to_visitors
+@for_member
+def choose(request: HttpRequest, member: Member) -> HttpResponse:
+    """The form with all that narrows a side down; its fields alone for htmx."""
+    benchmarks = list(benchmarks_of(member))
+    benchmark = chosen_of(benchmarks, member, request.GET.get("benchmark", ""))
+    context = _form(request, benchmarks, benchmark)
+    if benchmark is not None:
+        choices = choices_of(member, benchmark)
+        context["commits"] = recently_measured(member, benchmark)
+        context["choices"] = [
+            (name, title, getattr(choices, f"{name}s"), *_both(request.GET, name))
+            for name, title in NARROWS.items()
+        ]
+    part = "#fields" if request.headers.get("HX-Request") else ""
+    return render(request, f"compare_choose.html{part}", context)
+
+
+def _form(
+    request: HttpRequest, benchmarks: Sequence[Benchmark], benchmark: Benchmark | None
+) -> dict[str, Any]:
+    given = {name: value for name, value in request.GET.items() if value and name != "run"}
+    narrowed = [
+        (title, *_both(request.GET, name))
+        for name, title in NARROWS.items()
+        if any(_both(request.GET, name))
+    ]
+    return {
+        "benchmarks": choices_among(benchmarks),
+        "key": benchmark_key(benchmark) if benchmark else "",
+        "baseline": request.GET.get("baseline", "").strip(),
+        "contender": request.GET.get("contender", "").strip(),
+        "run_id": request.GET.get("run", ""),
+        "narrowed": narrowed,
+        "hidden": [each for each in given.items() if each[0].removeprefix("contender_") in NARROWS],
+        "choose": f"{reverse('compare-choose')}?{urlencode(given)}",
+    }
+
+
+def _both(given: Mapping[str, str], name: str) -> tuple[str, str]:
+    return given.get(name, ""), given.get(f"contender_{name}", "")
+
+
+def _differs(given: Mapping[str, str]) -> bool:
+    return any(given.get(f"contender_{name}") for name in NARROWS)
+
+
+def _sides(request: HttpRequest, member: Member, benchmark: Benchmark) -> tuple[Side, Side]:
+    return sides_of(member, benchmark, _asked(request.GET, ""), _asked(request.GET, "contender_"))
+
+
+def _asked(given: Mapping[str, str], prefix: str) -> Asked:
+    words = {each.name: given.get(prefix + each.name, "").strip() for each in fields(Asked)}
+    return Asked(
+        **{**words, "commit": given.get("contender" if prefix else "baseline", "").strip()}
+    )
+
+
+def _case(report: ComparisonReport, key: str, host: str) -> CaseComparison:
+    found = (case for case in report.cases if case.case.key == key and case.host.pk.hex == host)
+    case = next(found, None)
+    if case is None:
+        raise NotFoundError("this comparison has no such case")
+    return case
+
+
+def _shown(report: ComparisonReport, run: Run | None, key: str, look: Look) -> dict[str, Any]:
+    columns = columns_of(report)
+    query = address_of(report, run)
+    heat = heat_view(report, look, query)
+    rows = chosen_rows(report, heat.heat if heat else None, look, query)
+    here = urlencode({**query, **look.query()})
+    return {
+        "report": report,
+        # The first one of an unpaired comparison stands above the others.
+        "shown_notes": report.notes if report.paired else report.notes[1:],
+        "columns": columns,
+        "heat": heat,
+        "chosen": rows,
+        "rows": rows_of(rows.shown, columns, query, several=_several_hosts(report)),
+        "more": more_blocks(report, report.cases, key),
+        "one_host": _one_host(report),
+        "all_runs": urlencode({name: value for name, value in query.items() if name != "run"}),
+        "here": here,
+        "permalink": _permalink(here),
+        "markdown": comparison_markdown(report, _permalink(urlencode(query))),
+        "files": [
+            (title, f"?{urlencode({**query, 'format': name})}")
+            for name, (_, title) in FORMATS.items()
+        ],
+    }
+
+
+def _in_full(report: ComparisonReport, case: CaseComparison) -> dict[str, Any]:
+    return {"case": case_view(report, case, _names(report)), **BAR}
+
+
+def _one_host(report: ComparisonReport) -> str:
+    """The host of all rows; empty where there are several."""
+    hosts = {(case.host.name, case.contender_host.name) for case in report.cases}
+    first, second = next(iter(hosts), ("", ""))
+    return first if len(hosts) == 1 and first == second else ""
+
+
+def _several_hosts(report: ComparisonReport) -> bool:
+    return len({case.host.pk for case in report.cases}) > 1
+
+
+def _names(report: ComparisonReport) -> tuple[str, str]:
+    """In the legends of charts: by what the sides differ in."""
+    baseline, contender = (side.words() for side in report.sides)
+    differ = [name for name in contender if contender[name] != baseline.get(name)]
+    if not differ or "commit" in differ:
+        shas = report.baseline.short_sha[:7], report.contender.short_sha[:7]
+        return f"baseline {shas[0]}", f"contender {shas[1]}"
+    values = [[words.get(name, "") for name in differ] for words in (baseline, contender)]
+    return f"baseline {' '.join(values[0])}".strip(), f"contender {' '.join(values[1])}".strip()

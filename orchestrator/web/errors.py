@@ -1,0 +1,113 @@
+"""Errors as pages with the fitting status, also where nobody expected one."""
+
+import sys
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.defaults import server_error as usual
+
+from orchestrator.benchmarks.fetched_names import FetchRunningError
+from orchestrator.core.errors import (
+    ConflictError,
+    GoneError,
+    HostError,
+    InvalidRequestError,
+    NotFoundError,
+    NotReadyError,
+    PermissionRefusedError,
+    PitwallError,
+)
+from orchestrator.core.handed_out import has_secret
+from orchestrator.operations.database_away import is_away, is_cut_off, to_be_asked_again
+from orchestrator.operations.fetch_waits import ask_again, wait_of
+from orchestrator.web.middleware import (
+    GetResponse,
+)
+
+#: The one map from errors to HTTP; the first class that fits counts.
+STATUS: tuple[tuple[type[PitwallError], int, str], ...] = (
+    (GoneError, 410, "Removed"),
+    (NotFoundError, 404, "Not found"),
+    (PermissionRefusedError, 403, "Not allowed"),
+    (InvalidRequestError, 400, "That cannot be done"),
+    (ConflictError, 409, "Not possible now"),
+    (NotReadyError, 503, "Not ready"),
+    (HostError, 502, "The host could not be used"),
+    (PitwallError, 500, "Something went wrong"),
+)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """500, and 503 where only the database is away, or stopped a statement that took too long."""
+    error = sys.exc_info()[1]
+    if not is_away(error):
+        return usual(request)
+    # Without the request: what pages are given of it is asked of the database.
+    page = "503_cut_off.html" if is_cut_off(error) else "503.html"
+    return to_be_asked_again(HttpResponse(render_to_string(page), status=503))
+
+
+def translate_errors(get_response: GetResponse) -> GetResponse:
+    """Errors that no form has shown at a field become a page with the fitting status."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        return get_response(request)
+
+    middleware.process_exception = error_page  # type: ignore[attr-defined]
+    return middleware
+
+
+def status_of(error: PitwallError) -> tuple[int, str]:
+    """The HTTP status of an error and its headline."""
+    return next((status, title) for kind, status, title in STATUS if isinstance(error, kind))
+
+
+def came_from(request: HttpRequest) -> str:
+    """The page of ours whose link or button led here; empty where there is none to go back to."""
+    page = request.headers.get("Referer", "")
+    ours = url_has_allowed_host_and_scheme(page, {request.get_host()})
+    here = request.build_absolute_uri()
+    # Pages with a secret in their address send the name of this server alone.
+    bare = has_secret(here) and page == request.build_absolute_uri("/")
+    return page if ours and page != here and not bare else ""
+
+
+def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
+    if not isinstance(error, PitwallError):
+        return None
+    if isinstance(error, FetchRunningError):
+        return _fetch_page(request, error)
+    status, title = status_of(error)
+    partial = "#message" if request.headers.get("HX-Request") else ""
+    context = {
+        "title": title,
+        "message": str(error),
+        "status": status,
+        "back": came_from(request),
+    }
+    return render(request, f"error.html{partial}", context, status=status)
+
+
+def _fetch_page(request: HttpRequest, error: FetchRunningError) -> HttpResponse:
+    """How far the fetch is; when it has ended the page sends the same request again by itself."""
+    fetch = wait_of(request).hold(error)
+    sent = request.GET if request.method == "GET" else request.POST
+    context = {
+        "project": error.project,
+        "fetch": fetch,
+        "is_awaited": True,
+        "wait": wait_of(request).key,
+        "method": "get" if request.method == "GET" else "post",
+        "address": request.path if request.method == "GET" else request.get_full_path(),
+        "values": [
+            (name, value)
+            for name, values in sent.lists()
+            if name != "csrfmiddlewaretoken"
+            for value in values
+        ],
+    }
+    # No error, which browsers would report: the request is accepted, and goes on after the fetch.
+    response = render(request, "benchmarks/fetching.html", context, status=202)
+    return ask_again(response)

@@ -1,0 +1,84 @@
+"""The form that connects a project with its forge."""
+
+from typing import Any
+
+from django import forms
+
+from orchestrator.forges.models import Connection, ForgeKind
+from orchestrator.forges.services import MOST_BUDGET, NewConnection
+from orchestrator.web.forms import TeamForm
+
+_PLAIN = {"spellcheck": "false", "autocomplete": "off", "autocapitalize": "off"}
+
+
+class ForgeForm(TeamForm):
+    kind = forms.ChoiceField(choices=ForgeKind.choices, label="Forge")
+    repository = forms.CharField(
+        max_length=200, help_text="As in its address: owner/name.", widget=forms.TextInput(_PLAIN)
+    )
+    api_url = forms.CharField(
+        required=False,
+        max_length=300,
+        label="Address of its API",
+        help_text="Empty for github.com and gitlab.com; else such as "
+        "https://git.example.org/api/v1 (Gitea), …/api/v4 (GitLab), …/api/v3 (GitHub Enterprise).",
+        widget=forms.TextInput(_PLAIN),
+    )
+    token = forms.CharField(
+        required=False,
+        max_length=500,
+        help_text="To read pull requests, write comments and set commit statuses. Empty: keep what "
+        "is stored; without one Pitwall only listens for pushes.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+    )
+    allowed_users = forms.CharField(
+        required=False,
+        max_length=2000,
+        label="Who may ask for benchmarks",
+        help_text="Their user names on the forge, with commas between. Nobody else may.",
+        widget=forms.TextInput(_PLAIN),
+    )
+    hosts = forms.CharField(
+        required=False,
+        max_length=1000,
+        label="Hosts to measure on",
+        help_text="Names, profile:NAME or tag:NAME, with commas between.",
+        widget=forms.TextInput(_PLAIN),
+    )
+    budget_minutes = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_BUDGET,
+        initial=60,
+        label="Minutes of machine time for each",
+        help_text="All hosts together; cases that are decided before end earlier.",
+    )
+
+    def wanted(self) -> NewConnection:
+        data = self.cleaned_data
+        return NewConnection(
+            kind=data["kind"],
+            repository=data["repository"].strip().strip("/"),
+            api_url=data["api_url"].strip(),
+            token=data["token"].strip(),
+            allowed_users=_words(data["allowed_users"]),
+            hosts=_words(data["hosts"]),
+            budget_minutes=data["budget_minutes"],
+        )
+
+
+def initial_connection(connection: Connection | None) -> dict[str, Any]:
+    """What the form shows of a connection; never its token."""
+    if connection is None:
+        return {}
+    return {
+        "kind": connection.kind,
+        "repository": connection.repository,
+        "api_url": connection.api_url,
+        "allowed_users": ", ".join(connection.allowed_users),
+        "hosts": ", ".join(connection.hosts),
+        "budget_minutes": connection.budget_minutes,
+    }
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip().removeprefix("@") for word in text.split(",") if word.strip())

@@ -1,0 +1,123 @@
+"""A project's forge: how it is connected, what it sent, and what waits for an approval."""
+
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.selectors import project_for
+from orchestrator.core.errors import PitwallError
+from orchestrator.dispatch.waking import wake_forges
+from orchestrator.forges.receiving import MOST_BYTES, receive
+from orchestrator.forges.selectors import (
+    connection_at,
+    connection_of,
+    incoming_of,
+    request_for,
+    requests_of,
+)
+from orchestrator.forges.services import approve, decline, disconnect, renew_secret, save_connection
+from orchestrator.web.access import for_member
+from orchestrator.web.errors import status_of
+from orchestrator.web.forges.forms import ForgeForm, initial_connection
+from orchestrator.web.forms import FORM_ERRORS
+
+#: The page shows the newest; the API has all.
+MOST_REQUESTS, MOST_INCOMING = 50, 20
+
+
+@never_cache
+@for_member
+def forge(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    """A secret is shown in the answer to the request that made it, and never again."""
+    project = project_for(member, slug)
+    posted = request.POST if request.method == "POST" else None
+    form = ForgeForm(member, posted, initial=initial_connection(connection_of(member, project)))
+    secret = ""
+    if form.is_valid():
+        try:
+            secret = save_connection(member=member, project=project, new=form.wanted()).secret
+        except FORM_ERRORS as error:
+            form.show_error(error)
+        else:
+            if not secret:
+                messages.success(request, "Saved; it holds from now on.")
+                return redirect("project-forge", slug)
+    return _page(request, member, project, form, secret)
+
+
+@never_cache
+@for_member
+@require_POST
+def new_secret(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    project = project_for(member, slug)
+    secret = renew_secret(member=member, project=project)
+    form = ForgeForm(member, initial=initial_connection(connection_of(member, project)))
+    return _page(request, member, project, form, secret)
+
+
+@for_member
+@require_POST
+def remove(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    disconnect(member=member, project=project_for(member, slug))
+    return redirect("project-forge", slug)
+
+
+@for_member
+@require_POST
+def answer(request: HttpRequest, member: Member, request_id: UUID) -> HttpResponse:
+    """Approves the commit that the page showed, or declines it, as `answer` says."""
+    slug = request_for(member, request_id).pull.connection.project.slug
+    if request.POST.get("answer") == "approve":
+        approve(member=member, request_id=request_id, sha=request.POST.get("sha", ""))
+        messages.success(request, "Approved; the run starts in a moment.")
+    else:
+        decline(member=member, request_id=request_id)
+    wake_forges()
+    return redirect("project-forge", slug)
+
+
+@csrf_exempt
+@require_POST
+def hook(request: HttpRequest, connection_id: UUID) -> HttpResponse:
+    """What a forge sends. It is no member: the signature over the body says who it is."""
+    body = request.read(MOST_BYTES + 1)
+    if len(body) > MOST_BYTES:
+        return _plain(f"a payload may have {MOST_BYTES} bytes at most", 413)
+    try:
+        outcome = receive(connection_at(connection_id), request.headers, body)
+    except PitwallError as error:
+        return _plain(str(error), status_of(error)[0])
+    wake_forges()
+    return _plain(outcome, 200)
+
+
+def _page(
+    request: HttpRequest, member: Member, project: Project, form: ForgeForm, secret: str
+) -> HttpResponse:
+    connection = connection_of(member, project)
+    address = ""
+    if connection is not None:
+        address = settings.BASE_URL + reverse("forge-hook", args=[connection.pk])
+    context = {
+        "project": project,
+        "connection": connection,
+        "form": form,
+        "secret": secret,
+        "address": address,
+        "requests": requests_of(connection)[:MOST_REQUESTS] if connection else (),
+        "incoming": incoming_of(connection)[:MOST_INCOMING] if connection else (),
+    }
+    return render(request, "benchmarks/forge.html", context, status=form.status)
+
+
+def _plain(text: str, status: int) -> HttpResponse:
+    return HttpResponse(f"{text}\n", status=status, content_type="text/plain; charset=utf-8")

@@ -1,0 +1,56 @@
+"""Notes at commits of histories: written, edited and deleted from the pages that show them."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Benchmark, Case
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.histories.annotations import SCOPES, annotate, edit_annotation, remove_annotation
+from orchestrator.histories.histories import series_for
+from orchestrator.histories.point import commit_in
+from orchestrator.results.models import Series
+from orchestrator.web.access import for_member
+from orchestrator.web.redirects import back_from
+
+
+@for_member
+@require_POST
+def write(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
+    """A note at a commit of a series: `of` says how far it is shown."""
+    series = series_for(member, series_id)
+    annotate(
+        member=member,
+        commit=commit_in(series, sha),
+        text=request.POST.get("text", ""),
+        of=_meant(series, request.POST.get("of", "series")),
+    )
+    return back_from(request, "history")
+
+
+@for_member
+@require_POST
+def edit(request: HttpRequest, member: Member, annotation_id: UUID) -> HttpResponse:
+    text = request.POST.get("text", "")
+    edit_annotation(member=member, annotation_id=annotation_id, text=text)
+    return back_from(request, "history")
+
+
+@for_member
+@require_POST
+def delete(request: HttpRequest, member: Member, annotation_id: UUID) -> HttpResponse:
+    remove_annotation(member=member, annotation_id=annotation_id)
+    return back_from(request, "history")
+
+
+def _meant(series: Series, of: str) -> Series | Case | Benchmark | None:
+    if of not in SCOPES:
+        raise InvalidRequestError(f"a note is of one of {', '.join(SCOPES)}", field="of")
+    meant: dict[str, Series | Case | Benchmark] = {
+        "series": series,
+        "case": series.case,
+        "benchmark": series.benchmark,
+    }
+    return meant.get(of)

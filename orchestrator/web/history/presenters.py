@@ -1,0 +1,255 @@
+"""What the page of histories shows: which series are drawn, on which charts, and its table."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+from django.urls import reverse
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.histories.histories import HistoryChoices, series_of
+from orchestrator.histories.marked_changes import AnnotationMark
+from orchestrator.histories.reports import History, HistoryBreak, HistoryPoint
+from orchestrator.loadtools.metrics import Metric, metric_for
+from orchestrator.results.models import Series
+from orchestrator.web.forms import benchmark_key
+from orchestrator.web.hosts.facts import ShownChange, shown_change
+
+T = TypeVar("T")
+#: More lines than this nobody can tell apart.
+MAX_SERIES = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    value: str
+    label: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pick:
+    """A choice of one or several; `shown` says in few words what is chosen."""
+
+    name: str
+    title: str
+    options: tuple[Option, ...]
+
+    @property
+    def shown(self) -> str:
+        chosen = [each.label for each in self.options if each.chosen]
+        return f"{chosen[0]} +{len(chosen) - 1}" if len(chosen) > 1 else "".join(chosen)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """A series along a branch, as the chart's line `number` (from 1)."""
+
+    number: int
+    series: Series
+    metric: Metric
+    branch: str
+    label: str
+
+    @property
+    def data_url(self) -> str:
+        return (
+            f"{reverse('history-data', args=[self.series.pk])}?{urlencode({'branch': self.branch})}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """The lines of one metric."""
+
+    metric: Metric
+    lines: tuple[Drawn, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A point with what stands between it and the one before it."""
+
+    point: HistoryPoint
+    compare_url: str | None
+    point_url: str | None
+    mark: HistoryBreak | None
+    changes: tuple[ShownChange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What somebody wrote at a commit, and its point; None where the commit was not measured."""
+
+    mark: AnnotationMark
+    point_url: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What an address asks for, of what there is: without a choice, the first of each."""
+
+    picks: tuple[Pick, ...]
+    drawn: tuple[Drawn, ...]
+    left_out: int
+    missing: Metric | None
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        metrics = dict.fromkeys(each.metric for each in self.drawn)
+        return tuple(
+            Chart(metric=metric, lines=tuple(x for x in self.drawn if x.metric == metric))
+            for metric in metrics
+        )
+
+
+def asked_for(
+    member: Member, benchmark: Benchmark, choices: HistoryChoices, query: QueryDict
+) -> Asked:
+    cases = picked(choices.cases, "key", query.getlist("case"))
+    hosts = picked(choices.hosts, "name", query.getlist("host"))
+    metrics = picked(choices.metrics, "key", query.getlist("metric"))
+    known = _branches(benchmark)
+    branches = [name for name in known if name in query.getlist("branch")] or known[:1]
+    found = {
+        (each.metric.key, each.case_id, each.host_id): each
+        for each in series_of(member, benchmark, cases=cases, hosts=hosts, metrics=metrics)
+    }
+    combined = [
+        (found[metric.key, case.pk, host.pk], metric, branch)
+        for metric, case, host, branch in product(metrics, cases, hosts, branches)
+        if (metric.key, case.pk, host.pk) in found
+    ]
+    several = [len(each) > 1 for each in (cases, hosts, branches)]
+    return Asked(
+        picks=(
+            _pick("case", "Case", [(e.key, e.label, e in cases) for e in choices.cases]),
+            _pick("host", "Host", [(e.name, e.name, e in hosts) for e in choices.hosts]),
+            _pick("metric", "Metric", [(e.key, e.title, e in metrics) for e in choices.metrics]),
+            _pick("branch", "Branch", [(name, name, name in branches) for name in known]),
+        ),
+        drawn=tuple(
+            _drawn(number, *each, several)
+            for number, each in enumerate(combined[:MAX_SERIES], start=1)
+        ),
+        left_out=max(0, len(combined) - MAX_SERIES),
+        missing=_missing(metrics, query.getlist("metric")),
+    )
+
+
+def _branches(benchmark: Benchmark) -> list[str]:
+    """The default branch first."""
+    project = benchmark.project
+    return list(dict.fromkeys([project.default_branch, *(name for name, _ in project.branches)]))
+
+
+def _drawn(
+    number: int, series: Series, metric: Metric, branch: str, several: Sequence[bool]
+) -> Drawn:
+    label = _label(series, branch, several)
+    return Drawn(number=number, series=series, metric=metric, branch=branch, label=label)
+
+
+def picked(items: Sequence[T], attribute: str, wanted: Sequence[str]) -> list[T]:
+    """Those that are wanted, in their own order; else the first."""
+    chosen = [item for item in items if getattr(item, attribute) in wanted]
+    return chosen or list(items[:1])
+
+
+def _missing(metrics: Iterable[Metric], wanted: Sequence[str]) -> Metric | None:
+    """A metric that was asked for and exists, but was never measured here."""
+    keys = {metric.key for metric in metrics}
+    known = (metric_for(key) for key in wanted if key not in keys)
+    return next((metric for metric in known if metric is not None), None)
+
+
+def _pick(name: str, title: str, options: Iterable[tuple[str, str, bool]]) -> Pick:
+    shown = (Option(value=value, label=label, chosen=chosen) for value, label, chosen in options)
+    return Pick(name=name, title=title, options=tuple(shown))
+
+
+def _label(series: Series, branch: str, several: Sequence[bool]) -> str:
+    """What tells this line from the others on its chart; all of it where it is alone."""
+    parts = [series.case.label, series.host.name, branch]
+    told = [part for part, needed in zip(parts, several, strict=True) if needed and part]
+    return " · ".join(told or [f"{parts[0]} on {parts[1]}"])
+
+
+def rows_of(history: History) -> list[Row]:
+    """Newest first."""
+    changes: list[list[ShownChange]] = [[] for _ in history.points]
+    for each in reversed(history.changes):
+        changes[each.before].append(shown_change(each.at, each.changed))
+    marks = {mark.before: mark for mark in history.breaks}
+    rows = [
+        Row(
+            point=point,
+            compare_url=compare_url(history, point),
+            point_url=point_url(history, point),
+            mark=marks.get(index),
+            changes=tuple(changes[index]),
+        )
+        for index, point in enumerate(history.points)
+    ]
+    return rows[::-1]
+
+
+def compare_url(history: History, point: HistoryPoint) -> str | None:
+    """Of the point against the one before; None for the first, and without valid trials."""
+    if point.before is None or point.value is None:
+        return None
+    query = {
+        "benchmark": benchmark_key(history.benchmark),
+        "baseline": point.before.sha,
+        "contender": point.commit.sha,
+    }
+    return f"{reverse('compare')}?{urlencode(query)}"
+
+
+def point_url(history: History, point: HistoryPoint) -> str | None:
+    if history.series is None:
+        return None
+    address = reverse("history-point", args=[history.series, point.commit.short_sha])
+    return f"{address}?{urlencode({'branch': history.branch})}"
+
+
+def notes_of(marks: Iterable[AnnotationMark], measured: Mapping[int, int]) -> list[Note]:
+    """Newest commit first; `measured`: commit → a series that has it."""
+    ordered = sorted(marks, key=lambda each: -1 if each.position is None else each.position)
+    return [Note(mark=each, point_url=_point_of(each, measured)) for each in reversed(ordered)]
+
+
+def _point_of(mark: AnnotationMark, measured: Mapping[int, int]) -> str | None:
+    series = measured.get(mark.commit)
+    return reverse("history-point", args=[series, mark.short_sha]) if series else None
+
+
+def chart_config(asked: Asked, *, relative: bool) -> dict[str, Any]:
+    """What the script needs to begin: where the data of each line is."""
+    return {
+        "relative": relative,
+        "charts": [
+            {
+                "metric": chart.metric.key,
+                "title": chart.metric.title,
+                "unit": chart.metric.unit,
+                "better": chart.metric.better,
+                "lines": [
+                    {
+                        "number": line.number,
+                        "label": line.label,
+                        "data_url": line.data_url,
+                        "point": reverse("history-point", args=[line.series.pk, "SHA"]),
+                        "commit": reverse("history-commit", args=[line.series.pk, "SHA"]),
+                        "branch": line.branch,
+                    }
+                    for line in chart.lines
+                ],
+            }
+            for chart in asked.charts
+        ],
+    }

@@ -1,0 +1,269 @@
+"""Metrics along the commits: the page, the data of its charts, and single points."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.urls import get_script_prefix
+from django.views.decorators.http import require_GET, require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.visitors import Visitor
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.selectors import benchmarks_of
+from orchestrator.core.kept import kept
+from orchestrator.dispatch.waking import wake_engine
+from orchestrator.histories.annotations import annotated_points
+from orchestrator.histories.charted import Charted, charted, mark_of_history
+from orchestrator.histories.compact import compact_response, packed
+from orchestrator.histories.data import history_data
+from orchestrator.histories.histories import (
+    HistoryChoices,
+    Part,
+    history_at,
+    history_choices,
+    mark_of_choices,
+    series_for,
+)
+from orchestrator.histories.point import commit_in, point_details
+from orchestrator.histories.reports import History
+from orchestrator.regressions.change_points import (
+    ChangeMark,
+    baselines_of,
+    changes_in,
+    dismiss,
+    rebaseline,
+    remove_baseline,
+)
+from orchestrator.regressions.confirmations import confirm_now
+from orchestrator.results.models import Baseline
+from orchestrator.web.access import for_member, open_to_visitors
+from orchestrator.web.forms import benchmark_key, choices_among
+from orchestrator.web.history.presenters import (
+    Asked,
+    Drawn,
+    Note,
+    Row,
+    asked_for,
+    chart_config,
+    compare_url,
+    notes_of,
+    rows_of,
+)
+from orchestrator.web.redirects import back_from
+from orchestrator.web.refs import chosen_of
+
+#: Rows of the table on one page.
+ROWS = 25
+
+
+@open_to_visitors
+@for_member
+def history(request: HttpRequest, member: Member) -> HttpResponse:
+    """Choices that are left out or no longer exist fall back on the first one."""
+    benchmarks = list(benchmarks_of(member))
+    benchmark = chosen_of(benchmarks, member, request.GET.get("benchmark", ""))
+    context: dict[str, Any] = {"benchmarks": choices_among(benchmarks)}
+    if benchmark is not None:
+        choices = _choices(member, benchmark)
+        asked = asked_for(member, benchmark, choices, request.GET)
+        context |= {"key": benchmark_key(benchmark), "asked": asked}
+        context |= _shown(member, asked, request.GET)
+    return render(request, "history.html", context)
+
+
+@open_to_visitors
+@for_member
+@require_GET
+def data(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
+    """The points of one series as columns; whoever asks again gets what was made, if it is so."""
+    series, branch = charted(member, series_id), request.GET.get("branch", "")
+    again = "If-None-Match" in request.headers and branch in ("", series.default_branch)
+    body = kept(
+        ("history data", series),
+        mark_of_history(series.id) if again else None,
+        lambda: packed(history_data(series, branch)),
+    )
+    return compact_response(request, body)
+
+
+@open_to_visitors
+@for_member
+@require_GET
+def commit(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
+    """What a commit of a series is, in a few words."""
+    found = commit_in(series_for(member, series_id), sha)
+    facts = {
+        "commit": found.sha,
+        "subject": found.subject,
+        "author": found.author,
+        "committed_at": found.committed_at,
+    }
+    return JsonResponse(facts, headers={"Cache-Control": "private, max-age=600"})
+
+
+@open_to_visitors
+@for_member
+@require_GET
+def point(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
+    """One point with the trials behind it: a page, or the panel of the page of histories."""
+    series = series_for(member, series_id)
+    branch = request.GET.get("branch", "")
+    details = point_details(series, sha, branch)
+    shown = next(iter(details.history.points), None)
+    context = {
+        "details": details,
+        "history": details.history,
+        "point": shown,
+        "series": series,
+        "key": benchmark_key(series.benchmark),
+        "compare_url": compare_url(details.history, shown) if shown else None,
+        "may_write": member.has(Role.MEMBER),
+        "back": request.GET.get("back") or request.get_full_path(),
+    }
+    partial = "#panel" if request.GET.get("panel") else ""
+    return render(request, f"history_point.html{partial}", context)
+
+
+@for_member
+@require_POST
+def begin_anew(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
+    """The history begins anew at this commit: that of the series, or of all of its case."""
+    series = series_for(member, series_id)
+    whole_case = request.POST.get("of") == "case"
+    rebaseline(
+        member=member,
+        commit=commit_in(series, sha),
+        reason=request.POST.get("reason", ""),
+        series=None if whole_case else series,
+        case=series.case if whole_case else None,
+    )
+    return back_from(request, "history")
+
+
+@for_member
+@require_POST
+def unbegin(request: HttpRequest, member: Member, baseline_id: UUID) -> HttpResponse:
+    """What was measured before a history began anew is looked at again."""
+    remove_baseline(member=member, baseline_id=baseline_id)
+    return back_from(request, "history")
+
+
+@for_member
+@require_POST
+def dismiss_change(request: HttpRequest, member: Member, change_id: UUID) -> HttpResponse:
+    dismiss(member=member, change_id=change_id, reason=request.POST.get("reason", ""))
+    return back_from(request, "history")
+
+
+@for_member
+@require_POST
+def confirm_change(request: HttpRequest, member: Member, change_id: UUID) -> HttpResponse:
+    """Has both commits of a change point measured again, in turns."""
+    run = confirm_now(member=member, change_id=change_id)
+    wake_engine()
+    messages.success(request, "Both commits are measured again; this is the run.")
+    return redirect("run", run.pk)
+
+
+def _choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
+    key = ("history choices", member.sight, benchmark.pk)
+    return kept(key, mark_of_choices(benchmark), lambda: history_choices(member, benchmark))
+
+
+def _shown(member: Member, asked: Asked, query: QueryDict) -> dict[str, Any]:
+    """The table of one line, and what is known of the changes of all; the charts fetch their own
+    data."""
+    if not asked.drawn:
+        return {}
+    line = _line(asked, query.get("table", ""))
+    known = {each.series.pk: charted(member, each.series.pk) for each in asked.drawn}
+    shown, rows, table = _table(member, known[line.series.pk], line, query.get("before", ""))
+    return {
+        "history": shown,
+        "line": line,
+        "rows": rows,
+        "table": table,
+        "nothing_valid": shown.points and all(each.value is None for each in shown.points),
+        "tables": [(each, _address(query, table=str(each.number))) for each in asked.drawn],
+        "older": _older(shown, query),
+        "newest": _address(query) if query.get("before") else None,
+        "config": chart_config(asked, relative=query.get("scale") == "change"),
+        "changes": _changes(asked, known),
+        "baselines": _baselines(asked, known),
+        "notes": _notes(known),
+        "may_write": member.has(Role.MEMBER),
+        "relative": query.get("scale") == "change",
+        "other_scale": _address(query, scale="" if query.get("scale") == "change" else "change"),
+    }
+
+
+def _changes(asked: Asked, known: Mapping[int, Charted]) -> list[tuple[Drawn, ChangeMark]]:
+    """Those on the charts, newest first, with the first line that has them."""
+    charted_ids = {point.id for each in known.values() for point in each.shifts.points}
+    if not charted_ids:
+        return []
+    marks = changes_in(known)
+    lines = {each.series.pk: each for each in reversed(asked.drawn)}
+    return [
+        (line, mark)
+        for number, line in lines.items()
+        for mark in reversed(marks.get(number, ()))
+        if mark.id in charted_ids
+    ]
+
+
+def _notes(known: Mapping[int, Charted]) -> list[Note]:
+    """What people wrote at commits of the lines, newest commit first."""
+    found = {mark.id: mark for each in known.values() for mark in each.shifts.annotations}
+    measured = annotated_points(known, found.values()) if found else {}
+    return notes_of(found.values(), measured)
+
+
+def _baselines(asked: Asked, known: Mapping[int, Charted]) -> list[tuple[Drawn, Baseline]]:
+    begun = [each for each in asked.drawn if known[each.series.pk].shifts.baseline]
+    found = baselines_of([each.series for each in begun]) if begun else {}
+    return [(each, found[each.series.pk]) for each in begun if each.series.pk in found]
+
+
+def _table(
+    member: Member, series: Charted, line: Drawn, before: str
+) -> tuple[History, list[Row], str]:
+    """A page of the table of a line, with its HTML; as it was made before, while nothing moved."""
+    is_default = line.branch == series.default_branch
+    mark = mark_of_history(series.id) if is_default else None
+    part = Part(limit=ROWS, before=before, every=True)
+
+    def made() -> tuple[History, list[Row], str]:
+        shown = history_at(line.series, line.branch, part)
+        rows = rows_of(shown)
+        context = {"history": shown, "rows": rows, "visitor": isinstance(member, Visitor)}
+        return shown, rows, render_to_string("history_table.html", context)
+
+    return kept(("history table", series, line.branch, part, get_script_prefix()), mark, made)
+
+
+def _line(asked: Asked, wanted: str) -> Drawn:
+    return next((each for each in asked.drawn if str(each.number) == wanted), asked.drawn[0])
+
+
+def _older(shown: History, query: QueryDict) -> str | None:
+    if not shown.first or not shown.points:
+        return None
+    return _address(query, before=shown.points[0].commit.short_sha)
+
+
+def _address(query: QueryDict, **changes: str) -> str:
+    """The same look with a part of it changed; it goes back to the newest rows."""
+    changed = query.copy()
+    for name in ("before", *changes):
+        changed.pop(name, None)
+    for name, value in changes.items():
+        if value:
+            changed[name] = value
+    return f"?{changed.urlencode()}"

@@ -1,0 +1,101 @@
+"""Setting a host up step by step: what was tried, what it found, and what mends it."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.core.errors import ConflictError
+from orchestrator.dispatch.checkup import ask_for_checks
+from orchestrator.fleet.care import may_become
+from orchestrator.fleet.checks import CheckList, begin_again, checks_of
+from orchestrator.fleet.models import CheckStep, Host, HostState, HostTransport
+from orchestrator.fleet.selectors import own_host_for
+from orchestrator.fleet.services import pin_host_key
+from orchestrator.fleet.ways import change_way
+from orchestrator.transport.address import HostKey
+from orchestrator.web.access import for_member
+from orchestrator.web.forms import FORM_ERRORS
+from orchestrator.web.hosts.forms import WayForm, way_of
+
+
+@for_member
+def checks(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    """A POST has a worker try on; `again` names the step to begin with. A script asks for the list
+    alone, again and again while the worker goes on."""
+    host = own_host_for(member, host_id)
+    alone = bool(request.headers.get("HX-Request"))
+    if request.method != "POST":
+        found = checks_of(host)
+        return _steps(request, host, found) if alone else checks_page(request, member, host)
+    again = request.POST.get("again", "")
+    step = CheckStep(again) if again in CheckStep.values else None
+    try:
+        found = ask_for_checks(member=member, host_id=host_id, again=step)
+    except ConflictError as error:
+        if not alone:
+            raise
+        return _steps(request, host, checks_of(host), problem=str(error))
+    if not alone:
+        return redirect("host-checks", host_id)
+    return _steps(request, host, found)
+
+
+@for_member
+@require_POST
+def pin(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    """Pins the key that the member has looked at; the host has to show it once more."""
+    host_key = request.POST.get("host_key", "")
+    host = pin_host_key(member=member, host_id=host_id, host_key=host_key)
+    begin_again(host=host, step=CheckStep.KEY)
+    return redirect("host-checks", host_id)
+
+
+@for_member
+@require_POST
+def way(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    host = own_host_for(member, host_id)
+    member.require(Role.MAINTAINER, to="change how a host is reached")
+    form = WayForm(member, request.POST)
+    if form.is_valid():
+        try:
+            change_way(member=member, host_id=host.pk, **form.way())
+        except FORM_ERRORS as error:
+            form.show_error(error)
+        else:
+            begin_again(host=host, step=CheckStep.REACH)
+            return redirect("host-checks", host_id)
+    return checks_page(request, member, host, form=form)
+
+
+def checks_page(
+    request: HttpRequest, member: Member, host: Host, *, form: WayForm | None = None
+) -> HttpResponse:
+    context = _context(host, checks_of(host)) | {
+        "form": form or WayForm(member, initial=way_of(host)),
+        "changeable": host.transport == HostTransport.SSH and member.has(Role.MAINTAINER),
+    }
+    return render(request, "hosts/checks.html", context, status=form.status if form else 200)
+
+
+def _steps(
+    request: HttpRequest, host: Host, found: CheckList, *, problem: str = ""
+) -> HttpResponse:
+    context = _context(host, found) | {"problem": problem, "swap": True}
+    return render(request, "hosts/checks.html#steps", context)
+
+
+def _context(host: Host, found: CheckList) -> dict[str, object]:
+    blocked = found.blocked
+    return {
+        "host": host,
+        "checks": found,
+        "next_title": found.next_step.label if found.next_step else "",
+        "shown_key": HostKey.parse(blocked.shown_key) if blocked and blocked.shown_key else None,
+        "may_be_released": may_become(host, HostState.READY),
+        "being_set_up": host.state == HostState.UNCONFIRMED,
+        "busy": hasattr(host, "lease"),
+    }

@@ -1,0 +1,328 @@
+"""The form that mends how a host is reached."""
+
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django import forms
+
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.selectors import credentials_of, profiles_of
+from orchestrator.fleet.tuning import KNOBS
+from orchestrator.runs.calibration import DEFAULT_PAIRS, MAX_PAIRS, MIN_PAIRS, NewCalibration
+from orchestrator.runs.golden import NewGolden
+from orchestrator.runs.models import GoldenCheck
+from orchestrator.web.forms import TeamForm, benchmark_choices, benchmark_key
+
+#: Nothing that is measured should run as root.
+LOGIN_HELP = "Who to log in as; root only where measured code runs as another user."
+_GIB = 2**30
+
+
+class WayForm(TeamForm):
+    """How a host is reached, to be mended."""
+
+    renamed = {"credential_id": "credential"}
+
+    address = forms.CharField(max_length=253, help_text="Host name or IP address.")
+    port = forms.IntegerField(min_value=1, max_value=65535)
+    login = forms.CharField(max_length=64, label="User", help_text=LOGIN_HELP)
+    credential = forms.ChoiceField(label="Key to log in with")
+    work_dir = forms.CharField(
+        max_length=255, label="Work directory", help_text="Relative to the user's home."
+    )
+    python = forms.CharField(
+        max_length=255, label="Python command", help_text="Python 3.9 or newer on that host."
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        keys = [(str(k.pk), f"{k.name} · {k.fingerprint}") for k in credentials_of(self.member)]
+        self.fields["credential"].choices = keys  # type: ignore[attr-defined]
+
+    def way(self) -> dict[str, Any]:
+        """What `change_way` takes."""
+        data = dict(self.cleaned_data)
+        credential_id = UUID(data.pop("credential"))
+        return {**data, "credential_id": credential_id}
+
+
+def way_of(host: Host) -> dict[str, Any]:
+    """The fields of WayForm as they are now."""
+    same = {
+        name: getattr(host, name) for name in ("address", "port", "login", "work_dir", "python")
+    }
+    return {**same, "credential": str(host.credential_id)}
+
+
+def run_as_field() -> forms.CharField:
+    return forms.CharField(
+        max_length=32,
+        required=False,
+        label="Run measured code as",
+        help_text="A user of the host that may do nothing else; Pitwall then logs in as root. "
+        "Empty: the user that it logs in as.",
+    )
+
+
+class SecretTextarea(forms.Textarea):
+    """Takes a secret and never sends it back, not even with an error beside it."""
+
+    def format_value(self, value: Any) -> None:
+        return None
+
+
+class HostForm(TeamForm):
+    renamed = {"credential_id": "credential"}
+
+    KEY_SOURCES = (
+        ("generate", "Let Pitwall make a new key pair"),
+        ("stored", "Use a key that is stored already"),
+        ("paste", "Paste a private key"),
+    )
+    name = forms.CharField(max_length=60, help_text="Lower-case letters, digits and dashes.")
+    profile = forms.ChoiceField(help_text="What kind of machine it is.")
+    address = forms.CharField(max_length=253, help_text="Host name or IP address.")
+    port = forms.IntegerField(min_value=1, max_value=65535, initial=22)
+    login = forms.CharField(max_length=64, label="User", help_text=LOGIN_HELP)
+    key_source = forms.ChoiceField(
+        choices=KEY_SOURCES,
+        widget=forms.RadioSelect,
+        initial="generate",
+        label="Key to log in with",
+    )
+    credential = forms.ChoiceField(required=False, label="Stored key")
+    private_key = forms.CharField(
+        required=False,
+        strip=False,
+        widget=SecretTextarea(attrs={"rows": 5, "spellcheck": "false", "autocomplete": "off"}),
+        help_text="OpenSSH or PEM, without passphrase. Kept encrypted, never shown again.",
+    )
+    work_dir = forms.CharField(
+        max_length=255,
+        required=False,
+        initial=".pitwall",
+        label="Work directory",
+        help_text="Where agent, builds and results of jobs lie; relative to the user's home.",
+    )
+    python = forms.CharField(
+        max_length=255,
+        required=False,
+        initial="python3",
+        label="Python command",
+        help_text="Python 3.9 or newer on that host.",
+    )
+    run_as = run_as_field()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        profiles = [(each.slug, each.name) for each in profiles_of(self.member)]
+        keys = [(str(k.pk), f"{k.name} · {k.fingerprint}") for k in credentials_of(self.member)]
+        self.fields["profile"].choices = profiles  # type: ignore[attr-defined]
+        self.fields["credential"].choices = [("", "—"), *keys]  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        wanted = {"stored": "credential", "paste": "private_key"}.get(data.get("key_source", ""))
+        if wanted and not data.get(wanted):
+            self.add_error(wanted, "Needed for the way chosen above.")
+        return data
+
+
+class ProfileForm(TeamForm):
+    slug = forms.CharField(max_length=60, label="Short name", help_text="Such as thinkpad-t490s.")
+    name = forms.CharField(max_length=100)
+    cpu_model = forms.CharField(max_length=120, required=False, label="CPU model")
+    cores = forms.IntegerField(required=False, min_value=1, max_value=4096)
+    threads = forms.IntegerField(required=False, min_value=1, max_value=8192)
+    base_clock_mhz = forms.IntegerField(
+        required=False, min_value=1, max_value=100_000, label="Base clock in MHz"
+    )
+    boost_clock_mhz = forms.IntegerField(
+        required=False, min_value=1, max_value=100_000, label="Boost clock in MHz"
+    )
+    memory_gib = forms.DecimalField(
+        required=False, min_value=0, max_value=100_000, label="Memory in GiB"
+    )
+    os = forms.CharField(max_length=100, required=False, label="Operating system")
+    price_per_hour = forms.DecimalField(
+        required=False,
+        min_value=0,
+        max_digits=9,
+        decimal_places=4,
+        label="Price an hour",
+        help_text="In one currency for all profiles, such as 0.35.",
+    )
+
+
+class CareForm(TeamForm):
+    """How a host is used; one field for each knob, empty where it is left as it is."""
+
+    renamed = {
+        "disk_limit_bytes": "disk_limit_gib",
+        **{f"tuning.{name}": f"tuning_{name}" for name in KNOBS},
+    }
+
+    tags = forms.CharField(
+        max_length=1500,
+        required=False,
+        help_text="Separated by commas, such as rack-2, quiet. Runs ask for tag:quiet.",
+    )
+    open_hours = forms.CharField(
+        max_length=500,
+        required=False,
+        help_text="When jobs may run: mon-fri 20:00-07:00; sat-sun. Empty: always.",
+    )
+    timezone = forms.CharField(
+        max_length=60, label="Time zone", help_text="Of the hours, such as Europe/Vienna."
+    )
+    data_address = forms.CharField(
+        max_length=253,
+        required=False,
+        label="Address for other hosts",
+        help_text="Where the other hosts of a job reach it. Empty: the address for SSH.",
+    )
+    disk_limit_gib = forms.DecimalField(
+        min_value=Decimal("0.1"),
+        max_value=1_000_000,
+        label="Disk limit in GiB",
+        help_text="What was used longest ago is removed beyond it.",
+    )
+
+    run_as = run_as_field()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, knob in KNOBS.items():
+            self.fields[f"tuning_{name}"] = (
+                forms.ChoiceField(
+                    required=False,
+                    label=knob.title,
+                    choices=[("", "Leave as it is"), *((word, word) for word in knob.words)],
+                )
+                if knob.words
+                else forms.CharField(
+                    required=False, label=knob.title, help_text=f"Empty, or {knob.expected}."
+                )
+            )
+
+    @property
+    def use_fields(self) -> list[forms.BoundField]:
+        return [field for field in self if not field.name.startswith("tuning_")]
+
+    @property
+    def tuning_fields(self) -> list[forms.BoundField]:
+        return [field for field in self if field.name.startswith("tuning_")]
+
+    def care(self) -> dict[str, Any]:
+        """What `set_host_care` takes."""
+        data = self.cleaned_data
+        return {
+            "tags": data["tags"].split(","),
+            "open_hours": data["open_hours"],
+            "timezone": data["timezone"],
+            "data_address": data["data_address"],
+            "disk_limit_bytes": int(data["disk_limit_gib"] * _GIB),
+            "tuning": {name: data[f"tuning_{name}"] for name in KNOBS},
+            "run_as": data["run_as"],
+        }
+
+
+class GoldenForm(TeamForm):
+    renamed = {"tolerance": "tolerance_percent"}
+
+    benchmark = forms.ChoiceField(help_text="Something short that loads the whole machine.")
+    commit = forms.CharField(
+        max_length=200, help_text="Branch, tag or hash; a branch means its commit of now."
+    )
+    every_hours = forms.IntegerField(required=False, min_value=1, help_text="Or leave it empty.")
+    every_jobs = forms.IntegerField(
+        required=False, min_value=1, help_text="After so many finished jobs of others."
+    )
+    tolerance_percent = forms.DecimalField(
+        min_value=Decimal("0.1"),
+        max_value=100,
+        initial=5,
+        label="Tolerance in %",
+        help_text="Drift that is allowed; a noisy host is allowed its own noise.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["benchmark"].choices = benchmark_choices(self.member)  # type: ignore[attr-defined]
+
+    def golden(self) -> NewGolden:
+        data = self.cleaned_data
+        project, _, benchmark = data["benchmark"].rpartition("/")
+        return NewGolden(
+            benchmark=benchmark,
+            project=project or None,
+            commit=data["commit"],
+            every_hours=data["every_hours"],
+            every_jobs=data["every_jobs"],
+            tolerance=float(data["tolerance_percent"] / 100),
+        )
+
+
+class CalibrationForm(TeamForm):
+    benchmark = forms.ChoiceField(help_text="The one that you plan to compare commits with.")
+    commit = forms.CharField(
+        max_length=200,
+        required=False,
+        help_text="Branch, tag or hash. Empty: the golden job's, or the default branch.",
+    )
+    pairs = forms.IntegerField(
+        min_value=MIN_PAIRS,
+        max_value=MAX_PAIRS,
+        initial=DEFAULT_PAIRS,
+        help_text="Two rounds each. From ten pairs noise is known to about 1.8 times itself.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # The golden job's form, on the same page, has fields of the same names.
+        super().__init__(*args, auto_id="id_calibration_%s", **kwargs)
+        self.fields["benchmark"].choices = benchmark_choices(self.member)  # type: ignore[attr-defined]
+
+    def calibration(self) -> NewCalibration:
+        data = self.cleaned_data
+        project, _, benchmark = data["benchmark"].rpartition("/")
+        return NewCalibration(
+            benchmark=benchmark,
+            project=project or None,
+            commit=data["commit"],
+            pairs=data["pairs"],
+        )
+
+
+def care_of(host: Host) -> dict[str, Any]:
+    """The fields of CareForm as they are now."""
+    gib = Decimal(host.disk_limit_bytes) / _GIB
+    return {
+        "tags": ", ".join(host.tags),
+        "open_hours": host.open_hours,
+        "timezone": host.timezone,
+        "data_address": host.data_address,
+        "disk_limit_gib": f"{gib:.2f}".rstrip("0").rstrip("."),
+        **{f"tuning_{name}": host.tuning.get(name, "") for name in KNOBS},
+        "run_as": host.run_as,
+    }
+
+
+def golden_of(check: GoldenCheck | None) -> dict[str, Any]:
+    """The fields of GoldenForm as they are now; none where there is no golden job."""
+    if check is None:
+        return {}
+    return {
+        "benchmark": benchmark_key(check.benchmark),
+        "commit": check.commit.short_sha,
+        "every_hours": check.every_hours,
+        "every_jobs": check.every_jobs,
+        "tolerance_percent": f"{check.tolerance * 100:g}",
+    }
+
+
+def calibration_of(check: GoldenCheck | None) -> dict[str, Any]:
+    """What CalibrationForm begins with: what the host's golden job measures, if it has one."""
+    if check is None:
+        return {}
+    return {"benchmark": benchmark_key(check.benchmark), "commit": check.commit.short_sha}

@@ -1,0 +1,152 @@
+"""The noise floor of a host as its page shows it: what it can see now, and how that went."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from django.urls import reverse
+
+from orchestrator.calibration.sensitivity import (
+    BLOCKS,
+    CHANGE,
+    Sight,
+    calibrations_of,
+    noise_in,
+    present_calibrations,
+    sights_of,
+)
+from orchestrator.core.units import format_value
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.selectors import changes_of
+from orchestrator.measurements.validity_issues import Doubts, doubts_of
+from orchestrator.results.models import Calibration
+from orchestrator.runs.calibration import under_way
+from orchestrator.runs.models import Run
+from orchestrator.stats.noise import Noise
+from orchestrator.web.hosts.facts import fact_title
+
+#: The history goes back so far.
+MAX_HISTORY = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One metric of one case with one benchmark: what a history is of."""
+
+    calibration: Calibration
+    sight: Sight
+
+    @property
+    def value(self) -> str:
+        """As it stands in an address."""
+        return f"{self.calibration.benchmark_id}-{self.sight.case}-{self.sight.metric.key}"
+
+    @property
+    def title(self) -> str:
+        benchmark, label = self.calibration.benchmark.title, self.sight.label
+        return f"{benchmark}: {self.sight.metric.title}{f', {label}' if label else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryRow:
+    """A calibration and what it says of the chosen series; None where it says nothing of it."""
+
+    calibration: Calibration
+    noise: Noise | None
+    present: bool
+    doubts: Doubts
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        return (self.noise.low, self.noise.high) if self.noise else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseFloor:
+    """Newest first. `now`: what each benchmark's newest calibration says of the present epoch, and
+    how many of its trials are in doubt."""
+
+    now: list[tuple[Calibration, list[Sight], Doubts]]
+    series: list[Series]
+    chosen: Series | None
+    rows: list[HistoryRow]
+    chart: dict[str, Any] | None
+    running: list[Run]
+    blocks: tuple[int, ...] = BLOCKS
+    change: str = f"{CHANGE * 100:g} %"
+
+
+def noise_floor(host: Host, wanted: str = "") -> NoiseFloor:
+    """What a host's page says of its noise; `wanted` is the `value` of a series."""
+    known = list(calibrations_of(host)[:MAX_HISTORY])
+    series = _series(known)
+    chosen = next((each for each in series if each.value == wanted), next(iter(series), None))
+    changes = list(changes_of(host))
+    present = present_calibrations(host)
+    doubts = doubts_of({each.run_id for each in (*known, *present)})
+    rows = [
+        HistoryRow(
+            calibration=each,
+            noise=noise_in(each, chosen.sight.case, chosen.sight.metric.key) if chosen else None,
+            present=each.epoch == len(changes),
+            doubts=doubts[each.run_id],
+        )
+        for each in known
+        if chosen is None or each.benchmark_id == chosen.calibration.benchmark_id
+    ]
+    epochs = [", ".join(map(fact_title, change.changed)) for change in changes]
+    return NoiseFloor(
+        now=[(each, sights_of(each), doubts[each.run_id]) for each in present],
+        series=series,
+        chosen=chosen,
+        rows=rows,
+        chart=noise_chart(chosen, rows, epochs) if chosen else None,
+        running=list(under_way(host).select_related("definition__benchmark")),
+    )
+
+
+def noise_chart(
+    chosen: Series, rows: Sequence[HistoryRow], epochs: Sequence[str]
+) -> dict[str, Any]:
+    """The drawing shape of `static/js/noise.js`, oldest point first; noise in per cent.
+
+    `epochs[n]` says what changed when epoch n of the host ended.
+    """
+    points = [(row.calibration, row.noise) for row in reversed(rows) if row.noise is not None]
+    marks = [
+        {"before": place, "label": "; ".join(epochs[before.epoch : after.epoch])}
+        for place, ((before, _), (after, _)) in enumerate(pairwise(points), start=1)
+        if before.epoch != after.epoch
+    ]
+    return {
+        "title": f"Noise of {chosen.title}",
+        "unit": "%",
+        "points": [_point(calibration, noise) for calibration, noise in points],
+        "changes": marks,
+    }
+
+
+def _point(calibration: Calibration, noise: Noise) -> dict[str, Any]:
+    return {
+        "label": f"{calibration.at:%Y-%m-%d %H:%M}",
+        "subject": f"UTC, {calibration.commit.short_sha}",
+        "value": noise.sigma * 100,
+        "low": noise.low * 100,
+        "high": noise.high * 100,
+        "shown": format_value(noise.sigma, "ratio"),
+        "url": reverse("run", args=[calibration.run_id]),
+    }
+
+
+def _series(known: Sequence[Calibration]) -> list[Series]:
+    """What the newest calibration with each benchmark that says anything has."""
+    newest: dict[int, Calibration] = {}
+    for each in known:
+        if each.readings:
+            newest.setdefault(each.benchmark_id, each)
+    return [
+        Series(calibration=each, sight=sight)
+        for each in newest.values()
+        for sight in sights_of(each)
+    ]

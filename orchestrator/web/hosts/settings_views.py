@@ -1,0 +1,101 @@
+"""Looking after one host: its care, its golden job, and who holds it back."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.calibration.golden import forget_references
+from orchestrator.dispatch.waking import wake_engine
+from orchestrator.fleet.care import put_in_maintenance, release_host, retire_host, set_host_care
+from orchestrator.fleet.selectors import host_for
+from orchestrator.runs.calibration import start_calibration
+from orchestrator.runs.golden import remove_golden, set_golden
+from orchestrator.web.access import for_member
+from orchestrator.web.forms import FORM_ERRORS
+from orchestrator.web.hosts.forms import CalibrationForm, CareForm, GoldenForm
+from orchestrator.web.hosts.views import host_page
+
+
+@for_member
+@require_POST
+def care(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    host = host_for(member, host_id)
+    form = CareForm(member, request.POST)
+    if form.is_valid():
+        try:
+            set_host_care(member=member, host_id=host.pk, **form.care())
+        except FORM_ERRORS as error:
+            form.show_error(error)
+        else:
+            return redirect("host", host_id)
+    return host_page(request, member, host, care=form)
+
+
+@for_member
+@require_POST
+def golden(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    host = host_for(member, host_id)
+    form = GoldenForm(member, request.POST)
+    if form.is_valid():
+        try:
+            set_golden(member=member, host_id=host.pk, new=form.golden())
+        except FORM_ERRORS as error:
+            form.show_error(error, default="commit")
+        else:
+            return redirect("host", host_id)
+    return host_page(request, member, host, golden=form)
+
+
+@for_member
+@require_POST
+def golden_remove(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    remove_golden(member=member, host_id=host_id)
+    return redirect("host", host_id)
+
+
+@for_member
+@require_POST
+def golden_forget(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    forget_references(member=member, host_id=host_id)
+    return redirect("host", host_id)
+
+
+@for_member
+@require_POST
+def calibrate(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    host = host_for(member, host_id)
+    form = CalibrationForm(member, request.POST)
+    if form.is_valid():
+        try:
+            run = start_calibration(member=member, host_id=host.pk, new=form.calibration())
+        except FORM_ERRORS as error:
+            form.show_error(error, default="commit")
+        else:
+            wake_engine()
+            return redirect("run", run.pk)
+    return host_page(request, member, host, calibration=form)
+
+
+@for_member
+@require_POST
+def maintenance(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    reason = request.POST.get("reason", "")
+    put_in_maintenance(member=member, host_id=host_id, reason=reason)
+    return redirect("host", host_id)
+
+
+@for_member
+@require_POST
+def release(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    release_host(member=member, host_id=host_id)
+    return redirect("host", host_id)
+
+
+@for_member
+@require_POST
+def retire(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    retire_host(member=member, host_id=host_id)
+    return redirect("host", host_id)

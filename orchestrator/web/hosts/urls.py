@@ -1,0 +1,33 @@
+"""Addresses of hosts."""
+
+from django.urls import path
+
+from orchestrator.web.hosts import check_views, load_tool_views, settings_views, views
+
+urlpatterns = [
+    path("load-tools/", load_tool_views.load_tools, name="load-tools"),
+    path("hosts/", views.hosts, name="hosts"),
+    path("hosts/new", views.new_host, name="host-new"),
+    path("hosts/<uuid:host_id>/", views.host, name="host"),
+    path("hosts/<uuid:host_id>/checks", check_views.checks, name="host-checks"),
+    path("hosts/<uuid:host_id>/checks/key", check_views.pin, name="host-pin"),
+    path("hosts/<uuid:host_id>/way", check_views.way, name="host-way"),
+    path("hosts/<uuid:host_id>/remove", views.remove, name="host-remove"),
+    path("hosts/<uuid:host_id>/care", settings_views.care, name="host-care"),
+    path("hosts/<uuid:host_id>/golden", settings_views.golden, name="host-golden"),
+    path(
+        "hosts/<uuid:host_id>/golden/remove",
+        settings_views.golden_remove,
+        name="host-golden-remove",
+    ),
+    path(
+        "hosts/<uuid:host_id>/golden/forget",
+        settings_views.golden_forget,
+        name="host-golden-forget",
+    ),
+    path("hosts/<uuid:host_id>/calibrate", settings_views.calibrate, name="host-calibrate"),
+    path("hosts/<uuid:host_id>/maintenance", settings_views.maintenance, name="host-maintenance"),
+    path("hosts/<uuid:host_id>/release", settings_views.release, name="host-release"),
+    path("hosts/<uuid:host_id>/retire", settings_views.retire, name="host-retire"),
+    path("profiles/", views.profiles, name="profiles"),
+]

@@ -1,0 +1,224 @@
+"""Hosts and hardware profiles: the lists, one host, adding one over SSH."""
+
+import json
+from typing import Any, cast
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified, QueryDict
+from django.shortcuts import redirect, render
+from django.utils.cache import patch_vary_headers
+from django.utils.http import parse_etags
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.calibration.golden import golden_statuses
+from orchestrator.core.clock import utc_now
+from orchestrator.fleet.care import may_become
+from orchestrator.fleet.models import Credential, HardwareProfile, Host, HostState
+from orchestrator.fleet.selectors import (
+    changes_of,
+    contradictions_of,
+    credentials_of,
+    host_for,
+    latest_snapshot,
+    profile_for,
+    profiles_of,
+)
+from orchestrator.fleet.services import (
+    NewHost,
+    add_credential,
+    enter_host,
+    remove_host,
+    save_profile,
+)
+from orchestrator.fleet.windows import HoursNow
+from orchestrator.measurements.validity_issues import Doubts, doubts_of
+from orchestrator.runs.models import GoldenCheck
+from orchestrator.runs.selectors import jobs_on
+from orchestrator.web.access import for_member
+from orchestrator.web.forms import FORM_ERRORS
+from orchestrator.web.hosts.facts import clock_off, fact_groups, shown_change, shown_contradiction
+from orchestrator.web.hosts.forms import (
+    CalibrationForm,
+    CareForm,
+    GoldenForm,
+    HostForm,
+    ProfileForm,
+    calibration_of,
+    care_of,
+    golden_of,
+)
+from orchestrator.web.hosts.noise import noise_floor
+from orchestrator.web.hosts.presenters import fleet_counts, fleet_rows, fleet_tag
+
+LATEST_JOBS = 20
+#: The states for which the page has a button.
+HELD_OR_READY = (HostState.READY, HostState.MAINTENANCE, HostState.DISABLED)
+_GIB = 1024**3
+#: Fields of the form that are fields of the profile.
+_SAME = (
+    "cpu_model", "cores", "threads", "base_clock_mhz", "boost_clock_mhz", "os", "price_per_hour",
+)  # fmt: skip
+
+
+@for_member
+def hosts(request: HttpRequest, member: Member) -> HttpResponse:
+    """The page; for htmx the fleet alone, and 304 when nothing moved."""
+    rows = fleet_rows(member)
+    tag = fleet_tag(rows)
+    asks_again = bool(request.headers.get("HX-Request"))
+    if asks_again and tag in parse_etags(request.headers.get("If-None-Match", "")):
+        response: HttpResponse = HttpResponseNotModified()
+    else:
+        headers = json.dumps({"If-None-Match": tag})
+        context = {"rows": rows, "counts": fleet_counts(rows), "poll_headers": headers}
+        template = "hosts/list.html#fleet" if asks_again else "hosts/list.html"
+        response = render(request, template, context)
+    response.headers["ETag"] = tag
+    response.headers["Cache-Control"] = "private, no-cache"
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@for_member
+def host(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    return host_page(request, member, host_for(member, host_id))
+
+
+def host_page(
+    request: HttpRequest,
+    member: Member,
+    found: Host,
+    *,
+    care: CareForm | None = None,
+    golden: GoldenForm | None = None,
+    calibration: CalibrationForm | None = None,
+) -> HttpResponse:
+    """The page of a host; forms that are given are shown as they were sent, with their errors."""
+    snapshot = latest_snapshot(found)
+    status = golden_statuses(member).get(found.pk)
+    check = status.check if status else None
+    context = {
+        "host": found,
+        "hours": _hours(found),
+        "golden": status,
+        "golden_doubts": _golden_doubts(check),
+        "snapshot": snapshot,
+        "groups": fact_groups(snapshot.facts) if snapshot else [],
+        "clock_off": clock_off(snapshot.facts, snapshot.taken_at) if snapshot else "",
+        "tunable": snapshot.facts.get("tuning_available") if snapshot else None,
+        "contradictions": [shown_contradiction(each) for each in contradictions_of(found)],
+        "changes": [shown_change(each.at, each.changed) for each in changes_of(found).reverse()],
+        "jobs": jobs_on(found)[:LATEST_JOBS],
+        "care": care or CareForm(member, initial=care_of(found)),
+        "golden_form": golden or GoldenForm(member, initial=golden_of(check)),
+        "noise": noise_floor(found, request.GET.get("series", "")),
+        "calibration_form": calibration or CalibrationForm(member, initial=calibration_of(check)),
+        "may": {state.name.lower(): may_become(found, state) for state in HELD_OR_READY},
+    }
+    sent = care or golden or calibration
+    return render(request, "hosts/detail.html", context, status=sent.status if sent else 200)
+
+
+@for_member
+def new_host(request: HttpRequest, member: Member) -> HttpResponse:
+    member.require(Role.MAINTAINER, to="add a host")
+    form = HostForm(member, request.POST if request.method == "POST" else None)
+    made = None
+    if form.is_valid():
+        try:
+            made = _credential(member, form)
+            found = enter_host(member=member, new=_new_host(form, made))
+        except FORM_ERRORS as error:
+            form = _again(form, made)
+            form.show_error(error)
+        else:
+            return redirect("host-checks", found.pk)
+    context = {"form": form, "made": made, "credentials": credentials_of(member)}
+    return render(request, "hosts/new.html", context, status=form.status)
+
+
+@for_member
+@require_POST
+def remove(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    remove_host(member=member, host_id=host_id)
+    return redirect("hosts")
+
+
+@for_member
+def profiles(request: HttpRequest, member: Member) -> HttpResponse:
+    """`?profile=slug` fills the form with that profile, to be changed."""
+    chosen = request.GET.get("profile")
+    initial = _profile_fields(profile_for(member, chosen)) if chosen else None
+    data = request.POST if request.method == "POST" else None
+    form = ProfileForm(member, data, initial=initial)
+    if form.is_valid():
+        try:
+            save_profile(member=member, **_profile_facts(form.cleaned_data))
+        except FORM_ERRORS as error:
+            form.show_error(error)
+        else:
+            return redirect("profiles")
+    context = {"form": form, "profiles": profiles_of(member), "chosen": chosen}
+    return render(request, "hosts/profiles.html", context, status=form.status)
+
+
+def _credential(member: Member, form: HostForm) -> Credential | None:
+    """The key pair that the form asks to make; None where a stored one was chosen."""
+    data = form.cleaned_data
+    if data["key_source"] == "stored":
+        return None
+    pasted = data["private_key"] if data["key_source"] == "paste" else None
+    return add_credential(member=member, name=f"{data['name']} key", private_key=pasted)
+
+
+def _new_host(form: HostForm, made: Credential | None) -> NewHost:
+    data = form.cleaned_data
+    return NewHost(
+        name=data["name"],
+        profile_slug=data["profile"],
+        address=data["address"],
+        port=data["port"],
+        login=data["login"],
+        credential_id=made.pk if made else UUID(data["credential"]),
+        work_dir=data["work_dir"] or ".pitwall",
+        python=data["python"] or "python3",
+        run_as=data["run_as"],
+    )
+
+
+def _again(form: HostForm, made: Credential | None) -> HostForm:
+    """The form once more; a key that was made meanwhile is now a stored one, and chosen."""
+    if made is None:
+        return form
+    data = cast(QueryDict, form.data).copy()
+    data.setlist("key_source", ["stored"])
+    data.setlist("credential", [str(made.pk)])
+    data.setlist("private_key", [""])
+    form = HostForm(form.member, data)
+    form.full_clean()
+    return form
+
+
+def _golden_doubts(check: GoldenCheck | None) -> Doubts | None:
+    """Of the trials that the golden job's last outcome rests on."""
+    if check is None or check.last_run_id is None:
+        return None
+    return doubts_of([check.last_run_id])[check.last_run_id]
+
+
+def _hours(found: Host) -> HoursNow:
+    return found.hours.at(utc_now(), found.timezone)
+
+
+def _profile_facts(data: dict[str, Any]) -> dict[str, Any]:
+    gib = data["memory_gib"]
+    same = {name: data[name] for name in ("slug", "name", *_SAME)}
+    return {**same, "memory_bytes": None if gib is None else int(gib * _GIB)}
+
+
+def _profile_fields(profile: HardwareProfile) -> dict[str, Any]:
+    same = {name: getattr(profile, name) for name in ("slug", "name", *_SAME)}
+    bytes_ = profile.memory_bytes
+    return {**same, "memory_gib": None if bytes_ is None else round(bytes_ / _GIB, 2)}

@@ -1,0 +1,108 @@
+"""Forms of projects: repository, access, retention, change rules."""
+
+from django import forms
+
+from orchestrator.benchmarks.git_access import TOKEN_USER
+from orchestrator.results.models import Retention
+from orchestrator.retention.settings import MOST_DAYS, MOST_EVERY, Wanted
+from orchestrator.web.forms import TeamForm
+
+RETENTION_FIELDS = ("files_days", "distributions_days", "trials_days", "points_days", "keep_every")
+
+
+class DaysField(forms.IntegerField):
+    def __init__(self, label: str, help_text: str) -> None:
+        super().__init__(
+            required=False, min_value=1, max_value=MOST_DAYS, label=label, help_text=help_text
+        )
+
+
+class RetentionForm(TeamForm):
+    """Empty days are for ever."""
+
+    files_days = DaysField("Raw output: days", "Files and logs of single trials. Empty: for ever.")
+    distributions_days = DaysField(
+        "Latency distributions of single trials: days",
+        "Then merged into one for each commit, case and host. Empty: for ever.",
+    )
+    trials_days = DaysField(
+        "Single trials: days", "Then only the points of histories stay. Empty: for ever."
+    )
+    points_days = DaysField(
+        "All points: days", "Then only those of every n-th commit stay. Empty: for ever."
+    )
+    keep_every = forms.IntegerField(
+        required=False,
+        min_value=2,
+        max_value=MOST_EVERY,
+        label="Then keep every n-th commit",
+        help_text="Merges, tags, what is kept for ever and the ends of changes stay as well.",
+    )
+
+    def wanted(self) -> Wanted:
+        return Wanted(**{name: self.cleaned_data[name] for name in RETENTION_FIELDS})
+
+
+def initial_retention(retention: Retention) -> dict[str, int | None]:
+    """What the form shows of the settings that hold."""
+    return {name: getattr(retention, name) for name in RETENTION_FIELDS}
+
+
+class PinForm(TeamForm):
+    """A commit that is kept for ever."""
+
+    ref = forms.CharField(max_length=200, label="Commit", help_text="A hash, a branch or a tag.")
+    reason = forms.CharField(max_length=200, help_text="Such as: the release that we compare with.")
+
+
+class ChangeRulesForm(TeamForm):
+    confirm = forms.BooleanField(
+        required=False, label="Measure suspected changes again before anybody is alerted"
+    )
+    bisect = forms.BooleanField(
+        required=False, label="Search the commit that a confirmed regression comes from"
+    )
+    machine_minutes_a_day = forms.IntegerField(
+        min_value=0,
+        max_value=144_000,
+        label="Minutes of machine time a day for both",
+        help_text="All hosts together, from midnight to midnight, UTC.",
+    )
+
+
+class RepositoryForm(TeamForm):
+    repository_url = forms.CharField(
+        max_length=500, label="Repository", help_text="https://… or git@host:path."
+    )
+    default_branch = forms.CharField(max_length=200, initial="main")
+
+
+class ProjectForm(RepositoryForm):
+    slug = forms.SlugField(max_length=60, label="Short name", help_text="Used in addresses.")
+    name = forms.CharField(max_length=100, required=False)
+    field_order = ("slug", "name")
+
+
+class ImportForm(TeamForm):
+    """A file of the repository that becomes a benchmark."""
+
+    path = forms.CharField(max_length=200)
+    slug = forms.CharField(max_length=60, required=False)
+    ref = forms.CharField(max_length=200, required=False)
+
+
+class AccessTokenForm(TeamForm):
+    token = forms.CharField(
+        max_length=500,
+        label="Access token",
+        help_text="It needs to read the repository and nothing else. It is sealed, and shown to "
+        "nobody again.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+    )
+    username = forms.CharField(
+        required=False,
+        max_length=100,
+        label="User name",
+        help_text=f"Empty: {TOKEN_USER}, which GitHub, GitLab and Gitea take with any token.",
+        widget=forms.TextInput({"spellcheck": "false", "autocomplete": "off"}),
+    )

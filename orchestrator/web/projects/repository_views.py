@@ -1,0 +1,151 @@
+"""A project's repository: its fetches, its URL, its deploy key or token, its server's SSH key."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks import access as services
+from orchestrator.benchmarks import host_keys
+from orchestrator.benchmarks.fetch_requests import fetch_of, request_fetch
+from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.projects import change_repository, clone_again, fetch_now
+from orchestrator.benchmarks.selectors import project_for
+from orchestrator.operations.fetch_waits import is_fetch_awaited
+from orchestrator.web.access import for_member
+from orchestrator.web.forms import FORM_ERRORS
+from orchestrator.web.projects.forms import AccessTokenForm, RepositoryForm
+
+
+@for_member
+@require_GET
+def fetch_state(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    """The part of the page that shows the fetch, for polling; `?wait=`: the request that waits."""
+    project = project_for(member, slug)
+    fetch, wait = fetch_of(project), request.GET.get("wait", "")
+    is_awaited = is_fetch_awaited(fetch, wait)
+    context = {"project": project, "fetch": fetch, "wait": wait, "is_awaited": is_awaited}
+    return render(request, "benchmarks/_fetch.html", context)
+
+
+@for_member
+@require_POST
+def fetch(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    fetch_now(member=member, project=project_for(member, slug))
+    return redirect("project", slug)
+
+
+@for_member
+@require_POST
+def clone_again_now(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    clone_again(member=member, project=project_for(member, slug))
+    return redirect("project", slug)
+
+
+@for_member
+def repository(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    """The URL and the default branch, to be corrected."""
+    project = project_for(member, slug)
+    known = {
+        "repository_url": project.repository_url,
+        "default_branch": project.default_branch,
+    }
+    form = RepositoryForm(member, request.POST if request.method == "POST" else None, initial=known)
+    if form.is_valid():
+        try:
+            change_repository(member=member, project=project, **form.cleaned_data)
+        except FORM_ERRORS as error:
+            form.show_error(error, default="repository_url")
+        else:
+            return redirect("project", slug)
+    context = {"project": project, "form": form}
+    return render(request, "benchmarks/repository.html", context, status=form.status)
+
+
+@for_member
+def repository_access(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    project = project_for(member, slug)
+    form = AccessTokenForm(member, request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        data = form.cleaned_data
+        try:
+            services.save_token(
+                member=member,
+                project=project,
+                token=data["token"].strip(),
+                username=data["username"].strip(),
+            )
+        except FORM_ERRORS as error:
+            form.show_error(error, default="token")
+        else:
+            request_fetch(project)
+            messages.success(request, "Saved; the repository is fetched with it now.")
+            return redirect("project-access", slug)
+    context = {"project": project, "form": form, **_access_context(project)}
+    return render(request, "benchmarks/access.html", context, status=form.status)
+
+
+@for_member
+@require_POST
+def generate_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    services.generate_deploy_key(member=member, project=project_for(member, slug))
+    messages.success(request, "A deploy key was generated. Add its public half on the git server.")
+    return redirect("project-access", slug)
+
+
+@for_member
+@require_POST
+def remove_access(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    services.remove_credential(member=member, project=project_for(member, slug))
+    messages.success(request, "Removed.")
+    return redirect("project-access", slug)
+
+
+@for_member
+@require_POST
+def accept_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    """The key whose fingerprint the page showed, and no other."""
+    fingerprint = request.POST.get("fingerprint", "")
+    project = project_for(member, slug)
+    host_keys.accept_host_key(member=member, project=project, fingerprint=fingerprint)
+    return _fetched_again(
+        request, project, "The new host key is pinned; the repository is fetched again."
+    )
+
+
+@for_member
+@require_POST
+def keep_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    project = project_for(member, slug)
+    host_keys.keep_host_key(member=member, project=project)
+    return _fetched_again(
+        request, project, "The pinned host key stays; the repository is fetched again."
+    )
+
+
+@for_member
+@require_POST
+def forget_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    project = project_for(member, slug)
+    host_keys.forget_host_key(member=member, project=project)
+    return _fetched_again(
+        request, project, "No host key is pinned. The server is asked for its key now."
+    )
+
+
+def _fetched_again(request: HttpRequest, project: Project, message: str) -> HttpResponse:
+    """After a decision about the host key: the fetch that it allows, and the page again."""
+    request_fetch(project)
+    messages.success(request, message)
+    return redirect("project-access", project.slug)
+
+
+def _access_context(project: Project) -> dict[str, Any]:
+    return {
+        "access": services.row_of(project),
+        "scheme": services.scheme_of(project),
+        "fetch": fetch_of(project),
+    }

@@ -1,0 +1,215 @@
+"""Projects: a new one, the page of one with its retention, its definitions and change rules."""
+
+import contextlib
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.benchmarks.fetch_requests import fetch_of
+from orchestrator.benchmarks.fetched_names import names_as_fetched
+from orchestrator.benchmarks.from_repository import definition_files, import_definition, slug_of
+from orchestrator.benchmarks.models import Commit, Project
+from orchestrator.benchmarks.projects import create_project
+from orchestrator.benchmarks.selectors import project_for
+from orchestrator.benchmarks.services import set_change_rules
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.measurements.removals import log_of, totals_of
+from orchestrator.regressions.machine_time import used_s
+from orchestrator.retention.pins import kept_of, pin_commit, pins_of, unpin
+from orchestrator.retention.settings import retention_of, save_retention
+from orchestrator.web.access import for_member
+from orchestrator.web.forms import FORM_ERRORS
+from orchestrator.web.projects.forms import (
+    ChangeRulesForm,
+    ImportForm,
+    PinForm,
+    ProjectForm,
+    RetentionForm,
+    initial_retention,
+)
+
+
+@for_member
+def new_project(request: HttpRequest, member: Member) -> HttpResponse:
+    form = ProjectForm(member, request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            project = create_project(member=member, **form.cleaned_data)
+        except FORM_ERRORS as error:
+            form.show_error(error, default="repository_url")
+        else:
+            return redirect("project", project.slug)
+    return render(request, "benchmarks/new_project.html", {"form": form}, status=form.status)
+
+
+@for_member
+def import_benchmark(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    """The definitions in the project's repository, each with a button that imports it."""
+    project = project_for(member, slug)
+    if "look" in request.POST:
+        return _fetch_name(member, project, request.POST["look"].strip()[:200])
+    form = ImportForm(member, request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            definition = import_definition(member=member, project=project, **form.cleaned_data)
+        except FORM_ERRORS as error:
+            form.show_error(error, default="path")
+        else:
+            return redirect("benchmark", project.slug, definition.benchmark.slug)
+    ref = request.GET.get("ref", "").strip()
+    context = {"project": project, "form": form, "ref": ref, **_definitions(project, ref)}
+    return render(request, "benchmarks/import.html", context, status=form.status)
+
+
+@for_member
+def change_rules(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    project = project_for(member, slug)
+    posted = request.POST if request.method == "POST" else None
+    form = ChangeRulesForm(
+        member,
+        posted,
+        initial={
+            "confirm": project.confirm_changes,
+            "bisect": project.bisect_changes,
+            "machine_minutes_a_day": project.machine_minutes_a_day,
+        },
+    )
+    if form.is_valid():
+        data = form.cleaned_data
+        try:
+            set_change_rules(
+                member=member,
+                project=project,
+                confirm=data["confirm"],
+                bisect=data["bisect"],
+                minutes_a_day=data["machine_minutes_a_day"],
+            )
+        except FORM_ERRORS as error:
+            form.show_error(error, default="machine_minutes_a_day")
+        else:
+            messages.success(request, "Saved; it holds from now on.")
+            return redirect("project-changes", slug)
+    used = used_s(project, utc_now())
+    context = {"project": project, "form": form, "used": used}
+    return render(request, "benchmarks/change_rules.html", context, status=form.status)
+
+
+@for_member
+def project(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    """The project with its retention; a post changes that."""
+    found = project_for(member, slug)
+    posted = request.POST if request.method == "POST" else None
+    form = RetentionForm(member, posted, initial=initial_retention(retention_of(found)))
+    if form.is_valid():
+        try:
+            save_retention(member=member, project=found, wanted=form.wanted())
+        except FORM_ERRORS as error:
+            form.show_error(error, default="files_days")
+        else:
+            messages.success(request, "The retention is changed; it holds from the next minute on.")
+            return redirect("project", slug)
+    return _project_page(request, member, found, form, PinForm(member))
+
+
+@for_member
+@require_POST
+def pin(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    """Keeps a commit for ever."""
+    found = project_for(member, slug)
+    form = PinForm(member, request.POST)
+    if form.is_valid():
+        try:
+            pin_commit(member=member, project=found, **form.cleaned_data)
+        except FORM_ERRORS as error:
+            form.show_error(error, default="ref")
+        else:
+            return redirect("project", slug)
+    retention = RetentionForm(member, initial=initial_retention(retention_of(found)))
+    return _project_page(request, member, found, retention, form, status=form.status)
+
+
+@for_member
+@require_POST
+def remove_pin(request: HttpRequest, member: Member, slug: str, pin_id: int) -> HttpResponse:
+    unpin(member=member, project=project_for(member, slug), pin_id=pin_id)
+    return redirect("project", slug)
+
+
+def _fetch_name(member: Member, project: Project, ref: str) -> HttpResponse:
+    """Has a name that is not known fetched; then the page shows what is there, or why nothing is.
+
+    The page itself requests no fetch: crawlers and previews of links open pages as well.
+    """
+    member.require(Role.MEMBER, to="look for a name in the repository")
+    with names_as_fetched(), contextlib.suppress(InvalidRequestError):
+        definition_files(project=project, ref=ref)
+    return redirect(f"{reverse('project-import', args=[project.slug])}?{urlencode({'ref': ref})}")
+
+
+def _definitions(project: Project, ref: str) -> dict[str, Any]:
+    """The commit that was looked at and its files, or why there is none."""
+    try:
+        commit, paths = definition_files(project=project, ref=ref)
+    except InvalidRequestError as error:
+        return {"problem": str(error)}
+    return {"commit": commit, "files": _definition_rows(project, commit, paths)}
+
+
+def _definition_rows(project: Project, commit: Commit, paths: list[str]) -> list[dict[str, Any]]:
+    kept = {each.repository_path: each for each in project.benchmarks.exclude(repository_path="")}
+    slugs = set(project.benchmarks.values_list("slug", flat=True))
+    return [
+        {
+            "path": path,
+            "slug": kept[path].slug if path in kept else slug_of(project, path),
+            "benchmark": kept.get(path),
+            "takes_over": path not in kept and slug_of(project, path) in slugs,
+        }
+        for path in paths
+    ]
+
+
+def _project_page(
+    request: HttpRequest,
+    member: Member,
+    found: Project,
+    form: RetentionForm,
+    pin_form: PinForm,
+    status: int | None = None,
+) -> HttpResponse:
+    fetch = fetch_of(found)
+    context = {
+        "fetch": fetch,
+        "is_awaited": fetch.is_going_on,
+        "project": found,
+        "form": form,
+        "pin_form": pin_form,
+        "pins": pins_of(found),
+        "held": _retained_commits(found),
+        "totals": totals_of(found),
+        "log": log_of(found),
+    }
+    return render(request, "benchmarks/project.html", context, status=status or form.status)
+
+
+def _retained_commits(found: Project) -> list[dict[str, Any]]:
+    """Commits that are kept for another reason than a pin of their own."""
+    kept = kept_of(found)
+    reasons = {
+        pk: [*kept.commits.get(pk, ()), *kept.points.get(pk, ())]
+        for pk in {*kept.commits, *kept.points}
+    }
+    told = {
+        pk: [why for why in each if not why.startswith("pinned: ")] for pk, each in reasons.items()
+    }
+    commits = Commit.objects.in_bulk([pk for pk, each in told.items() if each])
+    rows = sorted(commits.values(), key=lambda each: each.committed_at, reverse=True)
+    return [{"commit": each, "why": told[each.pk]} for each in rows]

@@ -1,0 +1,89 @@
+"""Published figures: the sources of a team, and what each of them says."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.http import urlencode
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.reports.reference_import import Imported, import_results, remove_source
+from orchestrator.reports.reference_suites import (
+    import_published,
+    published_of,
+    suites_with_figures,
+)
+from orchestrator.reports.references import results_of, source_for, sources_of
+from orchestrator.web.access import for_member
+from orchestrator.web.forms import FORM_ERRORS
+from orchestrator.web.references.forms import FiguresForm
+
+SOURCES_A_PAGE = 50
+FIGURES_A_PAGE = 100
+
+
+@for_member
+def references(request: HttpRequest, member: Member) -> HttpResponse:
+    page = Paginator(sources_of(member), SOURCES_A_PAGE).get_page(request.GET.get("page"))
+    known = set(sources_of(member).values_list("name", flat=True))
+    published = [(suite, published_of(suite).source.name) for suite in suites_with_figures()]
+    suites = [(suite, name, name in known) for suite, name in published]
+    context = {"page": page, "suites": suites}
+    return render(request, "references/list.html", context)
+
+
+@for_member
+def import_file(request: HttpRequest, member: Member) -> HttpResponse:
+    """Takes in an uploaded file, and shows its figures."""
+    posted = request.method == "POST"
+    form = FiguresForm(member, request.POST, files=request.FILES) if posted else FiguresForm(member)
+    if form.is_valid():
+        try:
+            done = import_results(member=member, new=form.new_import())
+        except FORM_ERRORS as error:
+            form.show_error(error, default="file")
+        else:
+            return _told(request, done)
+    return render(request, "references/import.html", {"form": form}, status=form.status)
+
+
+@for_member
+@require_POST
+def import_catalogue(request: HttpRequest, member: Member) -> HttpResponse:
+    """Takes in the published figures of the suite that the form names."""
+    return _told(request, import_published(member=member, suite=request.POST.get("suite", "")))
+
+
+def _told(request: HttpRequest, done: Imported) -> HttpResponse:
+    """To the page of the source, which says what became of the rows."""
+    messages.success(
+        request,
+        f"{done.rows} figures read, {done.unknown} of them unknown: {done.added} added, "
+        f"{done.changed} changed, {done.unchanged} there before.",
+    )
+    return redirect("reference", done.source.pk)
+
+
+@for_member
+def reference(request: HttpRequest, member: Member, source_id: UUID) -> HttpResponse:
+    """The figures of one source; `?q=` shows those in which all these words occur."""
+    source = source_for(member, source_id)
+    words = request.GET.get("q", "").strip()[:200].replace("\0", "")
+    page = Paginator(results_of(source, words), FIGURES_A_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "source": source,
+        "page": page,
+        "words": words,
+        "more": f"&{urlencode({'q': words})}" if words else "",
+    }
+    return render(request, "references/detail.html", context)
+
+
+@for_member
+@require_POST
+def remove(request: HttpRequest, member: Member, source_id: UUID) -> HttpResponse:
+    remove_source(member=member, source_id=source_id)
+    return redirect("references")

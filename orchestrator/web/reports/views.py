@@ -1,0 +1,232 @@
+"""Reports: the list, one, a new one by choosing dimensions, and its text."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.visitors import Visitor
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.core.kept import kept
+from orchestrator.reports.exports import report_csv, report_json, report_markdown
+from orchestrator.reports.pivots import Report, commit_of_visitor, mark_of_report, report_of
+from orchestrator.reports.provenance import provenance_of
+from orchestrator.reports.report_spec import ReportSpec, from_data, to_yaml
+from orchestrator.reports.saved_reports import (
+    delete_report,
+    save_report,
+    saved_report_for,
+    saved_reports,
+    spec_of_report,
+)
+from orchestrator.web.access import for_member, open_to_visitors
+from orchestrator.web.errors import status_of
+from orchestrator.web.forms import FORM_ERRORS, benchmark_choices
+from orchestrator.web.refs import chosen_benchmark, chosen_run
+from orchestrator.web.reports.forms import ReportForm, ReportTextForm
+from orchestrator.web.reports.presenters import shown_tables
+
+#: Format → (media type, what writes it).
+FORMATS = {
+    "md": ("text/markdown; charset=utf-8", report_markdown),
+    "csv": ("text/csv; charset=utf-8", report_csv),
+    "json": ("application/json", report_json),
+}
+#: What the address of a saved report may ask for otherwise.
+_CHANGES = ("commit", "cases", "published")
+
+
+@open_to_visitors
+@for_member
+def reports(request: HttpRequest, member: Member) -> HttpResponse:
+    context = {
+        "reports": saved_reports(member),
+        "has_benchmarks": member.has(Role.VIEWER) and bool(benchmark_choices(member)),
+    }
+    return render(request, "reports/list.html", context)
+
+
+@open_to_visitors
+@for_member
+def report(request: HttpRequest, member: Member, slug: str, ending: str = "") -> HttpResponse:
+    """A saved report; its address may change the commit, the hosts and the cases, or name a run
+    that is to stand for itself."""
+    saved = saved_report_for(member, slug)
+    wanted = ending or request.GET.get("format", "")
+    context: dict[str, Any] = {
+        "saved": saved,
+        "asked": request.GET,
+        "placements_of_published": ("none", "columns", "rows"),
+    }
+    try:
+        spec = _changed(member, spec_of_report(saved), request)
+        run = chosen_run(member, request.GET.get("run", ""))
+        if run is None and not wanted:
+            mark = f"{saved.changed_at} {mark_of_report(member, spec)}"
+            key = ("report", member.sight, request.get_full_path())
+            shown = kept(key, mark, lambda: _parts(request, report_of(member, spec)))
+            return render(request, "reports/detail.html", {**context, **shown})
+        found = report_of(member, spec, run=run)
+    except (InvalidRequestError, NotFoundError) as error:
+        if wanted:
+            raise
+        status, _ = status_of(error)
+        return render(request, "reports/detail.html", {**context, "problem": error}, status=status)
+    if wanted:
+        return exported(found, wanted, slug)
+    return render(request, "reports/detail.html", {**context, **_parts(request, found)})
+
+
+@for_member
+def new_report(request: HttpRequest, member: Member) -> HttpResponse:
+    """Choosing dimensions, with the table below; a POST saves what was chosen under a name."""
+    benchmark = chosen_benchmark(member, request.GET.get("benchmark", ""))
+    if benchmark is None:
+        return render(request, "reports/new.html", {})
+    query = request.GET.copy()
+    query["benchmark"] = f"{benchmark.project.slug}/{benchmark.slug}"
+    for name in ("row", "across"):
+        query.setlist(name, [each for each in query.getlist(name) if each])
+    form = ReportForm(member, benchmark, query)
+    _forget_what_is_missing(form, query)
+    context: dict[str, Any] = {"form": form, "asked": request.GET}
+    status = 200
+    if form.is_valid():
+        try:
+            spec = form.spec()
+            found = report_of(member, spec)
+        except (InvalidRequestError, NotFoundError) as error:
+            form.show_error(error, default="cases")
+        else:
+            if request.GET.get("format"):
+                return exported(found, request.GET["format"], "report")
+            context |= {**_shown(request, found), "yaml": to_yaml(spec)}
+    if request.headers.get("HX-Request"):
+        return render(request, "reports/new.html#explorer", context)
+    status = form.status
+    return render(request, "reports/new.html", context, status=status)
+
+
+@for_member
+def save(request: HttpRequest, member: Member) -> HttpResponse:
+    """A report from its text: an empty form, or one that was filled in elsewhere."""
+    form = ReportTextForm(member, request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        data = form.cleaned_data
+        try:
+            saved = save_report(
+                member=member, source=_unix(data["source"]), slug=data["name"] or None
+            )
+        except FORM_ERRORS as error:
+            form.show_error(error, default="source")
+        else:
+            return redirect("report", saved.slug)
+    context = {"form": form, "title": "Save a report"}
+    return render(request, "reports/edit.html", context, status=form.status)
+
+
+@for_member
+def edit(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    saved = saved_report_for(member, slug)
+    form = ReportTextForm(
+        member,
+        request.POST if request.method == "POST" else None,
+        initial={"name": saved.slug, "source": to_yaml(spec_of_report(saved))},
+    )
+    if form.is_valid():
+        data = form.cleaned_data
+        try:
+            changed = save_report(
+                member=member,
+                source=_unix(data["source"]),
+                slug=data["name"] or slug,
+                replace=slug,
+            )
+        except FORM_ERRORS as error:
+            form.show_error(error, default="source")
+        else:
+            return redirect("report", changed.slug)
+    context = {"form": form, "saved": saved, "title": f"Change “{saved.title}”"}
+    return render(request, "reports/edit.html", context, status=form.status)
+
+
+@for_member
+@require_POST
+def delete(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    delete_report(member=member, slug=slug)
+    return redirect("reports")
+
+
+def exported(report: Report, wanted: str, name: str) -> HttpResponse:
+    """The report as a file; NotFoundError for a format that there is not."""
+    if wanted not in FORMATS:
+        raise NotFoundError(f"there is no format {wanted}; there are {', '.join(FORMATS)}")
+    media, write = FORMATS[wanted]
+    response = HttpResponse(write(report), content_type=media)
+    response.headers["Content-Disposition"] = f'inline; filename="{name}.{wanted}"'
+    return response
+
+
+def _parts(request: HttpRequest, found: Report) -> dict[str, Any]:
+    """What the page of a saved report shows, its tables as text already."""
+    shown = _shown(request, found)
+    tables = {name: shown[name] for name in ("report", "tables", "provenance")}
+    return {
+        "body": render_to_string("reports/_tables.html", tables, request),
+        "report": {
+            "spec": found.spec,
+            "commits": found.commits[:3],
+            "hosts": found.hosts[:6],
+            "run": found.run,
+        },
+        **{name: shown[name] for name in ("permalink", "exports", "has_chart")},
+    }
+
+
+def _shown(request: HttpRequest, found: Report) -> dict[str, Any]:
+    query = [(key, value) for key, value in _pairs(request) if key != "format" and value]
+    here = f"{request.path}?{urlencode(query)}"
+    tables = shown_tables(found)
+    return {
+        "report": found,
+        "tables": tables,
+        "provenance": provenance_of(found),
+        "permalink": here.rstrip("?"),
+        "exports": [(name, f"{here}{'&' if query else ''}format={name}") for name in FORMATS],
+        "has_chart": any(each.chart for each in tables),
+        "new_url": reverse("report-new"),
+    }
+
+
+def _pairs(request: HttpRequest) -> list[tuple[str, str]]:
+    return [(key, value) for key, values in request.GET.lists() for value in values]
+
+
+def _changed(member: Member, spec: ReportSpec, request: HttpRequest) -> ReportSpec:
+    """With what the address asks for otherwise; checked as if it had been written so."""
+    data = spec.model_dump(mode="json", exclude_defaults=True)
+    asked = {name: request.GET[name] for name in _CHANGES if request.GET.get(name)}
+    if isinstance(member, Visitor) and "commit" in asked:
+        asked["commit"] = commit_of_visitor(member, spec, asked["commit"])
+    data |= asked
+    if hosts := [name for name in request.GET.getlist("host") if name]:
+        data["hosts"] = hosts
+    return from_data({**data, "version": 1})
+
+
+def _forget_what_is_missing(form: ReportForm, query: QueryDict) -> None:
+    """Another benchmark has other dimensions and hosts: those of the last one are dropped."""
+    fields: dict[str, Any] = form.fields
+    for name in ("row", "across", "host", "against"):
+        known = {value for value, _ in fields[name].choices}
+        query.setlist(name, [each for each in query.getlist(name) if each in known])
+
+
+def _unix(source: str) -> str:
+    return source.replace("\r\n", "\n")

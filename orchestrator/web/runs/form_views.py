@@ -1,0 +1,247 @@
+"""The form of a run: what the run would take before it is started, and the same run again."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.fetched_names import FetchRunningError, names_as_fetched
+from orchestrator.calibration.forecasts import forecasts_of
+from orchestrator.calibration.resolution import resolution_of, with_rounds
+from orchestrator.core.clock import utc_now
+from orchestrator.dispatch.waking import wake_engine
+from orchestrator.operations.fetch_waits import wait_of
+from orchestrator.runs.again import request_again
+from orchestrator.runs.cautions import cautions_of
+from orchestrator.runs.models import Run, Schedule
+from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
+from orchestrator.runs.schedules import create_schedule, next_time
+from orchestrator.runs.selectors import run_for, schedule_for
+from orchestrator.runs.services import create_run
+from orchestrator.runs.waits import finish_of
+from orchestrator.web.access import for_member
+from orchestrator.web.cases import case_names, chosen_cases
+from orchestrator.web.forms import FORM_ERRORS, benchmark_key
+from orchestrator.web.refs import chosen_run, ref_choices
+from orchestrator.web.runs.forms import RunForm
+from orchestrator.web.runs.placements import form_data_of
+from orchestrator.web.schedules.forms import ScheduleForm
+
+PREFILLED = (
+    "benchmark", "baseline", "contender", "second_contender", "rounds", "until", "resolution",
+    "budget", "priority", "generator", "backend", "placements", "cases", "pairwise", "when", "at",
+    "cron", "branch", "name",
+)  # fmt: skip
+REFS = ("baseline", "contender", "second_contender", "branch")
+
+
+@for_member
+def new_run(request: HttpRequest, member: Member) -> HttpResponse:
+    """The form; prefilled from the address, or from an earlier run (`?again=`)."""
+    if request.method != "POST":
+        return form_page(request, RunForm(member, initial=_initial(request, member)))
+    form = RunForm(member, request.POST)
+    if form.is_valid():
+        try:
+            made = _make(form, member)
+        except FORM_ERRORS as error:
+            form.show_error(error, default="name" if form.starts != "now" else None)
+        else:
+            return _to(request, made)
+    return form_page(request, form)
+
+
+@for_member
+@require_POST
+def preview(request: HttpRequest, member: Member) -> HttpResponse:
+    """What the run would take: the panel alone for htmx, the whole page for a plain button.
+
+    `?schedule=`: of the schedule that is edited.
+    """
+    schedule = _edited(request, member)
+    fetch = None
+    form = (ScheduleForm if schedule else RunForm)(member, request.POST)
+    other_benchmark = form.choice is not None and not form.choice.is_shown
+    if form.choice is not None:
+        # Nothing starts yet: the answer shows the grid of the benchmark that was chosen just now.
+        form.choice.stale = False
+    with names_as_fetched():
+        try:
+            plan = _plan(form, member) if form.is_valid() else None
+        except FetchRunningError as error:
+            fetch, plan = wait_of(request).hold(error), None
+    if not request.headers.get("HX-Request"):
+        return form_page(request, form, plan, schedule=schedule)
+    _forget_what_is_missing(form)
+    context = {
+        **_context(form, plan),
+        "answer": True,
+        "other_benchmark": other_benchmark,
+        "fetch": fetch,
+    }
+    return render(request, "runs/new.html#answer", context)
+
+
+@for_member
+def refs(request: HttpRequest, member: Member) -> HttpResponse:
+    """What a field of the form may name that has what was typed into it (`?for=`)."""
+    field = request.GET.get("for", "")
+    text = request.GET.get(field, "") if field in REFS else ""
+    found = ref_choices(member, request.GET.get("benchmark", ""), text[:200])
+    return render(request, "components/_ref_options.html", {"refs": found})
+
+
+@for_member
+@require_POST
+def run_again(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
+    """The same commits, cases and placements once more, at once."""
+    run = run_for(member, run_id)
+    try:
+        again = create_run(member=member, request=request_again(run))
+    except FORM_ERRORS as error:
+        messages.error(request, f"The run was not started again: {error}")
+        return redirect(f"{reverse('run-new')}?again={run.pk}")
+    wake_engine()
+    return redirect("run", again.pk)
+
+
+def _make(form: RunForm, member: Member) -> Run | Schedule:
+    """The run, started; or the schedule, if a run of it could be started today."""
+    asked = requested_run(form, member)
+    if form.starts == "now":
+        run = create_run(member=member, request=asked)
+        wake_engine()
+        return run
+    return create_schedule(member=member, new=form.new_schedule())
+
+
+def _to(request: HttpRequest, made: Run | Schedule) -> HttpResponse:
+    if isinstance(made, Run):
+        return redirect("run", made.pk)
+    messages.success(request, f"The schedule “{made.name}” is made.")
+    return redirect("schedules")
+
+
+def _plan(form: RunForm, member: Member) -> RunPlan | None:
+    try:
+        return plan_run(member=member, request=requested_run(form, member))
+    except FORM_ERRORS as error:
+        form.show_error(error)
+        return None
+
+
+def _forget_what_is_missing(form: RunForm) -> None:
+    """While somebody is still typing, an empty field is no mistake."""
+    for name in list(form.errors):
+        if name in form.fields and not form[name].value():
+            del form.errors[name]
+
+
+def requested_run(form: RunForm, member: Member) -> RunRequest:
+    """With the rounds that see the wanted change, if one is wanted."""
+    if form.wanted_change is None:
+        return form.request()
+    return with_rounds(member=member, request=form.request(), change=form.wanted_change)
+
+
+def _initial(request: HttpRequest, member: Member) -> dict[str, Any]:
+    if run := chosen_run(member, request.GET.get("again", "")):
+        return _again(run)
+    given: dict[str, Any] = {name: request.GET[name] for name in PREFILLED if name in request.GET}
+    return {**given, "hosts": request.GET.getlist("hosts")}
+
+
+def _again(run: Run) -> dict[str, Any]:
+    shas = [variant.commit.short_sha for variant in run.variants.all()]
+    return {
+        "benchmark": benchmark_key(run.definition.benchmark),
+        "baseline": shas[0],
+        # One commit may have been measured alone.
+        "contender": shas[1] if len(shas) > 1 else "",
+        "second_contender": shas[2] if len(shas) > 2 else "",
+        "cases": run.cases,
+        "pairwise": run.pairwise,
+        "rounds": run.rounds,
+        "until": run.until,
+        "budget": None if run.budget_s is None else run.budget_s / 60,
+        "priority": run.get_priority_display().lower(),
+        **form_data_of(run),
+    }
+
+
+def _edited(request: HttpRequest, member: Member) -> Schedule | None:
+    try:
+        return schedule_for(member, UUID(request.GET["schedule"]))
+    except (KeyError, ValueError):
+        return None
+
+
+def form_page(
+    request: HttpRequest,
+    form: RunForm,
+    plan: RunPlan | None = None,
+    *,
+    schedule: Schedule | None = None,
+) -> HttpResponse:
+    context = {**_context(form, plan), "schedule": schedule}
+    return render(request, "runs/new.html", context, status=form.status)
+
+
+def _context(form: RunForm, plan: RunPlan | None) -> dict[str, Any]:
+    key = form["benchmark"].value() or ""
+    shown = _shown(plan, form) if plan else {}
+    return {
+        "form": form,
+        "plan": plan,
+        "choice": form.choice,
+        "refs": ref_choices(form.member, key),
+        "names": case_names(form.member, key, plan),
+        **shown,
+    }
+
+
+def _shown(plan: RunPlan, form: RunForm) -> dict[str, Any]:
+    now = utc_now()
+    resolution = form.wanted_change
+    return {
+        "chosen": chosen_cases(plan),
+        "job_s": _job_times(plan),
+        "takes": _takes(plan),
+        "cautions": cautions_of(plan),
+        "forecasts": forecasts_of(plan) if resolution is None else [],
+        "resolution": resolution_of(plan, resolution) if resolution is not None else None,
+        "finish": finish_of(plan, form.member.team, now) if form.starts == "now" else None,
+        "first": _first(form, now),
+        "starts": form.starts,
+    }
+
+
+def _first(form: RunForm, now: datetime) -> datetime | None:
+    """When a schedule by the clock would start its first run; None where the form has an error."""
+    if form.starts not in ("nightly", "cron"):
+        return None
+    try:
+        return next_time(form.cleaned_data["cron"], now)
+    except FORM_ERRORS as error:
+        form.show_error(error)
+        return None
+
+
+def _job_times(plan: RunPlan) -> tuple[float, float]:
+    """About how long the shortest and the longest job take."""
+    trials_a_case = len(plan.commits) * plan.blocks.typical
+    times = [sum(plan.trial_s[case] for case in part) * trials_a_case for part in plan.parts]
+    return min(times), max(times)
+
+
+def _takes(plan: RunPlan) -> list[float]:
+    """Seconds at least, as a rule, at most; each once where they are the same."""
+    blocks = plan.blocks
+    times = [plan.seconds_of(each) for each in (blocks.least, blocks.typical, blocks.most)]
+    return list(dict.fromkeys(times))

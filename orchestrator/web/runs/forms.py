@@ -1,0 +1,332 @@
+"""Fields of the form of runs and schedules that have a shape of their own."""
+
+import re
+from typing import Any
+
+from django import forms
+
+from orchestrator.runs.availability import Choice, choices_for
+from orchestrator.runs.plans import RunRequest
+from orchestrator.runs.schedules import NewSchedule
+from orchestrator.web.forms import TeamForm, benchmark_choices
+from orchestrator.web.runs.case_grid import CaseChoice, case_choice
+from orchestrator.web.runs.placements import PlacementsField
+
+PLACE_KINDS = {"host": "Hosts", "profile": "Any host of a profile", "tag": "Any host with a tag"}
+
+
+class HostsField(forms.MultipleChoiceField):
+    widget = forms.CheckboxSelectMultiple
+
+
+class CasesField(forms.CharField):
+    """An expression over the parameters and labels of cases (benchmarks/choice.py)."""
+
+    def __init__(self) -> None:
+        attrs = {"spellcheck": "false", "autocomplete": "off", "autocapitalize": "off"}
+        super().__init__(
+            required=False,
+            max_length=2000,
+            label="Expression",
+            widget=forms.TextInput(attrs={**attrs, "class": "code"}),
+            help_text='Such as protocol == "h3" and size in ("full", "huge"). Empty: all.',
+        )
+
+
+class ScheduleFields(forms.Form):
+    """When it starts; a schedule needs the field of its kind, and each has a sensible default."""
+
+    when = forms.ChoiceField(
+        required=False,
+        label="Start",
+        initial="now",
+        widget=forms.RadioSelect,
+        choices=[
+            ("now", "now, once"),
+            ("nightly", "every night"),
+            ("cron", "at the times of a cron expression"),
+            ("commits", "for each new commit on a branch"),
+        ],
+    )
+    at = forms.TimeField(
+        required=False,
+        label="At, UTC",
+        initial="03:00",
+        widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
+    )
+    cron = forms.CharField(
+        max_length=100,
+        required=False,
+        label="Times",
+        help_text="Five fields, in UTC: 0 3 * * 1-5 is 03:00 on working days.",
+    )
+    branch = forms.CharField(
+        max_length=200,
+        required=False,
+        help_text="Looked at each minute. Each new commit is compared with the baseline, or with "
+        "its parent.",
+    )
+    name = forms.CharField(
+        max_length=100,
+        required=False,
+        label="Name of the schedule",
+        help_text="Empty: named after the benchmark and the times.",
+    )
+
+
+class RunForm(TeamForm, ScheduleFields):
+    renamed = {
+        "budget_s": "budget",
+        "contenders": "contender",
+        "baseline_ref": "baseline",
+        "contender_ref": "contender",
+    }
+
+    benchmark = forms.ChoiceField()
+    baseline = forms.CharField(
+        max_length=200,
+        required=False,
+        help_text="Branch, tag or commit to compare with. Empty: the parent of the contender.",
+    )
+    contender = forms.CharField(
+        max_length=200,
+        required=False,
+        help_text="Branch, tag or commit to be judged. Empty: the baseline is measured alone.",
+    )
+    second_contender = forms.CharField(
+        max_length=200, required=False, help_text="Optional: measured in the same rounds."
+    )
+    cases = CasesField()
+    pairwise = forms.BooleanField(
+        required=False, label="Fewer cases: each pair of values once at least"
+    )
+    until = forms.ChoiceField(
+        required=False,
+        label="Each case is measured",
+        initial="rounds",
+        widget=forms.RadioSelect,
+        choices=[
+            ("rounds", "a fixed number of times"),
+            ("resolution", "as often as it takes to see changes of a wanted size"),
+            ("decided", "until it is decided"),
+            ("screened", "until it is decided, or nothing hints at a change after seven times"),
+        ],
+    )
+    resolution = forms.FloatField(
+        required=False,
+        min_value=0.01,
+        max_value=100,
+        initial=2,
+        label="See changes of, %",
+        help_text="The number of times is computed from how noisy the chosen hosts are.",
+    )
+    rounds = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=100,
+        help_text="Empty: as many as the definition says, or 20 at most until decided. "
+        "5 is the least for a verdict.",
+    )
+    budget = forms.FloatField(
+        required=False,
+        min_value=0.01,
+        label="Budget, minutes",
+        help_text="Machine time of all hosts together; what does not fit in is skipped. "
+        "Empty: no limit.",
+    )
+    priority = forms.ChoiceField(
+        choices=[("low", "Low"), ("normal", "Normal"), ("high", "High")],
+        initial="normal",
+        required=False,
+        help_text="Who goes first where several runs wait; waiting raises it.",
+    )
+    hosts = HostsField(required=False)
+    generator = forms.ChoiceField(
+        required=False, label="Load from", help_text="Where the load tool runs."
+    )
+    backend = forms.ChoiceField(
+        required=False, label="Services on", help_text="For definitions with services."
+    )
+    placements = PlacementsField(
+        required=False,
+        label="Further placements",
+        help_text="One a line, a host for each role: target=rack-1 generator=tag:load",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._field("benchmark").choices = benchmark_choices(self.member)
+        self._field("hosts").choices = self._host_choices()
+        self.choice: CaseChoice | None = case_choice(self.member, self._benchmark_key())
+        if self.choice is not None and self.is_bound:
+            self.choice.take(self.data)
+        elif self.choice is not None and self.initial.get("cases"):
+            self.initial["cases"] = self.choice.show(self.initial["cases"])
+
+    def shown_places(self) -> list[tuple[str, list[tuple[Choice, bool]]]]:
+        """What may be measured on, by kind, and whether it is chosen."""
+        chosen = self["hosts"].value() or []
+        groups = [
+            (title, [(place, place.value in chosen) for place in self.places if place.kind == kind])
+            for kind, title in PLACE_KINDS.items()
+        ]
+        return [(title, rows) for title, rows in groups if rows]
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        places = {"hosts", "placements"}
+        if not places & set(self.errors) and not any(data.get(name) for name in places):
+            self.add_error("hosts", "Choose at least one host.")
+        self._clean_cases(data)
+        if data.get("until") == "resolution" and not data.get("resolution"):
+            self._missing("resolution", "Which change should be seen? Such as 2.")
+        self._clean_start(data)
+        return data
+
+    @property
+    def starts(self) -> str:
+        """One of the choices of `when`; now for forms of before there were schedules here."""
+        return self.cleaned_data.get("when") or "now"
+
+    @property
+    def wanted_change(self) -> float | None:
+        """The wanted change as a share, if that is what ends the run."""
+        data = self.cleaned_data
+        return data["resolution"] / 100 if data["until"] == "resolution" else None
+
+    def request(self) -> RunRequest:
+        """For a schedule of a branch: the run of its newest commit."""
+        data = self.cleaned_data
+        project, _, benchmark = data["benchmark"].rpartition("/")
+        contenders = [data["contender"], data["second_contender"]]
+        if self.starts == "commits":
+            contenders = [data["branch"]]
+        return RunRequest(
+            project=project,
+            benchmark=benchmark,
+            baseline=data["baseline"],
+            contenders=tuple(ref for ref in contenders if ref),
+            cases=data["cases"],
+            pairwise=data["pairwise"],
+            hosts=self.asked_hosts(),
+            placements=self.asked_placements(),
+            priority=data["priority"] or "normal",
+            **self._ending(),
+        )
+
+    def new_schedule(self) -> NewSchedule:
+        data = self.cleaned_data
+        asked = self.request()
+        by_branch = self.starts == "commits"
+        return NewSchedule(
+            name=data["name"] or self._usual_name(),
+            cron="" if by_branch else data["cron"],
+            branch=data["branch"] if by_branch else "",
+            benchmark=asked.benchmark,
+            project=asked.project,
+            baseline_ref=asked.baseline,
+            contender_ref="" if by_branch else data["contender"],
+            second_contender_ref="" if by_branch else data["second_contender"],
+            cases=asked.cases,
+            pairwise=asked.pairwise,
+            hosts=asked.hosts,
+            placements=asked.placements,
+            rounds=asked.rounds,
+            resolution=self.wanted_change,
+            until=asked.until,
+            budget_s=asked.budget_s,
+            priority=asked.priority,
+        )
+
+    def asked_placements(self) -> tuple[dict[str, str], ...]:
+        """A host for each role of each placement; all that is asked for if several hosts are."""
+        data = self.cleaned_data
+        others = {role: data[role] for role in ("generator", "backend") if data[role]}
+        chosen = [{"target": host, **others} for host in data["hosts"]] if others else []
+        return (*chosen, *data["placements"])
+
+    def asked_hosts(self) -> tuple[str, ...]:
+        """The hosts that play all roles."""
+        data = self.cleaned_data
+        return () if data["generator"] or data["backend"] else tuple(data["hosts"])
+
+    def show_error(self, error: Exception, default: str | None = None) -> None:
+        """A complaint goes to the field that its part of the request was made from."""
+        named = getattr(error, "field", None) or ""
+        if named == "contenders" and self.starts == "commits":
+            self.add_error("branch", str(error))
+            return
+        match = re.match(r"placements\[(\d+)\](?:\.(\w+))?", named)
+        if match is None:
+            super().show_error(error, default)
+            return
+        number, role = int(match[1]), match[2] or "target"
+        written = number >= len(self.asked_placements()) - len(self.cleaned_data["placements"])
+        field = "placements" if written else "hosts" if role == "target" else role
+        self.add_error(field, str(error))
+
+    def _ending(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        minutes, computed = data["budget"], self.wanted_change is not None
+        return {
+            "rounds": None if computed else data["rounds"],
+            "until": "rounds" if computed else data["until"] or "rounds",
+            "budget_s": None if minutes is None else 60 * minutes,
+        }
+
+    def _clean_cases(self, data: dict[str, Any]) -> None:
+        if self.choice is None or "cases" not in data:
+            return
+        try:
+            data["cases"] = self.choice.expression(data["cases"])
+        except forms.ValidationError as error:
+            self.add_error("cases", error)
+
+    def _clean_start(self, data: dict[str, Any]) -> None:
+        """A schedule's times are a cron expression, whichever way they were told."""
+        when = data.get("when") or "now"
+        if when == "nightly" and data.get("at"):
+            data["cron"] = f"{data['at'].minute} {data['at'].hour} * * *"
+        elif when == "nightly":
+            self._missing("at", "At which time? Such as 03:00.")
+        elif when == "cron" and not data.get("cron"):
+            self._missing("cron", "At which times? Such as 0 3 * * *.")
+        elif when == "commits" and not data.get("branch"):
+            self._missing("branch", "Which branch? Such as main.")
+
+    def _missing(self, field: str, problem: str) -> None:
+        if field not in self.errors:
+            self.add_error(field, problem)
+
+    def _usual_name(self) -> str:
+        data = self.cleaned_data
+        slug = data["benchmark"].rpartition("/")[2]
+        times = {"nightly": f"nightly at {data['at']:%H:%M}"} if data["at"] else {}
+        words = {**times, "cron": f"at {data['cron']}", "commits": f"on {data['branch']}"}
+        return f"{slug} {words[self.starts]}"
+
+    def _host_choices(self) -> list[tuple[str, str]]:
+        self.places = choices_for(self.member)
+        elsewhere = [("", "the same host"), *_grouped(self.places)]
+        self._field("generator").choices = elsewhere
+        self._field("backend").choices = elsewhere
+        return [(place.value, place.title) for place in self.places]
+
+    def _benchmark_key(self) -> str:
+        given = self["benchmark"].value()
+        if given:
+            return str(given)
+        # What a browser shows as chosen where nothing is.
+        choices = self._field("benchmark").choices
+        return str(choices[0][0]) if choices else ""
+
+    def _field(self, name: str) -> Any:
+        return self.fields[name]
+
+
+def _grouped(places: list[Choice]) -> list[tuple[str, list[tuple[str, str]]]]:
+    groups = [
+        (title, [(place.value, place.title) for place in places if place.kind == kind])
+        for kind, title in PLACE_KINDS.items()
+    ]
+    return [(title, options) for title, options in groups if options]

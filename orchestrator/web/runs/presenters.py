@@ -1,0 +1,281 @@
+"""The live panel of a run: what its parts show, and the tag that says whether any of it moved."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest
+
+from orchestrator.accounts.members import Member
+from orchestrator.comparisons.run_verdicts import CaseChange, VerdictCard, cards_of
+from orchestrator.core.ids import digest_of
+from orchestrator.core.kept import kept
+from orchestrator.measurements.cpu_traces import cpu_traces
+from orchestrator.measurements.removals import removals_of
+from orchestrator.measurements.validity_issues import Doubts, doubts_of
+from orchestrator.reports.saved_reports import saved_reports
+from orchestrator.retention.pins import pin_of
+from orchestrator.runs.grid import Cell, Column, Grid, Row, grid_of
+from orchestrator.runs.hosts_live import HostProgress, hosts_live
+from orchestrator.runs.job_details import JobDetails
+from orchestrator.runs.models import Job, Run, Trial, Until, Variant
+from orchestrator.runs.selectors import RunProgress, trials_of
+from orchestrator.runs.states import RUN_ENDED, TrialState
+from orchestrator.web.forms import benchmark_key
+from orchestrator.web.sparklines import CpuSparkline, cpu_sparkline
+from orchestrator.web.templatetags.pitwall import STATE_SYMBOLS, VERDICT_SYMBOLS
+
+LATEST_TRIALS = 12
+ROWS_A_PAGE = 100
+#: So often at most the verdicts of a run are made while it goes on.
+VERDICT_STEPS = 400
+#: Of a contender's changed cases, so many are named on its card.
+CHANGES_SHOWN = 3
+FILTERS = {"all": "All", "open": "Going on", "failed": "Failed", "changed": "Changed"}
+Details = Mapping[UUID, JobDetails]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownCell:
+    """A cell as it is drawn, in texts: there may be hundreds of them each second.
+
+    `verdict` of the contender so far, where it changed.
+    """
+
+    state: str
+    symbol: str
+    tenths: str
+    done: str
+    failed: str
+    verdict: str
+    verdict_symbol: str
+    change: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownRow:
+    row: Row
+    cells: tuple[ShownCell | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownHost:
+    """A host with the details of its jobs: (progress, details), the one that is on apart."""
+
+    at: HostProgress
+    cpu: CpuSparkline | None
+    failed: Trial | None
+    shown: tuple[Any, JobDetails]
+    others: tuple[tuple[Any, JobDetails], ...]
+
+
+def live_context(
+    request: HttpRequest, member: Member, found: Run, now: RunProgress, details: Details
+) -> dict[str, Any]:
+    """`request` says which of the cases are asked for: `?cases=failed&page=2`."""
+    done = trials_of(found).filter(state__in=[TrialState.MEASURED, TrialState.FAILED])
+    cards = _cards(member, found, now)
+    return {
+        "run": found,
+        "progress": now,
+        "hosts": _hosts(now, details),
+        "share": round(100 * now.trials_settled / now.trials_total) if now.trials_total else 0,
+        "measured": now.trials_settled - now.trials_not_needed,
+        "ended": found.state in RUN_ENDED,
+        "poll_headers": json.dumps({"If-None-Match": entity_tag(now, details)}),
+        "took_s": _took_s(found),
+        "contenders": _contenders(found, cards),
+        "with_verdicts": bool(cards),
+        "baseline": found.variants.all()[0],
+        "doubts": doubts_of([found.pk])[found.pk],
+        "trials": done.order_by("-ended_at", "-position")[:LATEST_TRIALS],
+        "benchmark_key": benchmark_key(found.definition.benchmark),
+        "removed": list(removals_of(found.pk).values()),
+        "pin": pin_of(found) if found.state in RUN_ENDED else None,
+        "reports": saved_reports(member).filter(benchmark=found.definition.benchmark),
+        **_cases(request, found, grid_of(now), cards),
+    }
+
+
+def entity_tag(now: RunProgress, details: Details) -> str:
+    """Changes when anything moves that the live panel shows, the passing of time aside."""
+    jobs = [
+        [
+            *_shown_of(part.job),
+            part.trials_done,
+            part.trials_failed,
+            [each.text for each in part.standings],
+            *_shown_beside(details[part.job.pk]),
+        ]
+        for part in now.jobs
+    ]
+    cancelled = now.run.cancel_requested_at is not None
+    return f'"{digest_of([now.run.state, now.run.message, cancelled, jobs])[:32]}"'
+
+
+def verdict_cards(member: Member, run: Run) -> list[VerdictCard]:
+    """One card a contender for which there are blocks."""
+    return cards_of(member, [run])[run.pk]
+
+
+def rows_of_runs(
+    member: Member, runs: Iterable[Run]
+) -> list[tuple[Run, list[VerdictCard], Doubts]]:
+    """Runs as lists show them: with their verdicts, and how many trials are in doubt."""
+    shown = list(runs)
+    doubts = doubts_of([run.pk for run in shown])
+    cards = cards_of(member, shown)
+    return [(run, cards[run.pk], doubts[run.pk]) for run in shown]
+
+
+def _shown_of(job: Job) -> list[object]:
+    return [job.state, job.phase, job.message, job.round, job.attempt, str(job.current_trial),
+            str(job.not_before)]  # fmt: skip
+
+
+def _shown_beside(details: JobDetails) -> list[object]:
+    builds = [[each.pk, each.state, each.seconds, each.log_offset] for each in details.builds]
+    return [details.waiting, [str(place.host_id) for place in details.placements], builds]
+
+
+def _cards(member: Member, found: Run, now: RunProgress) -> list[VerdictCard]:
+    """While it goes on made anew only once there are more trials, of a large run once there are
+    some more: nobody waits for the page because hundreds of cases are compared."""
+    step = max(1, now.trials_total // VERDICT_STEPS)
+    mark = None if found.state in RUN_ENDED else str(now.trials_done // step)
+    return kept(("verdicts", found.pk), mark, lambda: verdict_cards(member, found))
+
+
+def _contenders(found: Run, cards: Iterable[VerdictCard]) -> list[dict[str, Any]]:
+    """Each with its verdict, None where there is none yet."""
+    by_commit = {card.contender.pk: card for card in cards}
+    return [
+        {
+            "commit": variant.commit,
+            "card": (card := by_commit.get(variant.commit_id)),
+            "changes": card.changes[:CHANGES_SHOWN] if card else (),
+            "more": len(card.changes[CHANGES_SHOWN:]) if card else 0,
+        }
+        for variant in list(found.variants.all())[1:]
+    ]
+
+
+def _hosts(now: RunProgress, details: Details) -> list[ShownHost]:
+    hosts = hosts_live(now.jobs)
+    measured = [_last_measured(each) for each in hosts]
+    traces = cpu_traces({job for job in measured if job})
+    return [
+        ShownHost(
+            at=each,
+            failed=_last_failed(each),
+            cpu=cpu_sparkline(traces.get(job, [])) if job else None,
+            shown=(each.shown, details[each.shown.job.pk]),
+            others=tuple((part, details[part.job.pk]) for part in each.others),
+        )
+        for each, job in zip(hosts, measured, strict=True)
+    ]
+
+
+def _last_failed(host: HostProgress) -> Trial | None:
+    """Its message ends with what server or tool wrote last."""
+    failed = [part.job.pk for part in host.parts if part.trials_failed]
+    if not failed:
+        return None
+    trials = Trial.objects.filter(job__in=failed, state=TrialState.FAILED)
+    newest = trials.select_related("case", "variant__commit").order_by("-started_at", "-position")
+    return newest.first()
+
+
+def _last_measured(host: HostProgress) -> UUID | None:
+    """The newest of its jobs that has begun, or the one before until its first trial is done."""
+    begun = [part for part in host.parts if part.trials_settled > part.trials_not_needed]
+    newest = max(begun, key=lambda part: str(part.job.started_at or ""), default=None)
+    return newest.job.pk if newest else None
+
+
+def _cases(
+    request: HttpRequest, found: Run, grid: Grid, cards: Iterable[VerdictCard]
+) -> dict[str, Any]:
+    changes = _changes_by_place(found, grid, cards)
+    changed = {case for case, _ in changes}
+    rows = {
+        "all": list(grid.rows),
+        "open": [row for row in grid.rows if row.goes_on],
+        "failed": [row for row in grid.rows if row.failed],
+        "changed": [row for row in grid.rows if row.case.pk in changed],
+    }
+    asked = request.GET.get("cases", "all")
+    asked = asked if asked in FILTERS else "all"
+    page = Paginator(rows[asked], ROWS_A_PAGE).get_page(request.GET.get("page"))
+    shown = [_row(each, grid.columns, changes) for each in page]
+    return {
+        "grid": grid,
+        "rows": shown,
+        "cases_page": page,
+        "asked_cases": asked,
+        "filters": [(key, title, len(rows[key])) for key, title in FILTERS.items()],
+        "settled": sum(_is_settled(found, row) for row in grid.rows),
+        "changed_cases": len(changed),
+        "pages_more": f"&cases={asked}#cases",
+        "query": f"cases={asked}&page={page.number}",
+    }
+
+
+def _is_settled(found: Run, row: Row) -> bool:
+    """It was measured and nothing is to come; where the run goes on until its cases are decided, it
+    is."""
+    if found.until == Until.ROUNDS:
+        return not row.goes_on and any(cell.done for cell in row.cells if cell)
+    stands = {each.state for each in row.standings}
+    return bool(stands) and stands <= {"decided", "screened out"}
+
+
+def _changes_by_place(
+    found: Run, grid: Grid, cards: Iterable[VerdictCard]
+) -> dict[tuple[int, str], CaseChange]:
+    """(case, key of the column) → its change; of several contenders' on a host the worst."""
+    variants: dict[int, Variant] = {each.commit_id: each for each in found.variants.all()}
+    places: dict[tuple[int, str], CaseChange] = {}
+    for card in cards:
+        for change in card.changes:
+            column = change.host if grid.by_host else str(variants[card.contender.pk].pk)
+            known = places.get((change.case, column))
+            if known is None or (known.verdict, change.verdict) == ("improved", "regressed"):
+                places[change.case, column] = change
+    return places
+
+
+def _row(
+    row: Row, columns: Sequence[Column], changes: Mapping[tuple[int, str], CaseChange]
+) -> ShownRow:
+    pairs = zip(row.cells, columns, strict=True)
+    return ShownRow(
+        row=row,
+        cells=tuple(
+            _cell(cell, changes.get((row.case.pk, str(column.key)))) if cell else None
+            for cell, column in pairs
+        ),
+    )
+
+
+def _cell(cell: Cell, change: CaseChange | None) -> ShownCell:
+    verdict = change.verdict if change else ""
+    return ShownCell(
+        state=cell.state,
+        symbol=STATE_SYMBOLS.get(cell.state, "○"),
+        tenths=str(cell.tenths),
+        done=f"{cell.done}/{cell.total}",
+        failed=str(cell.failed or ""),
+        verdict=verdict,
+        verdict_symbol=VERDICT_SYMBOLS.get(verdict, ""),
+        change=change.change if change else None,
+    )
+
+
+def _took_s(found: Run) -> float | None:
+    if found.started_at is None or found.ended_at is None:
+        return None
+    return (found.ended_at - found.started_at).total_seconds()

@@ -1,0 +1,20 @@
+"""Addresses of runs."""
+
+from django.urls import path
+
+from orchestrator.web.runs import form_views, views
+
+urlpatterns = [
+    path("runs/", views.runs, name="runs"),
+    path("runs/new", form_views.new_run, name="run-new"),
+    path("runs/preview", form_views.preview, name="run-preview"),
+    path("runs/refs", form_views.refs, name="run-refs"),
+    path("runs/<uuid:run_id>/again", form_views.run_again, name="run-again"),
+    path("runs/<uuid:run_id>/", views.run, name="run"),
+    path("runs/<uuid:run_id>/progress", views.progress, name="run-progress"),
+    path("runs/<uuid:run_id>/trials", views.trials, name="run-trials"),
+    path("runs/<uuid:run_id>/keep", views.keep_run, name="run-keep"),
+    path("runs/<uuid:run_id>/cancel", views.cancel, name="run-cancel"),
+    path("runs/<uuid:run_id>/cancel-part", views.cancel_part, name="run-cancel-part"),
+    path("builds/<int:build_id>/log", views.build_log, name="build-log"),
+]

@@ -1,0 +1,184 @@
+"""Runs: the list, one run live, its trials, its end, and the logs of its builds."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.utils.cache import patch_vary_headers
+from django.utils.http import parse_etags
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.visitors import Visitor
+from orchestrator.core.errors import ConflictError, InvalidRequestError
+from orchestrator.core.kept import kept
+from orchestrator.dispatch.waking import wake_jobs
+from orchestrator.measurements.removals import removals_of
+from orchestrator.measurements.validity_issues import doubts_of
+from orchestrator.retention.pins import pin_run
+from orchestrator.runs.cancelling import cancel_case, cancel_job
+from orchestrator.runs.job_details import build_for, details_of
+from orchestrator.runs.marks import mark_of_runs
+from orchestrator.runs.models import Build
+from orchestrator.runs.selectors import RunProgress, progress_of, run_for, runs_of, trials_of
+from orchestrator.runs.services import cancel_run
+from orchestrator.runs.states import BuildState, Validity
+from orchestrator.web.access import for_member, open_to_visitors
+from orchestrator.web.runs.presenters import Details, entity_tag, live_context, rows_of_runs
+
+RUNS_A_PAGE = 25
+TRIALS_A_PAGE = 200
+
+
+@open_to_visitors
+@for_member
+def runs(request: HttpRequest, member: Member) -> HttpResponse:
+    number = request.GET.get("page", "1")
+    known = int(number) if number.isdecimal() and len(number) < 7 else 1
+    mark = mark_of_runs(member, count=RUNS_A_PAGE, offset=max(0, known - 1) * RUNS_A_PAGE)
+    key = ("runs", member.sight, member.role, number)
+    body = kept(key, mark, lambda: _list(request, member))
+    return render(request, "runs/list.html", {"body": body})
+
+
+@open_to_visitors
+@for_member
+def run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
+    found = run_for(member, run_id)
+    now = progress_of(found)
+    context = live_context(request, member, found, now, _details(now))
+    template = "public/run.html" if isinstance(member, Visitor) else "runs/detail.html"
+    return render(request, template, context)
+
+
+@for_member
+def progress(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
+    """The live panel; 304 when nothing moved. Of a run that has ended it asks no more."""
+    found = run_for(member, run_id)
+    now = progress_of(found)
+    details = _details(now)
+    tag = entity_tag(now, details)
+    if tag in parse_etags(request.headers.get("If-None-Match", "")):
+        response: HttpResponse = HttpResponseNotModified()
+    else:
+        context = live_context(request, member, found, now, details)
+        response = render(request, "runs/detail.html#live", context)
+    response.headers["ETag"] = tag
+    response.headers["Cache-Control"] = "private, no-cache"
+    return response
+
+
+@open_to_visitors
+@for_member
+def trials(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
+    """All but the invalid ones, which are counted; with `?invalid=1` those as well."""
+    found = run_for(member, run_id)
+    with_invalid = request.GET.get("invalid") == "1"
+    ordered = trials_of(found).order_by("job__host__name", "position")
+    if not with_invalid:
+        ordered = ordered.exclude(validity=Validity.INVALID)
+    context = {
+        "run": found,
+        "page": Paginator(ordered, TRIALS_A_PAGE).get_page(request.GET.get("page")),
+        "with_invalid": with_invalid,
+        "more": "&invalid=1" if with_invalid else "",
+        "doubts": doubts_of([found.pk])[found.pk],
+        "removed": list(removals_of(found.pk).values()),
+    }
+    return render(request, "runs/trials.html", context)
+
+
+@for_member
+@require_POST
+def cancel(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
+    return _cancelled(request, run_id, lambda: cancel_run(member=member, run_id=run_id))
+
+
+@for_member
+@require_POST
+def cancel_part(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
+    """One case or one job of a run, whichever button was pressed."""
+    return _cancelled(request, run_id, lambda: _cancel_asked(request, member, run_id))
+
+
+@for_member
+def build_log(request: HttpRequest, member: Member, build_id: int) -> HttpResponse:
+    """The page; for htmx the log alone, and 304 when it did not grow."""
+    build = build_for(member, build_id)
+    if request.headers.get("HX-Request"):
+        response = _log_alone(request, build)
+    else:
+        response = render(request, "runs/build.html", _log_context(build))
+    response.headers["Cache-Control"] = "private, no-cache"
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@for_member
+@require_POST
+def keep_run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
+    """Keeps a run for ever, for the reason that the form gives."""
+    pin_run(member=member, run_id=run_id, reason=request.POST.get("reason", ""))
+    messages.success(request, "This run is kept for ever.")
+    return redirect("run", run_id)
+
+
+def _list(request: HttpRequest, member: Member) -> str:
+    page = Paginator(runs_of(member), RUNS_A_PAGE).get_page(request.GET.get("page"))
+    context = {"page": page, "runs": rows_of_runs(member, page)}
+    return render_to_string("runs/list.html#body", context, request)
+
+
+def _cancelled(request: HttpRequest, run_id: UUID, cancel_it: Callable[[], object]) -> HttpResponse:
+    """The run's page after it; for htmx the panel as it is now.
+
+    What has ended meanwhile is no error there: the panel shows it.
+    """
+    live = bool(request.headers.get("HX-Request"))
+    try:
+        cancel_it()
+    except ConflictError:
+        if not live:
+            raise
+    wake_jobs(run_id)
+    return progress(request, run_id) if live else redirect("run", run_id)
+
+
+def _cancel_asked(request: HttpRequest, member: Member, run_id: UUID) -> None:
+    job, case = request.POST.get("job", ""), request.POST.get("case", "")
+    if job:
+        try:
+            cancel_job(member=member, run_id=run_id, job_id=UUID(job))
+        except ValueError as error:
+            raise InvalidRequestError("expected the id of a job", field="job") from error
+    elif case.isdecimal() and len(case) < 19:
+        cancel_case(member=member, run_id=run_id, case_id=int(case))
+    else:
+        raise InvalidRequestError("say which case or job to cancel", field="case")
+
+
+def _details(now: RunProgress) -> Details:
+    return details_of([part.job for part in now.jobs])
+
+
+def _log_alone(request: HttpRequest, build: Build) -> HttpResponse:
+    tag = _log_tag(build)
+    if tag in parse_etags(request.headers.get("If-None-Match", "")):
+        response: HttpResponse = HttpResponseNotModified()
+    else:
+        response = render(request, "runs/build.html#log", _log_context(build))
+    response.headers["ETag"] = tag
+    return response
+
+
+def _log_context(build: Build) -> dict[str, object]:
+    going_on = build.state == BuildState.BUILDING
+    return {"build": build, "going_on": going_on, "tag": _log_tag(build)}
+
+
+def _log_tag(build: Build) -> str:
+    return f'"{build.state}-{build.log_offset}"'

@@ -1,0 +1,68 @@
+"""Schedules: runs that start by themselves."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.runs.schedules import (
+    change_schedule,
+    delete_schedule,
+    set_schedule_enabled,
+)
+from orchestrator.runs.selectors import schedule_for, schedules_of
+from orchestrator.web.access import for_member
+from orchestrator.web.forms import FORM_ERRORS
+from orchestrator.web.runs.form_views import (
+    form_page,
+    requested_run,
+)
+from orchestrator.web.schedules.forms import ScheduleForm, initial_schedule
+
+
+@for_member
+def schedules(request: HttpRequest, member: Member) -> HttpResponse:
+    """What starts by itself; new ones are made with the form of a run."""
+    return render(request, "schedules.html", {"schedules": schedules_of(member)})
+
+
+@for_member
+@require_POST
+def enable(request: HttpRequest, member: Member, schedule_id: UUID) -> HttpResponse:
+    """Turns a schedule on or off, as `enabled` says."""
+    enabled = request.POST.get("enabled") == "true"
+    set_schedule_enabled(member=member, schedule_id=schedule_id, enabled=enabled)
+    return redirect("schedules")
+
+
+@for_member
+@require_POST
+def delete(request: HttpRequest, member: Member, schedule_id: UUID) -> HttpResponse:
+    delete_schedule(member=member, schedule_id=schedule_id)
+    return redirect("schedules")
+
+
+@for_member
+def edit_schedule(request: HttpRequest, member: Member, schedule_id: UUID) -> HttpResponse:
+    """A schedule in the form that it was made with."""
+    schedule = schedule_for(member, schedule_id)
+    member.require(Role.MEMBER, to="change a schedule")
+    if request.method != "POST":
+        form = ScheduleForm(member, initial=initial_schedule(schedule))
+        return form_page(request, form, schedule=schedule)
+    form = ScheduleForm(member, request.POST)
+    if form.is_valid():
+        try:
+            requested_run(form, member)
+            new = form.new_schedule()
+            changed = change_schedule(member=member, schedule_id=schedule_id, new=new)
+        except FORM_ERRORS as error:
+            form.show_error(error, default="name")
+        else:
+            messages.success(request, f"The schedule “{changed.name}” is changed.")
+            return redirect("schedules")
+    return form_page(request, form, schedule=schedule)

@@ -1,0 +1,179 @@
+"""What people without an account see: public projects, shared links, badges and embedded charts."""
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.utils.http import parse_etags
+from django.views.decorators.cache import never_cache
+from django.views.decorators.clickjacking import xframe_options_exempt
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.selectors import benchmark_for, project_for, projects_of
+from orchestrator.benchmarks.sharing import (
+    create_share_link,
+    public_address,
+    revoke_share_link,
+    set_public,
+    share_links_of,
+    shared_address,
+)
+from orchestrator.core.errors import NotFoundError
+from orchestrator.core.ids import digest_of
+from orchestrator.histories.badges import asked_series, badge_texts, chart_text
+from orchestrator.histories.histories import Part, history_at, history_choices, series_for
+from orchestrator.reports.shared_pages import shared_page
+from orchestrator.web.access import for_member, open_to_visitors
+from orchestrator.web.forms import FORM_ERRORS
+from orchestrator.web.middleware import POLICY
+from orchestrator.web.sharing.badges import Badge, drawing_of, value_badge, verdict_badge
+from orchestrator.web.sharing.forms import PublicForm, ShareForm
+
+POINTS_EMBEDDED = 60
+_NARROWS = ("case", "host", "metric", "branch")
+
+
+@for_member
+def sharing(request: HttpRequest, member: Member) -> HttpResponse:
+    context = {
+        "projects": [(each, public_address(each)) for each in projects_of(member)],
+        "links": share_links_of(member),
+    }
+    return render(request, "sharing/list.html", context)
+
+
+@for_member
+def public(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    """Says what becomes visible, and makes a project public or closes it again."""
+    project = project_for(member, slug)
+    closes = request.method == "POST" and "close" in request.POST
+    form = PublicForm(member, request.POST if request.method == "POST" and not closes else None)
+    if closes or form.is_valid():
+        set_public(member=member, project=project, public=not closes)
+        told = "is seen by members of the team alone" if closes else "is public"
+        messages.success(request, f"{project.name} {told} from now on.")
+        return redirect("project-public", slug)
+    if request.method == "POST":
+        member.require(Role.MAINTAINER, to="choose who sees a project")
+    context = {"project": project, "form": form, "address": public_address(project)}
+    return render(request, "sharing/public.html", context, status=form.status)
+
+
+@never_cache
+@for_member
+def new_link(request: HttpRequest, member: Member) -> HttpResponse:
+    """A link just made is shown in the answer to its own request, and never again."""
+    member.require(Role.MEMBER, to="share a page")
+    posted = request.POST if request.method == "POST" else None
+    address = (posted or request.GET).get("page", "")
+    form = ShareForm(member, posted, initial={"page": address})
+    shared = shared_page(member, address)
+    context: dict[str, Any] = {"form": form, "shared": shared, "address": address}
+    if form.is_valid():
+        days = form.cleaned_data["days"]
+        try:
+            made = create_share_link(member=member, shared=shared, days=days)
+        except FORM_ERRORS as error:
+            form.show_error(error, default="days")
+        else:
+            context["made"] = made.link
+            context["secret"] = shared_address(made)
+    return render(request, "sharing/new.html", context, status=form.status)
+
+
+@for_member
+@require_POST
+def revoke(request: HttpRequest, member: Member, link_id: UUID) -> HttpResponse:
+    revoke_share_link(member=member, link_id=link_id)
+    messages.success(request, "The link is revoked: it leads nowhere now.")
+    return redirect("sharing")
+
+
+@open_to_visitors
+@for_member
+def badge_value(request: HttpRequest, member: Member, project: str, slug: str) -> HttpResponse:
+    """The newest value of a metric."""
+    benchmark = benchmark_for(member, slug, project)
+    series = asked_series(member, benchmark, request.GET)
+    return _svg(request, value_badge(series, request.GET.get("branch", ""), _label(request)))
+
+
+@open_to_visitors
+@for_member
+def badge_verdict(request: HttpRequest, member: Member, project: str, slug: str) -> HttpResponse:
+    """The verdict of the newest comparison on a branch."""
+    benchmark = benchmark_for(member, slug, project)
+    branch = request.GET.get("branch", "")
+    return _svg(request, verdict_badge(member, benchmark, branch, _label(request)))
+
+
+@xframe_options_exempt
+@open_to_visitors
+@for_member
+def embed(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
+    """The newest points of one series, for a frame of another page: no script and no cookie."""
+    series = series_for(member, series_id)
+    history = history_at(
+        series, request.GET.get("branch", ""), Part(limit=POINTS_EMBEDDED, every=False)
+    )
+    drawing = drawing_of(history)
+    response = render(request, "embed.html", {"history": history, "drawing": drawing})
+    ancestors = " ".join(settings.EMBED_ANCESTORS)
+    response.headers["Content-Security-Policy"] = POLICY.replace(
+        "frame-ancestors 'none'", f"frame-ancestors {ancestors}"
+    )
+    response.headers["Cache-Control"] = "public, max-age=60"
+    return response
+
+
+@for_member
+def badges(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    """What to copy into a README or a page, for the benchmark and the series that are chosen."""
+    project = project_for(member, slug)
+    benchmarks = list(project.benchmarks.order_by("slug"))
+    wanted = request.GET.get("benchmark", "")
+    benchmark = next((each for each in benchmarks if each.slug == wanted), None)
+    benchmark = benchmark or next(iter(benchmarks), None)
+    context = {"project": project, "benchmarks": benchmarks, "benchmark": benchmark}
+    if benchmark is not None:
+        choices = history_choices(member, benchmark)
+        asked = {name: request.GET[name] for name in _NARROWS if request.GET.get(name)}
+        context |= {"choices": choices, "asked": asked, "branches": _branches(project)}
+        try:
+            series = asked_series(member, benchmark, asked)
+        except NotFoundError as error:
+            context["nothing"] = str(error)
+        else:
+            context |= {
+                "badges": badge_texts(benchmark, asked),
+                "chart": chart_text(series, asked),
+            }
+    return render(request, "sharing/badges.html", context)
+
+
+def _branches(project: Project) -> list[str]:
+    names = [project.default_branch, *(name for name, _ in project.branches)]
+    return list(dict.fromkeys(names))[:30]
+
+
+def _label(request: HttpRequest) -> str:
+    return request.GET.get("label", "").strip()[:60]
+
+
+def _svg(request: HttpRequest, badge: Badge) -> HttpResponse:
+    tag = f'"{digest_of([badge.label, badge.text, badge.colour, badge.title])[:32]}"'
+    if tag in parse_etags(request.headers.get("If-None-Match", "")):
+        response: HttpResponse = HttpResponseNotModified()
+    else:
+        text = render_to_string("badge.svg", {"badge": badge})
+        response = HttpResponse(text, content_type="image/svg+xml; charset=utf-8")
+    response.headers["ETag"] = tag
+    response.headers["Cache-Control"] = "public, max-age=60"
+    return response

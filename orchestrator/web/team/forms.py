@@ -1,0 +1,91 @@
+"""Forms of the team's settings: tokens, members, invitations, and what to show of the audit log."""
+
+from typing import Any
+
+from django import forms
+
+from orchestrator.accounts.audit import AuditFilter, actions_of, actors_of
+from orchestrator.accounts.invitations import DAYS, MOST_DAYS
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role, Scope
+from orchestrator.benchmarks.selectors import projects_of
+from orchestrator.web.forms import TeamForm
+
+EXPIRIES = (("30", "in 30 days"), ("90", "in 90 days"), ("365", "in a year"), ("", "never"))
+
+
+class TokenForm(TeamForm):
+    name = forms.CharField(max_length=100, help_text="What will use it, such as “CI of server”.")
+    scopes = forms.MultipleChoiceField(
+        choices=Scope.choices,
+        widget=forms.CheckboxSelectMultiple,
+        label="What it may do",
+        initial=[Scope.READ, Scope.RUN],
+        help_text="Never more than you may.",
+    )
+    project = forms.ChoiceField(required=False)
+    days = forms.ChoiceField(choices=EXPIRIES, required=False, label="It ends", initial="90")
+
+    def __init__(self, member: Member, data: Any = None, **options: Any) -> None:
+        super().__init__(member, data, **options)
+        projects = [(str(each.pk), each.name) for each in projects_of(member)]
+        self.fields["project"].choices = [("", "all of the team"), *projects]  # type: ignore[attr-defined]
+
+    def wanted(self) -> dict[str, Any]:
+        """As `create_token` takes it."""
+        data = self.cleaned_data
+        return {
+            "name": data["name"],
+            "scopes": data["scopes"],
+            "project": int(data["project"]) if data["project"] else None,
+            "days": int(data["days"]) if data["days"] else None,
+        }
+
+
+class InvitationForm(TeamForm):
+    email = forms.EmailField(
+        required=False, label="E-mail address", help_text="Empty: only a link to pass on."
+    )
+    role = forms.ChoiceField(initial=Role.MEMBER)
+    days = forms.IntegerField(
+        min_value=1, max_value=MOST_DAYS, initial=DAYS, label="Days until it ends"
+    )
+
+    def __init__(self, member: Member, data: Any = None, **options: Any) -> None:
+        super().__init__(member, data, **options)
+        self.fields["role"].choices = roles_to_give(member)  # type: ignore[attr-defined]
+
+
+class AuditForm(TeamForm):
+    """All optional; in the address of the page."""
+
+    actor = forms.ChoiceField(required=False, label="Who")
+    action = forms.ChoiceField(required=False, label="What")
+    text = forms.CharField(required=False, max_length=200, label="Of what, in part")
+    since = forms.DateField(
+        required=False, label="From (UTC)", widget=forms.DateInput(attrs={"type": "date"})
+    )
+    until = forms.DateField(
+        required=False, label="Until (UTC)", widget=forms.DateInput(attrs={"type": "date"})
+    )
+
+    def __init__(self, member: Member, data: Any = None, **options: Any) -> None:
+        super().__init__(member, data, **options)
+        for name, choices in (("actor", actors_of(member)), ("action", actions_of(member))):
+            field = self.fields[name]
+            field.choices = [("", "anything" if name == "action" else "anybody")]  # type: ignore[attr-defined]
+            field.choices += [(each, each) for each in choices]  # type: ignore[attr-defined]
+
+    def asked(self) -> AuditFilter:
+        """What of it is right; what is not is said at its field and left out."""
+        data = self.cleaned_data if self.is_valid() else getattr(self, "cleaned_data", {})
+        return AuditFilter(**{name: value for name, value in data.items() if value})
+
+
+def roles_to_give(member: Member) -> list[tuple[str, str]]:
+    """The roles that the member may give and take."""
+    if member.has(Role.OWNER):
+        return [(str(value), str(label)) for value, label in Role.choices]
+    if member.has(Role.MAINTAINER):
+        return [(str(role), str(role.label)) for role in (Role.VIEWER, Role.MEMBER)]
+    return []

@@ -1,0 +1,142 @@
+"""Who is in the team, who is invited, and where the link of an invitation leads."""
+
+from typing import cast
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.invitation_mail import link_of, send_invitation
+from orchestrator.accounts.invitations import (
+    NewInvitation,
+    accept_as_new_user,
+    accept_invitation,
+    create_invitation,
+    invitation_for,
+    invitations_of,
+    withdraw_invitation,
+)
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.memberships import change_role, remove_member
+from orchestrator.accounts.models import Role, User
+from orchestrator.accounts.selectors import members_of
+from orchestrator.core.errors import InvalidRequestError
+from orchestrator.web.access import CHOSEN_TEAM, for_member
+from orchestrator.web.account.forms import NewAccountForm
+from orchestrator.web.account.login import log_in
+from orchestrator.web.forms import FORM_ERRORS
+from orchestrator.web.team.forms import InvitationForm, roles_to_give
+
+
+@for_member
+def members(request: HttpRequest, member: Member) -> HttpResponse:
+    return _members_page(request, member, InvitationForm(member))
+
+
+@never_cache
+@for_member
+@require_POST
+def invite(request: HttpRequest, member: Member) -> HttpResponse:
+    """The link is shown in the answer to its own request, and never again."""
+    form = InvitationForm(member, request.POST)
+    new = None
+    if form.is_valid():
+        try:
+            new = create_invitation(member=member, **form.cleaned_data)
+        except FORM_ERRORS as error:
+            form.show_error(error)
+    if new is None:
+        return _members_page(request, member, form)
+    sent = send_invitation(member=member, new=new)
+    return _members_page(request, member, InvitationForm(member), new=new, sent=sent)
+
+
+@for_member
+@require_POST
+def withdraw(request: HttpRequest, member: Member, invitation_id: UUID) -> HttpResponse:
+    withdraw_invitation(member=member, invitation_id=invitation_id)
+    messages.success(request, "The invitation is withdrawn: its link leads nowhere now.")
+    return redirect("members")
+
+
+@for_member
+@require_POST
+def role(request: HttpRequest, member: Member, username: str) -> HttpResponse:
+    changed = change_role(member=member, username=username, role=request.POST.get("role", ""))
+    messages.success(request, f"The role of {username} is {changed.role}.")
+    return redirect("members")
+
+
+@for_member
+@require_POST
+def remove(request: HttpRequest, member: Member, username: str) -> HttpResponse:
+    remove_member(member=member, username=username)
+    messages.success(request, f"{username} is no longer in the team; their tokens are revoked.")
+    return redirect("members")
+
+
+@sensitive_post_parameters("password", "again")
+@never_cache
+def invitation(request: HttpRequest, secret: str) -> HttpResponse:
+    found = invitation_for(secret)
+    form = NewAccountForm(request.POST if request.method == "POST" else None, label_suffix="")
+    if request.method == "POST":
+        member = _joined(request, form, secret)
+        if member is not None:
+            answer = _welcome(request, member)
+            request.session[CHOSEN_TEAM] = member.team.slug
+            messages.success(request, f"Welcome to {member.team.name}.")
+            return answer
+    context = {"invitation": found, "form": form, "here": request.path}
+    status = 422 if form.is_bound else 200
+    return render(request, "team/invitation.html", context, status=status)
+
+
+def _members_page(
+    request: HttpRequest,
+    member: Member,
+    form: InvitationForm,
+    *,
+    new: NewInvitation | None = None,
+    sent: bool = False,
+) -> HttpResponse:
+    given = roles_to_give(member)
+    known = {value for value, _ in given}
+    context = {
+        "form": form,
+        "new": new,
+        "link": link_of(new) if new else "",
+        "sent": sent,
+        "rows": [(each, each.role in known) for each in members_of(member)],
+        "roles": given,
+        "invitations": invitations_of(member) if member.has(Role.MAINTAINER) else [],
+    }
+    return render(request, "team/members.html", context, status=form.status)
+
+
+def _joined(request: HttpRequest, form: NewAccountForm, secret: str) -> Member | None:
+    """Who is in the team now; None where the form has to be looked at."""
+    if request.user.is_authenticated:
+        return accept_invitation(user=cast(User, request.user), secret=secret)
+    if not form.is_valid():
+        return None
+    data = form.cleaned_data
+    try:
+        member = accept_as_new_user(
+            secret=secret, username=data["username"], password=data["password"]
+        )
+    except InvalidRequestError as error:
+        form.add_error(error.field, str(error))
+        return None
+    return member
+
+
+def _welcome(request: HttpRequest, member: Member) -> HttpResponse:
+    if request.user.is_authenticated:
+        return redirect("overview")
+    return log_in(request, member.user, to=reverse("overview"))

@@ -1,0 +1,160 @@
+"""The team's settings: its tokens, its quotas, its audit log, and which team is shown."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.audit import as_csv, as_json_lines, audit_of
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.memberships import leave_team
+from orchestrator.accounts.selectors import member_for_user, tokens_of
+from orchestrator.accounts.services import create_token, revoke_token
+from orchestrator.core.errors import NotFoundError
+from orchestrator.core.units import format_bytes, format_duration
+from orchestrator.retention.quota_use import use_of
+from orchestrator.web.access import CHOSEN_TEAM, for_member
+from orchestrator.web.forms import FORM_ERRORS
+from orchestrator.web.team.forms import AuditForm, TokenForm
+
+ENTRIES_A_PAGE = 50
+AUDIT_FORMATS = {
+    "csv": ("text/csv; charset=utf-8", as_csv),
+    "jsonl": ("application/jsonl; charset=utf-8", as_json_lines),
+}
+
+
+@never_cache
+@for_member
+def settings(request: HttpRequest, member: Member) -> HttpResponse:
+    """A token just made is shown in the answer to its own request, and never again."""
+    form = TokenForm(member, request.POST if request.method == "POST" else None)
+    made = None
+    if form.is_valid():
+        try:
+            made = create_token(member=member, **form.wanted())
+            form = TokenForm(member)
+        except FORM_ERRORS as error:
+            form.show_error(error)
+    context = {"form": form, "made": made, "tokens": tokens_of(member)}
+    return render(request, "settings.html", context, status=form.status)
+
+
+@for_member
+@require_POST
+def revoke(request: HttpRequest, member: Member, token_id: UUID) -> HttpResponse:
+    revoke_token(member=member, token_id=token_id)
+    return redirect("settings")
+
+
+@for_member
+@require_POST
+def switch(request: HttpRequest, member: Member) -> HttpResponse:
+    """Shows another of the user's teams from now on, in this session."""
+    chosen = member_for_user(member.user, request.POST.get("team", "") or "-")
+    request.session[CHOSEN_TEAM] = chosen.team.slug
+    return redirect("overview")
+
+
+@for_member
+@require_POST
+def leave(request: HttpRequest, member: Member) -> HttpResponse:
+    leave_team(member=member)
+    request.session.pop(CHOSEN_TEAM, None)
+    messages.success(request, f"You have left {member.team.name}.")
+    return redirect("overview")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaUse:
+    """`used` and `limit` in words, `limit` empty where there is none; `part` of it in per cent."""
+
+    title: str
+    used: str
+    limit: str
+    part: int
+    what_to_do: str
+
+
+@for_member
+def quotas(request: HttpRequest, member: Member) -> HttpResponse:
+    used = use_of(member.team)
+    limits = used.limits
+    uses = [
+        _quota_use(
+            "Hosts", used.hosts, limits.hosts, str, "Retire hosts that are no longer needed."
+        ),
+        _quota_use(
+            "Machine time in the queue",
+            used.queued_s,
+            limits.queued_s,
+            format_duration,
+            "Cancel runs, or wait for them.",
+        ),
+        _quota_use(
+            "Raw output and imports",
+            used.storage_bytes,
+            limits.storage_bytes,
+            format_bytes,
+            "Shorten how long projects keep raw files, distributions and single trials, or remove "
+            "imported figures.",
+        ),
+        _quota_use(
+            "Mirrors of repositories",
+            used.mirrors_bytes,
+            limits.mirrors_bytes,
+            format_bytes,
+            "Remove large files from the history of repositories.",
+        ),
+    ]
+    return render(request, "sharing/quotas.html", {"uses": uses, "limits": limits})
+
+
+@for_member
+def audit(request: HttpRequest, member: Member) -> HttpResponse:
+    form = AuditForm(member, request.GET)
+    pages = Paginator(audit_of(member, form.asked()), ENTRIES_A_PAGE)
+    query = request.GET.copy()
+    query.pop("page", None)
+    context = {
+        "form": form,
+        "page": pages.get_page(request.GET.get("page")),
+        "query": query.urlencode(),
+        "narrowed": any(query.values()),
+    }
+    return render(request, "team/audit.html", context, status=form.status)
+
+
+@for_member
+def export_audit(request: HttpRequest, member: Member, ending: str) -> HttpResponse:
+    """What the page shows with the same filters, all of it."""
+    if ending not in AUDIT_FORMATS:
+        raise NotFoundError(
+            f"the audit log is there as {' and '.join(AUDIT_FORMATS)}, not as {ending}"
+        )
+    media, write = AUDIT_FORMATS[ending]
+    rows = audit_of(member, AuditForm(member, request.GET).asked())
+    name = f"audit-{member.team.slug}.{ending}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    answer = StreamingHttpResponse(write(rows), content_type=media, headers=headers)
+    return cast(HttpResponse, answer)
+
+
+def _quota_use(
+    title: str, used: float, limit: int | None, shown: Callable[[Any], str], what_to_do: str
+) -> QuotaUse:
+    part = 0 if limit is None else 100 if not limit else min(100, round(100 * used / limit))
+    return QuotaUse(
+        title=title,
+        used=shown(used),
+        limit="" if limit is None else shown(limit),
+        part=part,
+        what_to_do=what_to_do,
+    )

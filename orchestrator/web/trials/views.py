@@ -1,0 +1,186 @@
+"""One trial: everything that is known of it, and its raw files."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.visitors import Visitor
+from orchestrator.core.errors import GoneError, InvalidRequestError, NotFoundError
+from orchestrator.loadtools.capabilities import PROTOCOL_TITLES
+from orchestrator.loadtools.metrics import LATENCY_LABELS, Metric
+from orchestrator.loadtools.registry import TOOLS
+from orchestrator.loadtools.thresholds import THRESHOLDS
+from orchestrator.measurements.distributions import (
+    asked_percentiles,
+    distribution_of,
+    histogram_file,
+    read_percentiles,
+)
+from orchestrator.measurements.environment import applied_limits, surroundings_of
+from orchestrator.measurements.prices import costs_of
+from orchestrator.measurements.selectors import TrialDetails, artifact_content, trial_details
+from orchestrator.measurements.trial_files import Facts, result_of, rows_of
+from orchestrator.measurements.trial_outcomes import outcome_of_load
+from orchestrator.measurements.validity_issues import code_of
+from orchestrator.results.models import HistogramKind
+from orchestrator.runs.models import Trial
+from orchestrator.runs.selectors import run_for, trial_for
+from orchestrator.web.access import for_member, open_to_visitors
+from orchestrator.web.trials.charts import loads_chart, outcome_of, seconds_chart, seconds_of
+from orchestrator.web.trials.environment import host_looks
+
+#: Shown on their own, above the rest of the provenance.
+_SHOWN_APART = frozenset(
+    {"argv", "server_argv", "tool", "commit", "host", "hosts", "limits", "checks", "protocol"}
+)
+#: Asked of a distribution where nobody says which.
+_USUAL_PERCENTILES = "50, 90, 99, 99.9"
+#: Names of protocols as the agent and the load tools say them.
+_SPOKEN = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3", "grpc": "gRPC"}
+
+
+@open_to_visitors
+@for_member
+def trial(request: HttpRequest, member: Member, trial_id: UUID) -> HttpResponse:
+    found = trial_for(member, trial_id)
+    details = trial_details(found)
+    if isinstance(member, Visitor):
+        return render(request, "public/trial.html", _of_visitor(request, member, details))
+    result = result_of(found)
+    rest = {key: value for key, value in found.provenance.items() if key not in _SHOWN_APART}
+    context = {
+        "trial": found,
+        "run": run_for(member, found.job.run_id),
+        "details": details,
+        "provenance": found.provenance,
+        "rest": rest,
+        "limits": applied_limits(found),
+        "snapshot": found.job.snapshot,
+        "label": LATENCY_LABELS[details.model] if details.model else None,
+        **_figures(details),
+        **_protocols(details),
+        "costs": costs_of(found, details.values, result) if details.measurements else [],
+        "hosts": host_looks(surroundings_of(found, result), {code_of(r) for r in found.reasons}),
+        "loads": [(load, outcome_of(load)) for load in details.loads],
+        "loads_chart": loads_chart(details.loads),
+        **_asked_of_distribution(request, details),
+        **_one_load(request, details, result),
+    }
+    return render(request, "trials/detail.html", context)
+
+
+@for_member
+def artifact(request: HttpRequest, member: Member, trial_id: UUID, name: str) -> HttpResponse:
+    content = artifact_content(member, trial_id, name)
+    return _download(content, f"{trial_id}-{name}")
+
+
+@for_member
+def histogram(request: HttpRequest, member: Member, trial_id: UUID, kind: str) -> HttpResponse:
+    """A distribution as HdrHistogram's V2 encoding."""
+    if kind not in HistogramKind.values:
+        raise NotFoundError(f"there is no distribution {kind}; there are ok and other")
+    content = histogram_file(distribution_of(trial_for(member, trial_id), kind=kind))
+    return _download(content, f"{trial_id}-{kind}.hdr")
+
+
+@open_to_visitors
+@for_member
+def validity(request: HttpRequest, member: Member) -> HttpResponse:
+    return render(request, "validity.html", {"rules": THRESHOLDS.values()})
+
+
+def _of_visitor(request: HttpRequest, member: Member, details: TrialDetails) -> dict[str, Any]:
+    """Its numbers and its validity; nothing of its hosts, commands, files and messages."""
+    return {
+        "trial": details.trial,
+        "run": run_for(member, details.trial.job.run_id),
+        "details": details,
+        "tool": details.trial.provenance.get("tool"),
+        "label": LATENCY_LABELS[details.model] if details.model else None,
+        **_figures(details),
+        **_asked_of_distribution(request, details),
+    }
+
+
+def _download(content: bytes, name: str) -> HttpResponse:
+    response = HttpResponse(content, content_type="application/octet-stream")
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def _figures(details: TrialDetails) -> Mapping[str, Any]:
+    """Figures that only the tool tells apart: nothing rests on them."""
+    own = [each for each in details.measurements if _is_of_the_tool(each[0])]
+    main = [each for each in details.measurements if not _is_of_the_tool(each[0])]
+    return {"main_figures": main, "tool_figures": own}
+
+
+def _is_of_the_tool(metric: Metric) -> bool:
+    family = metric.key.partition(".")[0]
+    return family in TOOLS or family in {"connect", "dns"} or "first_byte" in metric.key
+
+
+def _protocols(details: TrialDetails) -> Mapping[str, Any]:
+    """What was asked for, and what was spoken as far as anybody saw it."""
+    asked = details.asked[0] if details.asked else None
+    spoken = details.trial.provenance.get("protocol")
+    return {
+        "protocol_asked": PROTOCOL_TITLES[asked.protocol, asked.tls] if asked else None,
+        "protocol_spoken": _SPOKEN.get(spoken, spoken) if spoken else None,
+        "other_protocol": bool(asked and spoken and spoken != asked.protocol),
+    }
+
+
+def _load_number(request: HttpRequest, details: TrialDetails) -> int | None:
+    """Which of several loads is asked for; None for the trial as a whole."""
+    text = request.GET.get("load", "")
+    known = {str(load.number): load.number for load in details.loads}
+    return known.get(text)
+
+
+def _asked_of_distribution(request: HttpRequest, details: TrialDetails) -> Mapping[str, Any]:
+    """The form of percentiles, and what the distribution says at them."""
+    text = request.GET.get("percentiles", "").strip() or _USUAL_PERCENTILES
+    load = _load_number(request, details)
+    try:
+        found, gone = distribution_of(details.trial, load=load), ""
+    except GoneError as error:
+        found, gone = None, str(error)
+    context = {
+        "distribution_gone": gone,
+        "asked": text,
+        "asked_load": load,
+        "requests": found.total_count if found else 0,
+        "kinds": _kinds(details.trial),
+        "percentile_error": "",
+    }
+    try:
+        return context | {"percentiles": read_percentiles(found, asked_percentiles(text))}
+    except InvalidRequestError as error:
+        return context | {"percentiles": (), "percentile_error": str(error)}
+
+
+def _kinds(trial: Trial) -> list[tuple[str, int]]:
+    """The distributions that can be downloaded, and how many requests each has."""
+    return list(trial.histograms.order_by("kind").values_list("kind", "count"))
+
+
+def _one_load(request: HttpRequest, details: TrialDetails, result: Facts) -> Mapping[str, Any]:
+    """Answers and seconds: of the one load, or of that which was asked for."""
+    load = _load_number(request, details)
+    if details.loads and load is None:
+        return {"outcome": None, "seconds": [], "seconds_chart": None}
+    asked = details.asked or ()
+    duration_s = asked[min(load or 0, len(asked) - 1)].duration_s if asked else None
+    seconds = seconds_of(rows_of(details.trial, load or 0), duration_s)
+    return {
+        "outcome": outcome_of_load(details.trial, result, load or 0),
+        "seconds": seconds,
+        "seconds_chart": seconds_chart(seconds),
+    }

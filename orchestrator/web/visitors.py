@@ -1,0 +1,146 @@
+"""The addresses of visitors: pages below a public project, and pages that were shared.
+
+`/public/TEAM/PROJECT/…` and `/shared/SECRET/…` are Pitwall's own addresses behind a prefix, as if
+it were installed there: every link of a page stays behind it. What a visitor may open is decided
+here, before a view begins, and the visitor sees the rows of that project alone.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.urls import Resolver404, get_script_prefix, resolve, set_script_prefix
+
+from orchestrator.accounts.visitors import Visitor
+from orchestrator.benchmarks.models import ShareLink
+from orchestrator.benchmarks.sharing import SHAREABLE, public_project, shared_by
+from orchestrator.core.errors import NotFoundError
+from orchestrator.web.access import visitor_of
+from orchestrator.web.comparisons.view_options import Look
+from orchestrator.web.errors import error_page
+from orchestrator.web.middleware import GetResponse
+
+_PUBLIC = re.compile(r"/public/(?P<team>[-\w]+)/(?P<project>[-\w]+)(?=/)")
+_SHARED = re.compile(r"/shared/(?P<secret>pws_[-\w]+)(?=/)")
+#: Page → what in its query only says how it looks; all else is as it was when it was shared.
+_LOOKS: Mapping[str, frozenset[str]] = {
+    "run": frozenset({"cases", "page", "invalid"}),
+    "compare": frozenset({*(each.name for each in fields(Look)), "of", "on", "format"}),
+    "report": frozenset({"format"}),
+}
+_LINK = re.compile(r"<a\b([^>]*)>(.*?)</a>", re.DOTALL)
+_HREF = re.compile(r"""\bhref="([^"]*)\"""")
+_CLASS = re.compile(r"""\bclass="([^"]*)\"""")
+
+
+def visiting(get_response: GetResponse) -> GetResponse:
+    """Takes the prefix off, and holds visitors to what is open to them."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        found = _PUBLIC.match(request.path_info) or _SHARED.match(request.path_info)
+        if found is None:
+            return get_response(request)
+        before = get_script_prefix()
+        place = f"{before.rstrip('/')}{found[0]}/"
+        request.pitwall_place = (place, found.groupdict())  # type: ignore[attr-defined]
+        request.path_info = request.path_info[found.end() :]
+        set_script_prefix(place)
+        try:
+            return _held(request, get_response(request))
+        finally:
+            set_script_prefix(before)
+
+    middleware.process_view = _admit  # type: ignore[attr-defined]
+    return middleware
+
+
+def _admit(
+    request: HttpRequest, view: Callable[..., HttpResponse], args: Any, given: Mapping[str, Any]
+) -> HttpResponse | None:
+    place = getattr(request, "pitwall_place", None)
+    if place is None:
+        return None
+    try:
+        visitor = _visitor(request, *place)
+        request.pitwall_visitor = visitor  # type: ignore[attr-defined]
+        match = request.resolver_match
+        name = (match.url_name or "") if match else ""
+        if request.method not in ("GET", "HEAD") or not _opens(visitor, view, name, given):
+            raise NotFoundError("visitors do not see this page; log in as a member of the team")
+    except NotFoundError as error:
+        return error_page(request, error)
+    return None
+
+
+def _visitor(request: HttpRequest, place: str, named: Mapping[str, str]) -> Visitor:
+    if "secret" not in named:
+        project = public_project(named["team"], named["project"])
+        request.pitwall_project = project  # type: ignore[attr-defined]
+        return Visitor(project=project.pk, place=place)
+    link = shared_by(named["secret"])
+    request.pitwall_project = link.project  # type: ignore[attr-defined]
+    request.GET = _pinned(request.GET, link)  # type: ignore[assignment]
+    return Visitor(
+        project=link.project_id,
+        place=place,
+        page=(link.page, link.given),
+        parts=SHAREABLE.get(link.page, frozenset()),
+    )
+
+
+def _pinned(asked: QueryDict, link: ShareLink) -> QueryDict:
+    """The query that was shared, with no more than another look at it."""
+    query = QueryDict(link.query, mutable=True)
+    looks = _LOOKS.get(link.page, frozenset())
+    for name, values in asked.lists():
+        if name in looks:
+            query.setlist(name, values)
+    return query
+
+
+def _opens(visitor: Visitor, view: object, name: str, given: Mapping[str, Any]) -> bool:
+    words = {key: str(value) for key, value in given.items()}
+    return getattr(view, "open_to_visitors", False) and visitor.may_open(name, words)
+
+
+def _held(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Links to what a visitor cannot open become plain text."""
+    visitor = visitor_of(request)
+    response.headers["X-Robots-Tag"] = "noindex"
+    if visitor is None or not response.headers.get("Content-Type", "").startswith("text/html"):
+        return response
+    text = response.content.decode()
+    response.content = _LINK.sub(lambda found: _link(visitor, found), text).encode()
+    if response.has_header("Content-Length"):
+        response.headers["Content-Length"] = str(len(response.content))
+    return response
+
+
+def _link(visitor: Visitor, found: re.Match[str]) -> str:
+    href = _HREF.search(found[1])
+    if href is None or _leads(visitor, href[1]):
+        return found[0]
+    shown = _CLASS.search(found[1])
+    return "" if shown and "button" in shown[1].split() else f"<span>{found[2]}</span>"
+
+
+def _leads(visitor: Visitor, href: str) -> bool:
+    path = re.split("[?#]", href, maxsplit=1)[0]
+    if path in ("", "/") or not path.startswith("/"):
+        return True
+    if not path.startswith(visitor.place):
+        return False
+    view, name, given = _resolved(path[len(visitor.place) - 1 :])
+    return _opens(visitor, view, name, given)
+
+
+@lru_cache(maxsize=4096)
+def _resolved(path: str) -> tuple[object, str, Mapping[str, Any]]:
+    try:
+        match = resolve(path)
+    except Resolver404:
+        return None, "", {}
+    return match.func, match.url_name or "", match.kwargs
