@@ -55,7 +55,8 @@ def build_bundle() -> Bundle:
     PackageNotFoundError where one of PACKAGES is not installed.
     """
     folder = Path(__file__).parent
-    files = {f"hostagent/{path.name}": path.read_bytes() for path in sorted(folder.glob("*.py"))}
+    modules = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.py")}
+    files = {f"hostagent/{name}": modules[name].read_bytes() for name in sorted(modules)}
     for package in PACKAGES:
         files.update(_files_of(package))
     files["__main__.py"] = _MAIN

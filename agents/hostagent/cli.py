@@ -21,17 +21,21 @@ _STEP: tuple[_Argument, ...] = (("job", {}), ("step", {}))
 _OFFSET: _Argument = ("--offset", {"type": int, "default": 0})
 #: Verb: the module and function that carry it out, its arguments, and what it does.
 VERBS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
-    "facts": ("upkeep.facts", (), "print what this host says of itself"),
-    "quiet": ("quiet.quiet", (), "look how much else works here"),
-    "user": ("ownuser.tell", (("name", {}),), "tell whether measured code can run as this user"),
-    "start": ("start.start", _STEP, "leave a supervisor behind that carries out a step"),
-    "supervise": ("start.supervise", _STEP, "carry out a step in the foreground"),
-    "status": ("status.status", (*_STEP, _OFFSET), "print a step's events from an offset"),
-    "log": ("status.log", (*_STEP, ("build", {}), _OFFSET), "print a step's build log"),
-    "stop": ("stop.stop", _STEP, "end a step and all that it started"),
-    "stop-all": ("stop.stop_all", (), "end every step below the work directory"),
+    "facts": ("commands.upkeep.facts", (), "print what this host says of itself"),
+    "quiet": ("commands.quiet.quiet", (), "look how much else works here"),
+    "user": (
+        "sandbox.user.tell",
+        (("name", {}),),
+        "check that measured code can run as this user",
+    ),
+    "start": ("commands.start.start", _STEP, "leave a supervisor behind that carries out a step"),
+    "supervise": ("commands.start.supervise", _STEP, "carry out a step in the foreground"),
+    "status": ("commands.status.status", (*_STEP, _OFFSET), "print a step's events from an offset"),
+    "log": ("commands.status.log", (*_STEP, ("build", {}), _OFFSET), "print a step's build log"),
+    "stop": ("commands.stop.stop", _STEP, "end a step and all that it started"),
+    "stop-all": ("commands.stop.stop_all", (), "end every step below the work directory"),
     "prune": (
-        "upkeep.prune",
+        "commands.upkeep.prune",
         (
             ("--keep-days", {"type": float, "required": True}),
             ("--limit-bytes", {"type": int, "default": None}),
@@ -39,7 +43,7 @@ VERBS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
         "remove what old jobs left",
     ),
     "ready": (
-        "ready.ready",
+        "commands.prepare.ready",
         (
             ("--keep-days", {"type": float, "required": True}),
             ("--limit-bytes", {"type": int, "default": None}),
@@ -50,14 +54,14 @@ VERBS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
         ),
         "end leftovers, prune, and tell the facts and what is there",
     ),
-    "has": ("status.has", (("paths", {"nargs": "*"}),), "tell which files are there"),
+    "has": ("commands.status.has", (("paths", {"nargs": "*"}),), "tell which files are there"),
     "commits": (
-        "repositories.commits",
+        "builds.repositories.commits",
         (("project", {}), ("commits", {"nargs": "*"})),
         "tell which commits of a project are there",
     ),
     "take-bundle": (
-        "repositories.take_bundle",
+        "builds.repositories.take_bundle",
         (("project", {}), ("name", {})),
         "take a git bundle into a project's repository",
     ),
@@ -67,7 +71,7 @@ VERBS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
 def main(argv: Optional[Sequence[str]] = None) -> int:
     asked = _parser().parse_args(argv)
     root = Path(asked.root).resolve()
-    module, _, function = VERBS[asked.verb][0].partition(".")
+    module, _, function = VERBS[asked.verb][0].rpartition(".")
     options = _parser_of(asked.verb).parse_args(asked.words)
     try:
         _undo_left_tuning(root)
@@ -116,4 +120,4 @@ def _module(name: str) -> Any:
 
 def _undo_left_tuning(root: Path) -> None:
     if (root / "tuning.json").exists() and not lock.is_held(host_lock(root)):
-        _module("tuning").undo_left(root)
+        _module("platform.linux.tuning").undo_left(root)

@@ -11,13 +11,13 @@ Layout below the host's work directory (all paths relative to it, all names are 
                                           with the name of the user of its own that made it, if any;
                                           `build.log` beside it = what the build wrote, `home` = that user's home,
                                           `installed` beside it = the name of its folder below installs/
-    installs/<name>/installed/            what the recipe of a build installs (installs.py); `.done` beside it
+    installs/<name>/installed/            what the recipe of a build installs (builds/installs.py); `.done` beside it
                                           = complete, `install.log` beside it = what the steps wrote; <name> is
                                           a hash of the recipe's key and of the contents of its files
-    programs.json                         versions of the host's programs, kept for a day (programs.py)
+    programs.json                         versions of the host's programs, kept for a day (platform/programs.py)
     scratch/                              what measured code writes beside its tree, where it runs as a user of its
-                                          own; new for each build and trial, gone after the step (grounds.py)
-    tuning.json                           what host tuning changed and has not undone yet (tuning.py)
+                                          own; new for each build and trial, gone after the step (sandbox/directories.py)
+    tuning.json                           what host tuning changed and has not undone yet (platform/linux/tuning.py)
     host.lock                             held by the one supervisor that may work below this directory
     jobs/<job id>/tls/                    the job's certificates, removed with it
     jobs/<job id>/<step id>/              one step (a round of a job); step id = "a<attempt>-r<round>"
@@ -33,16 +33,16 @@ Verbs: `python3 agents/<hash>.pyz --root <work dir> VERB [ARGS]`; each prints on
 stdout and exits 0, or `{"error": {"code": ..., "message": ...}}` and exits 1. Each verb first undoes
 tuning that a supervisor which is no more left behind.
 
-    facts                           {"facts": {...}}: what the host says of itself (facts.py)
+    facts                           {"facts": {...}}: what the host says of itself (platform/facts.py)
     quiet                           {"quiet": {...}}: AMBIENT_DURING of two seconds in which nothing of ours
-                                    works (ambient.py); temperatures and others' CPU time among it
+                                    works (monitoring/environment.py); temperatures and others' CPU time among it
     ready --keep-days N --limit-bytes B [--project ID --commits SHA...] [--paths PATH...]
           [--programs NAME...]      what a new job begins with, in one call: stop-all, prune (at most each
                                     10 min), facts, commits, has: {"stopped": [...], "facts": {...},
                                     "commits": {sha: bool}, "present": {path: bool}}; facts tell of the
                                     programs named beside those that are always looked for
     user NAME                       {"user": {"name": ..., "uid": n, "gid": n}} where measured code can run as this
-                                    user; else an error that says what is in the way, and what to do (ownuser.py)
+                                    user; else an error that says what is in the way, and what to do (sandbox/user.py)
     start JOB STEP                  leaves a detached supervisor behind: {"pid": 123}; starting a step
                                     that was started before changes nothing: {"pid":…, "already": true};
                                     {"error": {"code": "busy"}} where another step holds host.lock
@@ -75,7 +75,7 @@ Plan (plan.json), the same for every host of the job but for `self`, `tuning`, `
                                            it); null for the lead, and in a follower's own plan
      "run_as": "bench" | null,             the user that measured code runs as on this host, null = the agent's
                                            login; `start` refuses where it cannot be
-     "tuning": {"governor": "performance"},  what to set on this host for this step, undone after (tuning.py)
+     "tuning": {"governor": "performance"},  what to set on this host for this step, undone after (platform/linux/tuning.py)
      "tls": {"ca": PEM, "cert": PEM, "key": PEM} | null,   the job's throw-away certificates, written to
                                            jobs/<job>/tls/{ca,cert,key}.pem, the key for its owner only;
                                            "cert" and "key" are null for hosts that run no server
@@ -107,7 +107,7 @@ Plan (plan.json), the same for every host of the job but for `self`, `tuning`, `
                  "search": SEARCH | null,  then `loads` is what each probe does, with one "measure"
                  "files": {"load.lua": "…"},   written into {trial_dir} before anything starts
                  "tool": {"name": "oha", "path": "tools/<sha256>/oha" | "/abs/path", "limits": LIMITS,
-                          "reader": "oha",             who reduces what the tool left (readers.py)
+                          "reader": "oha",             who reduces what the tool left (readers/registry.py)
                           "cpus": 2},                  how many threads it was told to use
                  "cooldown_s": 0.2, "expected_s": 5.0}]}   the loads' own time, as far as it is known
 
@@ -137,19 +137,19 @@ SEARCH: {"objective": [{"metric": "latency.p99" | "latency.mean" | "latency.max"
          "low": 100.0, "high": 100000.0,    requests a second; the first probe is at low
          "duration_s": 5.0,                 of a probe's window: delivered = good / (rate × duration_s)
          "max_probes": 24, "confirmations": 5}
-  capacity.py decides the next rate; it stands as {probe_rate} in the argv of each load. The server starts anew
+  trials/capacity.py decides the next rate; it stands as {probe_rate} in the argv of each load. The server starts anew
   for each probe. latency.p<percent> is by nearest rank; success = good / (good + other + errors, as far as
   rows or report tell of those). A probe that fails for another reason than its load fails the trial, and so does
   a search in which no probe came to its end.
 
 The processes of a service are its parts "service:<name>:<n>", n from 1.
 
-LIMITS (limits.py): {"cpus": [0] | null, "cpu_quota": 0.5 | null (CPUs), "memory_bytes": n | null,
+LIMITS (platform/limits.py): {"cpus": [0] | null, "cpu_quota": 0.5 | null (CPUs), "memory_bytes": n | null,
 "open_files": n | null}. The load tool always runs on the lead.
 
 Measured code is what comes from a definition or a repository: steps of install and build, servers, services,
 and a script in place of a load tool. With "run_as" it runs as that user, load tools as the agent's login. Its
-{trial_dir}, TMPDIR and HOME are then not the trial's folder and the login's home (grounds.py), and {ca}, {cert}
+{trial_dir}, TMPDIR and HOME are then not the trial's folder and the login's home (sandbox/directories.py), and {ca}, {cert}
 and {key} are copies that it may read.
 
 Words that are replaced inside each argument and environment value, never through a shell:
@@ -176,7 +176,7 @@ Events (journal.jsonl), each with "t" (unix seconds, float) and "event":
     tuned {applied: {knob: value}, refused: {knob: why}} · untuned {}
     build_started {build, commit, label} · build_failed {build, commit, message, output}
     build_done {build, commit, cached, seconds, installed}   installed: the name of its folder, or null
-    listening {port}                           a follower is ready for its lead (peers.py)
+    listening {port}                           a follower is ready for its lead (hosts/secure_channel.py)
     trial_started {trial} · phase {trial, phase, quiet_s}   nobody asks again for quiet_s seconds
     trial_done {trial}                         its files are complete
     trial_failed {trial, code, message, output}   code: see FAILURES; output = tail of the server's output
@@ -203,7 +203,7 @@ result.json: {"schema": 4, "trial": "...", "tree": "builds/<…>", "tool": {"nam
                           answered wrongly afterwards, or the tool had to be interrupted (not passed);
                           low and high bound 90 % of what is believed; "checks" and "limits" are those
                           of the last probe that is kept
-  "limits": {"server": APPLIED, "tool": APPLIED, "service:<name>:<n>": APPLIED},   read back (limits.py)
+  "limits": {"server": APPLIED, "tool": APPLIED, "service:<name>:<n>": APPLIED},   read back (platform/limits.py)
   "on": {"server": "b", "tool": "a"},          labels of the plan's hosts
   "hosts": {"a": AMBIENT_BEFORE, …},           each host as it was before anything of the trial started
   "load_before": load1|null (with several hosts the higher one of the server's and the lead's)}
@@ -226,7 +226,7 @@ LOADED: {"argv": [...], "rc": 0, "signal": null, "rate": r|null (of a probe),
   "ambient": {"a": AMBIENT_DURING, …},         each host while the load ran
   "peer_gap_s": longest wait for a peer's answer during the load | null with one host}
 
-AMBIENT_BEFORE and AMBIENT_DURING: see ambient.py; a fact that cannot be read is null, and why is in its
+AMBIENT_BEFORE and AMBIENT_DURING: see monitoring/environment.py; a fact that cannot be read is null, and why is in its
 "reasons".
 
 APPLIED: {"mechanism": "cgroup2" | "cgroup1" | "job" (Windows) | "affinity" (none of them),

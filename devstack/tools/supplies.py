@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from agents.hostagent.versions import version_of
+from agents.hostagent.platform.program_versions import version_of
 from devstack.errors import DevstackError
 
 

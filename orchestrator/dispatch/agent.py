@@ -76,7 +76,7 @@ class Agent:
         return dict(self._call("facts", form=answers.Told)["facts"])
 
     def quiet(self) -> dict[str, Any]:
-        """How much else works on the host: AMBIENT_DURING of agents/hostagent/ambient.py."""
+        """How much else works on the host: AMBIENT_DURING of agents/hostagent/protocol.py."""
         return dict(self._call("quiet", form=answers.Quiet)["quiet"])
 
     def try_user(self, name: str) -> None:

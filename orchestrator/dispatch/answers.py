@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from agents.hostagent.status import LOG_BYTES
+from agents.hostagent.commands.status import LOG_BYTES
 
 _Count = Annotated[int, Field(ge=0, lt=2**62)]
 #: Seconds since 1970; later ones are no date.

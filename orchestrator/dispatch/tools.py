@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-from agents.hostagent.versions import features_of, version_of
+from agents.hostagent.platform.program_versions import features_of, version_of
 from orchestrator.benchmarks.matrix import load_of
 from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.core.errors import HostSetupError

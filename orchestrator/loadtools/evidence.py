@@ -38,7 +38,7 @@ class Evidence:
 
     @property
     def before(self) -> Mapping[str, Mapping[str, Any]]:
-        """AMBIENT_BEFORE by host (agents/hostagent/ambient.py)."""
+        """AMBIENT_BEFORE by host (agents/hostagent/monitoring/environment.py)."""
         return self.result.get("hosts") or {}
 
     @property

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from agents.hostagent.grpc_status import number_of
-from agents.hostagent.read_ghz import code_in, failures
+from agents.hostagent.readers.ghz import code_in, failures
+from agents.hostagent.readers.grpc_status import number_of
 from orchestrator.loadtools.model import GARBAGE, ToolOutputError
 from orchestrator.loadtools.reading import ToolReport
 

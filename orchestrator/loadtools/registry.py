@@ -33,7 +33,7 @@ class Adapter(Protocol):
 
     @property
     def reader(self) -> str:
-        """Who reduces on the host what it left (agents/hostagent/readers.py)."""
+        """Who reduces on the host what it left (agents/hostagent/readers/registry.py)."""
 
     def problems(self, spec: LoadSpec) -> list[Problem]: ...
 

@@ -32,7 +32,7 @@ class AppliedLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """One host: AMBIENT_BEFORE and AMBIENT_DURING of agents/hostagent/ambient.py.
+    """One host: AMBIENT_BEFORE and AMBIENT_DURING of agents/hostagent/monitoring/environment.py.
 
     `host` is its name, or its label in the plan where nobody knows the name. Of several loads,
     `during` has the worst of each fact.

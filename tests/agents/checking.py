@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agents.hostagent.checks import run_check
-from agents.hostagent.plan import Check, Expected
+from agents.hostagent.http.checks import run_check
+from agents.hostagent.step.plan import Check, Expected
 from tests.support.webservers import LOOPBACK
 
 

@@ -12,18 +12,14 @@ from typing import Any
 
 import pytest
 
-from agents.hostagent import (
-    ambient,
-    counters_linux,
-    facts_linux,
-    linux,
-    macos,
-    moments,
-    sockets_linux,
-    system,
-    windows,
-)
-from agents.hostagent.counters import FACTS, Consumer, Counters, Energy, Times
+from agents.hostagent.monitoring import counter_deltas, environment
+from agents.hostagent.platform import system
+from agents.hostagent.platform.counters import FACTS, Consumer, Counters, Energy, Times
+from agents.hostagent.platform.experimental import macos, windows
+from agents.hostagent.platform.linux import counters as linux_counters
+from agents.hostagent.platform.linux import facts as linux_facts
+from agents.hostagent.platform.linux import linux_system
+from agents.hostagent.platform.linux import sockets as linux_sockets
 
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads Linux's /proc")
 BURN = """
@@ -68,7 +64,7 @@ def assert_it_gives_reasons(facts: dict[str, Any], known: tuple[str, ...]) -> No
 
 @linux_only
 def test_it_looks_at_this_host_before_a_trial() -> None:
-    facts = ambient.before()
+    facts = environment.before()
     known = ("load1", "run_queue", "busy_share", "boot_id")
     assert_it_gives_reasons(facts, known)
     assert 0 <= facts["busy_share"] <= 1
@@ -80,9 +76,9 @@ def test_it_looks_at_this_host_before_a_trial() -> None:
 def test_it_looks_at_this_host_while_a_load_runs(
     burner: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ambient, "SHORTEST_S", 0.0)
-    monkeypatch.setattr(ambient, "FEWEST_SEGMENTS", 0)
-    during = ambient.During()
+    monkeypatch.setattr(environment, "SHORTEST_S", 0.0)
+    monkeypatch.setattr(environment, "FEWEST_SEGMENTS", 0)
+    during = environment.During()
     await_burnt(burner)
     # Some segments of TCP, on a host that may be idle.
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -102,9 +98,9 @@ def test_it_looks_at_this_host_while_a_load_runs(
 
 @linux_only
 def test_a_short_load_has_counts_and_no_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ambient, "SHORTEST_S", 1e6)
-    monkeypatch.setattr(ambient, "FEWEST_SEGMENTS", 1 << 62)
-    facts = ambient.During().end(0.0, [])
+    monkeypatch.setattr(environment, "SHORTEST_S", 1e6)
+    monkeypatch.setattr(environment, "FEWEST_SEGMENTS", 1 << 62)
+    facts = environment.During().end(0.0, [])
     assert facts["foreign_cpu_s"] >= 0
     for key in ("foreign_share", "steal_share"):
         assert facts[key] is None
@@ -116,8 +112,8 @@ def test_a_short_load_has_counts_and_no_shares(monkeypatch: pytest.MonkeyPatch) 
 def test_it_names_strangers_and_not_our_own(
     burner: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ambient, "TOP", 100_000)  # tests beside this one may use more
-    ours, theirs = ambient.During(), ambient.During()
+    monkeypatch.setattr(environment, "TOP", 100_000)  # tests beside this one may use more
+    ours, theirs = environment.During(), environment.During()
     await_burnt(burner)
     seen = {each["name"]: each["cpu_s"] for each in theirs.end(0.0, [])["foreign"]}
     assert seen["stranger"] >= 0.3
@@ -126,7 +122,7 @@ def test_it_names_strangers_and_not_our_own(
 
 @linux_only
 def test_it_takes_what_we_used_off_what_the_cpus_worked(burner: subprocess.Popen[bytes]) -> None:
-    with_it, without = ambient.During(), ambient.During()
+    with_it, without = environment.During(), environment.During()
     await_burnt(burner)
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     assert without.end(0.0, pids)["foreign_cpu_s"] > 0.2
@@ -134,14 +130,14 @@ def test_it_takes_what_we_used_off_what_the_cpus_worked(burner: subprocess.Popen
 
 
 def test_it_knows_every_fact_by_name() -> None:
-    before, during = ambient.before(), ambient.During().end(None, [])
+    before, during = environment.before(), environment.During().end(None, [])
     others = {"cpus", "seconds", "reasons"}
     assert (before.keys() | during.keys()) - others == set(FACTS)
 
 
 def test_it_tells_all_its_facts_in_its_contract() -> None:
-    assert ambient.__doc__ is not None
-    assert [name for name in FACTS if f'"{name}"' not in ambient.__doc__] == []
+    assert environment.__doc__ is not None
+    assert [name for name in FACTS if f'"{name}"' not in environment.__doc__] == []
 
 
 def test_every_system_has_the_same_functions() -> None:
@@ -152,7 +148,7 @@ def test_every_system_has_the_same_functions() -> None:
         if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "_this"
     }
     assert "counters" in names
-    for module in (linux, macos, windows):
+    for module in (linux_system, macos, windows):
         assert [name for name in names if not hasattr(module, name)] == []
     for module in (macos, windows):
         assert module.counters() == Counters()
@@ -162,9 +158,9 @@ def test_every_system_has_the_same_functions() -> None:
 def test_the_clock_was_set_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not ours to set."""
     offsets = iter((1000.0, 1000.25))
-    monkeypatch.setattr(ambient, "_clock_offset_s", lambda: next(offsets))
-    monkeypatch.setattr(ambient, "_CLOCKS_AGREE", True)
-    assert ambient.During().end(None, [])["clock_step_s"] == 0.25
+    monkeypatch.setattr(environment, "_clock_offset_s", lambda: next(offsets))
+    monkeypatch.setattr(environment, "_CLOCKS_AGREE", True)
+    assert environment.During().end(None, [])["clock_step_s"] == 0.25
 
 
 def test_it_keeps_the_span_of_clock_and_temperature(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,8 +168,8 @@ def test_it_keeps_the_span_of_clock_and_temperature(monkeypatch: pytest.MonkeyPa
     clocks, degrees = iter((3000.0, 2400.0, 2800.0)), iter((60.0, None, 71.5))
     monkeypatch.setattr(system, "clock_mhz", lambda _cpus: next(clocks))
     monkeypatch.setattr(system, "temperature_c", lambda: next(degrees))
-    monkeypatch.setattr(ambient, "PERIOD_S", 0.0)
-    during = ambient.During([0])
+    monkeypatch.setattr(environment, "PERIOD_S", 0.0)
+    during = environment.During([0])
     assert [during.look() for _ in range(3)][1] == (None, 2400.0)
     facts = during.end(None, [])
     assert (facts["clock_mhz"], facts["temperature_c"]) == ([2400.0, 3000.0], [60.0, 71.5])
@@ -227,7 +223,7 @@ MACHINE = {
 
 
 def test_it_reads_what_a_machine_counts(tmp_path: Path) -> None:
-    read = counters_linux.counters(None, put(tmp_path, MACHINE))
+    read = linux_counters.counters(None, put(tmp_path, MACHINE))
     assert read.cpus == {0: Times(40.5, 0.75, 0.5), 1: Times(50.5, 0.25, 0.25)}
     assert read.pressure_s == 2.5
     assert (read.segments_sent, read.segments_resent) == (1000, 3)
@@ -240,12 +236,12 @@ def test_it_reads_what_a_machine_counts(tmp_path: Path) -> None:
 
 
 def test_it_looks_at_the_cpus_of_the_trial_only(tmp_path: Path) -> None:
-    read = counters_linux.counters([1], put(tmp_path, MACHINE))
+    read = linux_counters.counters([1], put(tmp_path, MACHINE))
     assert read.cpus is not None
     assert set(read.cpus) == {1}
     assert read.throttle_count == 40
-    assert facts_linux.clock_mhz([1], tmp_path) == 1500
-    assert facts_linux.clock_mhz(None, tmp_path) == 2500
+    assert linux_facts.clock_mhz([1], tmp_path) == 1500
+    assert linux_facts.clock_mhz(None, tmp_path) == 2500
 
 
 def test_it_reads_quotas_of_the_first_version_of_control_groups(tmp_path: Path) -> None:
@@ -255,39 +251,39 @@ def test_it_reads_quotas_of_the_first_version_of_control_groups(tmp_path: Path) 
         "proc/self/cgroup": "3:cpu,cpuacct:/user\n1:name=systemd:/init\n",
         "sys/fs/cgroup/cpu,cpuacct/user/cpu.stat": "nr_periods 9\nnr_throttled 4\n",
     }
-    assert counters_linux.counters(None, put(tmp_path, files)).quota_periods == 4
+    assert linux_counters.counters(None, put(tmp_path, files)).quota_periods == 4
 
 
 def test_it_tells_what_stands(tmp_path: Path) -> None:
-    standing = counters_linux.standing(put(tmp_path, MACHINE))
+    standing = linux_counters.standing(put(tmp_path, MACHINE))
     assert standing == (3, True, "31c1eeab")
 
 
 def test_a_machine_without_any_of_it_tells_nothing(tmp_path: Path) -> None:
-    assert counters_linux.counters(None, tmp_path) == Counters()
-    assert counters_linux.standing(tmp_path) == (None, None, None)
-    assert sockets_linux.established_in_tables(80, tmp_path) is None
-    assert sockets_linux.ports_exhausted(tmp_path) is None
-    assert "no energy meter" in counters_linux.why_unknown(tmp_path)["energy_j"]
+    assert linux_counters.counters(None, tmp_path) == Counters()
+    assert linux_counters.standing(tmp_path) == (None, None, None)
+    assert linux_sockets.established_in_tables(80, tmp_path) is None
+    assert linux_sockets.ports_exhausted(tmp_path) is None
+    assert "no energy meter" in linux_counters.why_unknown(tmp_path)["energy_j"]
 
 
 def test_it_says_that_the_meters_are_for_root(tmp_path: Path) -> None:
     put(tmp_path, {"sys/class/powercap/intel-rapl:0/name": "package-0\n"})
-    assert counters_linux.counters(None, tmp_path).energy is None
-    assert "root only" in counters_linux.why_unknown(tmp_path)["energy_j"]
+    assert linux_counters.counters(None, tmp_path).energy is None
+    assert "root only" in linux_counters.why_unknown(tmp_path)["energy_j"]
 
 
-def look(seconds: float, **counted: Any) -> moments.Moment:
-    return moments.Moment(seconds, 0.0, Counters(**counted))
+def look(seconds: float, **counted: Any) -> counter_deltas.Moment:
+    return counter_deltas.Moment(seconds, 0.0, Counters(**counted))
 
 
 def test_what_was_not_idle_was_work() -> None:
     start = look(10.0, cpus={0: Times(1.0, 1.0, 1.0), 1: Times(5.0, 0.0, 0.0)})
     end = look(20.0, cpus={0: Times(3.0, 2.0, 1.5), 1: Times(15.0, 0.0, 0.0)})
     # CPU 0: 10 s less 2 s idle, 1 s of interrupts and 0.5 s stolen; CPU 1: idle.
-    assert moments.worked_s(start, end) == pytest.approx(6.5)
-    assert moments.worked_s(start, end, interrupts=True) == pytest.approx(7.5)
-    assert moments.stolen_share(start.counters, end.counters, 10.0) == 0.025
+    assert counter_deltas.worked_s(start, end) == pytest.approx(6.5)
+    assert counter_deltas.worked_s(start, end, interrupts=True) == pytest.approx(7.5)
+    assert counter_deltas.stolen_share(start.counters, end.counters, 10.0) == 0.025
 
 
 @pytest.mark.parametrize(
@@ -304,20 +300,20 @@ def test_what_was_not_idle_was_work() -> None:
 def test_it_holds_an_estimate_to_its_bounds(
     value: float | None, least: float | None, most: float | None, expected: float | None
 ) -> None:
-    assert moments.between(value, least, most) == expected
+    assert counter_deltas.between(value, least, most) == expected
 
 
 def test_a_cpu_that_came_or_went_makes_it_unknown() -> None:
     start, end = look(0.0, cpus={0: Times(0, 0, 0)}), look(1.0, cpus={1: Times(0, 0, 0)})
-    assert moments.worked_s(start, end) is None
-    assert moments.stolen_share(start.counters, end.counters, 1.0) is None
+    assert counter_deltas.worked_s(start, end) is None
+    assert counter_deltas.stolen_share(start.counters, end.counters, 1.0) is None
 
 
 def test_it_counts_energy_across_the_end_of_the_count() -> None:
     was = Counters(energy={"a": Energy(90.0, 100.0), "b": Energy(5.0, 100.0)})
     now = Counters(energy={"a": Energy(15.0, 100.0), "b": Energy(7.0, 100.0)})
-    assert moments.joules(was, now) == 27.0
-    assert moments.joules(was, Counters()) is None
+    assert counter_deltas.joules(was, now) == 27.0
+    assert counter_deltas.joules(was, Counters()) is None
 
 
 def test_it_knows_who_used_cpu_in_between_and_where() -> None:
@@ -337,16 +333,16 @@ def test_it_knows_who_used_cpu_in_between_and_where() -> None:
         6: Consumer("idle", 1, 0.0, 0),
         8: Consumer("ksoftirqd/0", 0, 9.0, 0),
     }
-    found = moments.foreigners(before, after, own_pids=[4])
+    found = counter_deltas.foreigners(before, after, own_pids=[4])
     assert found == [
-        moments.Foreign("make", 2.0, frozenset({0})),
-        moments.Foreign("cron", 0.5, frozenset({2})),
-        moments.Foreign("init", 0.25, frozenset({0, 1})),
+        counter_deltas.Foreign("make", 2.0, frozenset({0})),
+        counter_deltas.Foreign("cron", 0.5, frozenset({2})),
+        counter_deltas.Foreign("init", 0.25, frozenset({0, 1})),
     ]
-    assert moments.used_on(found, None) == 2.75
-    assert moments.used_on(found, [1, 2]) == 0.75
-    assert moments.foreigners(None, after, []) is None
-    assert moments.used_on(None, [0]) is None
+    assert counter_deltas.used_on(found, None) == 2.75
+    assert counter_deltas.used_on(found, [1, 2]) == 0.75
+    assert counter_deltas.foreigners(None, after, []) is None
+    assert counter_deltas.used_on(None, [0]) is None
 
 
 @pytest.fixture
@@ -364,30 +360,30 @@ def connected() -> Iterator[tuple[int, list[socket.socket]]]:
 @linux_only
 def test_it_counts_connections_to_the_server(connected: tuple[int, list[socket.socket]]) -> None:
     port, clients = connected
-    assert sockets_linux.established(port) == 3
-    assert sockets_linux.established_in_tables(port) == 3
+    assert linux_sockets.established(port) == 3
+    assert linux_sockets.established_in_tables(port) == 3
     clients.pop().close()
-    assert sockets_linux.established(port) == sockets_linux.established_in_tables(port) == 2
+    assert linux_sockets.established(port) == linux_sockets.established_in_tables(port) == 2
     client = clients[0].getsockname()[1]
-    assert sockets_linux.established(client) == 1
-    assert sockets_linux.established(1) == sockets_linux.established_in_tables(1) == 0
+    assert linux_sockets.established(client) == 1
+    assert linux_sockets.established(1) == linux_sockets.established_in_tables(1) == 0
 
 
 @linux_only
 def test_it_counts_no_crowds(
     connected: tuple[int, list[socket.socket]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sockets_linux, "MAX_SOCKETS", 2)
-    assert sockets_linux.established(connected[0]) is None
-    assert sockets_linux.established_in_tables(connected[0]) is None
+    monkeypatch.setattr(linux_sockets, "MAX_SOCKETS", 2)
+    assert linux_sockets.established(connected[0]) is None
+    assert linux_sockets.established_in_tables(connected[0]) is None
 
 
 @linux_only
 def test_it_reads_the_tables_where_the_monitor_is_shut(
     connected: tuple[int, list[socket.socket]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sockets_linux, "_SOCK_DIAG_BY_FAMILY", 4711)
-    assert sockets_linux.established(connected[0]) == 3
+    monkeypatch.setattr(linux_sockets, "_SOCK_DIAG_BY_FAMILY", 4711)
+    assert linux_sockets.established(connected[0]) == 3
 
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
@@ -430,11 +426,11 @@ def ports(remote: str, state: str, count: int = 4) -> list[tuple[int, str, str]]
 def test_it_knows_when_no_port_is_left(
     tmp_path: Path, sockets: list[tuple[int, str, str]], reuse: str, exhausted: bool
 ) -> None:
-    assert sockets_linux.ports_exhausted(put(tmp_path, network(sockets, reuse))) is exhausted
+    assert linux_sockets.ports_exhausted(put(tmp_path, network(sockets, reuse))) is exhausted
 
 
 def test_it_counts_both_families_in_the_tables(tmp_path: Path) -> None:
     fourth = network([(8080, AWAY, "01"), (8080, AWAY, "06"), (80, AWAY, "01")], "2")
     sixth = network([(8080, AWAY, "01"), (8081, AWAY, "01")], "2", version="6")
     put(tmp_path, {**fourth, **sixth})
-    assert sockets_linux.established_in_tables(8080, tmp_path) == 2
+    assert linux_sockets.established_in_tables(8080, tmp_path) == 2

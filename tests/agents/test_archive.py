@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agents.hostagent import archive as archives
-from agents.hostagent.archive import unpack
+from agents.hostagent.builds import archive as archives
+from agents.hostagent.builds.archive import unpack
 from agents.hostagent.errors import BuildFailed
 
 

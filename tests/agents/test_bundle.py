@@ -18,7 +18,7 @@ from tests.support.programs import missing
 from tests.support.pythons import oldest_python
 from tests.support.webservers import Reply, Site, http2, serving
 
-SOURCES = sorted(Path(bundle.__file__).parent.glob("*.py"))
+SOURCES = sorted(Path(bundle.__file__).parent.rglob("*.py"))
 
 
 def test_it_is_the_same_file_each_time() -> None:
@@ -114,8 +114,8 @@ def test_it_speaks_http_2_with_what_it_carries(
 _ASKS_TWICE = """
 import json, sys
 sys.path[:0] = [sys.argv[1]]
-from hostagent.checks import ready_problem
-from hostagent.plan import Ready
+from hostagent.http.checks import ready_problem
+from hostagent.step.plan import Ready
 told = {}
 for protocol in ("h1", "h2"):
     ready = Ready("/hello", 200, "Hello, World!", 10.0, protocol)

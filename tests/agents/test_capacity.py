@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from agents.hostagent.capacity import CONFIRMED_SHARE, Search
+from agents.hostagent.trials.capacity import CONFIRMED_SHARE, Search
 
 LOW, HIGH = 100.0, 100_000.0
 AMPLE = 60

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from agents.hostagent import cgroups
-from agents.hostagent.hierarchies import find
+from agents.hostagent.platform.linux import cgroups
+from agents.hostagent.platform.linux.cgroup_hierarchies import find
 
 GROUPS = "sys/fs/cgroup"
 SESSION = "user.slice/user-0.slice/session-4.scope"

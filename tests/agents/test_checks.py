@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from agents.hostagent.checks import run_check
-from agents.hostagent.exchange import BODY_LIMIT
+from agents.hostagent.http.checks import run_check
+from agents.hostagent.http.messages import BODY_LIMIT
 from tests.agents.checking import a_check, checked, expecting, problem
 from tests.support.webservers import LOOPBACK, Reply, Site, http1, saying, serving
 

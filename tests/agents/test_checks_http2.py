@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.hostagent.exchange import BODY_LIMIT
+from agents.hostagent.http.messages import BODY_LIMIT
 from orchestrator.dispatch.tls import Certificates, make_certificates
 from tests.agents.checking import a_check, checked, expecting, problem
 from tests.support.webservers import (

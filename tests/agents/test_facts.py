@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.hostagent import facts_linux, machines
-from agents.hostagent.facts import READ, STATIC, fingerprint, gather, static_facts
+from agents.hostagent.platform import hypervisors
+from agents.hostagent.platform.facts import READ, STATIC, fingerprint, gather, static_facts
+from agents.hostagent.platform.linux import facts as linux_facts
 
 CPUINFO = """\
 processor\t: 0
@@ -85,7 +86,7 @@ def put(root: Path, name: str, text: str) -> None:
 
 
 def test_it_reads_a_laptop(laptop: Path) -> None:
-    assert facts_linux.facts(laptop) == {
+    assert linux_facts.facts(laptop) == {
         "cpu_model": "Intel(R) Core(TM) i5-8365U CPU @ 1.60GHz",
         "cores": 2,
         "microcode": "0xf4",
@@ -118,31 +119,31 @@ def test_it_reads_a_laptop(laptop: Path) -> None:
 
 
 def test_it_reads_the_sensors_of_the_cpu_only(laptop: Path) -> None:
-    assert facts_linux.temperature_c(laptop) == 61.0
-    assert facts_linux.clock_mhz(system=laptop) == 2000
+    assert linux_facts.temperature_c(laptop) == 61.0
+    assert linux_facts.clock_mhz(system=laptop) == 2000
 
 
 def test_it_knows_nothing_of_a_system_that_says_nothing(tmp_path: Path) -> None:
-    known = {name: value for name, value in facts_linux.facts(tmp_path).items() if value}
+    known = {name: value for name, value in linux_facts.facts(tmp_path).items() if value}
     assert known == {"container": "none"}
-    assert facts_linux.temperature_c(tmp_path) is None
-    assert facts_linux.clock_mhz(system=tmp_path) is None
+    assert linux_facts.temperature_c(tmp_path) is None
+    assert linux_facts.clock_mhz(system=tmp_path) is None
 
 
 def test_it_sees_that_turbo_is_off(laptop: Path) -> None:
     put(laptop, f"{CPU}/intel_pstate/no_turbo", "1\n")
-    assert facts_linux.turbo(laptop) == "off"
+    assert linux_facts.turbo(laptop) == "off"
     (laptop / f"{CPU}/intel_pstate/no_turbo").unlink()
     put(laptop, f"{CPU}/cpufreq/boost", "0\n")
-    assert facts_linux.turbo(laptop) == "off"
+    assert linux_facts.turbo(laptop) == "off"
     put(laptop, f"{CPU}/cpufreq/boost", "1\n")
-    assert facts_linux.turbo(laptop) == "on"
+    assert linux_facts.turbo(laptop) == "on"
 
 
 def test_it_sees_the_mains(laptop: Path) -> None:
     put(laptop, "sys/class/power_supply/AC/online", "1\n")
     put(laptop, "sys/class/power_supply/BAT0/status", "Charging\n")
-    assert facts_linux.power(laptop)["power_source"] == "mains"
+    assert linux_facts.power(laptop)["power_source"] == "mains"
 
 
 @pytest.mark.parametrize(
@@ -159,27 +160,27 @@ def test_it_sees_the_mains(laptop: Path) -> None:
     ],
 )
 def test_it_knows_hypervisors_by_the_names_of_their_machines(names: str, kind: str | None) -> None:
-    assert machines.hypervisor(names) == kind
+    assert hypervisors.hypervisor(names) == kind
 
 
 def test_it_knows_a_hypervisor_by_its_clock(laptop: Path) -> None:
     guest = CPUINFO.replace("tsc msr", "tsc msr hypervisor")
-    assert facts_linux.virtualisation(laptop, guest) == "virtual machine"
+    assert linux_facts.virtualisation(laptop, guest) == "virtual machine"
     clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource"
     put(laptop, clocks, "kvm-clock tsc acpi_pm\n")
-    assert facts_linux.virtualisation(laptop, guest) == "kvm"
+    assert linux_facts.virtualisation(laptop, guest) == "kvm"
 
 
 def test_it_knows_containers(laptop: Path) -> None:
     put(laptop, "proc/1/cgroup", "12:cpu:/kubepods/besteffort/pod1\n")
-    assert facts_linux.container(laptop) == "kubepods"
+    assert linux_facts.container(laptop) == "kubepods"
     put(laptop, "run/.containerenv", "")
-    assert facts_linux.container(laptop) == "podman"
+    assert linux_facts.container(laptop) == "podman"
 
 
 def test_it_does_not_number_cores_where_the_kernel_does_not() -> None:
-    assert facts_linux.cores("processor\t: 0\nBogoMIPS\t: 48.00\n") is None
-    assert facts_linux.cpu_model("processor\t: 0\nModel\t: Raspberry Pi 4\n") == "Raspberry Pi 4"
+    assert linux_facts.cores("processor\t: 0\nBogoMIPS\t: 48.00\n") is None
+    assert linux_facts.cpu_model("processor\t: 0\nModel\t: Raspberry Pi 4\n") == "Raspberry Pi 4"
 
 
 def test_it_tells_of_this_machine_what_it_can(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from agents.hostagent.journal import Journal, read_from
+from agents.hostagent.step.journal import Journal, read_from
 
 
 def names(path: Path, offset: int) -> tuple[list[str], int]:
@@ -51,7 +51,7 @@ def test_it_keeps_no_half_of_an_event_on_a_full_disk(tmp_path: Path) -> None:
     program = (
         "import resource, sys\n"
         "from pathlib import Path\n"
-        "from agents.hostagent.journal import Journal\n"
+        "from agents.hostagent.step.journal import Journal\n"
         "journal = Journal(Path(sys.argv[1]))\n"
         "journal.append('first')\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (200, resource.RLIM_INFINITY))\n"

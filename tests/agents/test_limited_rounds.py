@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.hostagent import limits as limits_module
+from agents.hostagent.platform import limits as limits_module
 from tests.agents.support import (
     SERVER,
     AgentHost,

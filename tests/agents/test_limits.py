@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from agents.hostagent import cgroups, limits
 from agents.hostagent.errors import AgentError
-from agents.hostagent.hierarchies import find
-from agents.hostagent.limits import NONE, Confinement, Limits
-from agents.hostagent.processes import Child
+from agents.hostagent.platform import limits
+from agents.hostagent.platform.limits import NONE, Confinement, Limits
+from agents.hostagent.platform.linux import cgroups
+from agents.hostagent.platform.linux.cgroup_hierarchies import find
+from agents.hostagent.platform.processes import Child
 from tests.agents.support import eventually
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of Linux")
@@ -233,8 +234,8 @@ def test_it_names_a_limit_above_what_the_user_may() -> None:
 SUPERVISOR = """
 import os, sys, time
 from pathlib import Path
-from agents.hostagent.limits import Limits
-from agents.hostagent.processes import Child
+from agents.hostagent.platform.limits import Limits
+from agents.hostagent.platform.processes import Child
 nap = "import os, time; print(os.getpid(), flush=True); time.sleep(300)"
 more = f"subprocess.Popen([sys.executable, '-c', {nap!r}], start_new_session=True)"
 twice = f"import subprocess, sys; {more}; {nap}"

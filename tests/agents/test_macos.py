@@ -5,8 +5,8 @@ import struct
 
 import pytest
 
-from agents.hostagent import macos
-from agents.hostagent.proctable import Process
+from agents.hostagent.platform.experimental import macos
+from agents.hostagent.platform.process_table import Process
 
 APPLE_SYSCTL = """\
 machdep.cpu.brand_string: Apple M2

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from agents.hostagent.objective import Probe, judge
-from agents.hostagent.plan import Objective
-from agents.hostagent.tally import Tally
+from agents.hostagent.readers.request_counter import Tally
+from agents.hostagent.step.plan import Objective
+from agents.hostagent.trials.objective import Probe, judge
 
 
 def rows(*latencies_us: int, bad: int = 0) -> dict[str, Any]:

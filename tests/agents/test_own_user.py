@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agents.hostagent.limits import FILE_BYTES, OPEN_FILES, PROCESSES
+from agents.hostagent.platform.limits import FILE_BYTES, OPEN_FILES, PROCESSES
 from tests.agents.support import (
     SERVER,
     AgentHost,

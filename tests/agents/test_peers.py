@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from agents.hostagent import door, peers
-from agents.hostagent.door import Door
 from agents.hostagent.errors import PeerLost
-from agents.hostagent.peers import FOLLOWER, LEAD, Channel, Handshake, Lines, scope
-from agents.hostagent.plan import Host
-from agents.hostagent.remote import Peer, connect
+from agents.hostagent.hosts import listener, secure_channel
+from agents.hostagent.hosts.follower_connection import Peer, connect
+from agents.hostagent.hosts.listener import Door
+from agents.hostagent.hosts.secure_channel import FOLLOWER, LEAD, Channel, Handshake, Lines, scope
+from agents.hostagent.step.plan import Host
 
 SECRET = "5e" * 32
 SCOPE = scope("j1", "a1-r1", "b")
@@ -149,7 +149,7 @@ def test_it_takes_lines_of_a_bounded_length_only() -> None:
 
 @pytest.fixture
 def open_door(monkeypatch: pytest.MonkeyPatch) -> Door:
-    monkeypatch.setattr(door, "HANDSHAKE_S", 0.3)
+    monkeypatch.setattr(listener, "HANDSHAKE_S", 0.3)
     return Door("127.0.0.1", SECRET, SCOPE)
 
 
@@ -165,7 +165,7 @@ def answer_one(channel: Channel) -> None:
 
 def test_it_lets_the_lead_in_past_strangers(open_door: Door) -> None:
     here = ("127.0.0.1", open_door.port)
-    strangers = [socket.create_connection(here) for _ in range(door.MAX_CALLERS + 3)]
+    strangers = [socket.create_connection(here) for _ in range(listener.MAX_CALLERS + 3)]
     strangers[0].sendall(b"GET / HTTP/1.1\r\n\r\n")
     strangers[1].sendall(b"x" * 5000)
     strangers[2].sendall(Handshake("57" * 32, SCOPE, LEAD).greeting())
@@ -223,7 +223,7 @@ def test_it_names_the_host_that_does_not_know_the_secret(open_door: Door) -> Non
 def test_it_bounds_what_one_message_may_take(
     wire: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peers, "MAX_LINE", 1000)
+    monkeypatch.setattr(secure_channel, "MAX_LINE", 1000)
     lead, follower = channels(*wire)
     lead.send({"text": "x" * 2000})
     with pytest.raises(PeerLost, match="too long"):

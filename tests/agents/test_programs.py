@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.hostagent import programs
-from agents.hostagent.programs import CACHE, survey
+from agents.hostagent.platform import programs
+from agents.hostagent.platform.programs import CACHE, survey
 from tests.support.tools import tool
 
 ONLY_VERSION = '[ "$1" = --version ] || exit 1'

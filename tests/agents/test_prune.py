@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent import lock
-from agents.hostagent.prune import prune, size
+from agents.hostagent.commands.prune import prune, size
 
 KB = 1024
 DAY_S = 86_400

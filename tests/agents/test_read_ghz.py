@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from agents.hostagent import bigjson
 from agents.hostagent.errors import TrialFailed
-from agents.hostagent.grpc_status import failure
-from agents.hostagent.read_ghz import read
-from agents.hostagent.schedule import schedule_of
+from agents.hostagent.readers import json_stream
+from agents.hostagent.readers.ghz import read
+from agents.hostagent.readers.grpc_status import failure
+from agents.hostagent.readers.schedule import schedule_of
 
 #: Start and latency in ms, status, error.
 Call = tuple[float, float, str, str]
@@ -158,11 +158,11 @@ def test_garbage_is_an_error(text: str, tmp_path: Path) -> None:
 def test_a_long_array_is_read_in_pieces(
     chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bigjson, "CHUNK", chunk)
+    monkeypatch.setattr(json_stream, "CHUNK", chunk)
     whole = {"a": [1, {"b": 'x,]"}'}], "big": [12, -3.5e2, "é}", {"c": []}], "z": 123, "n": None}
     (tmp_path / "it").write_text(json.dumps(whole, indent=chunk % 3), encoding="utf-8")
     taken: list[Any] = []
-    rest = bigjson.read_object(tmp_path / "it", "big", taken.append)
+    rest = json_stream.read_object(tmp_path / "it", "big", taken.append)
     assert taken == whole["big"]
     assert rest == {name: part for name, part in whole.items() if name != "big"}
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from agents.hostagent.errors import TrialFailed
-from agents.hostagent.read_h2load import read, shortened
+from agents.hostagent.readers.h2load import read, shortened
 
 
 def rows_of(folder, log, stdout="all is said\n"):

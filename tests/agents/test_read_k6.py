@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agents.hostagent.errors import TrialFailed
-from agents.hostagent.read_k6 import read
+from agents.hostagent.readers.k6 import read
 
 HEAD = "metric_name,timestamp,metric_value,error,error_code,proto,status,extra_tags,metadata"
 ZERO_NS = 1_795_260_379_000_000_000

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agents.hostagent.errors import TrialFailed
-from agents.hostagent.read_oha import read
+from agents.hostagent.readers.oha import read
 
 #: start, end, status, bytes
 Row = tuple[float, float, int, int]

@@ -6,7 +6,7 @@ import pytest
 
 from agents.hostagent.errors import TrialFailed
 from agents.hostagent.paths import stdout_of
-from agents.hostagent.read_script import read
+from agents.hostagent.readers.script import read
 
 PAGE = Path(__file__).parents[2] / "docs" / "script-tool.md"
 DONE = '{"type": "done"}'

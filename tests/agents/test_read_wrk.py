@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.hostagent.errors import TrialFailed
-from agents.hostagent.read_wrk import measured, read
+from agents.hostagent.readers.wrk import measured, read
 
 
 def corrected(counts, expected):

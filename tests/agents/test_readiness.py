@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agents.hostagent.checks import ready_problem
-from agents.hostagent.plan import Ready
+from agents.hostagent.http.checks import ready_problem
+from agents.hostagent.step.plan import Ready
 from orchestrator.dispatch.tls import make_certificates
 from tests.support.webservers import (
     LOOPBACK,

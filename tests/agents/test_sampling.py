@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from agents.hostagent import system
-from agents.hostagent.processes import Child
-from agents.hostagent.sample import Sampler, ToolWatch
-from agents.hostagent.trees import Tree
-from agents.hostagent.usage import Usage, grown, total
+from agents.hostagent.monitoring.process_trees import Tree
+from agents.hostagent.monitoring.sampler import Sampler, ToolWatch
+from agents.hostagent.platform import system
+from agents.hostagent.platform.processes import Child
+from agents.hostagent.platform.usage import Usage, grown, total
 from tests.agents.support import eventually
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counters of Linux")

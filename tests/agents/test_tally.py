@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.hostagent.tally import Tally, nearest_rank
+from agents.hostagent.readers.request_counter import Tally, nearest_rank
 
 
 def test_it_keeps_the_warm_up_apart() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent import lock
-from agents.hostagent.tuning import HOST_LOCK, RECORD, available, tuned, undo_left
+from agents.hostagent.platform.linux.tuning import HOST_LOCK, RECORD, available, tuned, undo_left
 
 CPU = "sys/devices/system/cpu"
 ASLR = "proc/sys/kernel/randomize_va_space"
@@ -197,7 +197,7 @@ HOLDER = """
 import sys, time
 from pathlib import Path
 from agents.hostagent import lock
-from agents.hostagent.tuning import HOST_LOCK, tuned
+from agents.hostagent.platform.linux.tuning import HOST_LOCK, tuned
 work = Path(sys.argv[1])
 lock.take(work / HOST_LOCK)
 with tuned(work, {"aslr": sys.argv[2]}) as said:

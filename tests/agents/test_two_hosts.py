@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from agents.hostagent.errors import AgentError
-from agents.hostagent.peers import scope
-from agents.hostagent.plan import Host
-from agents.hostagent.remote import Peer, connect
+from agents.hostagent.hosts.follower_connection import Peer, connect
+from agents.hostagent.hosts.secure_channel import scope
+from agents.hostagent.step.plan import Host
 from tests.agents.pair import (
     ADDRESSES,
     ASK,

@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from agents.hostagent.versions import features_of, module_version, version_in, version_of
+from agents.hostagent.platform.program_versions import (
+    features_of,
+    module_version,
+    version_in,
+    version_of,
+)
 from tests.support.tools import tool
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="programs are shell scripts here")

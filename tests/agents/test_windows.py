@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
-from agents.hostagent import windows, windows_api, windows_child, windows_types
-from agents.hostagent.limits import Limits
+from agents.hostagent.platform.experimental import (
+    windows,
+    windows_api,
+    windows_processes,
+    windows_types,
+)
+from agents.hostagent.platform.limits import Limits
 
 
 @pytest.mark.parametrize(
@@ -36,7 +41,7 @@ def test_it_reads_what_a_job_used() -> None:
     # Ten seconds of user time, five of kernel time, in units of 100 ns.
     basic = struct.pack("<4q4I", 100_000_000, 50_000_000, 0, 0, 7, 3, 2, 0)
     moved = struct.pack("<6Q", 1, 2, 3, 4096, 8192, 5)
-    usage = windows_child.job_usage(windows_types.Accounting.from_buffer_copy(basic + moved))
+    usage = windows_processes.job_usage(windows_types.Accounting.from_buffer_copy(basic + moved))
     assert usage.cpu_s == 15.0
     assert (usage.read_bytes, usage.written_bytes) == (4096, 8192)
 
@@ -47,7 +52,7 @@ def test_it_reads_what_a_job_used() -> None:
 def test_it_counts_a_quota_in_parts_of_the_whole_machine(
     quota: float, cpus: int, rate: int
 ) -> None:
-    assert windows_child.rate_of(quota, cpus) == rate
+    assert windows_processes.rate_of(quota, cpus) == rate
 
 
 class KernelJob:
@@ -79,8 +84,8 @@ class KernelJob:
 
 def applied(limits: Limits, job: KernelJob, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr("os.cpu_count", lambda: 4)
-    refused = windows_child.set_limits(job, limits)  # type: ignore[arg-type]
-    return {**windows_child.read_limits(job), "refused": refused}  # type: ignore[arg-type]
+    refused = windows_processes.set_limits(job, limits)  # type: ignore[arg-type]
+    return {**windows_processes.read_limits(job), "refused": refused}  # type: ignore[arg-type]
 
 
 def test_it_reads_back_what_the_job_holds(monkeypatch: pytest.MonkeyPatch) -> None:

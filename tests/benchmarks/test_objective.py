@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from agents.hostagent.objective import Probe, judge
-from agents.hostagent.plan import Objective
+from agents.hostagent.step.plan import Objective
+from agents.hostagent.trials.objective import Probe, judge
 from orchestrator.benchmarks.objective import ALWAYS, Term, failed, in_words, parse
 
 

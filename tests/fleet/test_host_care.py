@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agents.hostagent import tuning as agent
+from agents.hostagent.platform.linux import tuning as agent
 from orchestrator.accounts.models import AuditEntry, Role
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
 from orchestrator.fleet.care import set_host_care

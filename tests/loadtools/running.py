@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from agents.hostagent.paths import stdout_of
-from agents.hostagent.readers import READERS
-from agents.hostagent.words import replace
+from agents.hostagent.readers.registry import READERS
+from agents.hostagent.sandbox.placeholders import replace
 from orchestrator.dispatch.tls import make_certificates
 from orchestrator.loadtools.model import LoadSpec, TrialReading
 from orchestrator.loadtools.registry import TOOLS

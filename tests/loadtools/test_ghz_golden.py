@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.hostagent.read_ghz import read
+from agents.hostagent.readers.ghz import read
 from orchestrator.loadtools.ghz import Ghz
 from orchestrator.loadtools.metrics import METRICS
 from orchestrator.loadtools.model import GrpcCall, LoadSpec, ToolOutputError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.hostagent.read_k6 import read
+from agents.hostagent.readers.k6 import read
 from orchestrator.loadtools.k6 import K6
 from orchestrator.loadtools.metrics import METRICS
 from orchestrator.loadtools.model import GrpcCall, LoadSpec, ToolOutputError

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from agents.hostagent import read_oha
+from agents.hostagent.readers import oha
 from orchestrator.loadtools.model import LoadSpec
 from orchestrator.loadtools.registry import TOOLS
 from orchestrator.stats.histogram import Histogram
@@ -159,7 +159,7 @@ def test_a_count_of_requests_is_counted_without_its_warm_up(server, tmp_path):
 def test_a_histogram_of_the_rows_has_the_tools_own_percentiles(server, tmp_path):
     measure(replace(LOAD, warmup_s=0.0), server, tmp_path)
     own = json.loads((tmp_path / "out.json").read_bytes())["latencyPercentiles"]
-    rows = read_oha.read(tmp_path, tmp_path / "out.json", tmp_path / "rows.db", 0.0)
+    rows = oha.read(tmp_path, tmp_path / "out.json", tmp_path / "rows.db", 0.0)
     whole = Histogram.from_counts(rows["ok"]["value_us"], rows["ok"]["count"])
     n = rows["all"]["n"]
     assert whole.total_count == n > 100

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from agents.hostagent.words import replace as filled
+from agents.hostagent.sandbox.placeholders import replace as filled
 from orchestrator.loadtools.model import GrpcCall, LoadSpec
 from orchestrator.loadtools.registry import TOOLS
 

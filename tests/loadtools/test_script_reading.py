@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agents.hostagent.paths import stdout_of
-from agents.hostagent.read_script import read
+from agents.hostagent.readers.script import read
 from orchestrator.loadtools.model import LoadSpec, ToolOutputError
 from orchestrator.loadtools.registry import TOOLS
 

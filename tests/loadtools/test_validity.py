@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agents.hostagent.counters import FACTS
+from agents.hostagent.platform.counters import FACTS
 from orchestrator.loadtools.combined import CAUSED_BY_LOAD
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Distribution, Level, LoadFacts, LoadSpec

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.hostagent.read_wrk import measured
+from agents.hostagent.readers.wrk import measured
 from orchestrator.benchmarks.loads import load_specs_of, tool_of
 from orchestrator.benchmarks.spec import from_data
 from perf.faithful.extent import FULL

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from agents.hostagent.status import status
+from agents.hostagent.commands.status import status
 from orchestrator.benchmarks.models import Case
 from orchestrator.benchmarks.resolved import why_unsupported
 from orchestrator.core.clock import utc_now

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.hostagent.limits import available
+from agents.hostagent.platform.limits import available
 from devstack.processes import die_with_parent
 from orchestrator.dispatch.cpus import Share, allot
 from orchestrator.dispatch.processes import SERVER, TOOL

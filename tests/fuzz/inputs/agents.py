@@ -12,15 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agents.hostagent import grpc, http1, http2, journal
-from agents.hostagent.archive import unpack
+from agents.hostagent.builds.archive import unpack
 from agents.hostagent.errors import AgentError, BadPlan, BuildFailed, PeerLost
-from agents.hostagent.exchange import Fault, Question
-from agents.hostagent.judging import problem_of
-from agents.hostagent.line import Line
-from agents.hostagent.peers import FOLLOWER, LEAD, Channel, Handshake
-from agents.hostagent.plan import Check, Expected
-from agents.hostagent.planfile import load_plan
+from agents.hostagent.hosts.secure_channel import FOLLOWER, LEAD, Channel, Handshake
+from agents.hostagent.http import grpc, http1, http2
+from agents.hostagent.http.connection import Line
+from agents.hostagent.http.expectations import problem_of
+from agents.hostagent.http.messages import Fault, Question
+from agents.hostagent.step import journal
+from agents.hostagent.step.plan import Check, Expected
+from agents.hostagent.step.plan_parser import load_plan
 from orchestrator.core.errors import HostError
 from orchestrator.dispatch.agent import Agent
 from orchestrator.dispatch.tools import tool_path

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agents.hostagent.errors import TrialFailed
+from agents.hostagent.load.load_output import measured, reduce
 from agents.hostagent.paths import stdout_of
-from agents.hostagent.plan import Limits, Load, Tool
-from agents.hostagent.readers import READERS
-from agents.hostagent.reports import measured, reduce
-from agents.hostagent.versions import version_in
+from agents.hostagent.platform.program_versions import version_in
+from agents.hostagent.readers.registry import READERS
+from agents.hostagent.step.plan import Limits, Load, Tool
 from orchestrator.loadtools.model import GrpcCall, LoadSpec, ToolOutputError
 from orchestrator.loadtools.registry import TOOLS
 from tests.agents.test_read_oha import database

@@ -1,0 +1,1 @@
+"""From a commit's source to a built tree: repositories, archives, installs and build steps."""

@@ -1,0 +1,155 @@
+"""The bare repositories of projects: filled from bundles, read by worktrees. git does the work.
+
+Nothing of the host's or a user's configuration of git has a say: no hooks, no filters, no
+credentials, no network, no housekeeping behind our back while something is measured.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Optional
+
+from ..errors import AgentError, BadArgument
+from ..files import write_bytes
+from ..paths import bundle_file, checked_id, repository
+
+#: Knows `worktree add --force` for a tree that is gone, `worktree prune` and `safe.directory`.
+OLDEST_GIT = (2, 17)
+TIMEOUT_S = 300.0
+REFS = "refs/pitwall/*"
+_SHA = re.compile(r"[0-9a-f]{7,64}\Z")
+_CONFIG = b"""\
+[core]
+\thooksPath = /dev/null
+\tfsmonitor = false
+[safe]
+\tdirectory = *
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[submodule]
+\trecurse = false
+[advice]
+\tdetachedHead = false
+"""
+
+
+def commits(root: Path, options: Namespace) -> dict[str, Any]:
+    """The verb: which commits of a project are there, and whether the host has a usable git."""
+    has_git = _has_git()
+    path = repository(root, options.project)
+    wanted = [_checked_sha(sha) for sha in options.commits]
+    there = _there(path, wanted) if has_git and path.is_dir() else set()
+    return {"git": has_git, "present": {sha: sha in there for sha in wanted}}
+
+
+def take_bundle(root: Path, options: Namespace) -> dict[str, Any]:
+    """The verb: fetch a bundle's refs into the project's repository; the bundle goes either way."""
+    path, bundle = repository(root, options.project), bundle_file(root, options.name)
+    if not bundle.is_file():
+        raise BadArgument(f"there is no bundles/{bundle.name} to take in")
+    try:
+        if not (path / "HEAD").exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _git(path.parent, ["init", "--quiet", "--bare", "--template=", str(path)])
+        _git(path, ["fetch", "--quiet", "--no-tags", str(bundle), f"+{REFS}:{REFS}"])
+    finally:
+        bundle.unlink()
+    return {"taken": options.name}
+
+
+def add_worktree(root: Path, project: str, commit: str, tree: Path) -> None:
+    """Check `commit` out as the new folder `tree`; AgentError with git's words where it cannot."""
+    path = repository(root, project)
+    if not path.is_dir():
+        raise AgentError(f"this host has no repository of project {project}; run the job again")
+    tree.parent.mkdir(parents=True, exist_ok=True)
+    # --force: the tree may be known from a build that was removed without telling git.
+    _git(path, ["worktree", "add", "--quiet", "--force", "--detach", str(tree), commit])
+
+
+def forget_worktrees(root: Path) -> None:
+    """Let each repository forget the checkouts whose folders are gone."""
+    if not _has_git():
+        return
+    for path in sorted(root.glob("repositories/*.git")):
+        _git(path, ["worktree", "prune"])
+
+
+def _has_git() -> bool:
+    if shutil.which("git") is None:
+        return False
+    said = _run(Path("/"), ["--version"], {"PATH": os.environ.get("PATH", os.defpath)})
+    version = re.search(rb"(\d+)\.(\d+)", said.stdout)
+    return version is not None and tuple(map(int, version.groups())) >= OLDEST_GIT
+
+
+def _there(path: Path, wanted: Sequence[str]) -> set[str]:
+    asked = "".join(f"{sha}^{{commit}}\n" for sha in wanted)
+    said = _git(path, ["cat-file", "--batch-check=%(objecttype)"], asked.encode())
+    lines = said.decode().splitlines()
+    return {sha for sha, line in zip(wanted, lines) if line == "commit"}
+
+
+def _checked_sha(text: str) -> str:
+    if not _SHA.match(text):
+        raise BadArgument(f"{text!r} is no commit: expected 7 to 64 hexadecimal digits")
+    return text
+
+
+def _git(folder: Path, words: Sequence[str], stdin: bytes = b"") -> bytes:
+    """What git said; AgentError with what it complained about where it failed."""
+    home = folder.parent if folder.suffix == ".git" else folder
+    try:
+        done = _run(folder, words, _environment(home), stdin)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise AgentError(f"git {words[0]} did not work: {error}") from error
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()[-1000:]
+        raise AgentError(f"git {words[0]} failed: {said or done.returncode}")
+    return done.stdout
+
+
+def _run(
+    folder: Path, words: Sequence[str], env: dict[str, str], stdin: Optional[bytes] = None
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        ["git", *words],
+        cwd=folder,
+        env=env,
+        input=stdin or b"",
+        capture_output=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """Only our own configuration: a file in the folder of the repositories, as git's home.
+
+    A file and not `git -c`, as older versions take safe.directory from nowhere else.
+    """
+    config = home / ".gitconfig"
+    if not config.exists() or config.read_bytes() != _CONFIG:
+        write_bytes(config, _CONFIG)
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(home),
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ALLOW_PROTOCOL": "file",
+    }
+
+
+def checked_source(project: str, commit: str) -> None:
+    """BadArgument unless both can name what they are to name."""
+    checked_id(project)
+    _checked_sha(commit)

@@ -1,0 +1,1 @@
+"""The commands of the agent, one module each; see cli.py."""

@@ -1,0 +1,51 @@
+"""The verbs that only look: how far a step is, a build's log, which files are there."""
+
+from __future__ import annotations
+
+import codecs
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from .. import lock
+from ..paths import StepDir, below
+from ..step import dropped_trials, journal
+
+LOG_BYTES = 64 * 1024
+
+
+def status(root: Path, options: Namespace) -> dict[str, Any]:
+    step = StepDir(root, options.job, options.step)
+    # Asked before the journal is read: a supervisor that ends in between has written it all.
+    alive = lock.is_held(step.lock)
+    if step.path.is_dir():
+        step.contact.touch()
+    events, offset = journal.read_from(step.journal, options.offset)
+    return {
+        "alive": alive,
+        "started": step.pid_file.exists(),
+        "now": time.time(),
+        "offset": offset,
+        "dropped": len(dropped_trials.read(step.dropped)),
+        "events": events,
+    }
+
+
+def log(root: Path, options: Namespace) -> dict[str, Any]:
+    path = StepDir(root, options.job, options.step).build_log(options.build)
+    try:
+        with open(path, "rb") as file:
+            file.seek(options.offset)
+            data = file.read(LOG_BYTES)
+    except FileNotFoundError:
+        data = b""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    text = decoder.decode(data)
+    # A character that is cut in two is left for the next call.
+    left = len(decoder.getstate()[0])
+    return {"offset": options.offset + len(data) - left, "text": text}
+
+
+def has(root: Path, options: Namespace) -> dict[str, Any]:
+    return {"present": {path: below(root, path).is_file() for path in options.paths}}

@@ -1,0 +1,121 @@
+"""A connection to a server with one deadline for all that happens on it, TLS included."""
+
+from __future__ import annotations
+
+import io
+import socket
+import ssl
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Optional, Union
+
+from ..errors import TrialFailed
+from .messages import Fault
+
+_KEPT = 64
+
+
+class Line:
+    """`alpn` is what TLS agreed on, None for nothing; `first` are the first bytes that came.
+
+    OSError where the connection breaks or the deadline is over.
+    """
+
+    def __init__(self, sock: Union[socket.socket, ssl.SSLSocket], deadline: float) -> None:
+        self._sock = sock
+        self._deadline = deadline
+        self.tls = isinstance(sock, ssl.SSLSocket)
+        self.alpn = sock.selected_alpn_protocol() if isinstance(sock, ssl.SSLSocket) else None
+        self.first = b""
+
+    def recv_into(self, buffer: Union[bytearray, memoryview]) -> int:
+        self._sock.settimeout(remaining(self._deadline))
+        count = self._sock.recv_into(buffer)
+        if len(self.first) < _KEPT:
+            self.first += bytes(buffer[: min(count, _KEPT)])
+        return count
+
+    def recv(self, size: int) -> bytes:
+        buffer = bytearray(size)
+        return bytes(buffer[: self.recv_into(buffer)])
+
+    def sendall(self, data: bytes) -> None:
+        self._sock.settimeout(remaining(self._deadline))
+        self._sock.sendall(data)
+
+    def makefile(self, *_mode: object) -> io.BufferedReader:
+        """What http.client reads from."""
+        return io.BufferedReader(_Reading(self))
+
+    def close(self) -> None:
+        self._sock.close()
+
+
+class _Reading(io.RawIOBase):
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        return self._line.recv_into(buffer)
+
+
+def open_line(
+    address: str,
+    port: int,
+    timeout_s: float,
+    tls: Optional[ssl.SSLContext] = None,
+    alpn: Sequence[str] = (),
+) -> Line:
+    """Connected, and with `tls` after a handshake that offered `alpn`.
+
+    OSError where nothing answers, Fault where the handshake shows that it never will.
+    """
+    deadline = time.monotonic() + timeout_s
+    sock = socket.create_connection((address, port), timeout_s)
+    try:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is None:
+            return Line(sock, deadline)
+        tls.set_alpn_protocols(list(alpn))
+        sock.settimeout(remaining(deadline))
+        return Line(_shaken(sock, tls, address), deadline)
+    except BaseException:
+        sock.close()
+        raise
+
+
+def trusting(ca: Optional[Path]) -> ssl.SSLContext:
+    """TLS that trusts the job's own authority, or those of the system where it has none."""
+    try:
+        return ssl.create_default_context(cafile=None if ca is None else str(ca))
+    except OSError as error:
+        raise TrialFailed("internal", f"the job's authority {ca} is not there: {error}") from error
+
+
+def _shaken(sock: socket.socket, tls: ssl.SSLContext, address: str) -> ssl.SSLSocket:
+    try:
+        return tls.wrap_socket(sock, server_hostname=address)
+    except ssl.SSLCertVerificationError as error:
+        raise Fault(f"a certificate that is not valid for {address}: {_reason(error)}") from error
+    except ssl.SSLEOFError as error:
+        raise ConnectionResetError("the connection ended in the TLS handshake") from error
+    except ssl.SSLError as error:
+        raise Fault(f"no TLS as it was asked for: {_reason(error)}") from error
+
+
+def _reason(error: ssl.SSLError) -> str:
+    """OpenSSL's words, without the place in its source that follows them."""
+    message = getattr(error, "verify_message", None)
+    return str(message or error.reason or error).rstrip(".")
+
+
+def remaining(deadline: float) -> float:
+    """Seconds left; TimeoutError where there are none."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("timed out")
+    return left

@@ -1,0 +1,177 @@
+"""HTTP/2: one request over a line.
+
+The only module that imports what is not in the standard library: h2, which travels in the bundle.
+Whoever asks over HTTP/2 loads it then, so that others are spared the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Optional
+
+import h2.config
+import h2.connection
+import h2.events
+import h2.exceptions
+import h2.settings
+
+from .connection import Line
+from .messages import (
+    BODY_LIMIT,
+    TOO_LONG,
+    Answer,
+    Fault,
+    Question,
+    begins_http2,
+    content_encoding,
+    gathered,
+)
+
+#: With HTTP/1.1 on offer a server that falls back to it is seen to do so.
+ALPN = ("h2", "http/1.1")
+_STREAM = 1
+_PIECE = 1 << 16
+
+
+def agree(line: Line) -> None:
+    """Fault where TLS did not agree on HTTP/2."""
+    if line.tls and line.alpn != "h2":
+        raise Fault("HTTP/1.1 instead of HTTP/2 (ALPN)", "h1")
+
+
+def ask(line: Line, question: Question) -> Answer:
+    """What came; OSError where nothing did, Fault where it was no HTTP/2.
+
+    Without TLS the server has to know beforehand that HTTP/2 comes.
+    """
+    return _Exchange(line, question).answer()
+
+
+class _Exchange:
+    """One stream from its request to its end; `_fault` says why it ended otherwise."""
+
+    def __init__(self, line: Line, question: Question) -> None:
+        self._line = line
+        self._question = question
+        self._h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
+        self._h2.local_settings = h2.settings.Settings(
+            client=True, initial_values={h2.settings.SettingCodes.ENABLE_PUSH: 0}
+        )
+        self._headers: dict[str, str] = {}
+        self._trailers: dict[str, str] = {}
+        self._body = bytearray()
+        self._over = False
+        self._fault: Optional[str] = None
+
+    def answer(self) -> Answer:
+        try:
+            self._ask()
+            while not self._over:
+                self._take()
+        except h2.exceptions.ProtocolError as error:
+            self._break(f"broken HTTP/2 ({type(error).__name__}: {error})")
+        except OSError as error:
+            if not self._line.first:
+                raise
+            self._break(f"an answer that breaks off after {len(self._body)} bytes: {error}")
+        return self._told()
+
+    def _ask(self) -> None:
+        body = self._question.body
+        self._h2.initiate_connection()
+        self._h2.send_headers(_STREAM, self._request_headers(), end_stream=body is None)
+        self._flush()
+        if body is not None:
+            self._send(body)
+
+    def _request_headers(self) -> list[tuple[str, str]]:
+        asked = self._question
+        headers = [(name.lower(), value) for name, value in asked.headers]
+        authority = next((value for name, value in headers if name == "host"), asked.authority)
+        return [
+            (":method", asked.method),
+            (":scheme", "https" if self._line.tls else "http"),
+            (":authority", authority),
+            (":path", asked.path),
+            *((name, value) for name, value in headers if name != "host"),
+        ]
+
+    def _send(self, body: bytes) -> None:
+        """As fast as the server lets us, and no longer than it listens."""
+        while not self._over:
+            window = self._h2.local_flow_control_window(_STREAM)
+            if body and not window:
+                self._take()
+                continue
+            size = min(window, self._h2.max_outbound_frame_size)
+            piece, body = body[:size], body[size:]
+            self._h2.send_data(_STREAM, piece, end_stream=not body)
+            self._flush()
+            if not body:
+                return
+
+    def _flush(self) -> None:
+        self._line.sendall(self._h2.data_to_send())
+
+    def _take(self) -> None:
+        """Wait for more and read it."""
+        data = self._line.recv(_PIECE)
+        if not data:
+            raise ConnectionResetError("the connection ended before the answer")
+        for event in self._h2.receive_data(data):
+            if not self._over:
+                self._see(event)
+        self._flush()
+
+    def _see(self, event: h2.events.Event) -> None:
+        if isinstance(event, h2.events.ResponseReceived):
+            self._headers = _read(event.headers)
+        elif isinstance(event, h2.events.TrailersReceived):
+            self._trailers = _read(event.headers)
+        elif isinstance(event, h2.events.DataReceived):
+            self._see_data(event)
+        elif isinstance(event, h2.events.StreamEnded):
+            self._over = True
+        elif isinstance(event, h2.events.StreamReset):
+            self._end(f"a stream that is reset ({_name(event.error_code)})")
+        elif isinstance(event, h2.events.ConnectionTerminated):
+            self._end(f"the end of the connection (GOAWAY, {_name(event.error_code)})")
+
+    def _see_data(self, event: h2.events.DataReceived) -> None:
+        self._body += event.data
+        self._h2.acknowledge_received_data(event.flow_controlled_length, _STREAM)
+        if len(self._body) > BODY_LIMIT:
+            del self._body[BODY_LIMIT:]
+            self._end(TOO_LONG)
+
+    def _end(self, fault: str) -> None:
+        self._fault = fault
+        self._over = True
+
+    def _break(self, fault: str) -> None:
+        """Tell `fault`, or what was spoken where it never was HTTP/2."""
+        if self._line.first.startswith(b"HTTP/1."):
+            raise Fault("HTTP/1.1 instead of HTTP/2", "h1")
+        if not begins_http2(self._line.first):
+            raise Fault(f"{self._line.first!r} instead of HTTP/2")
+        self._end(fault)
+
+    def _told(self) -> Answer:
+        status = self._headers.pop(":status", None)
+        return Answer(
+            protocol="h2",
+            status=None if status is None else int(status),
+            headers=self._headers,
+            trailers=self._trailers,
+            body=bytes(self._body),
+            encoding=None if status is None else content_encoding(self._headers),
+            fault=self._fault,
+        )
+
+
+def _read(headers: Iterable[tuple[Any, Any]]) -> dict[str, str]:
+    return gathered((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
+
+
+def _name(code: Any) -> str:
+    return str(getattr(code, "name", code))

@@ -1,0 +1,1 @@
+"""One run of a load tool, and the files that it leaves."""

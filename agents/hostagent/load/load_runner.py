@@ -1,0 +1,164 @@
+"""One run of the load tool: started, watched, and ended at its wall limit."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, NamedTuple, Optional
+
+from ..errors import TrialFailed
+from ..paths import StepDir, below, stdout_of
+from ..platform.processes import Child, child_environment
+from ..platform.program_versions import version_of
+from ..sandbox.directories import Grounds
+from ..sandbox.placeholders import replace
+from ..sandbox.user import Account
+from ..step.plan import Limits, Load, Tool, Trial
+
+INTERRUPT_GRACE_S = 10.0
+POLL_S = 0.25
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a load ended. `hung`: the wall limit was reached and the tool was interrupted.
+
+    `limits`: those of the tool as the kernel had them.
+    """
+
+    argv: list[str]
+    rc: int
+    signal: Optional[int]
+    started_at: float
+    ended_at: float
+    cpu_s: Optional[float]
+    limits: dict[str, Any]
+    hung: bool
+
+
+def tool_path(root: Path, tool: Tool) -> Path:
+    """The tool's program; TrialFailed where there is none that can be run."""
+    path = Path(tool.path) if os.path.isabs(tool.path) else below(root, tool.path)
+    if not os.access(path, os.X_OK) or path.is_dir():
+        raise TrialFailed(
+            "tool_missing", f"{tool.name} is not at {path}, or cannot be run; run the job again"
+        )
+    # Links stay: a Python of a virtual environment is one.
+    return Path(os.path.abspath(path))
+
+
+def identify(tool: Tool, path: Path) -> dict[str, Any]:
+    """Name, version (null if it does not tell) and SHA-256 of the tool."""
+    found = path.stat()
+    return {"name": tool.name, **_identity(tool.name, path, found.st_mtime_ns, found.st_size)}
+
+
+@functools.lru_cache(maxsize=8)
+def _identity(name: str, path: Path, _written_ns: int, _size: int) -> dict[str, Any]:
+    return {
+        "version": version_of(name, path),
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+    }
+
+
+def put_load(
+    step: StepDir,
+    trial: Trial,
+    load: Load,
+    words: Mapping[str, str],
+    path: Sequence[str],
+    while_running: Callable[[Child, float], None],
+    grounds: Grounds,
+) -> Outcome:
+    """Run the tool to its end; `while_running(child, seconds)` is called while it works.
+
+    `words` has at least "out": what the tool says on stdout goes beside it. `path`: the folders
+    that come first on its PATH.
+
+    At the wall limit it gets SIGINT, on which oha writes what it has, and SIGKILL 10 s later.
+    """
+    program = _program(step, trial, load, words, grounds)
+    stderr = step.trial(trial.id) / "tool.stderr"
+    with open(stderr, "ab") as errors, open(stdout_of(Path(words["out"])), "wb") as out:
+        started_at, start = time.time(), time.monotonic()
+        own = child_environment(step.path, {"NO_COLOR": "1", **program.env}, path)
+        child = _spawn(program, trial.tool.limits, own, out, errors)
+        try:
+            hung = not _watch(child, start, load.wall_limit_s, while_running)
+        finally:
+            child.kill()
+    code = child.exit_code
+    assert code is not None
+    return Outcome(
+        argv=program.argv,
+        rc=code,
+        signal=-code if code < 0 else None,
+        started_at=started_at,
+        ended_at=time.time(),
+        cpu_s=child.cpu_s,
+        limits=child.applied,
+        hung=hung,
+    )
+
+
+class _Program(NamedTuple):
+    argv: list[str]
+    env: Mapping[str, str]
+    cwd: Path
+    account: Optional[Account]
+
+
+def _program(
+    step: StepDir, trial: Trial, load: Load, words: Mapping[str, str], grounds: Grounds
+) -> _Program:
+    """A load tool is the agent's: measured code must not get at it. A script is measured code."""
+    folder, account, home = step.trial(trial.id), None, {}
+    if trial.tool.is_measured_code:
+        words = {**words, **grounds.words()}
+        folder, account = grounds.cwd(folder), grounds.account
+        home = grounds.environment(trial.tree)
+    env = {key: replace([value], words)[0] for key, value in load.env.items()}
+    return _Program(replace(load.argv, words), {**home, **env}, folder, account)
+
+
+def _spawn(
+    program: _Program, limits: Limits, env: Mapping[str, str], out: IO[bytes], errors: IO[bytes]
+) -> Child:
+    try:
+        return Child(
+            program.argv,
+            cwd=program.cwd,
+            env=env,
+            stdout=out,
+            stderr=errors,
+            limits=limits,
+            name="tool",
+            adopts=False,
+            account=program.account,
+        )
+    except OSError as error:
+        why = f"{program.argv[0]} cannot be started: {error}"
+        raise TrialFailed("tool_missing", why) from error
+
+
+def _watch(
+    child: Child, start: float, limit_s: float, while_running: Callable[[Child, float], None]
+) -> bool:
+    """False where the tool had to be interrupted."""
+    interrupted = False
+    while child.exit_code is None:
+        spent = time.monotonic() - start
+        if spent > limit_s and not interrupted:
+            child.send(signal.SIGINT)
+            interrupted = True
+        if spent > limit_s + INTERRUPT_GRACE_S:
+            break
+        while_running(child, spent)
+        child.wait(POLL_S)
+    return not interrupted

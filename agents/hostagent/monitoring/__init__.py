@@ -1,0 +1,1 @@
+"""What happens on a host before a trial and while a load runs."""

@@ -1,0 +1,74 @@
+"""A host while a load runs: what the parts there use, and what else goes on beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Optional
+
+from ..platform.processes import Child
+from .counter_deltas import added
+from .environment import During
+from .process_trees import Trees
+from .sampler import Sampler, load1
+
+
+class Cast(NamedTuple):
+    """What of a trial runs on one host.
+
+    `port`: the server's. `tool`: the load tool runs here, too. `cpus`: those that all of them are
+    held to; None where one of them is held to none.
+    """
+
+    server: Optional[Child]
+    port: Optional[int]
+    services: Sequence[Child]
+    tool: bool
+    cpus: Optional[frozenset[int]]
+
+    @property
+    def children(self) -> list[Child]:
+        return [*self.services, *([self.server] if self.server else [])]
+
+
+class Sampling:
+    """Made just before the load starts; call it often while the load runs, then `end` once."""
+
+    def __init__(self, cast: Cast) -> None:
+        self._cast = cast
+        self._load_before = load1()
+        self._parts = Trees(cast.children)
+        self._services = Trees(cast.services)
+        self._during = During(cast.cpus)
+        self._sampler = _sampler(cast, self._during)
+
+    def __call__(self, tool: Optional[Child], seconds: float) -> None:
+        """Take a sample if one is due, `seconds` after the load began; no `tool` = not here."""
+        if self._sampler:
+            self._sampler(tool, seconds)
+        else:
+            self._during.look()
+
+    def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
+        """Of LOADED "usage" (None without the server) and "samples"; "ambient" of this host.
+
+        And "load_before", and "services_cpu_s" of the services here.
+        """
+        ambient = self._ambient(tool_cpu_s)
+        return {
+            "usage": self._sampler.usage(tool_cpu_s) if self._sampler else None,
+            "samples": self._sampler.samples if self._sampler else [],
+            "services_cpu_s": self._services.cpu_s(),
+            "load_before": self._load_before,
+            "ambient": ambient,
+        }
+
+    def _ambient(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
+        parts_s = self._parts.cpu_s() if self._cast.children else 0.0
+        own_s = added(parts_s, tool_cpu_s) if self._cast.tool else parts_s
+        return self._during.end(own_s, self._parts.pids())
+
+
+def _sampler(cast: Cast, during: During) -> Optional[Sampler]:
+    if cast.server is None:
+        return None
+    return Sampler(cast.server, port=cast.port, services=cast.services, sensors=during.look)

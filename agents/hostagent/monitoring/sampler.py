@@ -1,0 +1,163 @@
+"""Samples at 1 Hz while a load runs: what the trees of server and load tool use of the host."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Optional
+
+from ..platform import system
+from ..platform.processes import Child
+from ..platform.usage import Usage, grown
+from .process_trees import Tree, Trees
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+PERIOD_S = 1.0
+_SWITCHES = ("voluntary_switches", "involuntary_switches")
+_MOVED = ("read_bytes", "written_bytes")
+#: Temperature and clock of the CPUs.
+Sensors = Callable[[], "tuple[Optional[float], Optional[float]]"]
+
+
+class ToolWatch:
+    """CPU and memory of the load tool, for the host where it runs; call it once a second."""
+
+    def __init__(self) -> None:
+        self.taken: list[tuple[float, Optional[float]]] = []
+        self._tree: Optional[Tree] = None
+        self._peak: Optional[int] = None
+
+    def __call__(self, tool: Child, seconds: float) -> Optional[float]:
+        """CPU seconds so far."""
+        if self._tree is None or self._tree.child is not tool:
+            self._tree = Tree(tool)
+        usage = self._tree.usage()
+        cpu_s = usage.cpu_s if usage else None
+        self.taken.append((seconds, cpu_s))
+        if usage and usage.peak_rss_bytes is not None:
+            self._peak = max(self._peak or 0, usage.peak_rss_bytes)
+        return cpu_s
+
+    def cpu_s_at(self, seconds: float) -> Optional[float]:
+        """What was read nearest to that time; None where nothing was."""
+        if not self.taken:
+            return None
+        return min(self.taken, key=lambda taken: abs(taken[0] - seconds))[1]
+
+    @property
+    def peak_rss_bytes(self) -> Optional[int]:
+        """The highest peak seen, or the one at its end if that was higher."""
+        last = getattr(self._tree.child, "peak_rss_bytes", None) if self._tree else None
+        # It counts from the fork on, when the child was still as large as we are.
+        if last is not None and last > _own_peak_bytes():
+            return max(last, self._peak or 0)
+        return self._peak
+
+
+class Sampler:
+    """Made just before the load starts; call it often while the load runs, then `usage` once.
+
+    `port`: where the server listens. `services`: those that run on this host. `sensors`: who reads
+    temperature and clock (During.look of environment.py), so that both are read once.
+    """
+
+    def __init__(
+        self,
+        server: Child,
+        *,
+        port: Optional[int] = None,
+        services: Sequence[Child] = (),
+        sensors: Optional[Sensors] = None,
+    ) -> None:
+        self._server = Tree(server)
+        self._services = Trees(services)
+        self._port = port
+        self._sensors = sensors or (lambda: (system.temperature_c(), system.clock_mhz()))
+        self._tool = ToolWatch()
+        self._stolen = system.stolen_s()
+        self._next_s = 0.0
+        self.samples: list[dict[str, Any]] = []
+        self.load_before = load1()
+        self._before = self._server.usage()
+        self._own_before_s = self._own_s = time.process_time()
+
+    def __call__(self, tool: Optional[Child], seconds: float) -> None:
+        """Take a sample if one is due, `seconds` after the load began; no `tool` = not here."""
+        # What we do once the tool has ended takes nothing from it.
+        self._own_s = time.process_time()
+        if seconds < self._next_s:
+            return
+        self._next_s += PERIOD_S
+        server = self._server.usage()
+        temperature_c, clock_mhz = self._sensors()
+        self.samples.append(
+            {
+                "t": round(seconds, 3),
+                "server_cpu_s": grown(self._before, server, "cpu_s"),
+                "server_rss_bytes": server.rss_bytes if server else None,
+                "tool_cpu_s": self._tool(tool, seconds) if tool else None,
+                "server_switches": self._sum(server, _SWITCHES),
+                "server_io_bytes": self._sum(server, _MOVED),
+                "temperature_c": temperature_c,
+                "clock_mhz": clock_mhz,
+                "connections": None if self._port is None else system.established(self._port),
+            }
+        )
+
+    def _sum(self, server: Optional[Usage], names: tuple[str, ...]) -> Optional[int]:
+        parts = [grown(self._before, server, name) for name in names]
+        return None if None in parts else sum(parts)
+
+    def usage(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
+        """What the whole load cost; null with a reason where the system does not tell."""
+        self._server.search()
+        after = self._server.usage()
+        stolen = system.stolen_s()
+        known = {
+            "server_cpu_s": grown(self._before, after, "cpu_s"),
+            "tool_cpu_s": tool_cpu_s,
+            "services_cpu_s": self._services.cpu_s(),
+            "server_peak_rss_bytes": after.peak_rss_bytes if after else None,
+            "tool_peak_rss_bytes": self._tool.peak_rss_bytes,
+            **{f"server_{name}": grown(self._before, after, name) for name in _SWITCHES + _MOVED},
+            "steal_s": None if stolen is None or self._stolen is None else stolen - self._stolen,
+            "sampler_cpu_s": self._own_s - self._own_before_s,
+        }
+        reasons = {key: self._why(key, after) for key, value in known.items() if value is None}
+        return {**known, "reasons": reasons}
+
+    def _why(self, key: str, after: Optional[Usage]) -> str:
+        told = {
+            "steal_s": "this system does not count what a hypervisor takes",
+            "tool_cpu_s": "the load tool ran on another host, or was not waited for",
+            "tool_peak_rss_bytes": "the load tool ran on another host, or ended before it was seen",
+            "services_cpu_s": "no service ran on this host, or one ended under load",
+        }
+        if key in told:
+            return told[key]
+        field = key.partition("_")[2]
+        if self._before is None or after is None:
+            return "the server was gone"
+        if getattr(after, field) is None:
+            return system.UNKNOWN.get(field, "this system does not tell")
+        return "a process of the server ended and took its count along"
+
+
+def load1() -> Optional[float]:
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return None
+
+
+def _own_peak_bytes() -> int:
+    if resource is None:
+        return 0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -1,0 +1,47 @@
+"""A supervisor as a program of its own, for systems without fork (Windows)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Optional
+
+from ...paths import StepDir
+
+START_TIMEOUT_S = 20.0
+#: DETACHED_PROCESS, CREATE_NEW_PROCESS_GROUP, and CREATE_BREAKAWAY_FROM_JOB: an SSH server may
+#: keep its sessions in job objects, which end with the connection. Some do not let go.
+_DETACHED, _FREE = 0x8 | 0x200, 0x01000000
+
+
+def leave_behind(step: StepDir) -> Optional[int]:
+    """Start `supervise` for the step, which takes the locks itself; its pid once it works.
+
+    None where it does not come to work; supervisor.log says why.
+    """
+    program = str(Path(sys.argv[0]).resolve())
+    where = ["--root", str(step.root), "supervise", step.job, step.step]
+    with open(step.log, "ab") as log:
+        process = _detached([sys.executable, program, *where], step, log)
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while process.poll() is None and not step.pid_file.exists():
+        if time.monotonic() > deadline:
+            process.kill()
+            return None
+        time.sleep(0.01)
+    process.returncode = 0  # nothing here waits for it
+    # Of two that start at once one gets the locks; the other one's program ends at once.
+    return int(step.pid_file.read_text()) if step.pid_file.exists() else None
+
+
+def _detached(argv: list[str], step: StepDir, log: Any) -> subprocess.Popen[bytes]:
+    streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+    if os.name != "nt":
+        return subprocess.Popen(argv, cwd=step.root, start_new_session=True, **streams)
+    with contextlib.suppress(PermissionError):
+        return subprocess.Popen(argv, cwd=step.root, creationflags=_DETACHED | _FREE, **streams)
+    return subprocess.Popen(argv, cwd=step.root, creationflags=_DETACHED, **streams)

@@ -1,0 +1,237 @@
+"""A macOS host; see platform/system.py for the interface.
+
+Programs: ps(1), sysctl(8), sw_vers(1), pmset(1). Calls: proc_pid_rusage of <libproc.h> with
+`struct rusage_info_v4` of <sys/resource.h>, and mach_timebase_info of <mach/mach_time.h>.
+Temperatures and clocks are told to root only (powermetrics), so they are unknown here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+import time
+from collections.abc import Collection, Iterable
+from typing import Any, Optional
+
+from ..counters import FACTS, Consumer, Counters, Standing
+from ..process_table import Process
+from ..usage import Usage, total
+
+UNKNOWN = dict.fromkeys(
+    ("voluntary_switches", "involuntary_switches"), "macOS does not tell them apart"
+)
+_RUSAGE_INFO_V4 = 4
+_RUSAGE = """
+    user_time system_time pkg_idle_wkups interrupt_wkups pageins wired_size resident_size
+    phys_footprint proc_start_abstime proc_exit_abstime
+    child_user_time child_system_time child_pkg_idle_wkups child_interrupt_wkups child_pageins
+    child_elapsed_abstime
+    diskio_bytesread diskio_byteswritten
+    cpu_time_qos_default cpu_time_qos_maintenance cpu_time_qos_background cpu_time_qos_utility
+    cpu_time_qos_legacy cpu_time_qos_user_initiated cpu_time_qos_user_interactive
+    billed_system_time serviced_system_time
+    logical_writes lifetime_max_phys_footprint instructions cycles billed_energy serviced_energy
+    interval_max_phys_footprint runnable_time
+"""
+KEYS = {
+    "cpu_model": "machdep.cpu.brand_string",
+    "cores": "hw.physicalcpu",
+    "microcode": "machdep.cpu.microcode_version",
+    "memory_bytes": "hw.memsize",
+    "clock_base_hz": "hw.cpufrequency",
+    "clock_min_hz": "hw.cpufrequency_min",
+    "clock_max_hz": "hw.cpufrequency_max",
+    "swap": "vm.swapusage",
+    "boot_time": "kern.boottime",
+    "boot_id": "kern.bootsessionuuid",
+    "in_vm": "kern.hv_vmm_present",
+}
+
+
+class RusageInfo(ctypes.Structure):
+    """struct rusage_info_v4; times are in units of mach_timebase_info."""
+
+    _fields_ = [
+        ("uuid", ctypes.c_uint8 * 16),
+        *[(name, ctypes.c_uint64) for name in _RUSAGE.split()],
+    ]
+
+
+def snapshot() -> dict[int, Process]:
+    return table(_run("ps", "-axo", "pid=,ppid=,pgid=,state="))
+
+
+def table(ps: str) -> dict[int, Process]:
+    """The processes in what `ps -axo pid=,ppid=,pgid=,state=` prints; it tells no sessions."""
+    found = {}
+    for line in ps.splitlines():
+        pid, parent, group, state = line.split()[:4]
+        found[int(pid)] = Process(int(pid), int(parent), int(group), None, state.startswith("Z"))
+    return found
+
+
+def marked(_variable: str) -> set[int]:
+    """Nobody: macOS shows no environments."""
+    return set()
+
+
+def of_tree(pids: Iterable[int]) -> Optional[Usage]:
+    system = ctypes.CDLL(None)
+    tick_s = _tick_s(system)
+    return total(
+        [usage_of(info, tick_s) for info in (_rusage(system, pid) for pid in pids) if info]
+    )
+
+
+def _rusage(system: Any, pid: int) -> Optional[RusageInfo]:
+    """None for a process that is gone, or not ours."""
+    info = RusageInfo()
+    return info if system.proc_pid_rusage(pid, _RUSAGE_INFO_V4, ctypes.byref(info)) == 0 else None
+
+
+def usage_of(info: RusageInfo, tick_s: float) -> Usage:
+    """Peak memory is that of the footprint, which leaves out what is shared."""
+    ticks = info.user_time + info.system_time + info.child_user_time + info.child_system_time
+    return Usage(
+        cpu_s=ticks * tick_s,
+        rss_bytes=info.resident_size,
+        peak_rss_bytes=info.lifetime_max_phys_footprint,
+        read_bytes=info.diskio_bytesread,
+        written_bytes=info.diskio_byteswritten,
+    )
+
+
+def _tick_s(system: Any) -> float:
+    fraction = (ctypes.c_uint32 * 2)()
+    system.mach_timebase_info(ctypes.byref(fraction))
+    numerator, denominator = fraction
+    return numerator / denominator / 1e9
+
+
+def stolen_s() -> Optional[float]:
+    return None
+
+
+def temperatures() -> dict[str, float]:
+    return {}
+
+
+def temperature_c() -> Optional[float]:
+    return None
+
+
+def clock_mhz(_cpus: Optional[Collection[int]] = None) -> Optional[float]:
+    return None
+
+
+def counters(_cpus: Optional[Collection[int]] = None) -> Counters:
+    return Counters()
+
+
+def standing() -> Standing:
+    source = power(_run("pmset", "-g", "batt"))["power_source"]
+    return Standing(
+        on_battery=None if source is None else source == "battery",
+        boot_id=_pairs(_run("sysctl", KEYS["boot_id"])).get(KEYS["boot_id"]),
+    )
+
+
+def consumers() -> Optional[dict[int, Consumer]]:
+    return None
+
+
+def newest_pid() -> Optional[int]:
+    return None
+
+
+def established(_port: int) -> Optional[int]:
+    return None
+
+
+def ports_exhausted() -> Optional[bool]:
+    return None
+
+
+def why_unknown() -> dict[str, str]:
+    return dict.fromkeys(FACTS, "the agent does not read this on macOS")
+
+
+def facts() -> dict[str, Any]:
+    return from_output(
+        sysctl=_run("sysctl", *KEYS.values()),
+        sw_vers=_run("sw_vers"),
+        batteries=_run("pmset", "-g", "batt"),
+        settings=_run("pmset", "-g"),
+        now=time.time(),
+    )
+
+
+def from_output(
+    *, sysctl: str, sw_vers: str, batteries: str, settings: str, now: float
+) -> dict[str, Any]:
+    """The facts in what the programs print; Apple silicon tells neither clocks nor microcode."""
+    values, versions = _pairs(sysctl), _pairs(sw_vers)
+    booted = re.search(r"sec = (\d+)", values.get(KEYS["boot_time"], ""))
+    in_vm = values.get(KEYS["in_vm"])
+    return {
+        "cpu_model": values.get(KEYS["cpu_model"]),
+        "cores": _whole(values.get(KEYS["cores"])),
+        "microcode": values.get(KEYS["microcode"]),
+        "memory_bytes": _whole(values.get(KEYS["memory_bytes"])),
+        "swap_bytes": _swap_bytes(values.get(KEYS["swap"], "")),
+        "clock_base_mhz": _mhz(values.get(KEYS["clock_base_hz"])),
+        "clock_min_mhz": _mhz(values.get(KEYS["clock_min_hz"])),
+        "clock_max_mhz": _mhz(values.get(KEYS["clock_max_hz"])),
+        "os_name": versions.get("ProductName"),
+        "os_version": versions.get("ProductVersion"),
+        "governor": _governor(settings),
+        "virtualisation": {"0": "none", "1": "virtual machine"}.get(in_vm or ""),
+        **power(batteries),
+        "uptime_s": now - int(booted.group(1)) if booted else None,
+        "boot_id": values.get(KEYS["boot_id"]),
+    }
+
+
+def power(batteries: str) -> dict[str, Any]:
+    """From `pmset -g batt`."""
+    drawing = re.search(r"Now drawing from '(\w+) Power'", batteries)
+    level = re.search(r"InternalBattery.*?(\d+)%", batteries)
+    sources = {"AC": "mains", "Battery": "battery", "UPS": "battery"}
+    return {
+        "power_source": sources.get(drawing.group(1)) if drawing else None,
+        "battery_percent": int(level.group(1)) if level else None,
+    }
+
+
+def _governor(settings: str) -> Optional[str]:
+    """From `pmset -g`: the mode that lowers the clocks."""
+    found = re.search(r"^\s*lowpowermode\s+(\d)", settings, re.MULTILINE)
+    return {"0": "normal", "1": "low power"}.get(found.group(1)) if found else None
+
+
+def _swap_bytes(text: str) -> Optional[int]:
+    found = re.search(r"total = ([\d.]+)M", text)
+    return round(float(found.group(1)) * (1 << 20)) if found else None
+
+
+def _run(*argv: str) -> str:
+    try:
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=5)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode("utf-8", "replace")
+
+
+def _pairs(text: str) -> dict[str, str]:
+    found = (line.partition(":") for line in text.splitlines())
+    return {key.strip(): value.strip() for key, colon, value in found if colon}
+
+
+def _whole(text: Optional[str]) -> Optional[int]:
+    return int(text) if text and text.isdigit() else None
+
+
+def _mhz(text: Optional[str]) -> Optional[float]:
+    hertz = _whole(text)
+    return hertz / 1e6 if hertz else None

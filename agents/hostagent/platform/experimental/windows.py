@@ -1,0 +1,159 @@
+"""A Windows host: its process table, its counters and its facts; see platform/system.py."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Collection, Iterable
+from typing import Any, Optional
+
+from .. import hypervisors
+from ..counters import FACTS, Consumer, Counters, Standing
+from ..process_table import Process
+from ..usage import Usage, total
+from . import windows_api as api
+from .windows_types import PowerStatus
+
+winreg: Any
+try:
+    import winreg
+except ImportError:  # not Windows
+    winreg = None
+
+UNKNOWN = dict.fromkeys(
+    ("voluntary_switches", "involuntary_switches"), "Windows does not tell them apart"
+)
+_CPU_KEY = r"HARDWARE\DESCRIPTION\System\CentralProcessor\0"
+_BIOS_KEY = r"HARDWARE\DESCRIPTION\System\BIOS"
+_SCHEMES = {
+    "381b4222-f694-41f0-9685-ff5bb260df2e": "balanced",
+    "8c5e7fda-e8bf-4a96-9a85-a6e23a8c635c": "high performance",
+    "a1841308-3541-4fab-bc81-f71556f20b4a": "power saver",
+    "e9a42b02-d5df-448d-aa00-03f14749eb61": "ultimate performance",
+}
+
+
+def snapshot() -> dict[int, Process]:
+    """Windows has neither groups nor sessions nor zombies."""
+    return {pid: Process(pid, parent, 0, None, False) for pid, parent in api.processes().items()}
+
+
+def of_tree(pids: Iterable[int]) -> Optional[Usage]:
+    read = [api.process_counters(pid) for pid in pids]
+    return total(
+        [
+            Usage(
+                cpu_s=cpu_s,
+                rss_bytes=memory.WorkingSetSize,
+                peak_rss_bytes=memory.PeakWorkingSetSize,
+            )
+            for cpu_s, memory in filter(None, read)
+        ]
+    )
+
+
+def marked(_variable: str) -> set[int]:
+    return set()
+
+
+def stolen_s() -> Optional[float]:
+    return None
+
+
+def temperatures() -> dict[str, float]:
+    return {}
+
+
+def temperature_c() -> Optional[float]:
+    return None
+
+
+def clock_mhz(_cpus: Optional[Collection[int]] = None) -> Optional[float]:
+    clocks = [cpu.CurrentMhz for cpu in api.clocks()]
+    return sum(clocks) / len(clocks) if clocks else None
+
+
+def counters(_cpus: Optional[Collection[int]] = None) -> Counters:
+    return Counters()
+
+
+def standing() -> Standing:
+    source = power(api.power_status())["power_source"]
+    return Standing(on_battery=None if source is None else source == "battery")
+
+
+def consumers() -> Optional[dict[int, Consumer]]:
+    return None
+
+
+def newest_pid() -> Optional[int]:
+    return None
+
+
+def established(_port: int) -> Optional[int]:
+    return None
+
+
+def ports_exhausted() -> Optional[bool]:
+    return None
+
+
+def why_unknown() -> dict[str, str]:
+    return dict.fromkeys(FACTS, "the agent does not read this on Windows")
+
+
+def facts() -> dict[str, Any]:
+    cpu, bios = _registry(_CPU_KEY), _registry(_BIOS_KEY)
+    clocks = api.clocks()
+    memory = api.memory()
+    return {
+        "cpu_model": _text(cpu.get("ProcessorNameString")),
+        "cores": api.cores() or None,
+        "microcode": microcode(cpu.get("Update Revision")),
+        "clock_base_mhz": cpu.get("~MHz"),
+        "clock_max_mhz": max((clock.MaxMhz for clock in clocks), default=None),
+        "memory_bytes": memory.ullTotalPhys or None,
+        "swap_bytes": max(0, memory.ullTotalPageFile - memory.ullTotalPhys),
+        "os_name": "Windows",
+        "os_version": platform.version() or None,
+        "governor": _SCHEMES.get(api.power_scheme(), api.power_scheme() or None),
+        "virtualisation": hypervisors.hypervisor(
+            f"{bios.get('SystemManufacturer', '')} {bios.get('SystemProductName', '')}"
+        ),
+        **power(api.power_status()),
+        "uptime_s": api.uptime_s(),
+    }
+
+
+def _registry(path: str) -> dict[str, Any]:
+    """The values of a key below HKEY_LOCAL_MACHINE; none where there is no such key."""
+    try:
+        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, path) as key:
+            count = winreg.QueryInfoKey(key)[1]
+            return {
+                name: value for name, value, _ in (winreg.EnumValue(key, n) for n in range(count))
+            }
+    except OSError:
+        return {}
+
+
+def _text(value: Any) -> Optional[str]:
+    return value.strip() if isinstance(value, str) else None
+
+
+def microcode(revision: Any) -> Optional[str]:
+    """From the registry's "Update Revision": eight bytes, the upper half is the number."""
+    if not isinstance(revision, bytes) or len(revision) != 8:
+        return None
+    return hex(int.from_bytes(revision[4:], "little") or int.from_bytes(revision[:4], "little"))
+
+
+def power(status: PowerStatus) -> dict[str, Any]:
+    """SYSTEM_POWER_STATUS, where 255 is unknown and flag 128 is no battery."""
+    return {
+        "power_source": {0: "battery", 1: "mains"}.get(status.ACLineStatus),
+        "battery_percent": (
+            None
+            if status.BatteryLifePercent == 255 or status.BatteryFlag & 128
+            else status.BatteryLifePercent
+        ),
+    }

@@ -1,0 +1,187 @@
+"""Child processes on Windows, each with its whole tree in a job object; see platform/processes.py.
+
+The job ends with our last handle to it, so that not even a killed supervisor leaves a process
+behind, and it counts for processes that have ended. There is no polite way to end a program
+without a console: `stop` is `kill` here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, Optional
+
+from ...errors import AgentError
+from ...sandbox.user import Account
+from ..limits import NONE, Limits
+from ..usage import Usage
+from .windows import of_tree
+from .windows_api import LIMIT_AFFINITY, Job, resume
+from .windows_types import Accounting
+
+#: CREATE_SUSPENDED, CREATE_NEW_PROCESS_GROUP and CREATE_NO_WINDOW.
+_CHILD = 0x4 | 0x200 | 0x08000000
+_FULL_RATE = 10_000
+_open_jobs: set[Job] = set()
+
+
+class Child:
+    """One process in a job object, with all that it starts; see posix.Child."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        stdout: IO[Any],
+        stderr: IO[Any],
+        limits: Limits = NONE,
+        name: str = "",
+        adopts: bool = True,
+        account: Optional[Account] = None,
+    ) -> None:
+        """`adopts` has no effect here: no process leaves a job. There is no `account`."""
+        if account is not None:
+            raise AgentError(f"nothing runs as {account.name} on Windows")
+        self.name = name or Path(argv[0]).name
+        self._job = Job()
+        refused = set_limits(self._job, limits)
+        try:
+            self._popen = subprocess.Popen(
+                list(argv),
+                cwd=cwd,
+                env=dict(env),
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                creationflags=_CHILD,
+            )
+        except OSError:
+            self._job.close()
+            raise
+        self.pid = self._popen.pid
+        try:
+            self._job.assign(self.pid)
+        except OSError:
+            self._popen.kill()
+            self._job.close()
+            raise
+        _open_jobs.add(self._job)
+        resume(self.pid)  # until here it ran nothing, so nothing of it is outside the job
+        self.applied = {**read_limits(self._job), "refused": refused}
+        self.cpu_s: Optional[float] = None
+
+    @property
+    def exit_code(self) -> Optional[int]:
+        return self._popen.poll()
+
+    def wait(self, timeout_s: float) -> None:
+        """Until it ends, at most `timeout_s`."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(timeout_s)
+
+    def send(self, _number: int) -> None:
+        """Whatever the signal: a process without a console can only be ended."""
+        if self.exit_code is None:
+            self._popen.terminate()
+
+    def tree(self) -> set[int]:
+        return self._job.pids()
+
+    def usage(self) -> Optional[Usage]:
+        """Of the whole job: also of processes that have ended."""
+        living = of_tree(self.tree())
+        if living is None:
+            return None
+        counted = job_usage(self._job.accounting())
+        return counted._replace(rss_bytes=living.rss_bytes, peak_rss_bytes=living.peak_rss_bytes)
+
+    def stop(self, grace_s: float) -> None:
+        del grace_s
+        self.kill()
+
+    def end_session(self) -> None:
+        self.kill()
+
+    def kill(self, known: Iterable[int] = ()) -> None:
+        del known
+        if self._job not in _open_jobs:
+            return
+        self._job.terminate()
+        self._popen.wait()
+        self.cpu_s = job_usage(self._job.accounting()).cpu_s
+        _open_jobs.discard(self._job)
+        self._job.close()
+
+
+def adopt_orphans() -> None:
+    """Nothing to do: an orphan stays in its job."""
+
+
+def kill_descendants() -> None:
+    for job in _open_jobs:
+        job.terminate()
+
+
+def kill_marked(_variable: str) -> bool:
+    """False: the kernel ended what a killed supervisor had started, with its job objects."""
+    return False
+
+
+def set_limits(job: Job, limits: Limits) -> dict[str, str]:
+    """Set what a job object can hold; the reasons for what it cannot."""
+    refused = {}
+    if limits.open_files is not None:
+        refused["open_files"] = "Windows has no such limit"
+    mask = sum(1 << cpu for cpu in set(limits.cpus or ()))
+    try:
+        job.set_limits(affinity=mask, memory_bytes=limits.memory_bytes or 0)
+    except OSError as error:
+        for name in ("cpus", "memory_bytes"):
+            if getattr(limits, name) is not None:
+                refused[name] = str(error)
+        job.set_limits(affinity=0, memory_bytes=0)
+    if limits.cpu_quota is not None:
+        try:
+            job.set_rate(rate_of(limits.cpu_quota, os.cpu_count() or 1))
+        except OSError as error:
+            refused["cpu_quota"] = str(error)
+    return refused
+
+
+def rate_of(quota: float, cpus: int) -> int:
+    """JOBOBJECT_CPU_RATE_CONTROL_INFORMATION.CpuRate: 10,000 is all CPUs of the machine."""
+    return max(1, min(_FULL_RATE, round(quota / cpus * _FULL_RATE)))
+
+
+def read_limits(job: Job) -> dict[str, Any]:
+    held = job.limits()
+    rate = job.rate()
+    cpus = os.cpu_count() or 1
+    mask = held.BasicLimitInformation.Affinity
+    is_bound = held.BasicLimitInformation.LimitFlags & LIMIT_AFFINITY
+    return {
+        "mechanism": "job",
+        "cpus": cpus_of(mask) if is_bound else None,
+        "cpu_quota": rate * cpus / _FULL_RATE if rate else None,
+        "memory_bytes": held.JobMemoryLimit or None,
+        "open_files": None,
+    }
+
+
+def cpus_of(mask: int) -> list[int]:
+    return [cpu for cpu in range(64) if mask >> cpu & 1]
+
+
+def job_usage(counted: Accounting) -> Usage:
+    """Times are in units of 100 ns; I/O is that of all kinds, not only storage."""
+    basic = counted.BasicInfo
+    return Usage(
+        cpu_s=(basic.TotalUserTime + basic.TotalKernelTime) / 1e7,
+        read_bytes=counted.IoInfo.ReadTransferCount,
+        written_bytes=counted.IoInfo.WriteTransferCount,
+    )

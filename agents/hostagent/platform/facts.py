@@ -1,0 +1,123 @@
+"""What this host says of itself. What cannot be read is null, with a reason in `reasons`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Optional
+
+from . import limits, programs, system
+from .linux import tuning
+
+#: Facts that do not change while the machine stays what it is; they make the fingerprint.
+STATIC = (
+    "cpu_model",
+    "cores",
+    "threads",
+    "memory_bytes",
+    "kernel",
+    "microcode",
+    "governor",
+    "turbo",
+    "smt",
+    "mitigations",
+    "machine",
+    "virtualisation",
+)
+#: What the system's module may tell, and why where it is not told.
+READ = {
+    "cpu_model": "the system does not name the CPU",
+    "cores": "the system does not number the cores",
+    "microcode": "the CPU's microcode is not shown to this user",
+    "clock_base_mhz": "no driver tells the base clock",
+    "clock_min_mhz": "no driver tells the lowest clock",
+    "clock_max_mhz": "no driver tells the highest clock",
+    "memory_bytes": "the system does not tell its memory",
+    "swap_bytes": "the system does not tell its swap",
+    "os_name": "the system has no name",
+    "os_version": "the system names no version",
+    "governor": "nothing here governs the clocks (usual in virtual machines)",
+    "turbo": "no driver lets one switch turbo (usual in virtual machines)",
+    "smt": "the system has no switch for SMT",
+    "mitigations": "the system does not list the CPU's vulnerabilities",
+    "virtualisation": "no hypervisor shows, nor that there is none",
+    "container": "not known on this system",
+    "power_source": "the system lists no power supply",
+    "battery_percent": "the system lists no battery",
+    "clock_source": "not known on this system",
+    "uptime_s": "the system does not tell when it was started",
+    "boot_id": "the system does not number its boots",
+    "temperatures": "no sensor can be read by this user",
+}
+
+
+def gather(root: Optional[Path] = None, wanted: Sequence[str] = ()) -> dict[str, Any]:
+    """All facts as one JSON-able object; never fails for a fact that cannot be read.
+
+    `root` is the work directory: whose disk is told, and which keeps what programs said before.
+    `wanted`: programs that are looked for beside those that always are.
+    """
+    read = system.facts()
+    mechanism, available = limits.available()
+    facts: dict[str, Any] = {
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "hostname": platform.node() or None,
+        "python": platform.python_version(),
+        "python_path": sys.executable,
+        "kernel": platform.release() or None,
+        "threads": os.cpu_count(),
+        "load": _load(),
+        "time": time.time(),
+        **_disk(root),
+        **{name: read.get(name) for name in READ},
+        "limits_mechanism": mechanism,
+        "limits_available": available,
+        "tuning_available": tuning.available(),
+        **programs.survey(root, wanted),
+    }
+    facts["os_name"] = facts["os_name"] or facts["system"]
+    unknown = [name for name, value in facts.items() if value is None]
+    why = {name: READ.get(name, "the system did not tell") for name in unknown}
+    static = static_facts(facts)
+    return {
+        **facts,
+        "reasons": why,
+        "static": static,
+        "fingerprint": fingerprint(static),
+    }
+
+
+def static_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that make the fingerprint. Memory is rounded: each boot keeps a little less or more."""
+    static = {name: facts.get(name) for name in STATIC}
+    memory = static["memory_bytes"]
+    return {**static, "memory_bytes": int(float(f"{memory:.3g}")) if memory else None}
+
+
+def fingerprint(static: Mapping[str, Any]) -> str:
+    """SHA-256 of the static facts: another one is another machine, or a changed one."""
+    text = json.dumps({name: static.get(name) for name in STATIC}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _disk(root: Optional[Path]) -> dict[str, Optional[int]]:
+    try:
+        disk = shutil.disk_usage(root or Path.cwd())
+    except OSError:
+        return {"disk_free_bytes": None, "disk_total_bytes": None}
+    return {"disk_free_bytes": disk.free, "disk_total_bytes": disk.total}
+
+
+def _load() -> Optional[list[float]]:
+    try:
+        return list(os.getloadavg())
+    except (AttributeError, OSError):
+        return None

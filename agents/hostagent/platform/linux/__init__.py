@@ -1,0 +1,1 @@
+"""Linux: processes, control groups, counters, facts, sockets and tuning."""

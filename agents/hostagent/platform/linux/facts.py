@@ -1,0 +1,231 @@
+"""Facts and sensors of a Linux host, from /proc, /sys and /etc below a root that tests can set."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Optional
+
+from .. import hypervisors
+
+SYSTEM = Path("/")
+_CPU = "sys/devices/system/cpu"
+_FREQ = f"{_CPU}/cpu0/cpufreq"
+_CLOCK = "sys/devices/system/clocksource/clocksource0"
+_BOOT_ID = "proc/sys/kernel/random/boot_id"
+_DMI = "sys/class/dmi/id"
+#: Enough to see a clock sink; reading all of a large machine would disturb what is measured.
+_CLOCKS = 8
+_CPU_CHIPS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
+_CPU_ZONES = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc-thermal")
+
+
+def facts(system: Path = SYSTEM) -> dict[str, Any]:
+    cpuinfo = text_of(system / "proc/cpuinfo") or ""
+    meminfo = text_of(system / "proc/meminfo") or ""
+    release = os_release(text_of(system / "etc/os-release") or "")
+    return {
+        "cpu_model": cpu_model(cpuinfo),
+        "cores": cores(cpuinfo),
+        "microcode": _field(cpuinfo, "microcode"),
+        "clock_base_mhz": _mhz(system / _FREQ / "base_frequency"),
+        "clock_min_mhz": _mhz(system / _FREQ / "cpuinfo_min_freq"),
+        "clock_max_mhz": _mhz(system / _FREQ / "cpuinfo_max_freq"),
+        "memory_bytes": memory_bytes(meminfo),
+        "swap_bytes": memory_bytes(meminfo, "SwapTotal"),
+        "os_name": release.get("NAME"),
+        "os_version": release.get("VERSION_ID"),
+        "governor": text_of(system / _FREQ / "scaling_governor"),
+        "turbo": turbo(system),
+        "smt": text_of(system / _CPU / "smt/control"),
+        "mitigations": mitigations(system),
+        "virtualisation": virtualisation(system, cpuinfo),
+        "container": container(system),
+        **power(system),
+        "clock_source": text_of(system / _CLOCK / "current_clocksource"),
+        "uptime_s": _uptime_s(system),
+        "boot_id": text_of(system / _BOOT_ID),
+        "temperatures": temperatures(system) or None,
+    }
+
+
+def cpu_model(cpuinfo: str) -> Optional[str]:
+    """From /proc/cpuinfo; ARM kernels name the model in other fields, or not at all."""
+    for key in ("model name", "Model", "Hardware"):
+        found = _field(cpuinfo, key)
+        if found:
+            return found
+    return None
+
+
+def cores(cpuinfo: str) -> Optional[int]:
+    """Physical cores: distinct (physical id, core id); None where the kernel does not number."""
+    pairs = set()
+    for block in cpuinfo.split("\n\n"):
+        fields = dict(re.findall(r"^(physical id|core id)\s*:\s*(\d+)$", block, re.MULTILINE))
+        if len(fields) == 2:
+            pairs.add((fields["physical id"], fields["core id"]))
+    return len(pairs) or None
+
+
+def memory_bytes(meminfo: str, key: str = "MemTotal") -> Optional[int]:
+    found = re.search(rf"^{key}:\s+(\d+) kB", meminfo, re.MULTILINE)
+    return int(found.group(1)) * 1024 if found else None
+
+
+def os_release(text: str) -> dict[str, str]:
+    return {
+        key: value.strip("\"'")
+        for key, value in re.findall(r"^([A-Z_]+)=(.*)$", text, re.MULTILINE)
+    }
+
+
+def turbo(system: Path) -> Optional[str]:
+    """ "on" or "off"; None where no driver lets one choose."""
+    off = text_of(system / _CPU / "intel_pstate/no_turbo")
+    on = text_of(system / _CPU / "cpufreq/boost")
+    if off is not None:
+        return "off" if off == "1" else "on"
+    return {"1": "on", "0": "off", None: None}.get(on)
+
+
+def mitigations(system: Path) -> Optional[str]:
+    """`name: state; …` of the vulnerabilities that this CPU has."""
+    states = {path.name: text_of(path) for path in (system / _CPU / "vulnerabilities").glob("*")}
+    found = [f"{name}: {state}" for name, state in sorted(states.items()) if state]
+    affected = [line for line in found if not line.endswith(": Not affected")]
+    return "; ".join(affected) or ("not affected" if found else None)
+
+
+def virtualisation(system: Path, cpuinfo: str) -> Optional[str]:
+    """The hypervisor below us, as far as it shows; "none" for a machine of its own."""
+    dmi = [text_of(system / _DMI / name) or "" for name in ("sys_vendor", "product_name")]
+    named = hypervisors.hypervisor(" ".join(dmi)) or text_of(system / "sys/hypervisor/type")
+    if "microsoft" in (text_of(system / "proc/sys/kernel/osrelease") or "").lower():
+        named = "wsl"
+    if named:
+        return named
+    flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
+    if flags is None:  # only x86 has the flag
+        return None
+    if " hypervisor" not in flags.group(1):
+        return "none"
+    clocks = text_of(system / _CLOCK / "available_clocksource") or ""
+    return hypervisors.hypervisor_of_clock(clocks) or "virtual machine"
+
+
+def container(system: Path) -> Optional[str]:
+    """The kind of container that we are in, "none" where no mark of one is found."""
+    if (system / ".dockerenv").exists():
+        return "docker"
+    if (system / "run/.containerenv").exists():
+        return "podman"
+    told = text_of(system / "run/systemd/container")
+    groups = text_of(system / "proc/1/cgroup") or ""
+    found = re.search(r"docker|kubepods|lxc|libpod", groups)
+    return told or (found.group() if found else "none")
+
+
+def power(system: Path) -> dict[str, Any]:
+    """`power_source` "mains" or "battery", and how full the battery is."""
+    supplies = list((system / "sys/class/power_supply").glob("*"))
+    mains = [text_of(path / "online") for path in supplies if _kind(path) in ("Mains", "USB")]
+    batteries = [path for path in supplies if _kind(path) == "Battery" and not _of_device(path)]
+    levels = [text_of(path / "capacity") for path in batteries]
+    percent = [int(level) for level in levels if level and level.isdigit()]
+    states = [text_of(path / "status") for path in batteries]
+    source = None
+    if "1" in mains or any(state in ("Charging", "Full", "Not charging") for state in states):
+        source = "mains"
+    elif "0" in mains or "Discharging" in states:
+        source = "battery"
+    return {"power_source": source, "battery_percent": min(percent) if percent else None}
+
+
+def _kind(supply: Path) -> Optional[str]:
+    return text_of(supply / "type")
+
+
+def _of_device(supply: Path) -> bool:
+    """The battery of a mouse or a keyboard says nothing about the machine."""
+    return text_of(supply / "scope") == "Device"
+
+
+def temperatures(system: Path = SYSTEM) -> dict[str, float]:
+    """Degrees Celsius by sensor."""
+    read = {name: _degrees(path) for name, path in _sensors(system).items()}
+    return {name: value for name, value in read.items() if value is not None}
+
+
+def temperature_c(system: Path = SYSTEM) -> Optional[float]:
+    """The hottest sensor of the CPU."""
+    read = map(_degrees, _cpu_sensors(system))
+    return max((value for value in read if value is not None), default=None)
+
+
+@functools.lru_cache(maxsize=8)
+def _cpu_sensors(system: Path) -> tuple[Path, ...]:
+    """Looked for once: a sample must not search all chips again."""
+    return tuple(path for name, path in _sensors(system).items() if _is_of_cpu(name))
+
+
+def _sensors(system: Path) -> dict[str, Path]:
+    found = {}
+    for chip in sorted(system.glob("sys/class/hwmon/hwmon*")):
+        name = text_of(chip / "name") or chip.name
+        for path in sorted(chip.glob("temp*_input")):
+            plain = path.name[: -len("_input")]
+            found[f"{name} {text_of(chip / f'{plain}_label') or plain}"] = path
+    for zone in sorted(system.glob("sys/class/thermal/thermal_zone*")):
+        found[text_of(zone / "type") or zone.name] = zone / "temp"
+    return found
+
+
+def _is_of_cpu(sensor: str) -> bool:
+    return sensor.split()[0] in _CPU_CHIPS or sensor in _CPU_ZONES
+
+
+def _degrees(path: Path) -> Optional[float]:
+    text = text_of(path)
+    return int(text) / 1000 if text and text.lstrip("-").isdigit() else None
+
+
+def clock_mhz(cpus: Optional[Collection[int]] = None, system: Path = SYSTEM) -> Optional[float]:
+    """The mean clock at this moment of the first of these CPUs; None = of the machine."""
+    paths = _clock_files(None if cpus is None else tuple(sorted(cpus)), system)
+    clocks = [clock for clock in map(_mhz, paths) if clock is not None]
+    return round(sum(clocks) / len(clocks), 1) if clocks else None
+
+
+@functools.lru_cache(maxsize=8)
+def _clock_files(cpus: Optional[tuple[int, ...]], system: Path) -> tuple[Path, ...]:
+    if cpus is None:
+        found = sorted(system.glob(f"{_CPU}/cpu[0-9]*/cpufreq/scaling_cur_freq"))
+    else:
+        found = [system / _CPU / f"cpu{cpu}/cpufreq/scaling_cur_freq" for cpu in cpus]
+    return tuple(found[:_CLOCKS])
+
+
+def _uptime_s(system: Path) -> Optional[float]:
+    text = text_of(system / "proc/uptime")
+    return float(text.split()[0]) if text else None
+
+
+def _field(cpuinfo: str, key: str) -> Optional[str]:
+    found = re.search(rf"^{key}\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
+    return found.group(1).strip() if found else None
+
+
+def _mhz(path: Path) -> Optional[float]:
+    text = text_of(path)
+    return int(text) / 1000 if text and text.isdigit() else None
+
+
+def text_of(path: Path) -> Optional[str]:
+    """The text of a file without the white space around it; None for none."""
+    try:
+        return path.read_text("utf-8", "replace").strip() or None
+    except OSError:
+        return None

@@ -1,0 +1,171 @@
+"""The processes of a Linux host, from /proc; see platform/system.py for the interface."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Optional
+
+from ..counters import Consumer
+from ..process_table import Process
+from ..usage import Usage, total
+from .counters import counters, standing, why_unknown
+from .facts import clock_mhz, facts, temperature_c, temperatures, text_of
+from .sockets import established, ports_exhausted
+
+__all__ = [
+    "UNKNOWN",
+    "clock_mhz",
+    "consumers",
+    "counters",
+    "established",
+    "facts",
+    "marked",
+    "newest_pid",
+    "of_tree",
+    "ports_exhausted",
+    "snapshot",
+    "standing",
+    "stolen_s",
+    "temperature_c",
+    "temperatures",
+    "why_unknown",
+]
+#: Why a field of Usage can be unknown here.
+UNKNOWN = {
+    "read_bytes": "/proc/PID/io of the server is not for this user to read",
+    "written_bytes": "/proc/PID/io of the server is not for this user to read",
+}
+
+
+def snapshot() -> dict[int, Process]:
+    """All processes by pid."""
+    found = {}
+    for pid in _pids():
+        fields = stat_fields(pid)
+        if fields:
+            state, (parent, group, session) = fields[0], map(int, fields[1:4])
+            found[pid] = Process(pid, parent, group, session, state in "ZX")
+    return found
+
+
+def stat_fields(pid: int) -> Optional[list[str]]:
+    """/proc/PID/stat from the state on (field 3 of proc(5)); None once the process is gone."""
+    text = _of(pid, "stat")
+    return text.rpartition(")")[2].split() if text else None
+
+
+def newest_pid() -> Optional[int]:
+    """The pid or thread id that was given out last: while it stays, nothing new was started."""
+    words = (text_of(Path("/proc/loadavg")) or "").split()
+    return int(words[4]) if len(words) > 4 else None
+
+
+def consumers() -> dict[int, Consumer]:
+    """All processes by pid, with what they and the children that they waited for used."""
+    found = {}
+    for pid in _pids():
+        text = _of(pid, "stat")
+        if text:
+            start, _, rest = text.rpartition(")")
+            fields = rest.split()
+            used_s = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+            name = start.partition("(")[2]
+            found[pid] = Consumer(name, int(fields[1]), used_s, int(fields[36]))
+    return found
+
+
+def marked(variable: str) -> set[int]:
+    """Processes of ours whose environment holds `NAME=value` exactly."""
+    wanted = variable.encode()
+    return {pid for pid in _pids() if wanted in _environment(pid)} - {os.getpid()}
+
+
+def _pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def of_tree(pids: Iterable[int]) -> Optional[Usage]:
+    """What the living processes `pids` used so far; None with none alive."""
+    return total([usage for usage in map(_of_process, pids) if usage])
+
+
+def _of_process(pid: int) -> Optional[Usage]:
+    fields, status = stat_fields(pid), _of(pid, "status")
+    if not fields or not status:
+        return None
+    threads = _tasks(pid)
+    voluntary, involuntary = _switches(pid, threads, status)
+    moved = _of(pid, "io")
+    return Usage(
+        cpu_s=_cpu_s(pid, threads, fields),
+        rss_bytes=1024 * (_number(status, "VmRSS") or 0),
+        peak_rss_bytes=1024 * (_number(status, "VmHWM") or 0),
+        voluntary_switches=voluntary,
+        involuntary_switches=involuntary,
+        read_bytes=_number(moved, "read_bytes") if moved else None,
+        written_bytes=_number(moved, "write_bytes") if moved else None,
+    )
+
+
+def _cpu_s(pid: int, threads: list[str], stat: list[str]) -> float:
+    """CPU of the process and of the children that it has waited for.
+
+    `stat` counts ended threads too, but in grains of 10 ms, rounded down; `schedstat` counts
+    nanoseconds, but only of living threads. Neither says too much, so the larger one is nearer.
+    """
+    user, system, child_user, child_system = map(int, stat[11:15])
+    tick = os.sysconf("SC_CLK_TCK")
+    texts = [_of(pid, f"task/{thread}/schedstat") for thread in threads]
+    scheduled_s = sum(int(text.split()[0]) for text in texts if text) / 1e9
+    return max((user + system) / tick, scheduled_s) + (child_user + child_system) / tick
+
+
+def _switches(pid: int, threads: list[str], status: str) -> tuple[int, int]:
+    """Voluntary and involuntary ones; the first thread's stand in the status of the process."""
+    others = [thread for thread in threads if thread != str(pid)]
+    texts = [status, *filter(None, (_of(pid, f"task/{thread}/status") for thread in others))]
+    return (
+        _sum(texts, "voluntary_ctxt_switches"),
+        _sum(texts, "nonvoluntary_ctxt_switches"),
+    )
+
+
+def _tasks(pid: int) -> list[str]:
+    try:
+        return os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
+
+
+def _sum(texts: list[str], key: str) -> int:
+    return sum(_number(text, key) or 0 for text in texts)
+
+
+def _number(text: str, key: str) -> Optional[int]:
+    """The number after `key:` at the start of a line."""
+    _, found, rest = f"\n{text}".partition(f"\n{key}:")
+    return int(rest.split(None, 1)[0]) if found else None
+
+
+def stolen_s() -> Optional[float]:
+    """Time that the hypervisor took from this machine since boot; None where it is not told."""
+    cpu = (text_of(Path("/proc/stat")) or "").partition("\n")[0].split()
+    return int(cpu[8]) / os.sysconf("SC_CLK_TCK") if len(cpu) > 8 else None
+
+
+def _of(pid: int, name: str) -> Optional[str]:
+    """None for a process that is gone. A sample reads dozens of these: no Path, no text layer."""
+    try:
+        with open(f"/proc/{pid}/{name}", "rb", 0) as file:
+            return file.read().decode("utf-8", "replace") or None
+    except OSError:
+        return None

@@ -1,0 +1,64 @@
+"""Ports that are free, and who has those that are not."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from pathlib import Path
+from typing import Optional
+
+from ..errors import TrialFailed
+from .process_table import HAS_PROC
+
+
+def free_port(address: str, wanted: Optional[int]) -> int:
+    """A port of `address` that is free now; the plan's own one must be."""
+    with socket.socket(family_of(address)) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, wanted or 0))
+        except OSError as error:
+            raise _refusal(address, wanted, error) from error
+        return int(probe.getsockname()[1])
+
+
+def family_of(address: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+def in_url(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
+
+
+def _refusal(address: str, wanted: Optional[int], error: OSError) -> TrialFailed:
+    if wanted is None:
+        return TrialFailed("internal", f"this host cannot listen on {address}: {error}")
+    return TrialFailed(
+        "port_in_use",
+        f"port {wanted} of {address} is taken{_holder(wanted)} ({error.strerror}); stop "
+        "what holds it, or leave the port out of the definition so that one is chosen",
+    )
+
+
+def _holder(port: int) -> str:
+    """Who listens there, as ` by NAME (pid N)`, where the system tells; else nothing."""
+    if not HAS_PROC:
+        return ""
+    inodes = _listening_inodes(port)
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            links = {str(link.readlink()) for link in (entry / "fd").iterdir()}
+            if links & inodes:
+                return f" by {(entry / 'comm').read_text().strip()} (pid {entry.name})"
+    return ""
+
+
+def _listening_inodes(port: int) -> set[str]:
+    lines: list[str] = []
+    for name in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError):
+            lines += Path("/proc/net", name).read_text().splitlines()[1:]
+    rows = [line.split() for line in lines]
+    return {
+        f"socket:[{row[9]}]" for row in rows if row[3] == "0A" and row[1].endswith(f":{port:04X}")
+    }

@@ -1,0 +1,1 @@
+"""Readers of load tools: each reduces the output of one tool to rows.json."""

@@ -1,0 +1,157 @@
+"""ghz's JSON report, reduced: its details become rows.json, the rest becomes the report.
+
+ghz writes one detail a call, the first million of them: `timestamp` is when it ended, `latency` is
+in nanoseconds from when gRPC began it. With a rate (and --async) ghz begins calls by a schedule
+and catches up with it; latency then counts from when the call was due, and the load begins when
+the first call was due. Without a rate it begins with the first call.
+"""
+
+from __future__ import annotations
+
+import calendar
+import functools
+import math
+import time
+from array import array
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Optional
+
+from ..errors import TrialFailed
+from ..files import write_json
+from .grpc_status import failure, number_of
+from .json_stream import read_object
+from .request_counter import Tally
+from .schedule import Schedule, schedule_of
+
+#: ghz's own percentiles of the calls that went well.
+PERCENTILES = (10, 25, 50, 75, 90, 95, 99)
+_NO_ANSWER = -1
+_SECOND = 1_000_000_000
+
+
+def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]:
+    """ValueError where `raw` is no report of ghz, TrialFailed where there is none or too much."""
+    if not raw.exists():
+        raise TrialFailed("output_lost", "ghz left no report; is the disk full?")
+    calls = _Calls()
+    report = read_object(raw, "details", calls.take)
+    report.pop("details", None)
+    tally = Tally(warmup_s)
+    tally.tells_errors()
+    _check_complete(report, calls)
+    for kind, text, count in failures(report["errorDistribution"]):
+        tally.fail(kind, text, count)
+    rate = report["options"].get("rps") or None
+    # ghz may make a few calls more between the end of its duration and noticing it, and it waits
+    # for one interval before the first.
+    interval_ns = _interval_ns(rate)
+    stop_ns = (report["options"].get("duration") or math.inf) - (interval_ns or 0)
+    for start_ns, end_ns, code in calls.timed(interval_ns):
+        if start_ns <= stop_ns:
+            latency_us = (end_ns - start_ns) / 1e3
+            tally.add(start_ns / 1e9, end_ns / 1e9, latency_us, code == 0, code)
+    write_json(out, report)
+    return tally.rows_json(
+        n=calls.answered,
+        percentiles=_percentiles(sorted(calls.good_latencies())),
+        protocol="grpc",
+        corrected=rate is not None,
+    )
+
+
+def failures(distribution: Mapping[str, int]) -> Iterator[tuple[str, str, int]]:
+    """(class, text, calls) of all that got no answer, of ghz's `errorDistribution`."""
+    for text, count in distribution.items():
+        kind = failure(code_in(text), text)
+        if kind is not None:
+            yield kind, text, count
+
+
+def code_in(text: str) -> Optional[int]:
+    """The code in `rpc error: code = NotFound desc = …`."""
+    head, _, rest = text.partition("code = ")
+    return number_of(rest.partition(" ")[0]) if head == "rpc error: " else None
+
+
+def _interval_ns(rate: Optional[int]) -> Optional[int]:
+    """As ghz's own pacer computes it."""
+    return None if rate is None else _SECOND // rate
+
+
+def _check_complete(report: Mapping[str, Any], calls: _Calls) -> None:
+    failed = sum(count for _, _, count in failures(report["errorDistribution"]))
+    answered = report["count"] - failed
+    if calls.answered < answered:
+        raise TrialFailed(
+            "tool_failed",
+            f"ghz kept {calls.answered:,} of {answered:,} answered calls, the first ones: make the "
+            "load shorter or give it a lower rate",
+        )
+
+
+class _Calls:
+    """What is kept of each detail: 17 bytes."""
+
+    def __init__(self) -> None:
+        self._end_ns = array("q")
+        self._latency_ns = array("q")
+        self._code = array("b")
+
+    def take(self, detail: Mapping[str, Any]) -> None:
+        self._end_ns.append(_epoch_ns(detail["timestamp"]))
+        self._latency_ns.append(detail["latency"])
+        self._code.append(_outcome(detail["status"], detail["error"]))
+
+    @property
+    def answered(self) -> int:
+        return len(self._code) - self._code.count(_NO_ANSWER)
+
+    def good_latencies(self) -> Iterator[int]:
+        return (ns for ns, code in zip(self._latency_ns, self._code) if code == 0)
+
+    def timed(self, interval_ns: Optional[int]) -> Iterator[tuple[int, int, int]]:
+        """(start, end, code) of the answered calls, in nanoseconds since the load began."""
+        starts = array("q", (e - ns for e, ns in zip(self._end_ns, self._latency_ns)))
+        if not starts:
+            return
+        schedule = Schedule(min(starts), starts)
+        if interval_ns is not None:
+            schedule = schedule_of(starts, (), interval_ns)
+        zero = schedule.begin_ns
+        for start_ns, end_ns, code in zip(schedule.due_ns, self._end_ns, self._code):
+            if code != _NO_ANSWER:
+                yield start_ns - zero, end_ns - zero, code
+
+
+@functools.lru_cache(maxsize=4096)
+def _outcome(status: str, error: str) -> int:
+    code = number_of(status)
+    return _NO_ANSWER if code is None or (code and failure(code, error)) else code
+
+
+def _epoch_ns(text: str) -> int:
+    """Of `2026-11-21T10:35:00.123456789+01:00`, with or without a fraction, or Z."""
+    zone = text[-1:] if text.endswith("Z") else text[-6:]
+    fraction = text[20 : -len(zone)]
+    return _second(text[:19], zone) * _SECOND + int(fraction.ljust(9, "0"))
+
+
+@functools.lru_cache(maxsize=64)
+def _second(text: str, zone: str) -> int:
+    seconds = calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
+    if zone == "Z":
+        return seconds
+    offset = int(zone[1:3]) * 3600 + int(zone[4:6]) * 60
+    return seconds - offset if zone[0] == "+" else seconds + offset
+
+
+def _percentiles(ordered_ns: list[int]) -> dict[str, float]:
+    """By ghz's rule: the smallest value that so many are not above; seconds as ghz has them."""
+    found = {}
+    for percentile in PERCENTILES if ordered_ns else ():
+        rank = percentile / 100 * len(ordered_ns)
+        place = int(rank) - 1 if rank == int(rank) else int(rank)
+        whole, part = divmod(ordered_ns[max(0, place)], _SECOND)
+        found[f"p{percentile}"] = whole + part / 1e9
+    return found

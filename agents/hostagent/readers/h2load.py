@@ -1,0 +1,65 @@
+"""h2load's log of requests, and what it said on stdout.
+
+A line of the log is "start in microseconds since the epoch, TAB, status, TAB, microseconds"; the
+status is -1 for a stream that failed. All its figures are a text on stdout, which goes as it is
+into {out}: {"stdout": text, "logged": {"answered": n, "failed": n}}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ..errors import TrialFailed
+from ..files import write_json
+from ..paths import stdout_of
+from .request_counter import Tally
+
+#: What is kept of stdout: how it begins and how it ends.
+KEPT_CHARS = 32_000
+
+
+def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any]:
+    """TrialFailed where there is no log, or a line of it is none."""
+    if not rows.exists():
+        raise TrialFailed("output_lost", "h2load left no log of its requests; is the disk full?")
+    said = stdout_of(out).read_text("utf-8", "replace")
+    tally, failed = Tally(warmup_s), 0
+    with open(rows, encoding="ascii", errors="replace") as lines:
+        # The log is in the order of ends.
+        first_us = min((start_us for start_us, _, _ in _requests(lines)), default=0)
+        lines.seek(0)
+        for start_us, status, us in _requests(lines):
+            start_s = (start_us - first_us) / 1e6
+            if status < 0:
+                failed += 1
+            else:
+                tally.add(start_s, start_s + us / 1e6, us, 200 <= status < 400, status)
+    reduced = tally.rows_json()
+    write_json(
+        out,
+        {"stdout": shortened(said), "logged": {"answered": reduced["all"]["n"], "failed": failed}},
+    )
+    return reduced
+
+
+def _requests(lines: Iterable[str]) -> Iterator[tuple[int, int, int]]:
+    """Start, status and latency of each line; TrialFailed for one that is cut off."""
+    for number, line in enumerate(lines, 1):
+        try:
+            start_us, status, us = line.split("\t")
+            if not line.endswith("\n"):
+                raise ValueError("no end of the line")
+            yield int(start_us), int(status), int(us)
+        except ValueError as error:
+            raise TrialFailed(
+                "output_lost",
+                f"line {number} of h2load's log is not whole: {line[:80]!r}; is the disk full?",
+            ) from error
+
+
+def shortened(said: str) -> str:
+    if len(said) <= KEPT_CHARS:
+        return said
+    return said[: KEPT_CHARS // 2] + "\n…\n" + said[-KEPT_CHARS // 2 :]

@@ -1,0 +1,237 @@
+"""k6's CSV rows, reduced; its report is kept, with the answers by status that it does not tell.
+
+k6 writes one row a metric: of each request http_req_duration (in ms, from the connection to the
+whole answer) and the time for getting the connection before it, or grpc_req_duration; their time
+is when it ended. The metrics body_bytes and no_answer are of our own script (k6_load.js) and belong
+to the last request of their VU. With a rate k6 begins by a schedule, and leaves out what is due
+while all its VUs are busy: these are errors of the class `not_sent`, and latency counts from when
+a request was due.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Optional
+
+from ..errors import TrialFailed
+from ..files import write_json
+from .grpc_status import failure
+from .request_counter import Tally
+from .schedule import Schedule, schedule_of
+
+_NO_ANSWER = -1
+_SECOND = 1_000_000_000
+_PROTOCOLS = {"HTTP/1.0": "h1", "HTTP/1.1": "h1", "HTTP/2.0": "h2"}
+_COLUMNS = ("metric_name", "timestamp", "metric_value")
+_LEFT_OUT = "all connections were busy when the request was due"
+#: k6's own error codes: below the number → class; what is before the first is told by its words.
+_CLASSES = (
+    (1050, "timeout"), (1100, "dns"), (1200, "broken"), (1211, "timeout"), (1212, "refused"),
+    (1213, "broken"), (1300, "tls"), (1600, "h2_protocol"), (1700, "other"),
+)  # fmt: skip
+
+
+def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]:
+    """ValueError or LookupError where something is not k6's, TrialFailed where there is none."""
+    for path, name in ((out, "report"), (raw, "rows")):
+        if not path.exists():
+            raise TrialFailed("output_lost", f"k6 left no {name}; is the disk full?")
+    report = json.loads(out.read_bytes())
+    asked = report["asked"]
+    rows = _Rows()
+    with open(raw, encoding="utf-8", newline="") as file:
+        try:
+            rows.read(csv.reader(file))
+        except csv.Error as error:
+            raise ValueError(f"k6's rows are no CSV: {error}") from error
+    write_json(out, {**report, "answered": rows.by_status()})
+    tally = Tally(warmup_s)
+    tally.tells_errors()
+    for (kind, text), count in rows.failures.items():
+        tally.fail(kind, text, count)
+    stop_ns = _duration_ns(asked)
+    for request in rows.requests(asked["rate"]):
+        if request.start_ns < stop_ns:
+            _add(tally, request, rows.is_grpc)
+    return tally.rows_json(
+        n=rows.answered,
+        percentiles=rows.extremes(),
+        protocol=rows.protocol,
+        corrected=asked["rate"] is not None,
+    )
+
+
+class _Request(NamedTuple):
+    """One that was answered; nanoseconds since the load began."""
+
+    start_ns: int
+    end_ns: int
+    status: int
+    size: Optional[int]
+
+
+def _add(tally: Tally, request: _Request, is_grpc: bool) -> None:
+    good = request.status == 0 if is_grpc else 200 <= request.status < 400
+    latency_us = (request.end_ns - request.start_ns) / 1e3
+    tally.add(
+        request.start_ns / 1e9, request.end_ns / 1e9, latency_us, good, request.status, request.size
+    )
+
+
+def _duration_ns(asked: Mapping[str, Any]) -> float:
+    """Of `6500ms`, as our adapter writes durations; without one the load has no such end."""
+    text = asked.get("duration")
+    return math.inf if text is None else int(text[: -len("ms")]) * 1_000_000
+
+
+class _Rows:
+    """What is kept of each request: 36 bytes."""
+
+    def __init__(self) -> None:
+        self.failures: dict[tuple[str, str], int] = {}
+        self.is_grpc = False
+        self._end_ns = array("q")
+        self._latency_ns = array("q")
+        self._status = array("i")
+        self._size = array("q")
+        self._left_out_ns = array("q")
+        self._shortest: Optional[float] = None
+        self._longest = 0.0
+        self._protocols: set[str] = set()
+        self._place: dict[str, int] = {}
+        #: The request of a VU's iteration, and the words of those that have none.
+        self._of_vu: dict[str, int] = {}
+        self._unasked: dict[str, str] = {}
+
+    def read(self, rows: Iterator[list[str]]) -> None:
+        head = next(rows, [])
+        if tuple(head[:3]) != _COLUMNS:
+            raise ValueError(f"no rows of k6: they begin with {head[:3]}")
+        self._place = {name: number for number, name in enumerate(head)}
+        take: Mapping[str, Callable[[Sequence[str]], None]] = {
+            "http_req_duration": self._http,
+            "http_req_blocked": self._blocked,
+            "grpc_req_duration": self._grpc,
+            "body_bytes": self._body,
+            "no_answer": self._no_answer,
+            "iteration_duration": self._iteration,
+            "dropped_iterations": self._dropped,
+        }
+        for row in rows:
+            act = take.get(row[0])
+            if act is not None:
+                act(row)
+
+    def _http(self, row: Sequence[str]) -> None:
+        status = int(self._cell(row, "status"))
+        protocol = self._cell(row, "proto")
+        if status == 0:
+            status = _NO_ANSWER
+            code, text = self._cell(row, "error_code"), self._cell(row, "error")
+            self._fail(_class(int(code or 0), text), text)
+        elif protocol:
+            self._protocols.add(_PROTOCOLS.get(protocol, protocol))
+        self._begin(row, status)
+
+    def _grpc(self, row: Sequence[str]) -> None:
+        self.is_grpc = True
+        self._begin(row, int(self._cell(row, "status")))
+
+    def _begin(self, row: Sequence[str], status: int) -> None:
+        self._of_vu[row[-1]] = len(self._end_ns)
+        ms = float(row[2])
+        self._shortest = ms if self._shortest is None else min(ms, self._shortest)
+        self._longest = max(ms, self._longest)
+        self._end_ns.append(int(row[1]))
+        self._latency_ns.append(round(ms * 1e6))
+        self._status.append(status)
+        self._size.append(-1)
+
+    def _blocked(self, row: Sequence[str]) -> None:
+        self._latency_ns[self._of_vu[row[-1]]] += round(float(row[2]) * 1e6)
+
+    def _body(self, row: Sequence[str]) -> None:
+        self._size[self._of_vu[row[-1]]] = int(float(row[2]))
+
+    def _no_answer(self, row: Sequence[str]) -> None:
+        """What the script caught: of a request that has a row, or of one that never got one."""
+        text = self._cell(row, "extra_tags").partition("text=")[2]
+        request = self._of_vu.get(row[-1])
+        if request is None:
+            self._unasked[row[-1]] = text
+        elif self._status[request] >= 0:
+            kind = failure(self._status[request], text)
+            if kind is not None:
+                self._status[request] = _NO_ANSWER
+                self._fail(kind, text)
+
+    def _iteration(self, row: Sequence[str]) -> None:
+        self._of_vu.pop(row[-1], None)
+        text = self._unasked.pop(row[-1], None)
+        if text is not None:
+            self._fail(failure(14, text) or "other", text)
+            self._left_out_ns.append(int(row[1]) - round(float(row[2]) * 1e6))
+
+    def _dropped(self, row: Sequence[str]) -> None:
+        for _ in range(int(float(row[2]))):
+            self._left_out_ns.append(int(row[1]))
+            self._fail("not_sent", _LEFT_OUT)
+
+    def _cell(self, row: Sequence[str], name: str) -> str:
+        return row[self._place[name]]
+
+    def _fail(self, kind: str, text: str) -> None:
+        key = kind, text[:300]
+        if key not in self.failures and len(self.failures) >= 1000:
+            key = kind, ""
+        self.failures[key] = self.failures.get(key, 0) + 1
+
+    @property
+    def answered(self) -> int:
+        return len(self._status) - self._status.count(_NO_ANSWER)
+
+    @property
+    def protocol(self) -> Optional[str]:
+        """All that were spoken; more than one is none that was asked for."""
+        return "grpc" if self.is_grpc else ", ".join(sorted(self._protocols)) or None
+
+    def extremes(self) -> dict[str, float]:
+        """The shortest and the longest of k6's own durations, in seconds."""
+        if self._shortest is None:
+            return {}
+        return {"p0": self._shortest / 1e3, "p100": self._longest / 1e3}
+
+    def by_status(self) -> dict[str, int]:
+        """Of all that were answered."""
+        counts = Counter(self._status)
+        return {str(status): counts[status] for status in sorted(counts) if status != _NO_ANSWER}
+
+    def requests(self, rate: Optional[float]) -> Iterator[_Request]:
+        """The answered ones."""
+        starts = array("q", (e - ns for e, ns in zip(self._end_ns, self._latency_ns)))
+        if not starts:
+            return
+        begin, due = self._schedule(starts, rate)
+        for start, end, status, size in zip(due, self._end_ns, self._status, self._size):
+            if status != _NO_ANSWER:
+                yield _Request(start - begin, end - begin, status, None if size < 0 else size)
+
+    def _schedule(self, starts: array[int], rate: Optional[float]) -> Schedule:
+        if rate is None:
+            return Schedule(min(starts), starts)
+        # The interval as k6 computes it, of a whole number of requests in 1,000 s.
+        return schedule_of(starts, self._left_out_ns, 1000 * _SECOND // round(rate * 1000))
+
+
+def _class(code: int, text: str) -> str:
+    if "too many open files" in text:
+        return "client_fd_limit"
+    if code < _CLASSES[0][0]:
+        return failure(14, text) or "other"
+    return [kind for least, kind in _CLASSES if code >= least][-1]

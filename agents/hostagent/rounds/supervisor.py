@@ -1,0 +1,74 @@
+"""The process that carries out one step on its own, detached from whoever started it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from importlib import import_module
+
+from .. import lock
+from ..errors import Aborted, Busy
+from ..files import write_bytes
+from ..paths import StepDir, host_lock
+from ..step.journal import Journal
+from ..step.plan import Plan
+
+
+class Hold:
+    """The step's own lock and the host's: whoever has both may work below this directory."""
+
+    def __init__(self, step: StepDir) -> None:
+        """Busy, with its name, where another step holds the host; `is_taken` False where this very
+        step is being carried out already."""
+        self._fds: list[int] = []
+        own = lock.take(step.lock, patience_s=lock.PATIENCE_S)
+        self.is_taken = own is not None
+        if own is None:
+            return
+        host = lock.take(host_lock(step.root), str(step), lock.PATIENCE_S)
+        if host is None:
+            os.close(own)
+            holder = lock.holder(host_lock(step.root)) or "another step"
+            raise Busy(f"{holder} is at work on this host; wait for its end, or stop it")
+        self._fds = [host, own]
+
+    @property
+    def fds(self) -> tuple[int, ...]:
+        return tuple(self._fds)
+
+    def release(self) -> None:
+        """The host's lock first: a step that is seen to have ended leaves the host free."""
+        while self._fds:
+            os.close(self._fds.pop(0))
+
+
+def run(step: StepDir, plan: Plan, ready: Callable[[], None]) -> None:
+    """Carry out the step; the caller has its Hold. `ready` is called once others can see us."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _stopped)
+    if hasattr(signal, "SIGHUP"):  # Windows has none
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    journal = Journal(step.journal)
+    try:
+        write_bytes(step.pid_file, str(os.getpid()).encode())
+        ready()
+        journal.append("supervisor_started", pid=os.getpid())
+        if not plan.is_empty:
+            # Most of the agent, and loaded only now: `start` has its answer already.
+            import_module(".round_runner", __package__).carry_out(step, plan, journal)
+        journal.append("round_done")
+    except Aborted as abort:
+        journal.append("aborted", reason=abort.message, code=abort.code)
+    except Exception as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        journal.append("aborted", reason=f"{type(error).__name__}: {error}", code="internal")
+    finally:
+        journal.close()
+
+
+def _stopped(_number: int, _frame: object) -> None:
+    # A second signal must not interrupt the tidying up.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise Aborted("stopped", "stopped")

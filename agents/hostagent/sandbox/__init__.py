@@ -1,0 +1,1 @@
+"""What measured code gets: its user, directories, TLS files and placeholders."""

@@ -1,0 +1,40 @@
+"""The certificates of a job as files, and the words for them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Optional
+
+from ..paths import StepDir
+from ..step.plan import Plan
+
+
+def write_tls(step: StepDir, plan: Plan) -> None:
+    """Write what the plan gives this host; the folder and the key are their owner's only."""
+    if plan.tls is None:
+        return
+    step.tls.mkdir(mode=0o700, exist_ok=True)
+    for name, pem in plan.tls._asdict().items():
+        if pem is not None:
+            _write(step.tls / f"{name}.pem", pem, 0o600 if name == "key" else 0o644)
+
+
+def tls_words(step: StepDir, plan: Plan) -> dict[str, str]:
+    """{ca}, {cert} and {key}, as far as this host has them."""
+    has = plan.tls._asdict() if plan.tls else {}
+    return {name: str(step.tls / f"{name}.pem") for name, pem in has.items() if pem is not None}
+
+
+def authority(step: StepDir, plan: Plan) -> Optional[Path]:
+    """Whom to trust when the server under test is asked; None without certificates."""
+    return step.tls / "ca.pem" if plan.tls else None
+
+
+def _write(path: Path, text: str, mode: int) -> None:
+    """Never readable for others, not even for a moment."""
+    part = path.with_name(path.name + ".part")
+    part.unlink(missing_ok=True)
+    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:
+        file.write(text)
+    os.replace(part, path)

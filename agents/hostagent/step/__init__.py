@@ -1,0 +1,1 @@
+"""The files of one step: its plan, journal, keepalive and dropped trials."""

@@ -1,0 +1,70 @@
+"""The journal of a step: one JSON object a line, only ever appended to."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from ..errors import AgentError
+
+
+class Journal:
+    """Writes events; each is on the disk when `append` returns."""
+
+    def __init__(self, path: Path) -> None:
+        cut_partial_line(path)
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def append(self, event: str, **fields: Any) -> None:
+        """OSError where it cannot be kept; then nothing of it is."""
+        record = {"t": time.time(), "event": event, **fields}
+        line = json.dumps(record).encode() + b"\n"
+        before = os.fstat(self._fd).st_size
+        if os.write(self._fd, line) < len(line):  # what follows must not be joined to a half
+            os.ftruncate(self._fd, before)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(self._fd)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+def read_from(path: Path, offset: int) -> tuple[list[dict[str, Any]], int]:
+    """Events at or after byte `offset`, and the offset behind the last complete line.
+
+    A line without its newline is left for the next call. A file that is missing or shorter than
+    `offset` gives no events and the same offset. AgentError for a line that is no event: we write
+    none such, so something else wrote there.
+    """
+    try:
+        with open(path, "rb") as file:
+            file.seek(offset)
+            data = file.read()
+    except FileNotFoundError:
+        return [], offset
+    complete = data[: data.rfind(b"\n") + 1]
+    return [_event(line) for line in complete.splitlines()], offset + len(complete)
+
+
+def _event(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise AgentError(f"the journal of the step is damaged: {line[:80]!r}") from error
+    if not isinstance(found, dict):
+        raise AgentError(f"the journal of the step is damaged: {line[:80]!r}")
+    return found
+
+
+def cut_partial_line(path: Path) -> None:
+    """Remove what a supervisor that was killed while writing left behind the last newline."""
+    try:
+        with open(path, "r+b") as file:
+            data = file.read()
+            file.truncate(data.rfind(b"\n") + 1)
+    except FileNotFoundError:
+        return

@@ -1,0 +1,35 @@
+"""Whether anybody still cares for a step: its contact file, touched by every look."""
+
+from __future__ import annotations
+
+import time
+from typing import Optional
+
+from ..errors import Aborted
+from ..paths import StepDir
+
+
+class Contact:
+    """`beat` ends a step whose contact file has not changed for `silence_s`.
+
+    The file's time is only compared with itself and never with the clock, which may be set while
+    the step runs.
+    """
+
+    def __init__(self, step: StepDir, silence_s: float) -> None:
+        self._path = step.contact
+        self._silence_s = silence_s
+        self._seen: Optional[int] = None
+        self._since = time.monotonic()
+
+    def beat(self) -> None:
+        """Aborted("silence") once nobody has asked for too long."""
+        touched = self._path.stat().st_mtime_ns if self._path.exists() else None
+        if touched != self._seen:
+            self._seen = touched
+            self._since = time.monotonic()
+        elif time.monotonic() - self._since > self._silence_s:
+            raise Aborted("silence", "silence")
+
+    def touch(self) -> None:
+        self._path.touch()

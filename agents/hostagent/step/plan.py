@@ -1,0 +1,259 @@
+"""A plan's values: what the orchestrator wants of this step, checked (plan_parser.py reads them).
+
+Tuples with names and no dataclasses: these take 10 ms longer to load, for each step's start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Optional, Union
+
+LOOPBACK = "127.0.0.1"
+#: The name of the server among a trial's parts; a service's process is `service:<name>:<n>`.
+SERVER = "server"
+#: The reader of a load that a definition brings along (docs/script-tool.md).
+SCRIPT = "script"
+
+
+class Limits(NamedTuple):
+    """None = no limit. `cpu_quota` is in CPUs: 0.5 is half of one."""
+
+    cpus: Optional[tuple[int, ...]] = None
+    cpu_quota: Optional[float] = None
+    memory_bytes: Optional[int] = None
+    open_files: Optional[int] = None
+
+
+class Install(NamedTuple):
+    """`key` and the contents of `files`, paths in the tree, name what the steps make."""
+
+    key: str
+    files: tuple[str, ...]
+    steps: tuple[tuple[str, ...], ...]
+    timeout_s: float
+
+
+class Build(NamedTuple):
+    """A commit by one recipe. `archive` or `repository` is set: where its source comes from.
+
+    `label`: what people call the recipe; it is only told.
+    """
+
+    id: str
+    label: str
+    commit: str
+    archive: Optional[str]
+    repository: Optional[str]
+    tree: str
+    on: tuple[str, ...]
+    path: tuple[str, ...]
+    install: Optional[Install]
+    steps: tuple[tuple[str, ...], ...]
+    env: Mapping[str, str]
+    timeout_s: float
+
+
+class Ready(NamedTuple):
+    """The answer that shows that a part serves.
+
+    `path` None: a connection is enough, with `tls` a handshake. `protocol`: h1, h2 or grpc.
+    """
+
+    path: Optional[str]
+    status: int
+    body: Optional[str]
+    timeout_s: float
+    protocol: str = "h1"
+    tls: bool = False
+
+
+class Expected(NamedTuple):
+    """`kind`: "text", "length" (`value` is a whole number), "sha256" or "matches"."""
+
+    kind: str
+    value: Union[str, int]
+
+
+class Check(NamedTuple):
+    """One question to the server and what is expected; None is told but not judged.
+
+    `argv`: how the load tool asks it, with HTTP/3 only.
+    """
+
+    name: str
+    method: str
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    body: Optional[bytes]
+    protocol: str
+    tls: bool
+    timeout_s: float
+    argv: Optional[tuple[str, ...]]
+    status: Optional[int]
+    response_headers: Mapping[str, str]
+    response: Optional[Expected]
+    encoding: Optional[str]
+    grpc_status: Optional[int]
+
+
+class Server(NamedTuple):
+    on: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    limits: Limits
+    port: Optional[int]
+
+
+class Service(NamedTuple):
+    name: str
+    on: str
+    processes: int
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    limits: Limits
+    port: Optional[int]
+    ready: Ready
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return tuple(f"service:{self.name}:{n}" for n in range(1, self.processes + 1))
+
+
+class Load(NamedTuple):
+    """`warmup_s`: rows that start before it are warm-up. `kind`: primer, warmup or measure."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    kind: str
+    wall_limit_s: float
+    warmup_s: float
+
+
+class Objective(NamedTuple):
+    """One thing that has to hold of a probe: "latency.p99" < 0.05, "success" >= 0.99."""
+
+    metric: str
+    op: str
+    value: float
+
+
+class Search(NamedTuple):
+    """What to look for. Rates in requests a second; `duration_s` is that of a probe's window."""
+
+    objective: tuple[Objective, ...]
+    low: float
+    high: float
+    duration_s: float
+    max_probes: int
+    confirmations: int
+
+
+class Tool(NamedTuple):
+    """`reader`: a key of readers/registry.py. `cpus`: the number of threads for the tool."""
+
+    name: str
+    path: str
+    limits: Limits
+    reader: str
+    cpus: int
+
+    @property
+    def is_measured_code(self) -> bool:
+        """A program that the definition brought along, and no load tool of ours."""
+        return self.reader == SCRIPT
+
+
+class Trial(NamedTuple):
+    """`files`: by name, what is written into the trial's folder before anything starts.
+
+    `path`: by host, folders that come first on the PATH of what it starts there.
+    """
+
+    id: str
+    tree: str
+    commit: str
+    path: Mapping[str, tuple[str, ...]]
+    server: Server
+    ready: Ready
+    checks: tuple[Check, ...]
+    services: tuple[Service, ...]
+    loads: tuple[Load, ...]
+    search: Optional[Search]
+    files: Mapping[str, str]
+    tool: Tool
+    cooldown_s: float
+    expected_s: float
+
+    @property
+    def measured(self) -> int:
+        """How many of the loads are measured."""
+        return sum(load.kind == "measure" for load in self.loads)
+
+    def cpus_on(self, label: str, *, with_tool: bool) -> Optional[frozenset[int]]:
+        """All CPUs that what runs there is held to; None where a part of it is held to none."""
+        programs: tuple[Union[Server, Service], ...] = (self.server, *self.services)
+        limits = [program.limits for program in programs if program.on == label]
+        if with_tool:
+            limits.append(self.tool.limits)
+        held = [limit.cpus for limit in limits if limit.cpus is not None]
+        if not held or len(held) < len(limits):
+            return None
+        return frozenset(cpu for cpus in held for cpu in cpus)
+
+    def program(self, part: str) -> Optional[Union[Server, Service]]:
+        """What `part` is one process of; None where the trial has no such part."""
+        if part == SERVER:
+            return self.server
+        return next((service for service in self.services if part in service.parts), None)
+
+
+class Tls(NamedTuple):
+    """PEM texts; `cert` and `key` None: this host runs no server."""
+
+    ca: str
+    cert: Optional[str]
+    key: Optional[str]
+
+
+class Host(NamedTuple):
+    """`port`: where a follower listens for its lead; None = not known, or it is the lead."""
+
+    address: str
+    port: Optional[int]
+
+
+class Plan(NamedTuple):
+    """`run_as`: the user that measured code runs as on this host; None = the agent's login."""
+
+    job: str
+    step: str
+    silence_s: float
+    me: str
+    lead: str
+    secret: Optional[str]
+    hosts: Mapping[str, Host]
+    tuning: Mapping[str, str]
+    run_as: Optional[str]
+    tls: Optional[Tls]
+    builds: tuple[Build, ...]
+    trials: tuple[Trial, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing is to be done: no builds, no trials, nobody to meet, nothing to set."""
+        return not (self.builds or self.trials or self.tuning) and len(self.hosts) == 1
+
+    @property
+    def is_lead(self) -> bool:
+        return self.me == self.lead
+
+    @property
+    def followers(self) -> tuple[str, ...]:
+        return tuple(label for label in self.hosts if label != self.lead)
+
+    def address(self, label: str) -> str:
+        """Where the parts of that host listen, and are reached from any host of the job."""
+        return self.hosts[label].address if len(self.hosts) > 1 else LOOPBACK
+
+    def trial(self, name: str) -> Optional[Trial]:
+        return next((trial for trial in self.trials if trial.id == name), None)

@@ -1,0 +1,156 @@
+"""plan.json as values, checked; trial_parser.py reads its trials."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from ..errors import AgentError, BadPlan
+from ..paths import below, build_dir, checked_id, repository
+from ..protocol import SCHEMA
+from .json_node import Node
+from .plan import Build, Host, Install, Plan, Tls, Trial
+from .trial_parser import folders_of, label_of, trial_of
+
+_SECRET = re.compile(r"[0-9a-f]{64}\Z")
+#: What agent and load tool write into a trial's folder.
+_OURS = re.compile(
+    r"result\.json\Z|(tool|rows|unmeasured|check)(-\d+)?\.(json|raw|stdout|stderr)\Z|.*\.log\Z"
+)
+_SHA = re.compile(r"[0-9a-f]{7,64}\Z")
+
+
+def load_plan(path: Path, root: Path) -> Plan:
+    """The plan in `path`, checked; BadPlan names the place and what was expected there."""
+    try:
+        node = Node(json.loads(path.read_text("utf-8")), "plan")
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadPlan(f"{path} cannot be read: {error}") from error
+    if node["schema"].whole() != SCHEMA:
+        raise BadPlan(f"plan.schema: this agent reads {SCHEMA}; send the agent that fits the plan")
+    plan = _plan(node)
+    _check_hosts(plan)
+    _check_names(plan, root)
+    return plan
+
+
+def _plan(node: Node) -> Plan:
+    hosts = {label: _host(item) for label, item in node["hosts"].fields().items()}
+    labels = tuple(hosts)
+    return Plan(
+        job=node["job"].text(),
+        step=node["step"].text(),
+        silence_s=node["silence_s"].number(),
+        me=label_of(node["self"], labels),
+        lead=label_of(node["lead"], labels),
+        secret=node["secret"].optional(Node.text),
+        hosts=hosts,
+        tuning=node["tuning"].mapping(),
+        run_as=node["run_as"].optional(Node.text),
+        tls=node["tls"].optional(_tls),
+        builds=tuple(_build(item, labels) for item in node["builds"].items()),
+        trials=tuple(trial_of(item, labels) for item in node["trials"].items()),
+    )
+
+
+def _host(node: Node) -> Host:
+    return Host(address=node["address"].text(), port=node["port"].optional(Node.whole))
+
+
+def _build(node: Node, labels: tuple[str, ...]) -> Build:
+    source = node["source"]
+    archive, repository = (
+        source[key].text() if source.has(key) else None for key in ("archive", "repository")
+    )
+    if (archive is None) == (repository is None):
+        raise source.wrong("'archive' or 'repository'")
+    return Build(
+        id=node["id"].text(),
+        label=node["label"].text(),
+        commit=node["commit"].text(),
+        archive=archive,
+        repository=repository,
+        tree=node["tree"].text(),
+        on=tuple(label_of(item, labels) for item in node["on"].items()),
+        path=folders_of(node["path"]),
+        install=node["install"].optional(_install),
+        steps=tuple(item.texts() for item in node["steps"].items()),
+        env=node["env"].mapping(),
+        timeout_s=node["timeout_s"].number(),
+    )
+
+
+def _install(node: Node) -> Install:
+    return Install(
+        key=node["key"].text(),
+        files=node["files"].texts(),
+        steps=tuple(item.texts() for item in node["steps"].items()),
+        timeout_s=node["timeout_s"].number(),
+    )
+
+
+def _tls(node: Node) -> Tls:
+    return Tls(
+        ca=node["ca"].text(),
+        cert=node["cert"].optional(Node.text),
+        key=node["key"].optional(Node.text),
+    )
+
+
+def _check_hosts(plan: Plan) -> None:
+    if len(plan.hosts) == 1:
+        return
+    if plan.secret is None or not _SECRET.match(plan.secret):
+        raise BadPlan("plan.secret: expected 64 hexadecimal digits, as there are several hosts")
+    if plan.is_lead:
+        for label in plan.followers:
+            if plan.hosts[label].port is None:
+                raise BadPlan(f"plan.hosts.{label}.port: expected where that host listens")
+
+
+def _check_names(plan: Plan, root: Path) -> None:
+    try:
+        for build in plan.builds:
+            _check_build(build, root)
+        _check_ids(plan)
+        for trial in plan.trials:
+            _check_trial(trial, root)
+    except AgentError as error:
+        raise BadPlan(f"plan: {error.message}") from error
+
+
+def _check_build(build: Build, root: Path) -> None:
+    checked_id(build.id)
+    checked_id(build.commit)
+    build_dir(root, build.tree)
+    _check_source(build, root)
+    for name in build.install.files if build.install else ():
+        below(root, name)
+
+
+def _check_ids(plan: Plan) -> None:
+    for label in plan.hosts:
+        ids = [build.id for build in plan.builds if label in build.on]
+        for name in ids:
+            if ids.count(name) > 1:
+                raise BadPlan(f"plan.builds: host {label} has two builds that are called {name}")
+
+
+def _check_source(build: Build, root: Path) -> None:
+    if build.archive is not None:
+        below(root, build.archive)
+    if build.repository is not None:
+        repository(root, build.repository)
+        if not _SHA.match(build.commit):
+            raise BadPlan(f"plan: {build.commit!r} is no commit of a repository")
+
+
+def _check_trial(trial: Trial, root: Path) -> None:
+    checked_id(trial.id)
+    build_dir(root, trial.tree)
+    for service in trial.services:
+        checked_id(service.name)
+    for name in trial.files:
+        if _OURS.match(checked_id(name)):
+            raise BadPlan(f"{trial.id}: a file cannot be called {name!r}, as the agent writes that")

@@ -1,0 +1,215 @@
+"""The trials of plan.json as values."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+
+from ..errors import BadPlan
+from .json_node import Node
+from .plan import (
+    Check,
+    Expected,
+    Limits,
+    Load,
+    Objective,
+    Ready,
+    Search,
+    Server,
+    Service,
+    Tool,
+    Trial,
+)
+
+_KINDS = ("primer", "warmup", "measure")
+_PROTOCOLS = ("h1", "h2", "h3", "grpc")
+_OPS = ("<", "<=", ">", ">=")
+_EXPECTED = ("text", "length", "sha256", "matches")
+
+
+def label_of(node: Node, labels: tuple[str, ...]) -> str:
+    """The label of one of the plan's hosts."""
+    return _one_of(node, labels, "plan.hosts")
+
+
+def folders_of(node: Node) -> tuple[str, ...]:
+    """Folders of a host's PATH."""
+    folders = node.texts()
+    if not all(os.path.isabs(folder) and os.pathsep not in folder for folder in folders):
+        raise node.wrong("absolute paths of folders")
+    return folders
+
+
+def trial_of(node: Node, labels: tuple[str, ...]) -> Trial:
+    """BadPlan names the place in the plan and what was expected there."""
+    trial = Trial(
+        id=node["id"].text(),
+        tree=node["tree"].text(),
+        commit=node["commit"].text(),
+        path=_path(node["path"], labels),
+        server=_server(node["server"], labels),
+        ready=_ready(node["ready"], ("h1", "h2", "grpc")),
+        checks=tuple(map(_check, node["checks"].items())),
+        services=_services(node["services"], labels),
+        loads=tuple(map(_load, node["loads"].items())),
+        search=node["search"].optional(_search),
+        files=node["files"].mapping(),
+        tool=_tool(node["tool"]),
+        cooldown_s=node["cooldown_s"].number(),
+        expected_s=node["expected_s"].number(),
+    )
+    if not trial.measured or (trial.search and trial.measured > 1):
+        raise BadPlan(
+            f"trial {trial.id}: expected a load of kind 'measure', and with a search exactly one"
+        )
+    return trial
+
+
+def _one_of(node: Node, known: tuple[str, ...], name: str = "") -> str:
+    text = node.text()
+    if text not in known:
+        raise node.wrong(f"one of {name} ({', '.join(known)})" if name else " or ".join(known))
+    return text
+
+
+def _path(node: Node, labels: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    path = {label: folders_of(item) for label, item in node.fields().items()}
+    if not set(path) <= set(labels):
+        raise node.wrong(f"labels of plan.hosts ({', '.join(labels)})")
+    return path
+
+
+def _server(node: Node, labels: tuple[str, ...]) -> Server:
+    return Server(
+        on=label_of(node["on"], labels),
+        argv=node["argv"].texts(),
+        env=node["env"].mapping(),
+        limits=_limits(node["limits"]),
+        port=node["port"].optional(Node.whole),
+    )
+
+
+def _services(node: Node, labels: tuple[str, ...]) -> tuple[Service, ...]:
+    services = tuple(_service(item, labels) for item in node.items())
+    if len({service.name for service in services}) != len(services):
+        raise node.wrong("a name for each service that no other has")
+    return services
+
+
+def _service(node: Node, labels: tuple[str, ...]) -> Service:
+    service = Service(
+        name=node["name"].text(),
+        on=label_of(node["on"], labels),
+        processes=node["count"].whole(),
+        argv=node["argv"].texts(),
+        env=node["env"].mapping(),
+        limits=_limits(node["limits"]),
+        port=node["port"].optional(Node.whole),
+        ready=_ready(node["ready"], ("h1",)),
+    )
+    if service.processes < 1:
+        raise node["count"].wrong("1 or more")
+    if service.processes > 1 and service.port is not None:
+        raise node["port"].wrong("null, as there are several processes")
+    return service
+
+
+def _ready(node: Node, protocols: tuple[str, ...]) -> Ready:
+    return Ready(
+        path=node["path"].optional(Node.text),
+        status=node["status"].whole(),
+        body=node["body"].optional(Node.text) if node.has("body") else None,
+        timeout_s=node["timeout_s"].number(),
+        protocol=_one_of(node["protocol"], protocols) if node.has("protocol") else "h1",
+        tls=node["tls"].truth() if node.has("tls") else False,
+    )
+
+
+def _check(node: Node) -> Check:
+    return Check(
+        name=node["name"].text(),
+        method=node["method"].text(),
+        path=node["path"].text(),
+        headers=tuple(map(_header, node["headers"].items())),
+        body=node["body"].optional(_bytes),
+        protocol=_one_of(node["protocol"], _PROTOCOLS),
+        tls=node["tls"].truth(),
+        timeout_s=node["timeout_s"].number(),
+        argv=node["argv"].optional(Node.texts),
+        status=node["status"].optional(Node.whole),
+        response_headers=node["response_headers"].mapping(),
+        response=node["response"].optional(_expected),
+        encoding=node["encoding"].optional(Node.text),
+        grpc_status=node["grpc_status"].optional(Node.whole),
+    )
+
+
+def _header(node: Node) -> tuple[str, str]:
+    words = node.texts()
+    if len(words) != 2:
+        raise node.wrong("a name and a value")
+    return words[0], words[1]
+
+
+def _bytes(node: Node) -> bytes:
+    try:
+        return base64.b64decode(node.text(), validate=True)
+    except binascii.Error as error:
+        raise node.wrong("base64") from error
+
+
+def _expected(node: Node) -> Expected:
+    fields = node.fields()
+    if len(fields) != 1 or not set(fields) <= set(_EXPECTED):
+        raise node.wrong(f"one of {', '.join(_EXPECTED)}")
+    ((kind, value),) = fields.items()
+    return Expected(kind, value.whole() if kind == "length" else value.text())
+
+
+def _load(node: Node) -> Load:
+    return Load(
+        argv=node["argv"].texts(),
+        env=node["env"].mapping(),
+        kind=_one_of(node["kind"], _KINDS),
+        wall_limit_s=node["wall_limit_s"].number(),
+        warmup_s=node["warmup_s"].number(),
+    )
+
+
+def _search(node: Node) -> Search:
+    return Search(
+        objective=tuple(map(_objective, node["objective"].items())),
+        low=node["low"].number(),
+        high=node["high"].number(),
+        duration_s=node["duration_s"].number(),
+        max_probes=node["max_probes"].whole(),
+        confirmations=node["confirmations"].whole(),
+    )
+
+
+def _objective(node: Node) -> Objective:
+    return Objective(
+        metric=node["metric"].text(),
+        op=_one_of(node["op"], _OPS),
+        value=node["value"].number(),
+    )
+
+
+def _tool(node: Node) -> Tool:
+    return Tool(
+        name=node["name"].text(),
+        path=node["path"].text(),
+        limits=_limits(node["limits"]),
+        reader=node["reader"].text(),
+        cpus=node["cpus"].whole(),
+    )
+
+
+def _limits(node: Node) -> Limits:
+    return Limits(
+        cpus=node["cpus"].optional(Node.wholes),
+        cpu_quota=node["cpu_quota"].optional(Node.number),
+        memory_bytes=node["memory_bytes"].optional(Node.whole),
+        open_files=node["open_files"].optional(Node.whole),
+    )

@@ -1,0 +1,1 @@
+"""One trial: its services, checks, loads and capacity search."""
