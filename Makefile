@@ -102,7 +102,7 @@ check-docker: ## what hadolint and Compose's own reader say of docker/; needs Go
 	@$(PYTHON) -m devstack.bootstrap --dev
 	@$(VENV_PYTHON) -m tests.deployment.linted
 
-lock: ## resolve requirements*.in into requirements*.txt (ARGS=--upgrade)
+lock: ## write the lock files from pyproject.toml (ARGS=--upgrade)
 	@$(PYTHON) -m devstack.bootstrap
 	$(VENV_PYTHON) -m devstack.lock $(ARGS)
 

@@ -1,7 +1,7 @@
 """Look up all that is pinned among the known vulnerabilities: `python -m devstack.audit`.
 
 Nothing is installed of what is looked up: the lock files name every version and its hashes. What
-looks it up has an environment of its own (`requirements-audit.txt`).
+looks it up has an environment of its own (`requirements/audit.txt`).
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from devstack.lock import FILES
+from devstack.lock import lock_sources
 from devstack.places import CHECKOUT
 from perf.harness.venv import venv_of
 
 #: What runs on a server comes first; the others only test or measure it.
-LOCKS = tuple(f"{name}.txt" for name in FILES)
+LOCKS = tuple(lock_sources())
 #: What cannot be looked up is a failure: nothing would be known of it.
 OPTIONS = (
     "--require-hashes",
@@ -28,7 +28,7 @@ OPTIONS = (
 
 
 def main() -> int:
-    program = venv_of("venv-audit", CHECKOUT / "requirements-audit.txt") / "pip-audit"
+    program = venv_of("venv-audit", CHECKOUT / "requirements" / "audit.txt") / "pip-audit"
     status = 0
     for lock in LOCKS:
         print(f"{lock}:", file=sys.stderr, flush=True)

@@ -21,7 +21,9 @@ from devstack.places import CHECKOUT, STATE, VENV, VENV_PYTHON, tools_cache
 OLDEST = (3, 11)
 NAMES = ("python3.13", "python3.12", "python3.11", "python3.14")
 STAMP = VENV / ".pitwall-stamp"
-UV_LOCK = CHECKOUT / "devstack" / "requirements-uv.txt"
+LOCK = "requirements.txt"
+DEV_LOCK = "requirements/dev.txt"
+UV_LOCK = CHECKOUT / "requirements" / "uv.txt"
 
 
 class BootstrapError(Exception):
@@ -47,13 +49,13 @@ def main() -> int:
 
 def ensure(*, dev: bool) -> None:
     """Make `.venv` hold what the lock files say; return at once if it does already."""
-    wanted = {path.name: fingerprint(path) for path in lock_files(dev)}
+    wanted = {name: fingerprint(CHECKOUT / name) for name in lock_files(dev)}
     stamp = read_stamp()
     installed = stamp.get("installed", {})
     whole = stamp.get("state") == "ready" and VENV_PYTHON.exists()
     if whole and all(installed.get(name) == digest for name, digest in wanted.items()):
         return
-    if whole and not dev and "requirements-dev.txt" in installed:
+    if whole and not dev and DEV_LOCK in installed:
         # Somebody works with the tests here: leave them what they need.
         return ensure(dev=True)
     if not whole:
@@ -63,9 +65,8 @@ def ensure(*, dev: bool) -> None:
     write_stamp({"state": "ready", "installed": wanted})
 
 
-def lock_files(dev: bool) -> list[Path]:
-    names = ["requirements.txt"] + (["requirements-dev.txt"] if dev else [])
-    return [CHECKOUT / name for name in names]
+def lock_files(dev: bool) -> list[str]:
+    return [LOCK, DEV_LOCK] if dev else [LOCK]
 
 
 def fingerprint(path: Path) -> str:
@@ -126,10 +127,11 @@ def new_enough(python: str) -> bool:
     return answers([python, "-c", probe])
 
 
-def install(locks: list[Path]) -> None:
-    required = ["--require-hashes"] + [arg for path in locks for arg in ("-r", str(path))]
+def install(locks: list[str]) -> None:
+    files = [arg for name in locks for arg in ("-r", str(CHECKOUT / name))]
+    required = ["--require-hashes", *files]
     uv = uv_on_path() or uv_of_ours()
-    print(f"pitwall: installing {' and '.join(path.name for path in locks)}", flush=True)
+    print(f"pitwall: installing {' and '.join(locks)}", flush=True)
     if uv is not None:
         run([uv, "pip", "install", "--quiet", "--python", str(VENV_PYTHON), *required])
     else:

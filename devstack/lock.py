@@ -1,28 +1,21 @@
-"""Resolve the requirements anew, with hashes: `python -m devstack.lock` (or `make lock`).
+"""Write the lock files with hashes: `python -m devstack.lock` (or `make lock`).
 
-What is locked stays as it is unless `--upgrade` is given or requirements*.in ask for more.
+Their sources are in pyproject.toml: `dependencies` for requirements.txt, and each dependency group
+for requirements/<group>.txt. Versions stay as they are unless `--upgrade` is given or the project
+excludes them.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 
-from devstack.bootstrap import uv_of_ours, uv_on_path
+from devstack.bootstrap import DEV_LOCK, LOCK, uv_of_ours, uv_on_path
 from devstack.places import CHECKOUT
 
 # One file for every platform and every Python from the oldest on.
 OPTIONS = ("--universal", "--python-version", "3.11", "--generate-hashes", "--no-header", "--quiet")
-FILES = (
-    "requirements",
-    "requirements-dev",
-    "requirements-bench",
-    "requirements-bench-detection",
-    "requirements-fuzz",
-    "requirements-docker",
-    "requirements-traces",
-    "requirements-audit",
-)
 
 
 def main() -> int:
@@ -30,12 +23,22 @@ def main() -> int:
     if uv is None:
         print("pitwall: there is no uv, and pip cannot install one.", file=sys.stderr)
         return 1
-    for name in FILES:
-        argv = [uv, "pip", "compile", *OPTIONS, *sys.argv[1:], f"{name}.in", "-o", f"{name}.txt"]
+    for name, sources in lock_sources().items():
+        argv = [uv, "pip", "compile", *OPTIONS, *sys.argv[1:], *sources, "-o", name]
         status = subprocess.run(argv, cwd=CHECKOUT).returncode
         if status != 0:
             return status
     return 0
+
+
+def lock_sources() -> dict[str, list[str]]:
+    """Lock file -> arguments that name what it is resolved from; what runs on a server is first."""
+    groups = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["dependency-groups"]
+    sources = {LOCK: ["pyproject.toml"]}
+    sources.update({f"requirements/{group}.txt": ["--group", group] for group in groups})
+    # Both are installed into one environment.
+    sources[DEV_LOCK] += ["-c", LOCK]
+    return sources
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Traces by OpenTelemetry, where PITWALL_TRACES asks for them.
 
-The packages of `requirements-traces.txt` are needed only then. Where traces go is told by
+The packages of `requirements/traces.txt` are needed only then. Where traces go is told by
 OpenTelemetry's own variables, such as OTEL_EXPORTER_OTLP_ENDPOINT.
 """
 
@@ -56,7 +56,7 @@ def start_tracing(process: str) -> None:
         _started = _OpenTelemetry(process)
     except ImportError as error:
         raise ImproperlyConfigured(
-            f"PITWALL_TRACES=1 needs requirements-traces.txt to be installed: {error}"
+            f"PITWALL_TRACES=1 needs requirements/traces.txt to be installed: {error}"
         ) from error
     trace_with(_started)
 

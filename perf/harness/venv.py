@@ -1,4 +1,4 @@
-"""The rivals' own virtual environments, filled with exactly what requirements-bench*.txt name."""
+"""The rivals' own virtual environments, filled with exactly what requirements/bench*.txt name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def rivals_venv(which: str = "") -> Path:
 
     `which`: of a benchmark whose rivals do not go together with the others'.
     """
-    return venv_of(_name("venv", which), CHECKOUT / f"{_name('requirements-bench', which)}.txt")
+    return venv_of(_name("venv", which), CHECKOUT / "requirements" / f"{_name('bench', which)}.txt")
 
 
 def venv_of(name: str, lock: Path) -> Path:

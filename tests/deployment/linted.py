@@ -1,6 +1,6 @@
 """`python -m tests.deployment.linted`: what hadolint and Compose's own reader say of docker/.
 
-hadolint is installed below .pitwall/bench from requirements-docker.txt; the reader is what `docker
+hadolint is installed below .pitwall/bench from requirements/docker.txt; the reader is what `docker
 compose config` reads with, built by Go from the module proxy.
 """
 
@@ -25,7 +25,7 @@ def main() -> int:
 
 
 def linted() -> list[str]:
-    hadolint = venv_of("hadolint", CHECKOUT / "requirements-docker.txt") / "hadolint"
+    hadolint = venv_of("hadolint", CHECKOUT / "requirements" / "docker.txt") / "hadolint"
     argv = [str(hadolint), str(DOCKER / "Dockerfile")]
     done = subprocess.run(argv, capture_output=True, text=True)
     return (done.stdout + done.stderr).splitlines() if done.returncode else []

@@ -24,7 +24,8 @@ def checkout(tmp_path) -> Path:
     for source in (ROOT / "devstack").iterdir():
         if source.is_file():
             (tmp_path / "devstack" / source.name).write_bytes(source.read_bytes())
-    for name in ("requirements.txt", "requirements-dev.txt"):
+    (tmp_path / "requirements").mkdir()
+    for name in ("requirements.txt", "requirements/dev.txt", "requirements/uv.txt"):
         (tmp_path / name).write_text("# one\n")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "uv").write_text(UV)
@@ -76,11 +77,11 @@ def test_it_installs_again_when_a_lock_file_changes(checkout):
 def test_it_adds_what_tests_need_and_keeps_it(checkout):
     bootstrap(checkout)
     bootstrap(checkout, "--dev")
-    assert "requirements-dev.txt" in installations(checkout)[-1]
+    assert "requirements/dev.txt" in installations(checkout)[-1]
     assert bootstrap(checkout) == ""
     (checkout / "requirements.txt").write_text("# two\n")
     bootstrap(checkout)
-    assert "requirements-dev.txt" in installations(checkout)[-1]
+    assert "requirements/dev.txt" in installations(checkout)[-1]
     assert len(installations(checkout)) == 3
 
 

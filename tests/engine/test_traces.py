@@ -68,7 +68,7 @@ class Collector:
 def collector(tmp_path: Path) -> Iterator[Collector]:
     """It and the packages that send to it are in an environment of their own, as they are in no
     process that has no traces."""
-    programs = venv_of("venv-traces", CHECKOUT / "requirements-traces.txt")
+    programs = venv_of("venv-traces", CHECKOUT / "requirements" / "traces.txt")
     (packages,) = programs.parent.glob("lib/python*/site-packages")
     spans = tmp_path / "spans.jsonl"
     argv = [str(programs / "python"), str(PROGRAM), str(spans)]
@@ -173,5 +173,5 @@ def test_without_traces_there_is_no_span() -> None:
 def test_it_says_what_traces_need(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     settings.TRACES = True
     monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
-    with pytest.raises(ImproperlyConfigured, match=r"needs requirements-traces\.txt"):
+    with pytest.raises(ImproperlyConfigured, match=r"needs requirements/traces\.txt"):
         begin_process("web")

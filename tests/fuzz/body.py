@@ -38,7 +38,7 @@ from perf.harness.venv import venv_of
 from perf.scaling.servers import collect_static, serving
 from tests.support.filled import Filled, fill
 
-LOCK = CHECKOUT / "requirements-fuzz.txt"
+LOCK = CHECKOUT / "requirements" / "fuzz.txt"
 CHECKS = (
     "not_a_server_error", "status_code_conformance", "content_type_conformance",
     "response_headers_conformance", "response_schema_conformance", "negative_data_rejection",

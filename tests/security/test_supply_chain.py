@@ -4,9 +4,14 @@ import re
 
 import pytest
 
+from devstack.lock import lock_sources
 from devstack.places import CHECKOUT
 
-LOCKS = sorted(path.name for path in CHECKOUT.glob("requirements*.txt"))
+_FOLDER = CHECKOUT / "requirements"
+LOCKS = [
+    "requirements.txt",
+    *(f"requirements/{p.name}" for p in (CHECKOUT / "requirements").iterdir()),
+]
 _PINNED = re.compile(r"[\w.-]+(\[[\w,-]+\])?==\S+ .*--hash=sha256:[0-9a-f]{64}\b")
 #: Where people and machines install from: the only files that call pip or uv.
 INSTALLERS = ("devstack/bootstrap.py", "perf/harness/venv.py", "docker/Dockerfile")
@@ -22,9 +27,8 @@ def test_each_package_has_its_version_and_its_hashes(name: str) -> None:
     assert [line[:60] for line in lines if not _PINNED.match(line)] == []
 
 
-def test_each_file_of_wishes_has_its_lock() -> None:
-    wishes = {path.stem for path in CHECKOUT.glob("requirements*.in")}
-    assert {f"{name}.txt" for name in wishes} == set(LOCKS)
+def test_each_dependency_group_has_its_lock_file() -> None:
+    assert set(lock_sources()) == set(LOCKS)
 
 
 def test_nothing_is_installed_without_its_hash() -> None:

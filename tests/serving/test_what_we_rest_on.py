@@ -3,6 +3,7 @@ fail here, with its name, and not in a running server."""
 
 import inspect
 import re
+import tomllib
 from importlib import import_module
 
 import pytest
@@ -79,5 +80,6 @@ def test_the_worker_knows_all_that_gunicorn_asks_of_a_connection() -> None:
 
 @pytest.mark.parametrize("package", PINNED)
 def test_it_is_pinned_exactly(package: str) -> None:
-    lines = (ROOT / "requirements.in").read_text().splitlines()
-    assert any(re.match(rf"{package}(\[[\w,]+\])?==[\d.]+$", line) for line in lines), package
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pins = [each for each in project["dependencies"] if re.match(rf"{package}\b", each)]
+    assert [re.fullmatch(r"[\w-]+(\[[\w,]+\])?==[\d.]+", pin) is not None for pin in pins] == [True]

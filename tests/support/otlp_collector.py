@@ -1,6 +1,6 @@
 """A collector of traces on loopback: OTLP over HTTP comes in, a line of JSON a span goes out.
 
-Runs with the Python that has `requirements-traces.txt`: `python otlp_collector.py SPANS`. Its first
+Runs with the Python that has `requirements/traces.txt`: `python otlp_collector.py SPANS`. Its first
 line says the port.
 """
 
