@@ -21,32 +21,22 @@ _MOST_ROUNDS = 200
 class Cell:
     """One case on one host, or on one kind of hosts: metric key → values of both sides.
 
-    `paired`: value i of both sides is of the same block; `shared` are these, where they are not
-    simply all. `left_out` counts trials of both sides that are of another epoch or shape.
+    `paired`: value i of both sides is of the same block. `blocks` are those of both sides: if
+    paired, the blocks in which both measured one metric at least; 0 is not among them. `left_out`
+    counts trials of both sides that are of another epoch or shape.
     """
 
     baseline: tuple[Measured, ...]
     contender: tuple[Measured, ...]
     paired: bool
     metrics: Mapping[str, tuple[list[float], list[float]]]
-    shared: frozenset[int] | None = None
+    blocks: tuple[frozenset[int], frozenset[int]]
     left_out: int = 0
 
     @property
     def count(self) -> int:
         """Blocks that are compared; trials of the smaller side where they share none."""
         return max((min(map(len, values)) for values in self.metrics.values()), default=0)
-
-    @property
-    def blocks(self) -> tuple[frozenset[int], frozenset[int]]:
-        """The blocks of what is compared, of both sides."""
-        if self.paired and self.shared is not None:
-            return self.shared, self.shared
-        before, after = (
-            frozenset[int]().union(*(_blocks(each) for each in side))
-            for side in (self.baseline, self.contender)
-        )
-        return (before & after, before & after) if self.paired else (before, after)
 
     @property
     def alike(self) -> bool:
@@ -139,10 +129,11 @@ def _newest(measured: Iterable[Measured]) -> Measured:
     return max(measured, key=lambda each: each.at)
 
 
-def _blocks(measured: Measured) -> set[int]:
-    texts = {values.blocks: values for values in measured.metrics.values()}
-    found = {block for values in texts.values() for block in values.numbers}
-    return found - {0}
+def _blocks(*measured: Measured) -> frozenset[int]:
+    found = {
+        block for each in measured for values in each.metrics.values() for block in values.blocks
+    }
+    return frozenset(found - {0})
 
 
 def _trials(measured: Measured) -> int:
@@ -158,25 +149,26 @@ def _paired(
     first, second = _pooled(before), _pooled(after)
     common = [metric for metric in first if metric in second]
     metrics: dict[str, tuple[list[float], list[float]]] = {}
-    shared: set[int] | None = None
+    shared: set[int] = set()
     for metric in common:
-        values = _pairs(first[metric], second[metric], only)
-        if values[0]:
-            metrics[metric] = values[:2]
-            if values[2] is not None:
-                shared = (shared or set()).union(values[2])
+        values, others, blocks = _pairs(first[metric], second[metric], only)
+        if blocks:
+            metrics[metric] = values, others
+            shared.update(blocks)
     paired = bool(metrics) or only is not None
+    both = frozenset(shared), frozenset(shared)
     if not paired:
         metrics = {each: (first[each].values, second[each].values) for each in common}
+        both = _blocks(*before), _blocks(*after)
     if only is not None:
-        # They are of all runs, `shared` says which blocks count, and a page is kept for a while.
+        # They are of all runs, `blocks` says which count, and a page is kept for a while.
         before, after = _without_values(before), _without_values(after)
     return Cell(
         baseline=before,
         contender=after,
         paired=paired,
         metrics=metrics,
-        shared=None if shared is None else frozenset(shared),
+        blocks=both,
         left_out=left_out,
     )
 
@@ -196,23 +188,23 @@ def _pooled(measured: tuple[Measured, ...]) -> Mapping[str, Values]:
 
 
 def _joined(several: list[Values]) -> Values:
-    blocks = ",".join(each.blocks[1:-1] for each in several if each.values)
-    return Values([value for each in several for value in each.values], f"{{{blocks}}}")
+    return Values(
+        [value for each in several for value in each.values],
+        [block for each in several for block in each.blocks],
+    )
 
 
 def _pairs(
     before: Values, after: Values, only: Collection[int] | None
-) -> tuple[list[float], list[float], list[int] | None]:
-    """The values of the blocks that both have, and these blocks; None where they are all."""
-    if only is None and before.blocks == after.blocks and before.in_blocks:
-        return before.values, after.values, None
-    known = dict(zip(after.numbers, after.values, strict=True))
-    shared = [
-        (value, known[block], block)
-        for value, block in zip(before.values, before.numbers, strict=True)
-        if block and block in known and (only is None or block in only)
-    ]
-    if not shared:
-        return [], [], []
-    first, second, blocks = zip(*shared, strict=True)
-    return list(first), list(second), list(blocks)
+) -> tuple[list[float], list[float], list[int]]:
+    """The values of the blocks that both have, and these blocks."""
+    if only is None and before.blocks == after.blocks and 0 not in before.blocks:
+        return before.values, after.values, before.blocks
+    known = dict(zip(after.blocks, after.values, strict=True))
+    first, second, blocks = [], [], []
+    for value, block in zip(before.values, before.blocks, strict=True):
+        if block and block in known and (only is None or block in only):
+            first.append(value)
+            second.append(known[block])
+            blocks.append(block)
+    return first, second, blocks

@@ -1,7 +1,7 @@
 """The cells of two sides: which places are put beside each other, and what does not count."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.benchmarks.models import Benchmark, Case
 from orchestrator.comparisons.blocks import Cell, Key, blocks_of_run, cells_of
@@ -113,7 +113,7 @@ def _settled(cell: Cell, voids: Voids) -> Cell:
     """Where all blocks of both are void, nothing is compared: other trials are no way around it."""
     if cell.paired or not voids.voided:
         return cell
-    return Cell(baseline=cell.baseline, contender=cell.contender, paired=True, metrics={})
+    return replace(cell, paired=True, metrics={}, blocks=(frozenset(), frozenset()))
 
 
 def _points(

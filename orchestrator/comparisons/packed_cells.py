@@ -146,4 +146,4 @@ def _compared(
 
 def _cell(place: Place) -> Cell:
     side = (Measured(place, Likeness(0, 0), 0.0),)
-    return Cell(baseline=side, contender=side, paired=True, metrics={})
+    return Cell(baseline=side, contender=side, paired=True, metrics={}, blocks=(frozenset(),) * 2)

@@ -25,22 +25,10 @@ class Likeness(NamedTuple):
 
 
 class Values(NamedTuple):
-    """Of one metric, each with its block, as PostgreSQL writes an array; 0 where it has none.
-
-    Blocks are read as numbers only where those of two sides are not the same text.
-    """
+    """Of one metric: values, and the block of each; 0 where it has none."""
 
     values: list[float]
-    blocks: str
-
-    @property
-    def numbers(self) -> list[int]:
-        return list(map(int, self.blocks[1:-1].split(","))) if self.values else []
-
-    @property
-    def in_blocks(self) -> bool:
-        """Whether each value has a block."""
-        return ",0," not in f",{self.blocks[1:-1]},"
+    blocks: list[int]
 
 
 @dataclass(slots=True)
@@ -55,7 +43,7 @@ class Measured:
     metrics: dict[str, Values] = field(default_factory=dict)
 
 
-# As plain rows: what Django makes of them (a time, an array of numbers) costs more than they do.
+# As plain rows: model instances cost more time than the query.
 _POINTS = """
 SELECT series.host_id::text, series.case_id, metric.key, point.epoch, point.shape,
        extract(epoch FROM point.at)::float8, point.suspect, point.invalid, {values}
@@ -66,13 +54,13 @@ JOIN fleet_host host ON host.id = series.host_id
 WHERE {conditions}
 """
 
-_VALUES = 'point."values", point.blocks::text'
+_VALUES = 'point."values", point.blocks'
 _VALUES_BELOW = """
     CASE WHEN cardinality(point."values") < %s THEN point."values" END,
-    CASE WHEN cardinality(point."values") < %s THEN point.blocks::text END
+    CASE WHEN cardinality(point."values") < %s THEN point.blocks END
 """
 #: In place of values of which a point has too many.
-NOT_READ = Values([], "{}")
+NOT_READ = Values([], [])
 
 #: The points of one side at each place.
 Found = dict[Place, dict[Likeness, Measured]]

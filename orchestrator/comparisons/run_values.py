@@ -89,5 +89,4 @@ def _with_own(found: Found, own: Mapping[Place, _Series], *, other: Found) -> Fo
 
 
 def _values(series: list[tuple[float, int]]) -> Values:
-    blocks = ",".join(str(block) for _, block in series)
-    return Values([value for value, _ in series], f"{{{blocks}}}")
+    return Values([value for value, _ in series], [block for _, block in series])

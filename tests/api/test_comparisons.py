@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from orchestrator.comparisons.compare import compare_commits
-from orchestrator.runs.models import Run
+from orchestrator.runs.models import Run, Trial
 from tests.support import factories
 
 
@@ -43,6 +43,22 @@ def test_it_says_the_same_as_the_report(lab, alice):
         assert shown[metric.key]["interval"] == (list(metric.interval) if metric.interval else None)
     assert shown["requests.rate"]["change"] == pytest.approx(-0.2, abs=0.01)
     assert shown["requests.rate"]["blocks"] == 5
+
+
+def test_a_metric_missing_in_some_blocks_leaves_the_numbers_of_the_case_whole(lab, alice):
+    lab.measured_run(1000, 800)
+    sides = {"baseline": lab.shas[0], "contender": lab.shas[1]}
+    whole = alice.get("comparisons", **sides).json()["cases"][0]
+    trials = Trial.objects.select_related("variant")
+    few = {0: {1, 3, 5}, 1: {1, 5}}
+    chosen = [each for each in trials if each.round in few[each.variant.position]]
+    factories.record_again({each.pk: {"latency.p99.9": 0.02} for each in chosen})
+    Trial.objects.filter(round__in=[2, 4]).update(validity="suspect", reasons=["steal: 3 %"])
+    (case,) = alice.get("comparisons", **sides).json()["cases"]
+    blocks = {metric["metric"]: metric["blocks"] for metric in case["metrics"]}
+    assert (blocks["requests.rate"], blocks["latency.p99.9"]) == (5, 2)
+    assert (case["suspect_blocks"], case["voided_blocks"]) == (2, 0)
+    assert (case["latency"], case["quantiles"]) == (whole["latency"], whole["quantiles"])
 
 
 @pytest.mark.parametrize("of_run", [False, True])

@@ -10,6 +10,7 @@ from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.comparisons.case_detail import detail_of
 from orchestrator.comparisons.compare import compare_commits, compare_sides
 from orchestrator.comparisons.compared import ComparisonReport
+from orchestrator.comparisons.evidence import behind
 from orchestrator.comparisons.packed_cells import packed_cells
 from orchestrator.comparisons.sides import Side
 from orchestrator.core.clock import utc_now
@@ -153,6 +154,45 @@ def test_blocks_of_which_all_are_void_are_not_made_up_for(
     (case,) = compare(personas, commits).cases
     assert (case.metrics, case.voided_blocks, case.verdict) == ((), 5, "inconclusive")
     assert case.doubts[0].trials == 5
+
+
+@pytest.mark.parametrize("of_run", [False, True])
+def test_a_metric_missing_in_some_blocks_does_not_shrink_the_blocks_of_the_case(
+    personas: Personas, commits: list[Commit], of_run: bool
+) -> None:
+    run = make_run(personas.alice, [each.sha for each in commits[:2]], rounds=7)
+    finish_run(run, [1000, 800])
+    supported = {0: {1, 3, 5, 7}, 1: {1, 5, 7}}
+    record_again(
+        {
+            trial.pk: {"latency.p99.9": 0.02}
+            for trial in Trial.objects.select_related("variant")
+            if trial.round in supported[trial.variant.position]
+        }
+    )
+    Trial.objects.filter(variant__position=1, round__in=[2, 4, 5]).update(
+        validity="suspect", reasons=["steal: 3 %"]
+    )
+    report = compare_commits(
+        personas.alice,
+        benchmark=Benchmark.objects.get(),
+        baseline=commits[0],
+        contender=commits[1],
+        run=run if of_run else None,
+    )
+    (case,) = report.cases
+    assert case.cell is not None
+    assert [len(blocks) for blocks in case.cell.blocks] == [7, 7]
+    counts = {each.key: each.blocks for each in case.metrics}
+    assert (counts["requests.rate"], counts["latency.p99.9"]) == (7, 3)
+    assert (case.suspect_blocks, case.voided_blocks) == (3, 0)
+    detail = detail_of(report, case)
+    assert [curve and curve.requests for curve in detail.curves] == [7 * 2000, 7 * 2000]
+    assert detail.quantiles is not None
+    assert detail.quantiles.blocks == 7
+    evidence = behind(report, case)
+    assert sorted(block.known.round for block in evidence.blocks) == [1, 2, 3, 4, 5, 6, 7]
+    assert all(block.counts for block in evidence.blocks)
 
 
 def test_a_suspect_trial_counts_and_is_said(personas: Personas, commits: list[Commit]) -> None:
