@@ -109,5 +109,5 @@ def _fetch_page(request: HttpRequest, error: FetchRunningError) -> HttpResponse:
         ],
     }
     # No error, which browsers would report: the request is accepted, and goes on after the fetch.
-    response = render(request, "benchmarks/fetching.html", context, status=202)
+    response = render(request, "projects/fetching.html", context, status=202)
     return ask_again(response)

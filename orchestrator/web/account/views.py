@@ -55,7 +55,7 @@ def account(request: HttpRequest) -> HttpResponse:
         "links": oidc.links_of(user),
         "elsewhere": settings.OIDC_NAME if oidc.is_configured() else "",
     }
-    return render(request, "accounts/account.html", context)
+    return render(request, "account/account.html", context)
 
 
 @login_required
@@ -90,11 +90,11 @@ def setup(request: HttpRequest, secret: str) -> HttpResponse:
             messages.success(request, f"Welcome. You are the owner of {member.team.name}.")
             return log_in(request, member.user, to=reverse("overview"))
     status = 422 if form.is_bound else 200
-    return render(request, "accounts/setup.html", {"form": form}, status=status)
+    return render(request, "account/setup.html", {"form": form}, status=status)
 
 
 class SignIn(LoginView):
-    template_name = "accounts/login.html"
+    template_name = "account/login.html"
     redirect_authenticated_user = True
     form_class = PasswordForm
 
@@ -125,7 +125,7 @@ def leave_for_provider(request: HttpRequest, provider_id: str) -> HttpResponse:
     if answer.status_code != HTTPStatus.FOUND:
         return answer
     context = {"address": answer.headers["Location"], "name": settings.OIDC_NAME}
-    return render(request, "accounts/leave.html", context)
+    return render(request, "account/leave.html", context)
 
 
 @never_cache

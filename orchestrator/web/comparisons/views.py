@@ -64,7 +64,7 @@ def compare(request: HttpRequest, member: Member) -> HttpResponse:
             status, _ = status_of(error)
     if benchmark and "report" not in context:
         context["commits"] = recently_measured(member, benchmark)
-    return render(request, "compare.html", context, status=status)
+    return render(request, "comparisons/compare.html", context, status=status)
 
 
 def _kept_result(request: HttpRequest, member: Member, benchmark: Benchmark) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def compare_case(request: HttpRequest, member: Member) -> HttpResponse:
         **_in_full(report, case),
     }
     part = "#case" if request.headers.get("HX-Request") else ""
-    return render(request, f"compare_case.html{part}", context)
+    return render(request, f"comparisons/case.html{part}", context)
 
 
 @open_to_visitors
@@ -149,7 +149,7 @@ def choose(request: HttpRequest, member: Member) -> HttpResponse:
             for name, title in NARROWS.items()
         ]
     part = "#fields" if request.headers.get("HX-Request") else ""
-    return render(request, f"compare_choose.html{part}", context)
+    return render(request, f"comparisons/choose.html{part}", context)
 
 
 def _form(

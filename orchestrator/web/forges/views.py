@@ -116,7 +116,7 @@ def _page(
         "requests": requests_of(connection)[:MOST_REQUESTS] if connection else (),
         "incoming": incoming_of(connection)[:MOST_INCOMING] if connection else (),
     }
-    return render(request, "benchmarks/forge.html", context, status=form.status)
+    return render(request, "forges/detail.html", context, status=form.status)
 
 
 def _plain(text: str, status: int) -> HttpResponse:

@@ -74,7 +74,7 @@ def history(request: HttpRequest, member: Member) -> HttpResponse:
         asked = asked_for(member, benchmark, choices, request.GET)
         context |= {"key": benchmark_key(benchmark), "asked": asked}
         context |= _shown(member, asked, request.GET)
-    return render(request, "history.html", context)
+    return render(request, "history/history.html", context)
 
 
 @open_to_visitors
@@ -127,7 +127,7 @@ def point(request: HttpRequest, member: Member, series_id: int, sha: str) -> Htt
         "back": request.GET.get("back") or request.get_full_path(),
     }
     partial = "#panel" if request.GET.get("panel") else ""
-    return render(request, f"history_point.html{partial}", context)
+    return render(request, f"history/point.html{partial}", context)
 
 
 @for_member
@@ -243,7 +243,7 @@ def _table(
         shown = history_at(line.series, line.branch, part)
         rows = rows_of(shown)
         context = {"history": shown, "rows": rows, "visitor": isinstance(member, Visitor)}
-        return shown, rows, render_to_string("history_table.html", context)
+        return shown, rows, render_to_string("history/_table.html", context)
 
     return kept(("history table", series, line.branch, part, get_script_prefix()), mark, made)
 

@@ -41,4 +41,4 @@ def load_tools(request: HttpRequest, member: Member) -> HttpResponse:
         )
         for sheet in tool_sheets()
     ]
-    return render(request, "load_tools.html", {"rows": rows})
+    return render(request, "hosts/load_tools.html", {"rows": rows})

@@ -16,4 +16,4 @@ def imports(request: HttpRequest, member: Member) -> HttpResponse:
     """The page; it asks for itself again while an import goes on."""
     page = Paginator(imports_of(member), IMPORTS_A_PAGE).get_page(request.GET.get("page"))
     going_on = any(not each.has_ended for each in page)
-    return render(request, "imports.html", {"page": page, "going_on": going_on})
+    return render(request, "imports/list.html", {"page": page, "going_on": going_on})

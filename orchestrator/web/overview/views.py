@@ -28,10 +28,10 @@ def overview(request: HttpRequest, member: Member) -> HttpResponse:
         key = ("visited", member.sight)
         mark = mark_of_runs(member, count=LATEST_RUNS)
         body = kept(key, mark, lambda: _visited(request, member))
-        return render(request, "public/overview.html", {"body": body})
+        return render(request, "overview/public.html", {"body": body})
     mark = mark_of_overview(member, count=LATEST_RUNS)
     body = kept(("overview", member.team.pk, member.role), mark, lambda: _body(request, member))
-    return render(request, "overview.html", {"body": body})
+    return render(request, "overview/overview.html", {"body": body})
 
 
 def _body(request: HttpRequest, member: Member) -> str:
@@ -42,7 +42,7 @@ def _body(request: HttpRequest, member: Member) -> str:
         "benchmarks": benchmarks_of(member),
         "schedules": schedules_of(member).filter(enabled=True).order_by("next_at")[:NEXT_SCHEDULES],
     }
-    return render_to_string("overview.html#body", context, request)
+    return render_to_string("overview/overview.html#body", context, request)
 
 
 def _visited(request: HttpRequest, member: Visitor) -> str:
@@ -52,7 +52,7 @@ def _visited(request: HttpRequest, member: Visitor) -> str:
         "benchmarks": [(each, benchmark_key(each)) for each in benchmarks_of(member)],
         "reports": saved_reports(member),
     }
-    return render_to_string("public/overview.html#body", context, request)
+    return render_to_string("overview/public.html#body", context, request)
 
 
 def favicon(request: HttpRequest) -> HttpResponse:

@@ -28,7 +28,7 @@ def fetch_state(request: HttpRequest, member: Member, slug: str) -> HttpResponse
     fetch, wait = fetch_of(project), request.GET.get("wait", "")
     is_awaited = is_fetch_awaited(fetch, wait)
     context = {"project": project, "fetch": fetch, "wait": wait, "is_awaited": is_awaited}
-    return render(request, "benchmarks/_fetch.html", context)
+    return render(request, "projects/_fetch.html", context)
 
 
 @for_member
@@ -62,7 +62,7 @@ def repository(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
         else:
             return redirect("project", slug)
     context = {"project": project, "form": form}
-    return render(request, "benchmarks/repository.html", context, status=form.status)
+    return render(request, "projects/repository.html", context, status=form.status)
 
 
 @for_member
@@ -85,7 +85,7 @@ def repository_access(request: HttpRequest, member: Member, slug: str) -> HttpRe
             messages.success(request, "Saved; the repository is fetched with it now.")
             return redirect("project-access", slug)
     context = {"project": project, "form": form, **_access_context(project)}
-    return render(request, "benchmarks/access.html", context, status=form.status)
+    return render(request, "projects/access.html", context, status=form.status)
 
 
 @for_member

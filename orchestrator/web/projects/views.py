@@ -47,7 +47,7 @@ def new_project(request: HttpRequest, member: Member) -> HttpResponse:
             form.show_error(error, default="repository_url")
         else:
             return redirect("project", project.slug)
-    return render(request, "benchmarks/new_project.html", {"form": form}, status=form.status)
+    return render(request, "projects/new.html", {"form": form}, status=form.status)
 
 
 @for_member
@@ -66,7 +66,7 @@ def import_benchmark(request: HttpRequest, member: Member, slug: str) -> HttpRes
             return redirect("benchmark", project.slug, definition.benchmark.slug)
     ref = request.GET.get("ref", "").strip()
     context = {"project": project, "form": form, "ref": ref, **_definitions(project, ref)}
-    return render(request, "benchmarks/import.html", context, status=form.status)
+    return render(request, "projects/import.html", context, status=form.status)
 
 
 @for_member
@@ -99,7 +99,7 @@ def change_rules(request: HttpRequest, member: Member, slug: str) -> HttpRespons
             return redirect("project-changes", slug)
     used = used_s(project, utc_now())
     context = {"project": project, "form": form, "used": used}
-    return render(request, "benchmarks/change_rules.html", context, status=form.status)
+    return render(request, "projects/change_rules.html", context, status=form.status)
 
 
 @for_member
@@ -197,7 +197,7 @@ def _project_page(
         "totals": totals_of(found),
         "log": log_of(found),
     }
-    return render(request, "benchmarks/project.html", context, status=status or form.status)
+    return render(request, "projects/detail.html", context, status=status or form.status)
 
 
 def _retained_commits(found: Project) -> list[dict[str, Any]]:

@@ -94,7 +94,7 @@ def refs(request: HttpRequest, member: Member) -> HttpResponse:
     field = request.GET.get("for", "")
     text = request.GET.get(field, "") if field in REFS else ""
     found = ref_choices(member, request.GET.get("benchmark", ""), text[:200])
-    return render(request, "components/_ref_options.html", {"refs": found})
+    return render(request, "runs/_ref_options.html", {"refs": found})
 
 
 @for_member

@@ -51,7 +51,7 @@ def run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     found = run_for(member, run_id)
     now = progress_of(found)
     context = live_context(request, member, found, now, _details(now))
-    template = "public/run.html" if isinstance(member, Visitor) else "runs/detail.html"
+    template = "runs/public.html" if isinstance(member, Visitor) else "runs/detail.html"
     return render(request, template, context)
 
 

@@ -27,7 +27,7 @@ from orchestrator.web.schedules.forms import ScheduleForm, initial_schedule
 @for_member
 def schedules(request: HttpRequest, member: Member) -> HttpResponse:
     """What starts by itself; new ones are made with the form of a run."""
-    return render(request, "schedules.html", {"schedules": schedules_of(member)})
+    return render(request, "schedules/list.html", {"schedules": schedules_of(member)})
 
 
 @for_member

@@ -124,7 +124,7 @@ def embed(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
         series, request.GET.get("branch", ""), Part(limit=POINTS_EMBEDDED, every=False)
     )
     drawing = drawing_of(history)
-    response = render(request, "embed.html", {"history": history, "drawing": drawing})
+    response = render(request, "sharing/embed.html", {"history": history, "drawing": drawing})
     ancestors = " ".join(settings.EMBED_ANCESTORS)
     response.headers["Content-Security-Policy"] = POLICY.replace(
         "frame-ancestors 'none'", f"frame-ancestors {ancestors}"
@@ -172,7 +172,7 @@ def _svg(request: HttpRequest, badge: Badge) -> HttpResponse:
     if tag in parse_etags(request.headers.get("If-None-Match", "")):
         response: HttpResponse = HttpResponseNotModified()
     else:
-        text = render_to_string("badge.svg", {"badge": badge})
+        text = render_to_string("sharing/badge.svg", {"badge": badge})
         response = HttpResponse(text, content_type="image/svg+xml; charset=utf-8")
     response.headers["ETag"] = tag
     response.headers["Cache-Control"] = "public, max-age=60"

@@ -44,7 +44,7 @@ def settings(request: HttpRequest, member: Member) -> HttpResponse:
         except FORM_ERRORS as error:
             form.show_error(error)
     context = {"form": form, "made": made, "tokens": tokens_of(member)}
-    return render(request, "settings.html", context, status=form.status)
+    return render(request, "team/settings.html", context, status=form.status)
 
 
 @for_member
@@ -114,7 +114,7 @@ def quotas(request: HttpRequest, member: Member) -> HttpResponse:
             "Remove large files from the history of repositories.",
         ),
     ]
-    return render(request, "sharing/quotas.html", {"uses": uses, "limits": limits})
+    return render(request, "team/quotas.html", {"uses": uses, "limits": limits})
 
 
 @for_member

@@ -49,7 +49,7 @@ def trial(request: HttpRequest, member: Member, trial_id: UUID) -> HttpResponse:
     found = trial_for(member, trial_id)
     details = trial_details(found)
     if isinstance(member, Visitor):
-        return render(request, "public/trial.html", _of_visitor(request, member, details))
+        return render(request, "trials/public.html", _of_visitor(request, member, details))
     result = result_of(found)
     rest = {key: value for key, value in found.provenance.items() if key not in _SHOWN_APART}
     context = {
@@ -91,7 +91,7 @@ def histogram(request: HttpRequest, member: Member, trial_id: UUID, kind: str) -
 @open_to_visitors
 @for_member
 def validity(request: HttpRequest, member: Member) -> HttpResponse:
-    return render(request, "validity.html", {"rules": THRESHOLDS.values()})
+    return render(request, "trials/validity.html", {"rules": THRESHOLDS.values()})
 
 
 def _of_visitor(request: HttpRequest, member: Member, details: TrialDetails) -> dict[str, Any]:
