@@ -13,6 +13,7 @@ from orchestrator.core.errors import HostError, UnreachableError
 from orchestrator.transport.ssh import SshTransport
 from tests.support.bridge import ip
 from tests.support.netns import NamespaceHost, fleet_of_hosts, wait_for
+from tests.support.programs import program
 
 pytestmark = pytest.mark.chaos
 
@@ -126,6 +127,7 @@ def test_it_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_it_removes_what_a_killed_run_left(tmp_path: Path) -> None:
+    program("sshd")
     argv = [sys.executable, "-c", ANOTHER_RUN, str(tmp_path / "other")]
     with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None

@@ -20,6 +20,7 @@ from devstack.processes import die_with_parent
 from orchestrator.core.ids import new_id
 from orchestrator.runs.models import Run
 from orchestrator.runs.states import RUN_ENDED
+from tests.support.tools import tool
 
 #: Hosts of tests are at loopback and in networks that the tests make.
 ANYWHERE = ("0.0.0.0/0", "::/0")
@@ -119,7 +120,11 @@ class Engine:
 
 @contextmanager
 def running_engine(folder: Path, **environment: str) -> Iterator[Engine]:
-    """An engine whose data lies in `folder`; `environment` overrides the worker's variables."""
+    """An engine whose data lies in `folder`; `environment` overrides the worker's variables.
+
+    Its jobs use oha: the test is skipped where there is none.
+    """
+    tool("oha")
     data_dir, logs = folder / "data", folder / "logs"
     data_dir.mkdir(parents=True, exist_ok=True)
     logs.mkdir(parents=True, exist_ok=True)

@@ -53,7 +53,7 @@ def missing(name: str) -> NoReturn:
     reason = f"{_PREFIX}{name}"
     if os.environ.get("PITWALL_TEST_ALL"):
         pytest.fail(f"{reason} (install it: {INSTALL[name]})", pytrace=False)
-    pytest.skip(reason)
+    pytest.skip(reason, allow_module_level=True)
 
 
 def summary(skipped: Sequence[pytest.TestReport | pytest.CollectReport]) -> list[str]:
