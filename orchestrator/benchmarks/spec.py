@@ -47,6 +47,8 @@ from orchestrator.core.yaml_text import yaml_from
 from orchestrator.loadtools.metrics import metric_for
 
 MAX_SOURCE_BYTES = 256 * 1024
+#: A run has at most this many rounds.
+MAX_ROUNDS = 100
 
 
 class Ready(Strict):
@@ -118,7 +120,7 @@ class Spec(Strict):
     include: Annotated[list[dict[Name, Scalar]], Field(max_length=1000)] = []
     exclude: Annotated[list[dict[Name, Scalar | list[Scalar]]], Field(max_length=200)] = []
     baseline: dict[Name, Scalar] = {}
-    rounds: Annotated[int, Field(ge=1, le=100)] = 7
+    rounds: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] = 7
     cooldown_s: Annotated[float, Field(ge=0, le=600)] = 1
     pin_cpus: bool = True
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from orchestrator.benchmarks.loads import primary_of
 from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.calibration.earlier_runs import earlier_noise
 from orchestrator.calibration.sensitivity import (
     Sight,
@@ -18,9 +19,6 @@ from orchestrator.runs.models import HostRole
 from orchestrator.runs.plans import RunPlan
 from orchestrator.stats.paired import FEWEST_BLOCKS
 from orchestrator.stats.power import blocks_needed, smallest_change
-
-#: As many as a run may have.
-MAX_ROUNDS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

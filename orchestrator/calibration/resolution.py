@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.loads import primary_of
 from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.calibration.earlier_runs import earlier_noise
 from orchestrator.calibration.sensitivity import calibration_for, noise_in
 from orchestrator.core.errors import InvalidRequestError
@@ -18,8 +19,6 @@ from orchestrator.stats.noise import Noise
 from orchestrator.stats.paired import FEWEST_BLOCKS
 from orchestrator.stats.power import blocks_needed, smallest_change
 
-#: As many as a run may have.
-MAX_ROUNDS = 100
 FIELD = "resolution"
 
 

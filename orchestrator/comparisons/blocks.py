@@ -9,12 +9,10 @@ each other, unless both sides have none in common.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.comparisons.points import Found, Likeness, Measured, Place, Values
 from orchestrator.measurements.comparability import block_of
 from orchestrator.runs.models import Run
-
-#: More rounds than a job has.
-_MOST_ROUNDS = 200
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,7 +50,7 @@ Key = Callable[[Place], object]
 def blocks_of_run(run: Run) -> frozenset[int]:
     """All blocks that a run can have."""
     jobs = run.jobs.values_list("pk", flat=True)
-    return frozenset(block_of(job, number) for job in jobs for number in range(_MOST_ROUNDS))
+    return frozenset(block_of(job, number) for job in jobs for number in range(1, MAX_ROUNDS + 1))
 
 
 def cells_of(

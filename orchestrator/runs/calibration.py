@@ -13,6 +13,7 @@ from orchestrator.accounts.models import Role
 from orchestrator.benchmarks import selectors as benchmarks
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.benchmarks.refs import commit_of_ref
+from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.fleet import selectors as fleet
 from orchestrator.fleet.models import Host
@@ -20,8 +21,8 @@ from orchestrator.runs.models import GoldenCheck, Run, Trigger
 from orchestrator.runs.services import RunRequest, create_run
 from orchestrator.runs.states import RUN_ENDED
 
-#: A run has at most 100 rounds, two of which make a pair.
-MIN_PAIRS, MAX_PAIRS = 5, 50
+#: Two rounds make a pair.
+MIN_PAIRS, MAX_PAIRS = 5, MAX_ROUNDS // 2
 DEFAULT_PAIRS = 10
 
 

@@ -1,5 +1,6 @@
 """What ends a run beside its number of rounds: that its cases are decided, or its budget."""
 
+from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.units import format_duration
 from orchestrator.runs.models import Until
@@ -41,8 +42,8 @@ def check_rounds(until: Until, asked: int | None) -> None:
     if asked is None:
         return
     if until == Until.ROUNDS:
-        if not 1 <= asked <= 100:
-            raise InvalidRequestError("expected 1 to 100 rounds", field="rounds")
+        if not 1 <= asked <= MAX_ROUNDS:
+            raise InvalidRequestError(f"expected 1 to {MAX_ROUNDS} rounds", field="rounds")
     elif not FEWEST_BLOCKS <= asked <= ROUNDS_AT_MOST:
         raise InvalidRequestError(
             f"until decided takes {FEWEST_BLOCKS} rounds at least and {ROUNDS_AT_MOST} at most, "

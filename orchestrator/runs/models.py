@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from orchestrator.accounts.models import ApiToken, Team, User
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
+from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.core.ids import new_id
 from orchestrator.fleet.models import HardwareProfile, Host, HostSnapshot
 from orchestrator.runs.states import (
@@ -156,7 +157,7 @@ class Run(models.Model):
         constraints = [
             _known("state", RunState, "run_state_known"),
             models.CheckConstraint(
-                condition=Q(rounds__gte=1) & Q(rounds__lte=100), name="run_rounds_in_range"
+                condition=Q(rounds__gte=1) & Q(rounds__lte=MAX_ROUNDS), name="run_rounds_in_range"
             ),
             models.CheckConstraint(condition=Q(until__in=Until.values), name="run_until_known"),
             models.CheckConstraint(

@@ -18,6 +18,7 @@ from orchestrator.api.schemas.common import (
     commit_out,
     web_url,
 )
+from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.runs.job_details import JobDetails, details_of
 from orchestrator.runs.models import Build, Placement, Run, Trial
 from orchestrator.runs.plans import RunRequest
@@ -104,7 +105,7 @@ class RunIn(Schema, extra="forbid"):
         False, description="Fewer cases, in which each pair of values still occurs."
     )
     priority: PriorityName = PriorityName.NORMAL
-    rounds: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
+    rounds: Annotated[Whole, Field(ge=1, le=MAX_ROUNDS)] | None = Field(
         None,
         description="Left out: as many as the benchmark's definition says. Unless `until` is "
         "`rounds`, how many there are at most: 5 to 20; left out: 20.",

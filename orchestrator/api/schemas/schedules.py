@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from orchestrator.api.schemas.common import Flag, Number, Text, Whole, api_url, web_url
 from orchestrator.api.schemas.runs import Expression, PlacementIn, PriorityName, UntilName
+from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.runs.models import Schedule
 from orchestrator.runs.schedules import NewSchedule
 
@@ -34,7 +35,7 @@ class ScheduleIn(Schema, extra="forbid"):
     placements: Annotated[list[PlacementIn], Field(max_length=100)] = []
     cases: Expression = ""
     pairwise: Flag = False
-    rounds: Annotated[Whole, Field(ge=1, le=100)] | None = None
+    rounds: Annotated[Whole, Field(ge=1, le=MAX_ROUNDS)] | None = None
     resolution: Annotated[Number, Field(gt=0, le=1)] | None = None
     until: UntilName = UntilName.ROUNDS
     budget_s: Annotated[Number, Field(gt=0, le=1e9)] | None = None

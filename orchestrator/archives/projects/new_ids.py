@@ -11,12 +11,11 @@ from orchestrator.accounts.models import Team
 from orchestrator.archives.projects.kinds import Kind
 from orchestrator.archives.projects.rows import uuid_of
 from orchestrator.benchmarks.models import Definition
+from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.fleet.models import Host, HostChange, HostSnapshot
 from orchestrator.measurements.comparability import block_of
 from orchestrator.measurements.metrics import metric_ids
 
-#: More than a run can have.
-_ROUNDS = 200
 _KEY = 60
 _AT_ONCE = 500
 #: Rows that others refer to by a number.
@@ -91,7 +90,7 @@ class NewIds:
         """The blocks of a job are made of its id."""
         old, new = uuid_of(told), self._uuid(told)
         if old != new:
-            self._blocks |= {block_of(old, n): block_of(new, n) for n in range(_ROUNDS)}
+            self._blocks |= {block_of(old, n): block_of(new, n) for n in range(1, MAX_ROUNDS + 1)}
 
     def block(self, told: int) -> int:
         return self._blocks.get(told, told)

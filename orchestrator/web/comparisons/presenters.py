@@ -11,6 +11,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from orchestrator.benchmarks.choice import MAX_LENGTH
+from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.comparisons.case_detail import CaseDetail, detail_of
 from orchestrator.comparisons.compared import CaseComparison, ComparisonReport, MetricComparison
 from orchestrator.comparisons.evidence import Behind, behind
@@ -27,8 +28,6 @@ from orchestrator.web.comparisons.charts import (
 )
 from orchestrator.web.templatetags.pitwall import VERDICT_SYMBOLS
 
-#: As many as a run may have.
-_MOST_ROUNDS = 100
 #: More cases than these are not named one by one in an address.
 _MOST_NAMED = 12
 #: Bars of rows are drawn in this share of a change.
@@ -159,12 +158,12 @@ def more_blocks(
         "benchmark": key,
         "baseline": baseline.commit.short_sha,
         "contender": contender.commit.short_sha,
-        "rounds": min(blocks, _MOST_ROUNDS),
+        "rounds": min(blocks, MAX_ROUNDS),
         "hosts": sorted({case.host.name for case in open_cases}),
         "cases": "" if len(open_cases) == len(report.cases) else expression_of(open_cases),
     }
     return MoreBlocks(
-        blocks=min(blocks, _MOST_ROUNDS),
+        blocks=min(blocks, MAX_ROUNDS),
         cases=len(open_cases),
         seconds=sum(times) if times and not unpaired else None,
         query=urlencode({name: value for name, value in query.items() if value}, doseq=True),

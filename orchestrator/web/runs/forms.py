@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 
+from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.runs.availability import Choice, choices_for
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.schedules import NewSchedule
@@ -123,7 +124,7 @@ class RunForm(TeamForm, ScheduleFields):
     rounds = forms.IntegerField(
         required=False,
         min_value=1,
-        max_value=100,
+        max_value=MAX_ROUNDS,
         help_text="Empty: as many as the definition says, or 20 at most until decided. "
         "5 is the least for a verdict.",
     )
