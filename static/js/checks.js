@@ -1,15 +1,15 @@
-// Counts the seconds of the step that is being tried; each new list brings the next step.
-let tried = "";
-let since = 0;
+// Counts the seconds of the check that is running; each new list brings the next check.
+let current = "";
+let startedAt = 0;
 
-function tick() {
+function update() {
   const element = document.querySelector("[data-elapsed]");
-  const step = element?.closest("li").querySelector("h2").textContent ?? "";
-  if (step !== tried) {
-    tried = step;
-    since = performance.now();
+  const check = element?.closest("li").querySelector("h2").textContent ?? "";
+  if (check !== current) {
+    current = check;
+    startedAt = performance.now();
   }
-  if (element) element.textContent = `${Math.round((performance.now() - since) / 1000)} s`;
+  if (element) element.textContent = `${Math.round((performance.now() - startedAt) / 1000)} s`;
 }
 
-setInterval(tick, 250);
+setInterval(update, 250);

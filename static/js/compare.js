@@ -1,17 +1,12 @@
 // One case of a comparison: its latency percentiles, and how they changed, with interval and band.
-// A second click on a case folds what the first one fetched.
-import { colour } from "./colour.js";
-import { shownMs } from "./milliseconds.js";
+// A second click on a case hides the details that the first one fetched.
+import { animation, colour, darkScheme } from "./charts.js";
+import { formatChange, formatValue } from "./numbers.js";
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 const charts = new Map();
 
-function shownChange(percent) {
-  const shown = Math.abs(percent).toFixed(1);
-  const sign = shown === "0.0" ? "±" : percent > 0 ? "+" : "−";
-  return `${sign}${shown} %`;
-}
+const formatPercent = (percent) => formatChange(percent / 100);
+const formatMs = (ms) => formatValue(ms / 1000, "s");
 
 function latencyLine(series, place) {
   const ink = colour(place === 0 ? "--series-1" : "--series-2");
@@ -64,7 +59,7 @@ function options(data, y, tooltip) {
   const text = colour("--muted");
   const grid = { color: colour("--grid") };
   return {
-    animation: still ? false : { duration: 300 },
+    animation,
     maintainAspectRatio: false,
     interaction: { mode: "nearest", axis: "x", intersect: false },
     plugins: {
@@ -73,7 +68,7 @@ function options(data, y, tooltip) {
     },
     scales: {
       x: percentileAxis(data, text, grid),
-      y: { ...y, grid, title: { display: true, text: y.name, color: text }, ticks: { color: text, maxTicksLimit: 8, callback: y.shown } },
+      y: { ...y, grid, title: { display: true, text: y.name, color: text }, ticks: { color: text, maxTicksLimit: 8, callback: y.format } },
     },
   };
 }
@@ -81,19 +76,19 @@ function options(data, y, tooltip) {
 const KINDS = {
   latency: (data) => ({
     data: { datasets: data.series.map(latencyLine) },
-    options: options(data, { type: "logarithmic", name: "latency", shown: shownMs }, {
+    options: options(data, { type: "logarithmic", name: "latency", format: formatMs }, {
       title: (items) => items[0]?.raw.label,
-      label: (item) => `${item.dataset.label}: ${shownMs(item.raw.y)}`,
+      label: (item) => `${item.dataset.label}: ${formatMs(item.raw.y)}`,
     }),
   }),
   quantiles: (data) => ({
     data: { datasets: quantileLines(data) },
-    options: options(data, { type: "linear", name: "change", shown: shownChange }, {
+    options: options(data, { type: "linear", name: "change", format: formatPercent }, {
       title: (items) => items[0]?.raw.label,
       label: ({ raw }) => [
-        shownChange(raw.y),
-        ...(raw.low === null ? [] : [`interval ${shownChange(raw.low)} to ${shownChange(raw.high)}`]),
-        ...(raw.bandLow === null ? [] : [`band ${shownChange(raw.bandLow)} to ${shownChange(raw.bandHigh)}`]),
+        formatPercent(raw.y),
+        ...(raw.low === null ? [] : [`interval ${formatPercent(raw.low)} to ${formatPercent(raw.high)}`]),
+        ...(raw.bandLow === null ? [] : [`band ${formatPercent(raw.bandLow)} to ${formatPercent(raw.bandHigh)}`]),
       ],
     }),
   }),
@@ -106,20 +101,20 @@ function draw(canvas) {
   canvas.dataset.drawn = "true";
 }
 
-function drawAll(again) {
+function drawAll(isRedrawn) {
   document.querySelectorAll("canvas[data-chart]").forEach((canvas) => {
-    if (again || !charts.has(canvas)) draw(canvas);
+    if (isRedrawn || !charts.has(canvas)) draw(canvas);
   });
 }
 
-function clicked(event) {
+function toggleCase(event) {
   const link = event.target.closest(".compared tbody th a");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  open(link);
+  openCase(link);
 }
 
-function open(link) {
+function openCase(link) {
   const row = link.closest("tr");
   const detail = row.nextElementSibling;
   if (detail?.classList.contains("detail")) {
@@ -132,14 +127,14 @@ function open(link) {
   }
 }
 
-function opened() {
+function showOpenCases() {
   document.querySelectorAll(".compared tr.detail:not([hidden])").forEach((detail) => {
     detail.previousElementSibling.querySelector("a").setAttribute("aria-expanded", "true");
   });
   drawAll(false);
 }
 
-document.addEventListener("click", clicked);
-document.addEventListener("htmx:after:swap", opened);
-dark.addEventListener("change", () => drawAll(true));
-opened();
+document.addEventListener("click", toggleCase);
+document.addEventListener("htmx:after:swap", showOpenCases);
+darkScheme.addEventListener("change", () => drawAll(true));
+showOpenCases();

@@ -1,5 +1,5 @@
-// Sends a request again, once the fetch that it waits for has ended.
-function look() {
+// Sends a request again once the fetch that it waits for has ended.
+function sendWhenFetched() {
   const fetch = document.getElementById("fetch");
   const form = document.querySelector("form[data-send-when-fetched]");
   if (!form || !fetch || "awaited" in fetch.dataset) return;
@@ -7,4 +7,4 @@ function look() {
   form.submit();
 }
 
-const timer = setInterval(look, 500);
+const timer = setInterval(sendWhenFetched, 500);

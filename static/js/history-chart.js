@@ -1,13 +1,13 @@
-// One chart of a history: a line a series with the band of its intervals, and what is marked.
-import { colour } from "./colour.js";
-import { drawable, unitFor } from "./history-data.js";
-import { faint, flagAt, known, marks, marksOf } from "./history-marks.js";
-import { grouped } from "./numbers.js";
+// One chart of a history: a line for each series with the band of its intervals, and the overlay.
+import { colour, fade, formatTick } from "./charts.js";
+import { visiblePoints } from "./history-data.js";
+import { flagAt, loadedLines, overlay, verticalLines } from "./history-overlay.js";
+import { unitFor } from "./numbers.js";
 
 const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [1, 3]];
 const SHAPES = ["circle", "rect", "triangle", "rectRot", "star", "cross"];
 
-function inks(lines) {
+function chartColours(lines) {
   return {
     lines: lines.map(({ number }) => colour(`--series-${number}`)),
     text: colour("--text"), muted: colour("--muted"), grid: colour("--grid"), surface: colour("--surface"),
@@ -17,11 +17,11 @@ function inks(lines) {
 }
 
 // `lines` are those of the page's configuration, each with `data` once it has come.
-export function historyChart(canvas, config, look) {
-  let colours = inks(config.lines);
+export function historyChart(canvas, config, view) {
+  let colours = chartColours(config.lines);
   const chart = new Chart(canvas, {
     type: "line",
-    data: { datasets: [], own: { config, look, colours: () => colours } },
+    data: { datasets: [], own: { config, view, colours: () => colours } },
     options: {
       animation: false,
       parsing: false, normalized: true, maintainAspectRatio: false, events: [],
@@ -29,24 +29,24 @@ export function historyChart(canvas, config, look) {
       plugins: { legend: { display: false }, tooltip: { enabled: false }, decimation: { enabled: false } },
       scales: {
         x: { type: "linear", bounds: "data", ticks: { maxRotation: 0, autoSkipPadding: 14, includeBounds: false, precision: 0 } },
-        y: { grace: "4%", title: { display: true }, ticks: { callback: grouped } },
+        y: { grace: "4%", title: { display: true }, ticks: { callback: formatTick } },
       },
     },
-    plugins: [bands, marks],
+    plugins: [bands, overlay],
   });
   return {
     chart,
-    restyle() { colours = inks(config.lines); update(chart); },
+    restyle() { colours = chartColours(config.lines); update(chart); },
     update() { update(chart); },
     flagAt: (x, y) => flagAt(chart, x, y),
   };
 }
 
-// How values of a line become places on the vertical axis, and the name of its unit.
-function scaling(config, look) {
-  const lines = known(config);
-  if (look.relative) {
-    return { unit: "% against the first point", of: ({ data }) => {
+// How the values of a line become positions on the vertical axis, and the name of its unit.
+function verticalScale(config, view) {
+  const lines = loadedLines(config);
+  if (view.relative) {
+    return { unit: "% against the first point", scaleOf: ({ data }) => {
       const base = data.value.find((value) => value !== null && value !== 0);
       return (value) => (value / base - 1) * 100;
     } };
@@ -54,56 +54,56 @@ function scaling(config, look) {
   let largest = 0;
   for (const { data } of lines) for (const value of data.value) if (value !== null) largest = Math.max(largest, Math.abs(value));
   const [size, unit] = unitFor(config.unit, largest);
-  return { unit, of: () => (value) => value / size };
+  return { unit, scaleOf: () => (value) => value / size };
 }
 
 function update(chart) {
-  const { config, look, colours } = chart.data.own;
-  const ink = colours();
-  const { first, last } = look.window();
-  const { unit, of } = scaling(config, look);
+  const { config, view, colours } = chart.data.own;
+  const current = colours();
+  const { first, last } = view.window();
+  const { unit, scaleOf } = verticalScale(config, view);
   const columns = Math.max(200, chart.width - 60);
-  chart.data.datasets = known(config).flatMap((line) => setsOf(line, config.lines.indexOf(line), { first, last, columns, scale: of(line), ink }));
+  chart.data.datasets = loadedLines(config).flatMap((line) => datasetsOf(line, config.lines.indexOf(line), { first, last, columns, scale: scaleOf(line), colours: current }));
   const { x, y } = chart.options.scales;
   Object.assign(x, { min: first - 0.5, max: last + 0.5 });
-  x.grid = { color: ink.grid };
-  y.grid = { color: ink.grid };
-  x.ticks.color = y.ticks.color = y.title.color = ink.muted;
-  x.ticks.callback = (rank) => look.nameAt(rank);
+  x.grid = { color: current.grid };
+  y.grid = { color: current.grid };
+  x.ticks.color = y.ticks.color = y.title.color = current.muted;
+  x.ticks.callback = (rank) => view.nameAt(rank);
   y.title.text = unit;
   y.title.display = Boolean(unit);
-  Object.assign(y, reachOf(chart, first, last));
-  chart.data.own.marks = marksOf(chart);
+  Object.assign(y, axisLimits(chart, first, last));
+  chart.data.own.verticalLines = verticalLines(chart);
   chart.update("none");
 }
 
-// A line and what stands beside it, as the chart draws them.
-function setsOf(line, place, { first, last, columns, scale, ink }) {
-  const { data } = line, own = ink.lines[place], dense = last - first > 160;
-  const isDoubtful = ({ index }) => index >= 0 && (data.suspect[index] > 0 || data.outlier.has(index));
-  const points = drawable(data, first, last, columns, scale);
-  const crowded = points.some((point) => point.least !== undefined);
-  // What stands out is still seen where others share a column.
-  const beside = [...data.side, ...(crowded ? data.outlier : [])]
+// A line, and the points of side branches next to it, as datasets of the chart.
+function datasetsOf(line, place, { first, last, columns, scale, colours }) {
+  const { data } = line, lineColour = colours.lines[place], dense = last - first > 160;
+  const isSuspect = ({ index }) => index >= 0 && (data.suspect[index] > 0 || data.outlier.has(index));
+  const points = visiblePoints(data, first, last, columns, scale);
+  const isGrouped = points.some((point) => point.least !== undefined);
+  // Outliers are visible also among grouped points.
+  const sidePoints = [...data.side, ...(isGrouped ? data.outlier : [])]
     .filter((i) => data.value[i] !== null && data.rank[i] >= first && data.rank[i] <= last)
     .map((i) => ({ x: data.rank[i], y: scale(data.value[i]), index: i }));
-  const each = (of) => (crowded ? of(points[0]) : points.map(of));
+  const styleOf = (style) => (isGrouped ? style(points[0]) : points.map(style));
   return [
     {
-      line, scale, data: points, borderColor: own, borderWidth: dense ? 1.5 : 2, borderDash: dense ? [] : DASHES[place % DASHES.length], pointBorderColor: own,
-      pointStyle: each((p) => (isDoubtful(p) ? "triangle" : SHAPES[place % SHAPES.length])),
-      pointBackgroundColor: each((p) => (isDoubtful(p) ? ink.surface : own)),
-      pointRadius: each((p) => (crowded ? 0 : isDoubtful(p) ? (dense ? 3.5 : 5.5) : dense ? 0 : 3)),
+      line, scale, data: points, borderColor: lineColour, borderWidth: dense ? 1.5 : 2, borderDash: dense ? [] : DASHES[place % DASHES.length], pointBorderColor: lineColour,
+      pointStyle: styleOf((p) => (isSuspect(p) ? "triangle" : SHAPES[place % SHAPES.length])),
+      pointBackgroundColor: styleOf((p) => (isSuspect(p) ? colours.surface : lineColour)),
+      pointRadius: styleOf((p) => (isGrouped ? 0 : isSuspect(p) ? (dense ? 3.5 : 5.5) : dense ? 0 : 3)),
     },
     {
-      line, scale, side: true, data: beside, showLine: false, pointBackgroundColor: ink.surface, pointBorderColor: own,
-      pointStyle: beside.map((p) => (isDoubtful(p) ? "triangle" : "circle")), pointRadius: beside.map((p) => (isDoubtful(p) ? 4 : 2.5)),
+      line, scale, side: true, data: sidePoints, showLine: false, pointBackgroundColor: colours.surface, pointBorderColor: lineColour,
+      pointStyle: sidePoints.map((p) => (isSuspect(p) ? "triangle" : "circle")), pointRadius: sidePoints.map((p) => (isSuspect(p) ? 4 : 2.5)),
     },
   ];
 }
 
 // The axis holds the bands, but no band that would leave the line no room.
-function reachOf(chart, first, last) {
+function axisLimits(chart, first, last) {
   let low = Infinity, high = -Infinity, bandLow = Infinity, bandHigh = -Infinity;
   for (const { data } of chart.data.datasets) {
     for (const point of data) {
@@ -115,8 +115,8 @@ function reachOf(chart, first, last) {
     }
   }
   if (low > high) return { suggestedMin: undefined, suggestedMax: undefined };
-  const room = Math.max(high - low, Math.abs(high) * 0.02);
-  return { suggestedMin: Math.max(Math.min(low, bandLow), low - room), suggestedMax: Math.min(Math.max(high, bandHigh), high + room) };
+  const margin = Math.max(high - low, Math.abs(high) * 0.02);
+  return { suggestedMin: Math.max(Math.min(low, bandLow), low - margin), suggestedMax: Math.min(Math.max(high, bandHigh), high + margin) };
 }
 
 const bands = {
@@ -129,17 +129,17 @@ const bands = {
     ctx.clip();
     for (const { data, side, borderColor } of chart.data.datasets) {
       if (side) continue;
-      ctx.fillStyle = faint(borderColor, 0.16);
-      area(chart, data, (point) => (point.low === null ? null : [point.low, point.high]));
-      ctx.fillStyle = faint(borderColor, 0.3);
-      area(chart, data, (point) => (point.least === undefined ? null : [point.least, point.most]));
+      ctx.fillStyle = fade(borderColor, 0.16);
+      fillArea(chart, data, (point) => (point.low === null ? null : [point.low, point.high]));
+      ctx.fillStyle = fade(borderColor, 0.3);
+      fillArea(chart, data, (point) => (point.least === undefined ? null : [point.least, point.most]));
     }
     ctx.restore();
   },
 };
 
-// Fills between the two edges of neighbouring points; `edges` says null where there are none.
-function area(chart, points, edges) {
+// Fills between the two edges of neighbouring points; `edges` returns null where there are none.
+function fillArea(chart, points, edges) {
   const { ctx, scales: { x, y } } = chart;
   let run = [];
   const close = () => {
@@ -153,9 +153,9 @@ function area(chart, points, edges) {
     run = [];
   };
   for (const point of points) {
-    const found = edges(point);
-    if (found === null) close();
-    else run.push({ x: x.getPixelForValue(point.x), low: y.getPixelForValue(found[0]), high: y.getPixelForValue(found[1]) });
+    const pair = edges(point);
+    if (pair === null) close();
+    else run.push({ x: x.getPixelForValue(point.x), low: y.getPixelForValue(pair[0]), high: y.getPixelForValue(pair[1]) });
   }
   close();
 }

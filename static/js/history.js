@@ -1,149 +1,139 @@
-// The page of histories: fetches each line, draws the charts, and tells of the point looked at.
+// The page of histories: fetches each line, draws the charts, and describes the point under the pointer.
+import { darkScheme } from "./charts.js";
 import { historyChart } from "./history-chart.js";
-import { decoded, shown, shownChange, unitFor } from "./history-data.js";
-import { hold } from "./history-hands.js";
-import { Look } from "./history-look.js";
+import { decodeHistory } from "./history-data.js";
+import { bindInput } from "./history-input.js";
+import { ViewOptions } from "./history-view-options.js";
+import { formatChange, formatValue } from "./numbers.js";
 
 const REST_MS = 150;
 const config = JSON.parse(document.getElementById("history-config").textContent);
 const lines = config.charts.flatMap((chart) => chart.lines);
 const unitOf = new Map(config.charts.flatMap((chart) => chart.lines.map((line) => [line, chart.unit])));
-const facts = new Map();
-let frame = 0, resting = 0, keeping = 0, stale = false;
+// Hash → what is known about the commit.
+const commits = new Map();
+let frame = 0, commitTimer = 0, addressTimer = 0, isRangeStale = false;
 
-const look = new Look(lines, { relative: config.relative, changed: () => draw() });
+const view = new ViewOptions(lines, { relative: config.relative, onChange: () => requestDraw(true) });
 const charts = config.charts.map((chart) => {
   const box = document.querySelector(`[data-history="${CSS.escape(chart.metric)}"]`);
-  const drawn = historyChart(box.querySelector("canvas"), chart, look);
-  hold(box, drawn, look, { pointed, chosen });
-  return { box, ...drawn };
+  const drawing = historyChart(box.querySelector("canvas"), chart, view);
+  bindInput(box, drawing, view, { onPoint: pointAt, onSelect: select });
+  return { box, ...drawing };
 });
 
-// At most once a frame; `moved`: the window is another one, not only the pointer.
-function paint(moved) {
-  stale ||= moved;
+// Draws at most once a frame; `isNewRange`: the range is another one, not only the pointer.
+function requestDraw(isNewRange) {
+  isRangeStale ||= isNewRange;
   frame ||= requestAnimationFrame(() => {
     for (const { chart, update } of charts) {
-      if (stale) update();
+      if (isRangeStale) update();
       else chart.draw();
     }
-    tell();
-    if (stale) rest();
+    showPointer();
+    if (isRangeStale) scheduleAddress();
     frame = 0;
-    stale = false;
+    isRangeStale = false;
   });
 }
 
-const draw = () => paint(true);
-
 // Browsers refuse to write the address at each frame.
-function rest() {
-  clearTimeout(keeping);
-  keeping = setTimeout(() => look.keep(), REST_MS);
+function scheduleAddress() {
+  clearTimeout(addressTimer);
+  addressTimer = setTimeout(() => view.writeAddress(), REST_MS);
 }
 
-function pointed(rank) {
-  if (rank === null) look.pointer = null;
-  else look.point(rank);
-  paint(false);
+function pointAt(rank) {
+  if (rank === null) view.pointer = null;
+  else view.movePointer(rank);
+  requestDraw(false);
 }
 
-function inUnit(line, value, all) {
-  const [size, unit] = unitFor(unitOf.get(line), all);
-  return `${shown(value / size)} ${unit}`.trim();
-}
-
-// One line of words on a point of a line.
-function words(line, index) {
+// A point of a line in one line of text.
+function describePoint(line, index) {
   const { data } = line;
-  const value = data.value[index];
-  const notes = (data.written.get(index) ?? []).map(({ text, author }) => `⚑ ${author ? `${author}: ` : ""}${text}`);
-  if (value === null) return [`✕ no valid trial, ${data.invalid[index]} left out`, ...notes].join(" · ");
-  const reach = data.reach[index];
-  const parts = [inUnit(line, value, value)];
-  if (reach !== null) parts[0] += ` (${inUnit(line, value / reach, value)} to ${inUnit(line, value * reach, value)})`;
-  parts.push(`${data.n[index]} trial${data.n[index] === 1 ? "" : "s"}`);
+  const value = data.value[index], unit = unitOf.get(line);
+  const annotations = (data.annotationsAt.get(index) ?? []).map(({ text, author }) => `⚑ ${author ? `${author}: ` : ""}${text}`);
+  if (value === null) return [`✕ no valid trial, ${data.invalid[index]} left out`, ...annotations].join(" · ");
+  const factor = data.halfWidth[index];
+  const interval = factor === null ? "" : ` (${formatValue(value / factor, unit)} to ${formatValue(value * factor, unit)})`;
+  const parts = [formatValue(value, unit) + interval, `${data.trials[index]} trial${data.trials[index] === 1 ? "" : "s"}`];
   if (data.suspect[index]) parts.push(`! ${data.suspect[index]} suspect`);
   if (data.invalid[index]) parts.push(`✕ ${data.invalid[index]} left out`);
   if (data.outlier.has(index)) parts.push("outlier");
-  const change = data.changes.find((each) => each.at === index);
-  if (change) parts.push(`${change.regressed ? "▼ regressed" : "▲ improved"} ${shownChange(change.change)}, ${change.state}`);
-  return [...parts, ...notes].join(" · ");
+  const change = data.changes.find(({ at }) => at === index);
+  if (change) parts.push(`${change.regressed ? "▼ regressed" : "▲ improved"} ${formatChange(change.change)}, ${change.state}`);
+  return [...parts, ...annotations].join(" · ");
 }
 
-function tell() {
-  const told = [];
+function showPointer() {
+  const descriptions = [];
   for (const line of lines) {
-    const index = look.pointer === null || !line.data ? -1 : look.indexAt(line, look.pointer);
-    const said = index >= 0 ? words(line, index) : "";
-    document.querySelector(`[data-line="${line.number}"] .said`).textContent = said;
-    if (said) told.push(`${lines.length > 1 ? `${line.label}: ` : ""}${said}`);
+    const index = view.pointer === null || !line.data ? -1 : view.indexAt(line, view.pointer);
+    const description = index >= 0 ? describePoint(line, index) : "";
+    document.querySelector(`[data-line="${line.number}"] .description`).textContent = description;
+    if (description) descriptions.push(`${lines.length > 1 ? `${line.label}: ` : ""}${description}`);
   }
-  const sha = look.pointer === null ? "" : look.shaAt(look.pointer);
-  const where = document.getElementById("pointed");
-  const known = facts.get(sha);
-  where.querySelector("code").textContent = sha;
-  where.querySelector("span").textContent = known ? `${known.subject} · ${known.author}, ${known.committed_at.slice(0, 10)}` : "";
-  where.dataset.empty = String(!sha);
+  const sha = view.pointer === null ? "" : view.shaAt(view.pointer);
+  const commit = commits.get(sha);
+  const element = document.getElementById("pointed-commit");
+  element.querySelector("code").textContent = sha;
+  element.querySelector("span").textContent = commit ? `${commit.subject} · ${commit.author}, ${commit.committed_at.slice(0, 10)}` : "";
+  element.dataset.empty = String(!sha);
   for (const { box } of charts) {
-    box.setAttribute("aria-valuemax", String(look.end));
-    box.setAttribute("aria-valuenow", String(look.pointer ?? look.end));
-    box.setAttribute("aria-valuetext", sha ? `commit ${sha}${known ? `, ${known.subject}` : ""}: ${told.join("; ")}` : "no commit chosen");
+    box.setAttribute("aria-valuemax", String(view.end));
+    box.setAttribute("aria-valuenow", String(view.pointer ?? view.end));
+    box.setAttribute("aria-valuetext", sha ? `commit ${sha}${commit ? `, ${commit.subject}` : ""}: ${descriptions.join("; ")}` : "no commit chosen");
   }
-  clearTimeout(resting);
-  if (sha && !known) resting = setTimeout(() => ask(sha), REST_MS);
+  clearTimeout(commitTimer);
+  if (sha && !commit) commitTimer = setTimeout(() => fetchCommit(sha), REST_MS);
 }
 
-// Who has the commit of a hash that was pointed at.
-function lineOf(sha) {
-  return look.known.find((line) => line.data.commit.includes(sha));
-}
-
-async function ask(sha) {
-  const line = lineOf(sha);
+async function fetchCommit(sha) {
+  const line = view.loadedLines.find(({ data }) => data.commit.includes(sha));
   const answer = await fetch(line.commit.replace("SHA", sha));
   if (!answer.ok) return;
-  facts.set(sha, await answer.json());
-  tell();
+  commits.set(sha, await answer.json());
+  showPointer();
 }
 
-async function chosen(rank) {
-  look.point(rank);
-  look.chosen = true;
-  draw();
-  look.keep();
-  const sha = look.shaAt(look.pointer);
-  const panels = look.known.filter((line) => line.data.commit.includes(sha));
-  const here = encodeURIComponent(location.pathname + location.search);
-  const answers = await Promise.all(panels.map((line) => fetch(`${line.point.replace("SHA", sha)}?panel=1&branch=${encodeURIComponent(line.branch)}&back=${here}`)));
-  const texts = await Promise.all(answers.filter((answer) => answer.ok).map((answer) => answer.text()));
-  document.getElementById("point").innerHTML = texts.join("");
+async function select(rank) {
+  view.movePointer(rank);
+  view.isSelected = true;
+  requestDraw(true);
+  view.writeAddress();
+  const sha = view.shaAt(view.pointer);
+  const back = encodeURIComponent(location.pathname + location.search);
+  const addresses = view.loadedLines.filter(({ data }) => data.commit.includes(sha))
+    .map((line) => `${line.point.replace("SHA", sha)}?panel=1&branch=${encodeURIComponent(line.branch)}&back=${back}`);
+  const answers = await Promise.all(addresses.map((address) => fetch(address)));
+  const panels = await Promise.all(answers.filter((answer) => answer.ok).map((answer) => answer.text()));
+  document.getElementById("point").innerHTML = panels.join("");
 }
 
-const acts = {
-  in: () => look.zoom(0.6), out: () => look.zoom(1 / 0.6), all: () => look.all(),
-  older: () => look.pan(-0.5), newer: () => look.pan(0.5), newest: () => look.show(look.end - 100, look.end),
+const actions = {
+  in: () => view.zoom(0.6), out: () => view.zoom(1 / 0.6), all: () => view.showAll(),
+  older: () => view.pan(-0.5), newer: () => view.pan(0.5), newest: () => view.showRange(view.end - 100, view.end),
 };
-for (const button of document.querySelectorAll("button[data-act]")) button.addEventListener("click", () => acts[button.dataset.act]());
+for (const button of document.querySelectorAll("button[data-action]")) button.addEventListener("click", () => actions[button.dataset.action]());
 
 async function load(line) {
   const answer = await fetch(line.data_url);
   if (!answer.ok) throw new Error(`${answer.status} for ${line.label}`);
-  line.data = decoded(await answer.json());
-  look.arrived();
-  draw();
+  line.data = decodeHistory(await answer.json());
+  view.updateAxis();
+  requestDraw(true);
 }
 
 async function loadAll() {
-  const done = await Promise.allSettled(lines.map(load));
-  const failed = done.filter((each) => each.status === "rejected");
-  document.getElementById("not-loaded").hidden = !failed.length;
-  look.asked = {};
-  if (look.chosen) chosen(look.pointer);
+  const results = await Promise.allSettled(lines.map(load));
+  document.getElementById("not-loaded").hidden = results.every(({ status }) => status === "fulfilled");
+  view.requested = {};
+  if (view.isSelected) select(view.pointer);
   requestAnimationFrame(() => requestAnimationFrame(() => {
     for (const { box } of charts) box.querySelector("canvas").dataset.drawn = "true";
   }));
 }
 
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { for (const { restyle } of charts) restyle(); });
+darkScheme.addEventListener("change", () => { for (const { restyle } of charts) restyle(); });
 loadAll();

@@ -1,12 +1,11 @@
 // Latency of each load of a trial: p50 and p99, ms, logarithmic; what the objective says of a load
 // is its colour and its shape.
-import { colour } from "./colour.js";
-import { shownMs } from "./milliseconds.js";
-import { grouped } from "./numbers.js";
+import { animation, colour, darkScheme, formatTick } from "./charts.js";
+import { formatValue } from "./numbers.js";
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-const MARKS = {
+const formatMs = (ms) => formatValue(ms / 1000, "s");
+// Outcome of a load → its colour and its shape.
+const STYLES = {
   passed: ["--good", "circle"],
   valid: ["--series-1", "circle"],
   suspect: ["--warn", "triangle"],
@@ -16,15 +15,15 @@ const MARKS = {
 let chart = null;
 
 function line(label, points, key, dash) {
-  const known = points.filter((point) => point[key] !== null);
-  const inks = known.map((point) => colour(MARKS[point.outcome][0]));
+  const present = points.filter((point) => point[key] !== null);
+  const inks = present.map((point) => colour(STYLES[point.outcome][0]));
   return {
     label,
-    data: known.map((point) => ({ x: point.x, y: point[key], label: point.label })),
+    data: present.map((point) => ({ x: point.x, y: point[key], label: point.label })),
     borderColor: colour("--line-strong"),
     borderWidth: 1.5,
     borderDash: dash,
-    pointStyle: known.map((point) => MARKS[point.outcome][1]),
+    pointStyle: present.map((point) => STYLES[point.outcome][1]),
     pointBackgroundColor: inks,
     pointBorderColor: inks,
     pointBorderWidth: 2,
@@ -37,7 +36,7 @@ function options(data) {
   const text = colour("--muted");
   const grid = { color: colour("--grid") };
   return {
-    animation: still ? false : { duration: 300 },
+    animation,
     maintainAspectRatio: false,
     interaction: { mode: "nearest", intersect: false },
     plugins: {
@@ -45,17 +44,17 @@ function options(data) {
       tooltip: {
         callbacks: {
           title: (items) => items[0].raw.label,
-          label: (item) => `${item.dataset.label}: ${shownMs(item.raw.y)}`,
+          label: (item) => `${item.dataset.label}: ${formatMs(item.raw.y)}`,
         },
       },
     },
     scales: {
-      x: { type: "linear", grid, beginAtZero: true, title: { display: true, text: data.xTitle, color: text }, ticks: { color: text, callback: grouped } },
+      x: { type: "linear", grid, beginAtZero: true, title: { display: true, text: data.xTitle, color: text }, ticks: { color: text, callback: formatTick } },
       y: {
         type: "logarithmic",
         grid,
         title: { display: true, text: "latency", color: text },
-        ticks: { color: text, maxTicksLimit: 8, callback: (value) => shownMs(value) },
+        ticks: { color: text, maxTicksLimit: 8, callback: (value) => formatMs(value) },
       },
     },
   };
@@ -73,5 +72,5 @@ function draw() {
   canvas.dataset.drawn = "true";
 }
 
-dark.addEventListener("change", draw);
+darkScheme.addEventListener("change", draw);
 draw();

@@ -1,21 +1,14 @@
 // The noise of a host over time: a line with the band of its intervals; a point leads to its run.
-import { colour } from "./colour.js";
-import { grouped } from "./numbers.js";
+import { animation, colour, darkScheme, fade, formatTick } from "./charts.js";
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 let chart = null;
-
-function faint(ink) {
-  return ink.replace(/^rgb\((.*)\)$/, "rgba($1, 0.18)");
-}
 
 function datasets(data) {
   const ink = colour("--series-1");
   const edge = { pointRadius: 0, pointHitRadius: 0, borderWidth: 0 };
   return [
     { ...edge, label: "low", data: data.points.map((p) => p.low) },
-    { ...edge, label: "95 % interval", data: data.points.map((p) => p.high), fill: "-1", backgroundColor: faint(ink) },
+    { ...edge, label: "95 % interval", data: data.points.map((p) => p.high), fill: "-1", backgroundColor: fade(ink, 0.18) },
     {
       label: data.title,
       data: data.points.map((p) => p.value),
@@ -35,7 +28,7 @@ function options(data) {
   const text = colour("--muted");
   const grid = { color: colour("--grid") };
   return {
-    animation: still ? false : { duration: 300 },
+    animation,
     maintainAspectRatio: false,
     interaction: { mode: "index", intersect: false },
     onClick: (_, hits) => {
@@ -54,7 +47,7 @@ function options(data) {
     },
     scales: {
       x: { grid, ticks: { color: text } },
-      y: { grid, grace: "10%", title: { display: Boolean(data.unit), text: data.unit, color: text }, ticks: { color: text, callback: grouped } },
+      y: { grid, grace: "10%", title: { display: Boolean(data.unit), text: data.unit, color: text }, ticks: { color: text, callback: formatTick } },
     },
   };
 }
@@ -97,5 +90,5 @@ function draw() {
   canvas.dataset.drawn = "true";
 }
 
-dark.addEventListener("change", draw);
+darkScheme.addEventListener("change", draw);
 draw();

@@ -1,15 +1,9 @@
 // A table of a report as horizontal bars with their intervals; published figures are hollow.
-import { colour } from "./colour.js";
-import { grouped } from "./numbers.js";
+import { animation, colour, darkScheme, fade, formatTick } from "./charts.js";
+import { formatSignificant } from "./numbers.js";
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 const charts = new Map();
 const DASHES = [[], [], [6, 3], [2, 2], [8, 2, 2, 2], [1, 3]];
-
-function faint(ink, share) {
-  return ink.replace(/^rgb\((.*)\)$/, `rgba($1, ${share})`);
-}
 
 function dataset(series, place) {
   const ink = colour(place % 2 === 0 ? "--series-1" : "--series-2");
@@ -17,7 +11,7 @@ function dataset(series, place) {
     label: series.label,
     data: series.points.map((point) => point.value),
     points: series.points,
-    backgroundColor: series.published ? "transparent" : faint(ink, Math.max(0.25, 0.85 - 0.2 * Math.floor(place / 2))),
+    backgroundColor: series.published ? "transparent" : fade(ink, Math.max(0.25, 0.85 - 0.2 * Math.floor(place / 2))),
     borderColor: ink,
     borderWidth: 1.5,
     borderDash: DASHES[place % DASHES.length],
@@ -79,7 +73,7 @@ function options(data) {
   const grid = { color: colour("--grid") };
   return {
     indexAxis: "y",
-    animation: still ? false : { duration: 300 },
+    animation,
     maintainAspectRatio: false,
     plugins: {
       legend: { display: data.series.length > 1, labels: { color: colour("--text") } },
@@ -87,7 +81,7 @@ function options(data) {
         callbacks: {
           label: ({ dataset, dataIndex }) => {
             const { shown, low, high } = dataset.points[dataIndex];
-            const bounds = low === null ? "" : ` (${low.toPrecision(3)} to ${high.toPrecision(3)})`;
+            const bounds = low === null ? "" : ` (${formatSignificant(low)} to ${formatSignificant(high)})`;
             return `${dataset.label}: ${shown} ${data.unit}${bounds}`;
           },
         },
@@ -99,7 +93,7 @@ function options(data) {
         suggestedMax: largest(data),
         grid,
         title: { display: true, text: nameOf(data), color: text },
-        ticks: { color: text, callback: grouped },
+        ticks: { color: text, callback: formatTick },
       },
       y: {
         grid: { display: false },
@@ -135,6 +129,6 @@ function drawAll() {
   document.querySelectorAll("canvas[data-chart=report]").forEach(draw);
 }
 
-dark.addEventListener("change", drawAll);
+darkScheme.addEventListener("change", drawAll);
 document.addEventListener("htmx:after:swap", drawAll);
 drawAll();

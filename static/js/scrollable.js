@@ -1,9 +1,9 @@
-// What scrolls and has nothing in it to focus can be focused itself, so that the arrow keys move it:
-// not every browser sees to that.
-const SCROLLS = ".scroll, .chosen-cases, pre";
+// Makes what scrolls and holds nothing focusable focusable itself, so that the arrow keys move it:
+// not every browser does that.
+const SCROLLABLE = ".scroll, .chosen-cases, pre";
 const FOCUSABLE = "a[href], button, input, select, textarea, summary, [tabindex]";
 
-function mark(node) {
+function updateFocusable(node) {
   const scrolls = node.scrollWidth > node.clientWidth || node.scrollHeight > node.clientHeight;
   const needed = scrolls && !node.querySelector(FOCUSABLE);
   if (needed && !node.hasAttribute("tabindex")) {
@@ -15,16 +15,16 @@ function mark(node) {
   }
 }
 
-const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => mark(target)));
-let asked = false;
+const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => updateFocusable(target)));
+let requested = false;
 
-function look() {
-  asked = false;
-  document.querySelectorAll(SCROLLS).forEach((node) => sizes.observe(node));
+function observeAll() {
+  requested = false;
+  document.querySelectorAll(SCROLLABLE).forEach((node) => sizes.observe(node));
 }
 
 new MutationObserver(() => {
-  if (!asked) requestAnimationFrame(look);
-  asked = true;
+  if (!requested) requestAnimationFrame(observeAll);
+  requested = true;
 }).observe(document.body, { childList: true, subtree: true });
-look();
+observeAll();

@@ -1,10 +1,8 @@
 // A load second by second: answers on the right, latency on the left; the warm-up is shaded.
-import { colour } from "./colour.js";
-import { shownMs } from "./milliseconds.js";
-import { grouped } from "./numbers.js";
+import { animation, colour, darkScheme, formatTick } from "./charts.js";
+import { formatValue } from "./numbers.js";
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+const formatMs = (ms) => formatValue(ms / 1000, "s");
 let chart = null;
 
 function line(label, values, name, axis, dash, shape) {
@@ -26,7 +24,7 @@ function options() {
   const text = colour("--muted");
   const grid = { color: colour("--grid") };
   return {
-    animation: still ? false : { duration: 300 },
+    animation,
     maintainAspectRatio: false,
     interaction: { mode: "index", intersect: false },
     plugins: {
@@ -34,14 +32,14 @@ function options() {
       tooltip: {
         callbacks: {
           title: (items) => `second ${items[0].label}`,
-          label: (item) => `${item.dataset.label}: ${item.dataset.yAxisID === "ms" ? shownMs(item.raw) : item.raw}`,
+          label: (item) => `${item.dataset.label}: ${item.dataset.yAxisID === "ms" ? formatMs(item.raw) : item.raw}`,
         },
       },
     },
     scales: {
       x: { grid, title: { display: true, text: "seconds from the start of the window", color: text }, ticks: { color: text } },
-      ms: { beginAtZero: true, grid, title: { display: true, text: "latency", color: text }, ticks: { color: text, callback: (value) => shownMs(value) } },
-      answers: { beginAtZero: true, position: "right", grid: { drawOnChartArea: false }, title: { display: true, text: "answers", color: text }, ticks: { color: text, callback: grouped } },
+      ms: { beginAtZero: true, grid, title: { display: true, text: "latency", color: text }, ticks: { color: text, callback: (value) => formatMs(value) } },
+      answers: { beginAtZero: true, position: "right", grid: { drawOnChartArea: false }, title: { display: true, text: "answers", color: text }, ticks: { color: text, callback: formatTick } },
     },
   };
 }
@@ -83,5 +81,5 @@ function draw() {
   canvas.dataset.drawn = "true";
 }
 
-dark.addEventListener("change", draw);
+darkScheme.addEventListener("change", draw);
 draw();

@@ -95,8 +95,8 @@ def test_the_keys_go_along_the_commits_and_say_what_is_there(page: Page, shas: l
     for _ in range(40):
         page.keyboard.press("ArrowRight")
 
-    expect(page.locator("#pointed")).to_contain_text(f"{shas[40]} Step 40 · Ada")
-    expect(page.locator(".legend .said")).to_contain_text("▼ regressed −10.0 %, confirmed")
+    expect(page.locator("#pointed-commit")).to_contain_text(f"{shas[40]} Step 40 · Ada")
+    expect(page.locator(".legend .description")).to_contain_text("▼ regressed −10.0 %, confirmed")
     said = chart.get_attribute("aria-valuetext") or ""
     assert said.startswith(f"commit {shas[40]}")
     assert "5 trials" in said
@@ -231,7 +231,7 @@ def test_fingers_read_off_zoom_and_choose(page: Page, shas: list[str]) -> None:
     for x in (0.4, 0.5, 0.6):
         touch("touchMove", x)
     touch("touchEnd")
-    expect(page.locator("#pointed")).to_contain_text("Step 3")
+    expect(page.locator("#pointed-commit")).to_contain_text("Step 3")
     assert _shown(page) == (0, COMMITS - 1)
 
     touch("touchStart", 0.4, 0.6)

@@ -1,4 +1,4 @@
-"""What a form asks to be done about alerts."""
+"""The actions on alerts that forms offer."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -8,24 +8,24 @@ from orchestrator.accounts.members import Member
 from orchestrator.alerts import services
 from orchestrator.core.errors import InvalidRequestError
 
-#: What can be done, with the words of the choice.
-DEEDS = (
+#: Action → its label.
+ACTIONS = (
     ("acknowledge", "Acknowledge: I look into it"),
     ("confirm", "Confirm: it is real"),
     ("accept", "Accept as the new baseline"),
-    ("dismiss", "False alarm"),
+    ("dismiss", "Dismiss"),
     ("silence", "Silence until a day"),
-    ("resolve", "Resolve: it is mended"),
+    ("resolve", "Resolve: it is fixed"),
     ("reopen", "Open again"),
     ("assign", "Hand over to an owner"),
     ("note", "Only write the note"),
 )
 
 
-def do(member: Member, alert_id: UUID, form: Mapping[str, str]) -> None:
-    """`do` names one of DEEDS; `note`, `until` and `assignee` are what it takes."""
-    deed, note = form.get("do", ""), form.get("note", "")
-    match deed:
+def apply_action(member: Member, alert_id: UUID, form: Mapping[str, str]) -> None:
+    """`do` in the form names one of ACTIONS; `note`, `until` and `assignee` are its parameters."""
+    action, note = form.get("do", ""), form.get("note", "")
+    match action:
         case "acknowledge":
             services.acknowledge(member=member, alert_id=alert_id, note=note)
         case "confirm":

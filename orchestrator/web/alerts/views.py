@@ -29,7 +29,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.regressions.confirmations import confirm_now
 from orchestrator.web.access import for_member
-from orchestrator.web.alerts.actions import DEEDS, do
+from orchestrator.web.alerts.actions import ACTIONS, apply_action
 from orchestrator.web.alerts.presenters import alert_view, change_view, search_view, story_of
 from orchestrator.web.forms import FORM_ERRORS
 
@@ -56,7 +56,7 @@ def change_many(request: HttpRequest, member: Member) -> HttpResponse:
     refused = []
     for number in wanted:
         try:
-            do(member, UUID(number), request.POST)
+            apply_action(member, UUID(number), request.POST)
         except (*FORM_ERRORS, ValueError) as error:
             refused.append(str(error))
     done = len(wanted) - len(refused)
@@ -109,7 +109,7 @@ def _kept(query: QueryDict, *names: str) -> str:
 def _form(request: HttpRequest) -> dict[str, Any]:
     """What the forms offer, and what was given where they come back with a problem."""
     return {
-        "deeds": DEEDS,
+        "actions": ACTIONS,
         "tomorrow": f"{utc_now() + timedelta(days=1):%Y-%m-%d}",
         "given": request.POST,
         "marked": set(request.POST.getlist("alert")),
@@ -126,7 +126,7 @@ def alert(request: HttpRequest, member: Member, alert_id: UUID) -> HttpResponse:
 def change(request: HttpRequest, member: Member, alert_id: UUID) -> HttpResponse:
     """Does with an alert what the button says: `do` is its name, `note` the reason."""
     try:
-        do(member, alert_id, request.POST)
+        apply_action(member, alert_id, request.POST)
     except FORM_ERRORS as error:
         return _page(request, member, alert_id, problem=str(error))
     return redirect("alert", alert_id)

@@ -1,100 +1,100 @@
-// What is marked on a chart of a history: hosts, definitions, levels, where it begins anew, notes,
-// commits without a valid trial, merges, and the point that is looked at.
-import { lowerBound, shownChange } from "./history-data.js";
+// What a chart of a history shows above its lines: breaks, changes, baselines, annotations, commits
+// without a valid trial, merges, and the pointer.
+import { fade } from "./charts.js";
+import { lowerBound } from "./history-data.js";
+import { formatChange } from "./numbers.js";
 
 const FLAG = 11;
 
-export const faint = (ink, share) => ink.replace(/^rgb\((.*)\)$/, `rgba($1, ${share})`);
-
-export function known(config) {
+export function loadedLines(config) {
   return config.lines.filter((line) => line.data);
 }
 
-// What is marked between and at points: hosts, definitions, levels, where a history begins anew.
-export function marksOf(chart) {
-  const { config, look, colours } = chart.data.own;
+// The vertical lines: breaks by a host or a definition, changes of the level, and baselines.
+export function verticalLines(chart) {
+  const { config, view, colours } = chart.data.own;
   const ink = colours();
   const found = [];
-  for (const line of known(config)) {
+  for (const line of loadedLines(config)) {
     const { data } = line;
     for (const { before, host, definition, bridge } of data.marks) {
-      const factor = bridge === null ? "" : ` ${shownChange(bridge - 1)}`;
-      const words = [host && `host: ${host.map(words_).join(", ") || "changed"}`, definition && "measured otherwise"];
-      found.push({ x: data.rank[before] - 0.5, dash: host ? [5, 4] : [1, 3], ink: host ? ink.warn : ink.calm, label: words.filter(Boolean).join("; ") + factor });
+      const factor = bridge === null ? "" : ` ${formatChange(bridge - 1)}`;
+      const causes = [host && `host: ${host.map(factTitle).join(", ") || "changed"}`, definition && "definition changed"];
+      found.push({ x: data.rank[before] - 0.5, dash: host ? [5, 4] : [1, 3], ink: host ? ink.warn : ink.calm, label: causes.filter(Boolean).join("; ") + factor });
     }
-    if (data.baseline !== null) found.push({ x: data.rank[data.baseline] - 0.5, dash: [], ink: ink.muted, label: "begins anew" });
+    if (data.baseline !== null) found.push({ x: data.rank[data.baseline] - 0.5, dash: [], ink: ink.muted, label: "new baseline" });
     for (const each of data.changes) {
-      const judged = { refuted: " refuted", dismissed: " dismissed", confirmed: " confirmed" }[each.state] ?? "";
-      const over = each.state === "refuted" || each.state === "dismissed";
+      const state = { refuted: " refuted", dismissed: " dismissed", confirmed: " confirmed" }[each.state] ?? "";
+      const isClosed = each.state === "refuted" || each.state === "dismissed";
       found.push({
         x: data.rank[each.at] - 0.5, dash: each.kind === "alert" || each.state === "confirmed" ? [] : [6, 4], width: 2,
-        ink: over ? ink.muted : each.regressed ? ink.bad : ink.good,
-        label: `${each.regressed ? "▼" : "▲"} ${shownChange(each.change)}${judged}`,
+        ink: isClosed ? ink.muted : each.regressed ? ink.bad : ink.good,
+        label: `${each.regressed ? "▼" : "▲"} ${formatChange(each.change)}${state}`,
       });
     }
   }
-  const { first, last } = look.window();
-  // Lines of one host share its marks.
-  const once = new Map(found.map((mark) => [`${mark.x} ${mark.label}`, mark]));
-  return [...once.values()].filter((mark) => mark.x >= first - 1 && mark.x <= last + 1).sort((a, b) => a.x - b.x);
+  const { first, last } = view.window();
+  // Series of one host share its breaks.
+  const unique = new Map(found.map((line) => [`${line.x} ${line.label}`, line]));
+  return [...unique.values()].filter(({ x }) => x >= first - 1 && x <= last + 1).sort((a, b) => a.x - b.x);
 }
 
-const words_ = (fact) => fact.replace(/_(bytes|mhz|s)$/, "").replaceAll("_", " ");
+const factTitle = (fact) => fact.replace(/_(bytes|mhz|s)$/, "").replaceAll("_", " ");
 
-export const marks = {
-  id: "marks",
+export const overlay = {
+  id: "overlay",
   afterDatasetsDraw(chart) {
     const { ctx, chartArea, scales: { x } } = chart;
-    const { config, look, colours } = chart.data.own;
+    const { config, view, colours } = chart.data.own;
     const ink = colours();
     ctx.save();
     ctx.font = `12px ${ink.font}`;
-    const taken = [];
-    const seen = (chart.data.own.marks ?? [])
-      .map((mark) => ({ mark, at: x.getPixelForValue(mark.x) }))
+    const labels = [];
+    const visible = (chart.data.own.verticalLines ?? [])
+      .map((line) => ({ line, at: x.getPixelForValue(line.x) }))
       .filter(({ at }) => at >= chartArea.left && at <= chartArea.right);
-    for (const { mark, at } of seen) {
-      ctx.strokeStyle = mark.ink;
-      ctx.lineWidth = mark.width ?? 1;
-      ctx.setLineDash(mark.dash);
+    for (const { line, at } of visible) {
+      ctx.strokeStyle = line.ink;
+      ctx.lineWidth = line.width ?? 1;
+      ctx.setLineDash(line.dash);
       ctx.beginPath();
       ctx.moveTo(at, chartArea.top);
       ctx.lineTo(at, chartArea.bottom);
       ctx.stroke();
     }
-    // No line goes through the words of another.
-    for (const { mark, at } of seen) label(ctx, mark, at, chartArea, taken, ink);
+    // All lines come first: no line crosses the label of another.
+    for (const { line, at } of visible) drawLabel(ctx, line, at, chartArea, labels, ink);
     ctx.setLineDash([]);
-    for (const line of known(config)) atTheFoot(chart, line.data, ink);
+    for (const line of loadedLines(config)) drawFoot(chart, line.data, ink);
     for (const flag of flagsOf(chart)) drawFlag(chart, flag, ink);
-    pointer(chart, look, ink);
+    drawPointer(chart, view, ink);
     ctx.restore();
   },
 };
 
-// Beside the line where there is room in one of three rows; else the line stands alone.
-function label(ctx, mark, at, area, taken, ink) {
-  const width = ctx.measureText(mark.label).width + 8;
+// Next to the line if one of three rows has room; otherwise the line has no label.
+function drawLabel(ctx, line, at, area, labels, ink) {
+  const width = ctx.measureText(line.label).width + 8;
   const left = Math.max(area.left, at + width > area.right ? at - width : at);
-  const row = [0, 1, 2].find((each) => !taken.some((t) => t.row === each && left < t.right && left + width > t.left));
+  const row = [0, 1, 2].find((candidate) => !labels.some((other) => other.row === candidate && left < other.right && left + width > other.left));
   if (row === undefined) return;
-  taken.push({ row, left, right: left + width });
+  labels.push({ row, left, right: left + width });
   ctx.textAlign = "left";
   ctx.textBaseline = "top";
   // Readable upon the curve, too.
-  ctx.fillStyle = faint(ink.surface, 0.95);
+  ctx.fillStyle = fade(ink.surface, 0.95);
   ctx.fillRect(left + 2, area.top + 1 + row * 15, width - 3, 15);
-  ctx.fillStyle = mark.ink;
-  ctx.fillText(mark.label, left + 4, area.top + 2 + row * 15);
+  ctx.fillStyle = line.ink;
+  ctx.fillText(line.label, left + 4, area.top + 2 + row * 15);
 }
 
-// Notes of all lines, those that would cover each other as one.
+// The flags of all annotations; those that would cover each other are one flag.
 function flagsOf(chart) {
   const { chartArea, scales: { x } } = chart;
   const { config } = chart.data.own;
-  const notes = new Map(known(config).flatMap(({ data }) => data.annotations.map((each) => [each.id, data.rank[each.at]])));
+  const annotations = new Map(loadedLines(config).flatMap(({ data }) => data.annotations.map((each) => [each.id, data.rank[each.at]])));
   const found = [];
-  for (const rank of [...notes.values()].sort((a, b) => a - b)) {
+  for (const rank of [...annotations.values()].sort((a, b) => a - b)) {
     const at = x.getPixelForValue(rank), last = found.at(-1);
     if (at < chartArea.left - 1 || at > chartArea.right + 1) continue;
     if (last && at - last.at < FLAG + 2) last.count += 1;
@@ -103,7 +103,7 @@ function flagsOf(chart) {
   return found;
 }
 
-// The rank of the flag at a place of the canvas, or null.
+// The rank of the flag at a position of the canvas, or null.
 export function flagAt(chart, x, y) {
   if (y > chart.chartArea.top + 4) return null;
   return flagsOf(chart).find(({ at }) => x >= at - 4 && x <= at + FLAG + 4)?.rank ?? null;
@@ -128,7 +128,7 @@ function drawFlag({ ctx, chartArea: { top, bottom } }, { at, count }, ink) {
   ctx.fillText(count > 9 ? "…" : String(count), at + FLAG / 2, top - FLAG / 2 - 3);
 }
 
-function atTheFoot(chart, data, ink) {
+function drawFoot(chart, data, ink) {
   const { ctx, chartArea, scales: { x } } = chart;
   const inside = (i) => data.rank[i] >= x.min && data.rank[i] <= x.max;
   ctx.textAlign = "center";
@@ -153,16 +153,16 @@ function atTheFoot(chart, data, ink) {
   }
 }
 
-function pointer(chart, look, ink) {
-  if (look.selection) {
+function drawPointer(chart, view, ink) {
+  if (view.selection) {
     const { ctx, chartArea, scales: { x } } = chart;
-    const [one, other] = look.selection.map((rank) => x.getPixelForValue(rank));
-    ctx.fillStyle = faint(ink.calm, 0.2);
+    const [one, other] = view.selection.map((rank) => x.getPixelForValue(rank));
+    ctx.fillStyle = fade(ink.calm, 0.2);
     ctx.fillRect(one, chartArea.top, other - one, chartArea.height);
   }
-  if (look.pointer === null) return;
+  if (view.pointer === null) return;
   const { ctx, chartArea, scales: { x, y } } = chart;
-  const at = x.getPixelForValue(look.pointer);
+  const at = x.getPixelForValue(view.pointer);
   if (at < chartArea.left || at > chartArea.right) return;
   ctx.strokeStyle = ink.muted;
   ctx.lineWidth = 1;
@@ -172,8 +172,8 @@ function pointer(chart, look, ink) {
   ctx.stroke();
   for (const { line, side, scale, borderColor } of chart.data.datasets) {
     if (side) continue;
-    const i = lowerBound(line.data.rank, look.pointer);
-    if (line.data.rank[i] !== look.pointer || line.data.value[i] === null) continue;
+    const i = lowerBound(line.data.rank, view.pointer);
+    if (line.data.rank[i] !== view.pointer || line.data.value[i] === null) continue;
     ctx.fillStyle = borderColor;
     ctx.strokeStyle = ink.text;
     ctx.lineWidth = 2;
