@@ -11,8 +11,8 @@ from .words import shown_change, shown_interval
 
 VERDICTS = ("regressed", "inconclusive", "improved")
 NEVER = "never"
-#: With a larger share of void blocks a case is not believed, as on the page of the comparison.
-MOST_VOID = 0.3
+#: A case with a larger share of excluded blocks has no verdict, as on the page of the comparison.
+MAX_EXCLUDED_SHARE = 0.3
 
 
 class Judgement(NamedTuple):
@@ -87,9 +87,9 @@ def _least(metric: Any, verdict: str) -> float:
 def _why_unknown(case: Any) -> str:
     """Empty where the case can be believed, whatever its verdict."""
     blocks = max((metric["blocks"] for metric in case["metrics"]), default=0)
-    void = case["voided_blocks"]
-    if void > MOST_VOID * (void + blocks):
-        return f"{void} of {void + blocks} blocks are void"
+    excluded = case["excluded_blocks"]
+    if excluded > MAX_EXCLUDED_SHARE * (excluded + blocks):
+        return f"{excluded} of {excluded + blocks} blocks were excluded"
     if not any(metric["change"] is not None for metric in case["metrics"]):
         return "nothing could be compared"
     return ""

@@ -18,10 +18,10 @@ def comparison_table(report: Any) -> str:
     parts = [report["summary"], *(f"Note: {note}" for note in report.get("notes", ()))]
     parts += [
         f"Not like for like: {each['what']}: {each['baseline']} against {each['contender']}: "
-        f"{each['why']}"
-        for each in report.get("unlike", ())
+        f"{each['reason']}"
+        for each in report.get("mismatches", ())
     ]
-    parts += _doubts(report["cases"])
+    parts += _validity_issues(report["cases"])
     rows = [row for case in report["cases"] for row in _rows(case)]
     if rows:
         parts.append("\n" + table(HEADS, rows))
@@ -74,10 +74,10 @@ def _rows(case: Any) -> list[list[str]]:
     ]
 
 
-def _doubts(cases: Iterable[Any]) -> list[str]:
-    """Why trials are suspect or invalid, with how many of all cases are."""
+def _validity_issues(cases: Iterable[Any]) -> list[str]:
+    """Why trials are suspect or invalid, with the number of such trials in all cases."""
     counted: dict[str, int] = {}
     for case in cases:
-        for doubt in case.get("doubts", ()):
-            counted[doubt["title"]] = counted.get(doubt["title"], 0) + doubt["trials"]
-    return [f"Doubt: {title} ({trials} trials)" for title, trials in counted.items()]
+        for issue in case.get("validity_issues", ()):
+            counted[issue["title"]] = counted.get(issue["title"], 0) + issue["trials"]
+    return [f"Validity issue: {title} ({trials} trials)" for title, trials in counted.items()]

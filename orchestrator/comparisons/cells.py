@@ -8,12 +8,12 @@ from orchestrator.comparisons.blocks import Cell, Key, blocks_of_run, cells_of
 from orchestrator.comparisons.compared import CaseName, HostName
 from orchestrator.comparisons.exclusions import (
     Doubtful,
+    Exclusions,
     RunOfBoth,
-    Voids,
     by_place,
+    count_exclusions,
     only_void,
     summed,
-    voids_of,
 )
 from orchestrator.comparisons.mismatches import Names
 from orchestrator.comparisons.packed_cells import packed_cells
@@ -28,15 +28,15 @@ from orchestrator.stats.many import Brief
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cells:
-    """`voids[i]` is of `cells[i]`; `void` are places of which no block counts.
+    """`exclusions[i]` is of `cells[i]`; `void` are places of which no block counts.
 
     `one_sided`: cases that only one of the sides measured. `version`: of the definition that
     counts, where points of others were left out.
     """
 
     cells: Sequence[Cell]
-    voids: Sequence[Voids]
-    void: Mapping[Place, Voids]
+    exclusions: Sequence[Exclusions]
+    void: Mapping[Place, Exclusions]
     names: Names
     one_sided: int
     version: int | None
@@ -65,15 +65,15 @@ def cells_between(
         cells = cells_of(*found, keys=keys, only=only, one_commit=one_commit)
     commits, doubted = (sides[0].commit.pk, sides[1].commit.pk), by_place(doubtful)
     newest = runs[0].version if runs else None
-    voids = [voids_of(cell, commits, doubted, newest) for cell in cells]
+    exclusions = [count_exclusions(cell, commits, doubted, newest) for cell in cells]
     if run is not None:
-        counted = [i for i, cell in enumerate(cells) if cell.metrics or voids[i].voided]
-        cells, voids = [cells[i] for i in counted], [voids[i] for i in counted]
+        counted = [i for i, cell in enumerate(cells) if cell.metrics or exclusions[i].excluded]
+        cells, exclusions = [cells[i] for i in counted], [exclusions[i] for i in counted]
     else:
-        cells = [_settled(cell, each) for cell, each in zip(cells, voids, strict=True)]
+        cells = [_settled(cell, each) for cell, each in zip(cells, exclusions, strict=True)]
     return Cells(
         cells=cells,
-        voids=voids,
+        exclusions=exclusions,
         void=void,
         names=names,
         one_sided=_one_sided(found, cells),
@@ -100,7 +100,7 @@ def usual_cells(
         return None
     cells = Cells(
         cells=packed.cells,
-        voids=[Voids()] * len(packed.cells),
+        exclusions=[Exclusions()] * len(packed.cells),
         void={},
         names=_names(benchmark, {cell.baseline[0].place.host for cell in packed.cells}),
         one_sided=0,
@@ -109,9 +109,9 @@ def usual_cells(
     return cells, packed.compared
 
 
-def _settled(cell: Cell, voids: Voids) -> Cell:
+def _settled(cell: Cell, exclusions: Exclusions) -> Cell:
     """Where all blocks of both are void, nothing is compared: other trials are no way around it."""
-    if cell.paired or not voids.voided:
+    if cell.paired or not exclusions.excluded:
         return cell
     return replace(cell, paired=True, metrics={}, blocks=(frozenset(), frozenset()))
 
@@ -199,7 +199,7 @@ def _names(benchmark: Benchmark, hosts: Collection[str]) -> Names:
 
 def _void(
     doubtful: Sequence[Doubtful], cells: Sequence[Cell], sides: tuple[Side, Side]
-) -> dict[Place, Voids]:
+) -> dict[Place, Exclusions]:
     """Places that the sides ask for, where every block is void."""
     found = only_void(doubtful, cells)
     case, host = sides[0].case, sides[0].host

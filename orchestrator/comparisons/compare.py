@@ -15,7 +15,7 @@ from orchestrator.comparisons.blocks import Cell
 from orchestrator.comparisons.cells import Cells, cells_between, usual_cells
 from orchestrator.comparisons.compared import ComparisonReport
 from orchestrator.comparisons.exclusions import Doubtful, RunOfBoth, doubtful_of, runs_of
-from orchestrator.comparisons.mismatches import Unlikes, unlikes_of
+from orchestrator.comparisons.mismatches import Mismatches, find_mismatches
 from orchestrator.comparisons.notes import notes_of, summary_of
 from orchestrator.comparisons.rows import Judged, rows_of
 from orchestrator.comparisons.sides import Side, check_differ
@@ -68,7 +68,7 @@ def compare_sides(
     runs = runs_of(benchmark, sides[0].commit, sides[1].commit, run)
     definition = _definition(benchmark, sides, runs)
     primary, open_loop = (_USUAL_PRIMARY, False) if definition is None else _primary(definition)
-    cells, unlike, compared = _side_by_side(
+    cells, mismatches, compared = _side_by_side(
         benchmark, sides, runs, run, None if all_metrics else primary
     )
     matrix = judge_matrix(
@@ -76,7 +76,7 @@ def compare_sides(
         primary=deciding(primary, compared),
         counted=PENALTY if any(each.looked for each in runs) else 1.0,
     )
-    judged = Judged(compared=compared, matrix=matrix, unlike=unlike, open_loop=open_loop)
+    judged = Judged(compared=compared, matrix=matrix, mismatches=mismatches, open_loop=open_loop)
     return _report(benchmark, sides, runs, cells, judged)
 
 
@@ -86,17 +86,17 @@ def _side_by_side(
     runs: Sequence[RunOfBoth],
     run: Run | None,
     metrics: Collection[str] | None,
-) -> tuple[Cells, Unlikes, Compared]:
+) -> tuple[Cells, Mismatches, Compared]:
     """The values of both sides, what is not like for like about them, and the comparisons."""
     doubtful = doubtful_of(runs)
     if metrics is not None and run is None:
         usual = usual_cells(benchmark, sides, runs, doubtful, metrics)
         if usual is not None:
             cells, compared = usual
-            return cells, Unlikes(), compared
+            return cells, Mismatches(), compared
     cells = _cells(benchmark, sides, runs, doubtful, run, metrics)
-    unlike = unlikes_of(benchmark, sides, cells.cells, cells.names)
-    return cells, unlike, _compared(cells.cells, unlike)
+    mismatches = find_mismatches(benchmark, sides, cells.cells, cells.names)
+    return cells, mismatches, _compared(cells.cells, mismatches)
 
 
 def _report(
@@ -115,7 +115,7 @@ def _report(
         summary=summary_of(matrix.headline, sides),
         cases=cases,
         notes=notes_of(cells, cases, runs),
-        unlike=judged.unlike.found,
+        mismatches=judged.mismatches.found,
         paired=all(each.paired for each in cases),
         tests=sum(q is not None for q in matrix.q_values.values()),
         changed=matrix.changed,
@@ -185,14 +185,14 @@ def deciding(primary: Collection[str], compared: Compared) -> Collection[str]:
     return primary if present & set(primary) or not present else present
 
 
-def _compared(cells: Sequence[Cell], unlike: Unlikes) -> Compared:
+def _compared(cells: Sequence[Cell], mismatches: Mismatches) -> Compared:
     """Cell → metric → comparison, of what may be judged; metrics in the order of the registry."""
     infos = _judged_metrics(cells)
     asked: list[tuple[str, str, bool, ToCompare]] = []
     for place, cell in enumerate(cells):
         for info in infos:
             values = cell.metrics.get(info.key)
-            if values is None or (place in unlike.withheld and info.key.startswith("latency.")):
+            if values is None or (place in mismatches.withheld and info.key.startswith("latency.")):
                 continue
             if min(map(min, values)) < 0:
                 continue

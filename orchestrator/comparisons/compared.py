@@ -10,7 +10,7 @@ from orchestrator.benchmarks.versions import DiffLine
 from orchestrator.comparisons.blocks import Cell
 from orchestrator.comparisons.sides import Side
 from orchestrator.loadtools.metrics import Metric
-from orchestrator.measurements.validity_issues import Doubt
+from orchestrator.measurements.validity_issues import ValidityIssue
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Outcome
 
@@ -107,12 +107,12 @@ class MetricComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseComparison:
-    """One case on one host. `voided_blocks` were left out; `suspect_blocks` count.
+    """One case on one host. `excluded_blocks` do not count; `suspect_blocks` do.
 
-    `doubts` are the reasons of the trials in both. `contender_case` and `contender_host` are
-    others where the sides were asked to differ in them. Not `paired`: the sides share no block, so
-    what changed may be the machine. `missing_blocks` more would probably settle what is open, in
-    `missing_s` seconds; None where nothing is, or nobody knows.
+    `validity_issues` are the reasons of the trials in both. `contender_case` and `contender_host`
+    differ from the baseline's only if the sides differ in them. Not `paired`: the sides share no
+    block, so the machine itself may have changed. `missing_blocks` more would probably decide an
+    inconclusive case, in `missing_s` seconds; None if the case is decided or the time is unknown.
     """
 
     case: CaseName
@@ -122,9 +122,9 @@ class CaseComparison:
     verdict: str
     metrics: tuple[MetricComparison, ...]
     paired: bool
-    voided_blocks: int
+    excluded_blocks: int
     suspect_blocks: int
-    doubts: tuple[Doubt, ...]
+    validity_issues: tuple[ValidityIssue, ...]
     open_loop: bool
     cell: Cell | None = None
     missing_blocks: int | None = None
@@ -132,13 +132,13 @@ class CaseComparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unlike:
+class Mismatch:
     """Something in which the sides are not like for like. `diff`: of two definitions."""
 
     what: str
     baseline: str
     contender: str
-    why: str
+    reason: str
     diff: tuple[DiffLine, ...] = ()
 
 
@@ -147,8 +147,8 @@ class ComparisonReport:
     """Two sides of a benchmark. `notes` are what a reader must know before believing it.
 
     `changed` primary metrics look improved or regressed when looked at alone, `survived` still do
-    with the false discovery rate of all `tests` held at 5 %. `unlike` is empty where everything is
-    like for like. `version` is that of the definition which says what counts.
+    with the false discovery rate of all `tests` held at 5 %. `mismatches` is empty if
+    everything is like for like. `version` is that of the definition which says what counts.
     """
 
     benchmark: Benchmark
@@ -157,7 +157,7 @@ class ComparisonReport:
     summary: str
     cases: tuple[CaseComparison, ...]
     notes: tuple[str, ...]
-    unlike: tuple[Unlike, ...]
+    mismatches: tuple[Mismatch, ...]
     paired: bool
     tests: int
     changed: int

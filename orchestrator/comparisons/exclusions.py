@@ -40,10 +40,10 @@ class Doubtful(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Voids:
+class Exclusions:
     """Of one cell: blocks left out, blocks that count though suspect, and the reasons for both."""
 
-    voided: int = 0
+    excluded: int = 0
     suspect: int = 0
     reasons: list[Sequence[str]] = field(default_factory=list)
 
@@ -107,17 +107,17 @@ def by_place(trials: Iterable[Doubtful]) -> dict[tuple[int, Place], list[Doubtfu
     return found
 
 
-def voids_of(
+def count_exclusions(
     cell: Cell,
     commits: tuple[int, int],
     doubtful: dict[tuple[int, Place], list[Doubtful]],
     newest: int | None,
-) -> Voids:
+) -> Exclusions:
     """What does not count of a paired cell. `newest`: the version of the definition that counts
     where points of others were left out."""
     sides = zip(commits, (cell.baseline, cell.contender), strict=True)
     if not doubtful:
-        return Voids()
+        return Exclusions()
     keys = dict.fromkeys((commit, each.place) for commit, side in sides for each in side)
     trials = [trial for key in keys for trial in doubtful.get(key, ())]
     if cell.left_out:
@@ -125,12 +125,12 @@ def voids_of(
     return summed(trials, cell.blocks[0] if trials and cell.paired else ())
 
 
-def summed(trials: Sequence[Doubtful], counted: Collection[int]) -> Voids:
+def summed(trials: Sequence[Doubtful], counted: Collection[int]) -> Exclusions:
     """A block is void for one of its trials; of those `counted`, some are suspect."""
     void = {trial.block for trial in trials if trial.void}
     suspect = {trial.block for trial in trials if not trial.void and trial.block in counted}
-    return Voids(
-        voided=len(void - set(counted)),
+    return Exclusions(
+        excluded=len(void - set(counted)),
         suspect=len(suspect),
         reasons=[t.reasons for t in trials if t.block in void or t.block in suspect],
     )

@@ -28,7 +28,7 @@ SYMBOLS: Mapping[str, str] = {
     "inconclusive": "?",
 }
 _COLUMNS = (
-    "verdict", "paired", "voided_blocks", "suspect_blocks", "metric", "unit", "better", "primary",
+    "verdict", "paired", "excluded_blocks", "suspect_blocks", "metric", "unit", "better", "primary",
     "metric_verdict", "baseline", "contender", "change", "low", "high", "margin", "blocks",
     "p_value", "q_value", "reasons",
 )  # fmt: skip
@@ -45,8 +45,8 @@ def comparison_markdown(report: ComparisonReport, address: str) -> str:
         _sides_line(report),
     ]
     parts += [f"> {_plain(note)}" for note in report.notes if not report.paired][:1]
-    if report.unlike:
-        parts.append("\n".join(_unlike_lines(report)))
+    if report.mismatches:
+        parts.append("\n".join(_mismatch_lines(report)))
     told = _told(report)
     if told:
         parts.append(_table(report, told))
@@ -97,11 +97,11 @@ def _both_hosts(case: CaseComparison) -> tuple[Any, Any]:
     return case.host, case.contender_host
 
 
-def _unlike_lines(report: ComparisonReport) -> Iterator[str]:
+def _mismatch_lines(report: ComparisonReport) -> Iterator[str]:
     yield "> **Not like for like:**"
-    for each in report.unlike:
+    for each in report.mismatches:
         yield (f"> - {_plain(each.what)}: {_code(each.baseline)} against "
-               f"{_code(each.contender)}: {_plain(each.why)}.")  # fmt: skip
+               f"{_code(each.contender)}: {_plain(each.reason)}.")  # fmt: skip
 
 
 def _told(report: ComparisonReport) -> list[CaseComparison]:
@@ -179,7 +179,7 @@ def _csv_rows(case: CaseComparison, names: Sequence[str]) -> Iterator[list[objec
         case.contender_host.name,
         case.verdict,
         case.paired,
-        case.voided_blocks,
+        case.excluded_blocks,
         case.suspect_blocks,
     ]
     for metric in case.metrics:
@@ -223,10 +223,10 @@ def _data(report: ComparisonReport, address: str) -> dict[str, Any]:
         "changed": report.changed,
         "survived": report.survived,
         "notes": list(report.notes),
-        "unlike": [
+        "mismatches": [
             {"what": each.what, "baseline": each.baseline, "contender": each.contender,
-             "why": each.why}
-            for each in report.unlike
+             "reason": each.reason}
+            for each in report.mismatches
         ],
         "web_url": address,
         "cases": [_case_data(case) for case in report.cases],
@@ -244,10 +244,11 @@ def _case_data(case: CaseComparison) -> dict[str, Any]:
         "contender_host": case.contender_host.name,
         "verdict": case.verdict,
         "paired": case.paired,
-        "voided_blocks": case.voided_blocks,
+        "excluded_blocks": case.excluded_blocks,
         "suspect_blocks": case.suspect_blocks,
-        "doubts": [
-            {"code": each.code, "title": each.title, "trials": each.trials} for each in case.doubts
+        "validity_issues": [
+            {"code": each.code, "title": each.title, "trials": each.trials}
+            for each in case.validity_issues
         ],
         "missing_blocks": case.missing_blocks,
         "missing_s": case.missing_s,

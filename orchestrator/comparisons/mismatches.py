@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.versions import diff_lines
 from orchestrator.comparisons.blocks import Cell
-from orchestrator.comparisons.compared import CaseName, HostName, Unlike
+from orchestrator.comparisons.compared import CaseName, HostName, Mismatch
 from orchestrator.comparisons.points import Measured
 from orchestrator.comparisons.provenance import How, Hows, hows_of
 from orchestrator.comparisons.sides import Side
@@ -29,20 +29,20 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unlikes:
+class Mismatches:
     """`withheld`: places in the cells of those whose latencies cannot be judged."""
 
-    found: tuple[Unlike, ...] = ()
+    found: tuple[Mismatch, ...] = ()
     withheld: frozenset[int] = frozenset()
 
 
-def unlikes_of(
+def find_mismatches(
     benchmark: Benchmark, sides: tuple[Side, Side], cells: Sequence[Cell], names: Names
-) -> Unlikes:
+) -> Mismatches:
     """All differences of these cells, each once. Cells that are alike and paired have none."""
     odd = [place for place, cell in enumerate(cells) if not (cell.alike and cell.paired)]
     if not odd:
-        return Unlikes()
+        return Mismatches()
     found = [each for place in odd for each in _of_places(cells[place], names)]
     kinds = _kinds(cells, odd)
     looked_at = {each[0] for each in list(kinds.values())[:_MOST_LOOKED_AT]}
@@ -54,7 +54,7 @@ def unlikes_of(
         found += _of_ways(first, before, after)
         if before is not None and after is not None and before.loop != after.loop:
             withheld.update(places)
-    return Unlikes(found=tuple(dict.fromkeys(found)), withheld=frozenset(withheld))
+    return Mismatches(found=tuple(dict.fromkeys(found)), withheld=frozenset(withheld))
 
 
 def _kinds(cells: Sequence[Cell], places: Sequence[int]) -> dict[object, list[int]]:
@@ -86,23 +86,23 @@ def _how(side: Sequence[Measured], hows: Hows) -> How | None:
     return hows.get((side[0].place, side[0].likeness.shape)) if side else None
 
 
-def _of_places(cell: Cell, names: Names) -> Iterator[Unlike]:
+def _of_places(cell: Cell, names: Names) -> Iterator[Mismatch]:
     before, after = ([names.hosts[each.place.host] for each in side]
                      for side in (cell.baseline, cell.contender))  # fmt: skip
     if {each.pk for each in before} != {each.pk for each in after}:
-        yield Unlike(
+        yield Mismatch(
             what="host",
             baseline=_listed(each.name for each in before),
             contender=_listed(each.name for each in after),
-            why="another machine: the difference is that of the machines as well",
+            reason="another machine: the difference is that of the machines as well",
         )
         profiles = [_listed(each.profile for each in side) for side in (before, after)]
         if profiles[0] != profiles[1]:
-            yield Unlike(
+            yield Mismatch(
                 what="profile",
                 baseline=profiles[0],
                 contender=profiles[1],
-                why="another kind of hardware",
+                reason="another kind of hardware",
             )
     elif len(before) == 1 and _epochs(cell)[0] != _epochs(cell)[1]:
         yield _epoch(before[0], *_epochs(cell))
@@ -113,42 +113,42 @@ def _epochs(cell: Cell) -> tuple[int, int]:
     return cell.baseline[0].likeness.epoch, cell.contender[0].likeness.epoch
 
 
-def _epoch(host: HostName, before: int, after: int) -> Unlike:
+def _epoch(host: HostName, before: int, after: int) -> Mismatch:
     first, last = sorted((before, after))
     changes = HostChange.objects.filter(host=host.pk).order_by("at")[first:last]
     facts = list(dict.fromkeys(fact for change in changes for fact in change.changed))
     what = f" ({', '.join(facts)})" if facts else ""
-    return Unlike(
+    return Mismatch(
         what="epoch",
         baseline=f"{host.name}, epoch {before}",
         contender=f"{host.name}, epoch {after}",
-        why=f"the host changed in between{what}: it is not the same machine any more",
+        reason=f"the host changed in between{what}: it is not the same machine any more",
     )
 
 
-def _of_cases(cell: Cell, names: Names) -> Iterator[Unlike]:
+def _of_cases(cell: Cell, names: Names) -> Iterator[Mismatch]:
     before, after = (names.cases[side[0].place.case] for side in (cell.baseline, cell.contender))
     if before.pk == after.pk:
         return
     axes = dict.fromkeys((*before.parameters, *after.parameters))
     differ = [axis for axis in axes if before.parameters.get(axis) != after.parameters.get(axis)]
-    yield Unlike(
+    yield Mismatch(
         what="case",
         baseline=before.label,
         contender=after.label,
-        why=f"other work was measured: {', '.join(differ) or 'another case'} differs",
+        reason=f"other work was measured: {', '.join(differ) or 'another case'} differs",
     )
 
 
-def _of_ways(cell: Cell, before: How | None, after: How | None) -> Iterator[Unlike]:
+def _of_ways(cell: Cell, before: How | None, after: How | None) -> Iterator[Mismatch]:
     shapes = cell.baseline[0].likeness.shape, cell.contender[0].likeness.shape
     if before is None or after is None:
         if shapes[0] != shapes[1]:
-            yield Unlike(
+            yield Mismatch(
                 what="definition",
                 baseline=_way(before),
                 contender=_way(after),
-                why="measured in another way; in which is not known any more, or was never told",
+                reason="measured in another way; in which is not known any more, or was never told",
             )
         return
     yield from _of_definitions(shapes, before, after)
@@ -159,27 +159,27 @@ def _of_ways(cell: Cell, before: How | None, after: How | None) -> Iterator[Unli
         "protocol": "another protocol is another work for both sides",
         "network": "over loopback there is no network, and both share one machine",
     }
-    for attribute, why in texts.items():
+    for attribute, reason in texts.items():
         first, second = getattr(before, attribute), getattr(after, attribute)
         if first == second or (attribute == "tool_version" and before.tool != after.tool):
             continue
-        yield Unlike(
+        yield Mismatch(
             what=attribute.replace("_", " "),
             baseline=first or "unknown",
             contender=second or "unknown",
-            why=why,
+            reason=reason,
         )
 
 
-def _of_definitions(shapes: tuple[int, int], before: How, after: How) -> Iterator[Unlike]:
+def _of_definitions(shapes: tuple[int, int], before: How, after: How) -> Iterator[Mismatch]:
     old, new = before.definition, after.definition
     if shapes[0] == shapes[1] or old.pk == new.pk:
         return
-    yield Unlike(
+    yield Mismatch(
         what="definition",
         baseline=f"version {old.version}",
         contender=f"version {new.version}",
-        why="the two versions do not measure this the same way",
+        reason="the two versions do not measure this the same way",
         diff=tuple(diff_lines(old.source, new.source)),
     )
 

@@ -16,7 +16,7 @@ from orchestrator.stats.matrix import Headline
 from orchestrator.stats.unpaired import UNPAIRED
 
 #: A comparison of which more than this share of the blocks is void is not to be believed.
-MAX_VOIDED_SHARE = 0.3
+MAX_EXCLUDED_SHARE = 0.3
 
 _SENTENCES = {
     Verdict.REGRESSED: "{contender} is a regression: {change}.",
@@ -78,7 +78,7 @@ def notes_of(
         *_unpaired(cases),
         *_where(runs),
         *_left_out(cells),
-        *_voided(cells, cases),
+        *_excluded(cells, cases),
     )
 
 
@@ -115,16 +115,19 @@ def _left_out(cells: Cells) -> Iterator[str]:
         yield f"{cells.one_sided} {plural} measured on one side only, and left out."
 
 
-def _voided(cells: Cells, cases: Sequence[CaseComparison]) -> Iterator[str]:
-    voids = [each for each in (*cells.voids, *cells.void.values()) if each.voided or each.suspect]
-    if not voids:
+def _excluded(cells: Cells, cases: Sequence[CaseComparison]) -> Iterator[str]:
+    exclusions = [
+        each for each in (*cells.exclusions, *cells.void.values()) if each.excluded or each.suspect
+    ]
+    if not exclusions:
         return
-    voided = sum(each.voided for each in voids)
+    excluded = sum(each.excluded for each in exclusions)
     complete = sum(cell.count for cell in cells.cells if cell.paired)
     suspect = sum(case.suspect_blocks for case in cases if case.paired)
-    if voided:
-        yield f"{voided} of {voided + complete} blocks are void and were left out."
-    if voided > MAX_VOIDED_SHARE * (voided + complete):
-        yield "More than 30 % of the blocks are void: do not rely on this comparison."
+    if excluded:
+        blocks = excluded + complete
+        yield f"{excluded} of {blocks} blocks were excluded: a trial failed or is invalid."
+    if excluded > MAX_EXCLUDED_SHARE * (excluded + complete):
+        yield "More than 30 % of the blocks were excluded: do not rely on this comparison."
     if suspect:
         yield f"{suspect} blocks hold a suspect trial; the trials' pages say why."

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from orchestrator.comparisons.blocks import Cell
 from orchestrator.comparisons.cells import Cells
 from orchestrator.comparisons.compared import CaseComparison, HostName, MetricComparison
-from orchestrator.comparisons.exclusions import RunOfBoth, Voids
-from orchestrator.comparisons.mismatches import Unlikes
+from orchestrator.comparisons.exclusions import Exclusions, RunOfBoth
+from orchestrator.comparisons.mismatches import Mismatches
 from orchestrator.comparisons.points import Measured, Place
 from orchestrator.loadtools.metrics import Metric, metrics_of
-from orchestrator.measurements.validity_issues import doubts_in
+from orchestrator.measurements.validity_issues import count_validity_issues
 from orchestrator.runs.models import Trial
 from orchestrator.stats.comparison import Comparison, Outcome, Verdict
 from orchestrator.stats.matrix import MatrixVerdict
@@ -33,7 +33,7 @@ class Judged:
 
     compared: Mapping[str, Mapping[str, Outcome]]
     matrix: MatrixVerdict
-    unlike: Unlikes
+    mismatches: Mismatches
     open_loop: bool
 
 
@@ -43,7 +43,9 @@ def rows_of(cells: Cells, judged: Judged, runs: Sequence[RunOfBoth]) -> tuple[Ca
     infos = metrics_of(keys)
     trial_s = _trial_times(judged, runs)
     rows = [_row(place, cells, judged, infos, trial_s) for place in range(len(cells.cells))]
-    rows += [_void_row(place, voids, cells, judged) for place, voids in cells.void.items()]
+    rows += [
+        _void_row(place, exclusions, cells, judged) for place, exclusions in cells.void.items()
+    ]
     return tuple(sorted(rows, key=_place_in_order))
 
 
@@ -64,13 +66,13 @@ def _row(
     infos: Sequence[Metric],
     trial_s: Mapping[int, float],
 ) -> CaseComparison:
-    cell, voids, names = cells.cells[place], cells.voids[place], cells.names
+    cell, exclusions, names = cells.cells[place], cells.exclusions[place], cells.names
     metrics = _metrics(place, judged, infos)
-    if place in judged.unlike.withheld:
+    if place in judged.mismatches.withheld:
         metrics += _withheld(cell)
     before, after = cell.baseline[0].place, cell.contender[0].place
     missing = _missing(metrics)
-    paired_or_sum = voids if cell.paired else _of_points(cell)
+    paired_or_sum = exclusions if cell.paired else _of_points(cell)
     return CaseComparison(
         case=names.cases[before.case],
         contender_case=names.cases[after.case],
@@ -79,9 +81,9 @@ def _row(
         verdict=judged.matrix.cases[str(place)],
         metrics=metrics,
         paired=cell.paired,
-        voided_blocks=paired_or_sum.voided,
+        excluded_blocks=paired_or_sum.excluded,
         suspect_blocks=paired_or_sum.suspect,
-        doubts=doubts_in(voids.reasons) if voids.reasons else (),
+        validity_issues=count_validity_issues(exclusions.reasons) if exclusions.reasons else (),
         open_loop=judged.open_loop,
         cell=cell,
         missing_blocks=missing,
@@ -89,7 +91,7 @@ def _row(
     )
 
 
-def _void_row(place: Place, voids: Voids, cells: Cells, judged: Judged) -> CaseComparison:
+def _void_row(place: Place, exclusions: Exclusions, cells: Cells, judged: Judged) -> CaseComparison:
     names = cells.names
     host = names.hosts[place.host]
     return CaseComparison(
@@ -100,9 +102,9 @@ def _void_row(place: Place, voids: Voids, cells: Cells, judged: Judged) -> CaseC
         verdict=Verdict.INCONCLUSIVE,
         metrics=(),
         paired=True,
-        voided_blocks=voids.voided,
+        excluded_blocks=exclusions.excluded,
         suspect_blocks=0,
-        doubts=doubts_in(voids.reasons),
+        validity_issues=count_validity_issues(exclusions.reasons),
         open_loop=judged.open_loop,
     )
 
@@ -115,11 +117,11 @@ def _host(side: Sequence[Measured], cells: Cells) -> HostName:
     return HostName(pk=hosts[0].pk, name=name, profile=hosts[0].profile)
 
 
-def _of_points(cell: Cell) -> Voids:
+def _of_points(cell: Cell) -> Exclusions:
     """Of sides that share no block: their trials."""
     both = (*cell.baseline, *cell.contender)
-    return Voids(
-        voided=sum(each.invalid for each in both), suspect=sum(each.suspect for each in both)
+    return Exclusions(
+        excluded=sum(each.invalid for each in both), suspect=sum(each.suspect for each in both)
     )
 
 

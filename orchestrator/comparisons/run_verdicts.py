@@ -36,7 +36,7 @@ class CaseChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictCard:
-    """`suspect` of the compared blocks hold a suspect trial; `voided` ones were left out.
+    """`suspect` of the compared blocks hold a suspect trial; `excluded` ones do not count.
 
     `changes`: regressions first, the largest first.
     """
@@ -45,7 +45,7 @@ class VerdictCard:
     contender: Commit
     verdict: str
     summary: str
-    voided: int
+    excluded: int
     suspect: int
     changes: tuple[CaseChange, ...] = ()
 
@@ -86,7 +86,7 @@ def _kept(card: VerdictCard) -> list[Any]:
         card.contender.pk,
         card.verdict,
         card.summary,
-        card.voided,
+        card.excluded,
         card.suspect,
         [astuple(change) for change in card.changes],
     ]
@@ -100,12 +100,12 @@ def _read(run: Run, cards: Iterable[Sequence[Any]]) -> list[VerdictCard]:
             contender=commits[contender],
             verdict=verdict,
             summary=summary,
-            voided=voided,
+            excluded=excluded,
             suspect=suspect,
             # What was kept before there were any has none.
             changes=tuple(_change(each) for each in (changes[0] if changes else ())),
         )
-        for baseline, contender, verdict, summary, voided, suspect, *changes in cards
+        for baseline, contender, verdict, summary, excluded, suspect, *changes in cards
     ]
 
 
@@ -135,7 +135,7 @@ def _card(member: Member, run: Run, baseline: Commit, contender: Commit) -> Verd
         contender=contender,
         verdict=str(report.verdict),
         summary=report.summary,
-        voided=sum(case.voided_blocks for case in report.cases),
+        excluded=sum(case.excluded_blocks for case in report.cases),
         suspect=sum(case.suspect_blocks for case in report.cases),
         changes=tuple(_changes(report))[:MOST_CHANGES],
     )

@@ -30,7 +30,7 @@ from orchestrator.histories.reports import (
     HistoryPoint,
 )
 from orchestrator.loadtools.metrics import Metric, metric_for, metrics_of
-from orchestrator.measurements.validity_issues import Doubt, doubts_in
+from orchestrator.measurements.validity_issues import ValidityIssue, count_validity_issues
 from orchestrator.results.models import Metric as StoredMetric
 from orchestrator.results.models import Series
 from orchestrator.runs.models import Trial
@@ -212,7 +212,7 @@ def _points(
     shown = line.points.rows(slice(first, last))
     wanted = {*shown.commit.tolist(), *line.points.commit[before[before >= 0]].tolist()}
     commits = Commit.objects.in_bulk(wanted)
-    doubts = _doubts(series, shown)
+    issues = _validity_issues(series, shown)
     band = bands(shown.n, shown.mean, shown.mean_log, shown.m2_log)
     others = np.bincount(line.owner, minlength=len(line.points))[first:last]
     found = {shift.commit: shift for shift in shifts.points}
@@ -227,7 +227,7 @@ def _points(
             trials=int(shown.n[i]),
             suspect=int(shown.suspect[i]),
             left_out=int(shown.invalid[i]),
-            doubts=doubts.get(commit, ()),
+            validity_issues=issues.get(commit, ()),
             epoch=int(shown.epoch[i]),
             shape=int(shown.shape[i]),
             others=int(others[i]),
@@ -250,7 +250,7 @@ def _counted_before(points: Points) -> np.ndarray:
     return np.concatenate([[-1], np.maximum.accumulate(own)[:-1]]) if len(points) else own
 
 
-def _doubts(series: Series, shown: Points) -> Mapping[int, tuple[Doubt, ...]]:
+def _validity_issues(series: Series, shown: Points) -> Mapping[int, tuple[ValidityIssue, ...]]:
     """Commit → why trials of it are in doubt; those that others have measured tell no reasons."""
     doubtful = shown.commit[(shown.suspect > 0) | (shown.invalid > 0)].tolist()
     if not doubtful:
@@ -265,7 +265,7 @@ def _doubts(series: Series, shown: Points) -> Mapping[int, tuple[Doubt, ...]]:
     reasons: dict[int, list[Sequence[str]]] = defaultdict(list)
     for commit, each in rows:
         reasons[commit].append(each)
-    return {commit: doubts_in(each) for commit, each in reasons.items()}
+    return {commit: count_validity_issues(each) for commit, each in reasons.items()}
 
 
 def _breaks(line: Line, first: int, last: int) -> tuple[HistoryBreak, ...]:

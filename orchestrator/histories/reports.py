@@ -8,18 +8,19 @@ from typing import Any
 from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.fleet.models import Host
 from orchestrator.histories.marked_changes import AnnotationMark, Shift
-from orchestrator.measurements.validity_issues import Doubt
+from orchestrator.measurements.validity_issues import ValidityIssue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryPoint:
     """The valid trials of one commit: geometric mean, its 95 % interval, number of trials.
 
-    `suspect` of them are; `left_out` are invalid and not among them. `doubts` are the reasons of
-    both. Without valid trials `value` is None. `before` is the commit of the point before that has
-    some. Points of another `epoch` of the host or of another `shape` are not like for like;
-    `others` more of the same commit are of other ones. `annotations`: what people wrote at this
-    commit, or at one before it that was not measured.
+    `suspect` of them are; `left_out` are invalid and not among them. `validity_issues` are the
+    reasons of both. Without valid trials `value` is None. `before` is the commit of the previous
+    point that has valid trials. Points of another `epoch` of the
+    host or of another `shape` are not like for like; `others` more of the
+    same commit are of other ones. `annotations`: what people wrote at this commit, or at one before
+    it that was not measured.
     """
 
     commit: Commit
@@ -30,7 +31,7 @@ class HistoryPoint:
     trials: int
     suspect: int
     left_out: int
-    doubts: tuple[Doubt, ...]
+    validity_issues: tuple[ValidityIssue, ...]
     epoch: int
     shape: int
     others: int

@@ -1,4 +1,4 @@
-"""How many trials of a run are not to be believed, or only half, and why."""
+"""How many trials of a run are invalid, suspect or failed, and for which reasons."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -11,8 +11,8 @@ from orchestrator.runs.states import TrialState, Validity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doubt:
-    """One reason, and how many trials have it; `title` says it in words."""
+class ValidityIssue:
+    """A reason why trials are suspect or invalid; `trials`: how many of them have it."""
 
     code: str
     title: str
@@ -20,20 +20,23 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doubts:
-    """Of the trials of one run that have ended; `doubts` are those of the suspect and invalid."""
+class RunValidity:
+    """Counts of the ended trials of one run.
+
+    `validity_issues` are the reasons of its suspect and invalid trials.
+    """
 
     suspect: int = 0
     invalid: int = 0
     failed: int = 0
-    doubts: tuple[Doubt, ...] = ()
+    validity_issues: tuple[ValidityIssue, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.suspect or self.invalid or self.failed)
 
 
-def doubts_of(runs: Collection[UUID]) -> Mapping[UUID, Doubts]:
-    """By run; one without doubts is among them, too."""
+def load_run_validity(runs: Collection[UUID]) -> Mapping[UUID, RunValidity]:
+    """The validity of each of these runs, also of those without issues."""
     rows = (
         Trial.objects.filter(job__run__in=runs)
         .filter(state__in=[TrialState.MEASURED, TrialState.FAILED])
@@ -43,14 +46,14 @@ def doubts_of(runs: Collection[UUID]) -> Mapping[UUID, Doubts]:
     found: dict[UUID, list[tuple[str, Sequence[str]]]] = defaultdict(list)
     for run, state, validity, reasons in rows:
         found[run].append((validity if state == TrialState.MEASURED else state, reasons))
-    return {run: _doubts(found[run]) for run in runs}
+    return {run: _summarise(found[run]) for run in runs}
 
 
-def doubts_in(reasons: Collection[Sequence[str]]) -> tuple[Doubt, ...]:
+def count_validity_issues(reasons: Collection[Sequence[str]]) -> tuple[ValidityIssue, ...]:
     """The reasons of several trials, the most frequent first."""
     counted = Counter(code for each in reasons for code in {code_of(text) for text in each})
     return tuple(
-        Doubt(code=code, title=title_of(code), trials=trials)
+        ValidityIssue(code=code, title=title_of(code), trials=trials)
         for code, trials in sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     )
 
@@ -66,11 +69,13 @@ def title_of(code: str) -> str:
     return rule.title if rule else code.replace("_", " ").capitalize()
 
 
-def _doubts(trials: Sequence[tuple[str, Sequence[str]]]) -> Doubts:
+def _summarise(trials: Sequence[tuple[str, Sequence[str]]]) -> RunValidity:
     kinds = Counter(kind for kind, _ in trials)
-    return Doubts(
+    return RunValidity(
         suspect=kinds[Validity.SUSPECT],
         invalid=kinds[Validity.INVALID],
         failed=kinds[TrialState.FAILED],
-        doubts=doubts_in([reasons for kind, reasons in trials if kind != TrialState.FAILED]),
+        validity_issues=count_validity_issues(
+            [reasons for kind, reasons in trials if kind != TrialState.FAILED]
+        ),
     )

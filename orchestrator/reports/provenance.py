@@ -9,7 +9,7 @@ from django.db.models import Count, Max, Min, QuerySet
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.units import format_bytes
 from orchestrator.fleet.models import Host, HostSnapshot
-from orchestrator.measurements.validity_issues import doubts_in
+from orchestrator.measurements.validity_issues import count_validity_issues
 from orchestrator.reports.pivot_model import WORDS
 from orchestrator.reports.pivots import Report
 from orchestrator.runs.models import Trial
@@ -77,8 +77,8 @@ def _facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str, str]
     yield "Load by definition", _load(report)
     yield "Trials", _outcomes(report)
     suspect = counted.filter(validity=Validity.SUSPECT).values_list("reasons", flat=True)
-    if doubts := doubts_in(list(suspect)):
-        yield "Suspect for", "; ".join(f"{each.title} ({each.trials} trials)" for each in doubts)
+    if issues := count_validity_issues(list(suspect)):
+        yield "Suspect for", "; ".join(f"{each.title} ({each.trials} trials)" for each in issues)
     for title, key in (("Load tool", "tool"), ("Protocol", "protocol")):
         told = list(_told(counted, key))
         if told:

@@ -46,7 +46,7 @@ class RobustChange:
 class Comparison:
     """What `compare_blocks` found. Changes are contender/baseline − 1; unknown is None.
 
-    `blocks` counts those with both values, `voided` the others. `baseline` and `contender` are
+    `blocks` counts those with both values, `excluded` the others. `baseline` and `contender` are
     geometric means. `low` and `high` bound `change` at `confidence`; `half_width` is how far the
     interval reaches, as a share; `detectable` the change that so many blocks would find four times
     in five. `needed_blocks`: how many blocks in all would conclude, given where the verdict is
@@ -61,7 +61,7 @@ class Comparison:
     margin: float
     confidence: float
     blocks: int
-    voided: int = 0
+    excluded: int = 0
     baseline: float | None = None
     contender: float | None = None
     change: float | None = None
@@ -114,7 +114,7 @@ def compare_blocks(
 ) -> Comparison:
     """Compare block by block: `baseline[i]` and `contender[i]` were measured in block i.
 
-    A block with a None is void and left out. Regressed or improved: p < `alpha` and the change is
+    A block with a None is excluded. Regressed or improved: p < `alpha` and the change is
     beyond ±`margin`; trivial: p < `alpha` but inside it; equivalent: the change is proven to be
     inside it at `equivalence_alpha`; otherwise inconclusive, as are fewer than 5 blocks. A value
     of zero has no ratio: inconclusive, and no change is given. The defaults of the two alphas are
@@ -136,7 +136,7 @@ def compare_blocks(
         margin=margin,
         confidence=confidence,
         blocks=blocks,
-        voided=len(baseline) - blocks,
+        excluded=len(baseline) - blocks,
         needed_blocks=None if blocks else FEWEST_BLOCKS,
     )
     return unknown if unknown.reasons else _judged(unknown, pairs, alpha, equivalence_alpha)

@@ -107,4 +107,4 @@ def test_it_counts_trials_in_doubt(lab: Lab, alice: ApiClient, address: str) -> 
     tick()
     (shown,) = alice.get(address).json()["calibrations"]
     assert (shown["suspect"], shown["left_out"]) == (1, 1)
-    assert [each["code"] for each in shown["doubts"]] == ["http_errors", "steal"]
+    assert [each["code"] for each in shown["validity_issues"]] == ["http_errors", "steal"]

@@ -24,7 +24,7 @@ def test_it_shows_a_regression(lab, alice):
     assert case["host"] == "here"
     assert case["case"]["parameters"] == {"connections": 4}
     assert case["case"]["key"] == run.jobs.get().trials.first().case.key
-    assert (case["verdict"], case["voided_blocks"], case["open_loop"]) == ("regressed", 0, False)
+    assert (case["verdict"], case["excluded_blocks"], case["open_loop"]) == ("regressed", 0, False)
     assert len(case["latency"]["percentiles"]) == len(case["latency"]["baseline"])
 
 
@@ -57,7 +57,7 @@ def test_a_metric_missing_in_some_blocks_leaves_the_numbers_of_the_case_whole(la
     (case,) = alice.get("comparisons", **sides).json()["cases"]
     blocks = {metric["metric"]: metric["blocks"] for metric in case["metrics"]}
     assert (blocks["requests.rate"], blocks["latency.p99.9"]) == (5, 2)
-    assert (case["suspect_blocks"], case["voided_blocks"]) == (2, 0)
+    assert (case["suspect_blocks"], case["excluded_blocks"]) == (2, 0)
     assert (case["latency"], case["quantiles"]) == (whole["latency"], whole["quantiles"])
 
 
@@ -143,7 +143,7 @@ def test_it_takes_a_case_and_a_host_and_offers_the_quantiles(lab, alice):
     key = run.jobs.get().trials.first().case.key
     query = {"baseline": lab.shas[0], "contender": lab.shas[1], "case": key, "host": "here"}
     shown = alice.get("comparisons", **query).json()
-    assert (shown["paired"], shown["unlike"]) == (True, [])
+    assert (shown["paired"], shown["mismatches"]) == (True, [])
     assert shown["sides"][1] == {
         "commit": lab.shas[1], "case": key, "host": "here", "profile": None, "tool": None,
         "version": None,
@@ -163,7 +163,7 @@ def test_it_says_what_is_not_like_for_like(lab, alice):
     factories.finish_run(lab.queued_run(0, 1), [900, 800])
     query = {"baseline": lab.shas[0], "version": 1, "contender_version": 2}
     shown = alice.get("comparisons", **query).json()
-    assert [each["what"] for each in shown["unlike"]] == ["definition"]
+    assert [each["what"] for each in shown["mismatches"]] == ["definition"]
     assert shown["paired"] is False
     assert "version=1" in shown["web_url"]
     assert "contender_version=2" in shown["web_url"]

@@ -27,8 +27,8 @@ def test_lists_of_trials_leave_invalid_ones_out_and_count_them(alice, run):
 
 def test_a_comparison_counts_doubtful_blocks(alice, run):
     (case,) = alice.get("comparisons", run=str(run.pk)).json()["cases"]
-    assert (case["voided_blocks"], case["suspect_blocks"]) == (1, 1)
-    assert [(each["code"], each["title"], each["trials"]) for each in case["doubts"]] == [
+    assert (case["excluded_blocks"], case["suspect_blocks"]) == (1, 1)
+    assert [(each["code"], each["title"], each["trials"]) for each in case["validity_issues"]] == [
         ("http_errors", "Answers of another status", 1),
         ("steal", "CPU that the hypervisor took", 1),
     ]
@@ -39,7 +39,7 @@ def test_a_history_counts_doubtful_trials(lab, alice, run):
     shown = alice.get("history", **query, metric="latency.p99").json()
     first = shown["points"][0]
     assert (first["trials"], first["suspect"], first["left_out"]) == (4, 1, 1)
-    assert {each["code"] for each in first["doubts"]} == {"http_errors", "steal"}
+    assert {each["code"] for each in first["validity_issues"]} == {"http_errors", "steal"}
     assert shown["left_out"] == 1
     assert shown["label"].startswith("closed loop")
     assert alice.get("history", **query, metric="requests.rate").json()["label"] is None

@@ -76,7 +76,7 @@ def test_the_heat_map_leads_to_the_case_and_the_text_is_copied(
     expect(tiles).to_have_count(3 * 6)
     tiles.first.focus()
     still.keyboard.press("Enter")
-    expect(still.get_by_role("heading", name="Behind these numbers")).to_be_visible()
+    expect(still.get_by_role("heading", name="Evidence")).to_be_visible()
     context.close()
 
 

@@ -57,7 +57,7 @@ def compare(personas: Personas, first: Asked, second: Asked) -> ComparisonReport
 
 
 def what(report: ComparisonReport) -> list[str]:
-    return [each.what for each in report.unlike]
+    return [each.what for each in report.mismatches]
 
 
 def keys(personas: Personas) -> dict[int, str]:
@@ -75,7 +75,7 @@ def test_two_cases_of_a_commit_are_paired_by_their_rounds(
     assert (case.case.key, case.contender_case.key) == (key[4], key[8])
     assert (case.paired, case.metrics[0].blocks) == (True, 7)
     assert what(report) == ["case"]
-    assert "connections" in report.unlike[0].why
+    assert "connections" in report.mismatches[0].reason
 
 
 def test_two_hosts_are_unpaired_and_unlike(personas: Personas, commits: list[Commit]) -> None:
@@ -124,7 +124,7 @@ def test_another_epoch_of_the_host_is_another_machine(
     measure(personas, commits[1:2], [800])
     report = compare(personas, Asked(commit=commits[0].sha), Asked(commit=commits[1].sha))
     assert (report.paired, what(report)) == (False, ["epoch"])
-    assert "kernel" in report.unlike[0].why
+    assert "kernel" in report.mismatches[0].reason
 
 
 def edit(personas: Personas, project: Project, *changes: tuple[str, str]) -> None:
@@ -142,11 +142,11 @@ def test_two_versions_of_the_definition_show_what_differs(
     edit(personas, project, ("duration_s: 0.6", "duration_s: 0.7"))
     measure(personas, commits[:1], [900])
     report = compare(personas, Asked(commit=commits[0].sha, version="1"), Asked(version="2"))
-    (unlike,) = report.unlike
-    assert (unlike.what, unlike.baseline, unlike.contender) == (
+    (mismatch,) = report.mismatches
+    assert (mismatch.what, mismatch.baseline, mismatch.contender) == (
         "definition", "version 1", "version 2",
     )  # fmt: skip
-    assert [line.text.strip() for line in unlike.diff if line.sign in "+-"] == [
+    assert [line.text.strip() for line in mismatch.diff if line.sign in "+-"] == [
         "duration_s: 0.6", "duration_s: 0.7",
     ]  # fmt: skip
     assert not report.paired
@@ -160,7 +160,7 @@ def test_an_edit_that_leaves_a_case_alone_leaves_it_like_for_like(
     edit(personas, project, ("title: Hello", "title: Good day"))
     measure(personas, commits[1:2], [900])
     report = compare(personas, Asked(commit=commits[0].sha), Asked(commit=commits[1].sha))
-    assert (report.unlike, report.paired) == ((), False)
+    assert (report.mismatches, report.paired) == ((), False)
     with pytest.raises(NotFoundError, match="start a run"):
         compare(personas, Asked(commit=commits[0].sha, version="1"), Asked(version="2"))
 
@@ -199,7 +199,7 @@ def test_one_case_on_one_host_of_two_commits_stays_paired(
     measure(personas, commits[:2], [1000, 800])
     asked = Asked(commit=commits[0].sha, case=keys(personas)[8], host="here")
     report = compare(personas, asked, Asked(commit=commits[1].sha))
-    assert (len(report.cases), report.paired, report.unlike) == (1, True, ())
+    assert (len(report.cases), report.paired, report.mismatches) == (1, True, ())
 
 
 @pytest.mark.parametrize(

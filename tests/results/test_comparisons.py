@@ -74,7 +74,7 @@ def test_two_commits_never_measured_together_are_compared_and_it_is_said_loudly(
     assert "drift of the machine is not removed" in report.notes[0]
     assert all("drift of the machine" in metric.reasons[0] for metric in case.metrics)
     assert case.metrics[0].change == pytest.approx(-0.3, abs=0.01)
-    assert report.unlike == ()
+    assert report.mismatches == ()
 
 
 def test_it_refuses_a_commit_against_itself_and_one_that_was_not_measured(
@@ -124,7 +124,7 @@ def test_it_voids_the_block_of_an_invalid_trial(personas: Personas, commits: lis
     Trial.objects.filter(variant__position=1, round__lte=3).update(validity="invalid")
     record_again()
     report = compare(personas, commits[0], commits[1])
-    assert report.cases[0].voided_blocks == 3
+    assert report.cases[0].excluded_blocks == 3
     assert report.cases[0].metrics[0].blocks == 4
     assert report.verdict == "inconclusive"
     assert any("do not rely" in note for note in report.notes)

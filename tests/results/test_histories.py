@@ -171,7 +171,7 @@ def test_commits_without_valid_trials_are_there_when_asked(lane: Lane) -> None:
     assert (last.before, last.trials, last.suspect) == (a, 4, 2)
     assert last.at == NOW.replace(microsecond=0) + timedelta(hours=1)
     # Nobody told why: there are no rows of trials.
-    assert last.doubts == ()
+    assert last.validity_issues == ()
 
 
 def test_one_trial_has_no_interval_and_zeros_have_no_geometric_mean(lane: Lane) -> None:

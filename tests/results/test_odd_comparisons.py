@@ -98,7 +98,7 @@ def test_results_from_elsewhere_without_blocks_are_unpaired(
     elsewhere(commits[1], [80.0, 81.0, 79.0, 80.5, 79.5])
     report = compare(personas, commits)
     (case,) = report.cases
-    assert (report.verdict, report.paired, report.unlike) == ("regressed", False, ())
+    assert (report.verdict, report.paired, report.mismatches) == ("regressed", False, ())
     assert case.metrics[0].blocks == 5
     assert detail_of(report, case).curves == (None, None)
 
@@ -120,8 +120,12 @@ def test_results_of_another_shape_that_nobody_knows_are_unlike(
     elsewhere(commits[0], [100.0] * 5, shape=1)
     elsewhere(commits[1], [80.0] * 5, shape=2)
     report = compare(personas, commits)
-    (unlike,) = report.unlike
-    assert (unlike.what, unlike.baseline, unlike.contender) == ("definition", "unknown", "unknown")
+    (mismatch,) = report.mismatches
+    assert (mismatch.what, mismatch.baseline, mismatch.contender) == (
+        "definition",
+        "unknown",
+        "unknown",
+    )
 
 
 def test_where_nothing_primary_was_measured_all_of_it_decides(
@@ -152,8 +156,8 @@ def test_blocks_of_which_all_are_void_are_not_made_up_for(
     record_again()
     finish_run(make_run(personas.alice, shas[1:]), [800, 800])
     (case,) = compare(personas, commits).cases
-    assert (case.metrics, case.voided_blocks, case.verdict) == ((), 5, "inconclusive")
-    assert case.doubts[0].trials == 5
+    assert (case.metrics, case.excluded_blocks, case.verdict) == ((), 5, "inconclusive")
+    assert case.validity_issues[0].trials == 5
 
 
 @pytest.mark.parametrize("of_run", [False, True])
@@ -185,7 +189,7 @@ def test_a_metric_missing_in_some_blocks_does_not_shrink_the_blocks_of_the_case(
     assert [len(blocks) for blocks in case.cell.blocks] == [7, 7]
     counts = {each.key: each.blocks for each in case.metrics}
     assert (counts["requests.rate"], counts["latency.p99.9"]) == (7, 3)
-    assert (case.suspect_blocks, case.voided_blocks) == (3, 0)
+    assert (case.suspect_blocks, case.excluded_blocks) == (3, 0)
     detail = detail_of(report, case)
     assert [curve and curve.requests for curve in detail.curves] == [7 * 2000, 7 * 2000]
     assert detail.quantiles is not None
@@ -213,7 +217,7 @@ def test_a_case_that_failed_each_time_stands_among_the_others(
     host = run.jobs.get().host
     Trial.objects.filter(job__run=run).update(state="failed", host=host, message="it fell over")
     (case,) = compare(personas, commits).cases
-    assert (case.metrics, case.voided_blocks) == ((), 5)
+    assert (case.metrics, case.excluded_blocks) == ((), 5)
 
 
 @pytest.mark.parametrize("rates", [[1000, 800], [1000, 1001], [1000, 1040]])

@@ -93,7 +93,7 @@ class World:
             run=run,
         )
         assert report.paired
-        assert not report.unlike
+        assert not report.mismatches
         (case,) = report.cases
         return {each.key: (each.change, each.interval, each.blocks) for each in case.metrics}
 

@@ -103,7 +103,7 @@ def test_a_block_without_one_of_its_values_is_void():
     baseline, contender = pair(-0.1, 8)
     clean = compare(baseline[2:], contender[2:])
     found = compare([None, *baseline[1:]], [contender[0], None, *contender[2:]])
-    assert (found.blocks, found.voided) == (6, 2)
+    assert (found.blocks, found.excluded) == (6, 2)
     assert (found.change, found.p_value) == (clean.change, clean.p_value)
 
 

@@ -98,7 +98,7 @@ class Laboratory:
             run=run,
         )
         (row,) = [each for each in report.cases if each.case.pk == case.pk]
-        assert (row.host.pk, row.metrics, row.voided_blocks) == (host.pk, (), 1)
+        assert (row.host.pk, row.metrics, row.excluded_blocks) == (host.pk, (), 1)
         history = history_of(
             self.member, benchmark=benchmark, metric_key="latency.p50", case=case, host=host
         )

@@ -38,7 +38,7 @@ def test_a_run_says_how_many_trials_are_in_doubt(doubtful: World, alice: Client)
     text = text_of(alice, reverse("run", args=[doubtful.run.pk]))
     assert "✕ invalid 1 trial left out of all numbers; ! suspect 2 trials counted" in text
     assert "CPU that the hypervisor took (2), Answers of another status (1)" in text
-    assert "1 void block left out; ! 2 blocks with a suspect trial" in text
+    assert "1 block excluded; ! 2 blocks with a suspect trial" in text
 
 
 def test_lists_of_runs_do_so_too(doubtful: World, alice: Client) -> None:
@@ -68,7 +68,7 @@ def test_a_comparison_says_which_blocks_count(doubtful: World, alice: Client) ->
     query = {"benchmark": "server/hello", "baseline": doubtful.shas[0]}
     text = text_of(alice, reverse("compare"), contender=doubtful.shas[2], **query)
 
-    assert "✕ void 1 block left out; ! suspect 2 of the compared blocks" in text
+    assert "✕ excluded 1 block; ! suspect 2 of the compared blocks" in text
     assert "CPU that the hypervisor took (2 trials), Answers of another status (1 trial)" in text
 
 
@@ -94,7 +94,7 @@ def test_what_is_all_invalid_is_said_to_be_so(world: World, alice: Client) -> No
     query = {"benchmark": "server/hello", "baseline": world.shas[0], "contender": world.shas[1]}
     compared = text_of(alice, reverse("compare"), **query)
     assert "No block of both commits counts" in compared
-    assert "✕ void 6 blocks left out" in compared
+    assert "✕ excluded 6 blocks" in compared
 
 
 def test_a_latency_in_a_history_says_how_the_load_was_put(world: World, alice: Client) -> None:

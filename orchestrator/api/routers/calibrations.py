@@ -14,7 +14,7 @@ from orchestrator.api.schemas.runs import RunOut, run_out
 from orchestrator.calibration.sensitivity import calibrations_of, present_epoch
 from orchestrator.dispatch.waking import wake_engine
 from orchestrator.fleet.selectors import host_for
-from orchestrator.measurements.validity_issues import doubts_of
+from orchestrator.measurements.validity_issues import load_run_validity
 from orchestrator.runs import selectors
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 
@@ -53,8 +53,8 @@ def list_calibrations(
     host = host_for(request.auth.member, host_id)
     epoch = present_epoch(host)
     found, following = page_of(calibrations_of(host), after=cursor, limit=limit)
-    doubts = doubts_of([each.run_id for each in found])
+    validity = load_run_validity([each.run_id for each in found])
     return CalibrationPage(
-        calibrations=[calibration_out(each, epoch, doubts[each.run_id]) for each in found],
+        calibrations=[calibration_out(each, epoch, validity[each.run_id]) for each in found],
         next=following,
     )

@@ -68,7 +68,7 @@ def show_comparison(request: CallerRequest, selection: Query[Selection]) -> Comp
 
     What both sides measured in the same blocks is compared block by block. Where they share none,
     all trials of both are, with `paired` false: then the drift of the machine is in the change.
-    `unlike` says what else is not like for like. 404 where one side was not measured."""
+    `mismatches` says what else is not like for like. 404 where one side was not measured."""
     return comparison_out(*_asked_for(request.auth.member, selection))
 
 

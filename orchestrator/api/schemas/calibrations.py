@@ -8,9 +8,9 @@ from ninja import Schema
 from pydantic import Field
 
 from orchestrator.api.schemas.common import CommitOut, Text, Whole, commit_out
-from orchestrator.api.schemas.comparisons import DoubtOut, doubts_out
+from orchestrator.api.schemas.comparisons import ValidityIssueOut, validity_issues_out
 from orchestrator.calibration.sensitivity import Sight, sights_of
-from orchestrator.measurements.validity_issues import Doubts
+from orchestrator.measurements.validity_issues import RunValidity
 from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import (
     DEFAULT_PAIRS,
@@ -72,7 +72,8 @@ class NoiseOut(Schema):
 class CalibrationOut(Schema):
     """`present`: the host has not changed since. Where `noise` is empty, `message` says why.
 
-    Of the run's trials, so many are `suspect`; invalid and failed ones are `left_out`. `doubts` say
+    Of the run's trials, so many are `suspect`; invalid and failed ones are `left_out`.
+    `validity_issues` say
     why.
     """
 
@@ -86,7 +87,7 @@ class CalibrationOut(Schema):
     noise: list[NoiseOut]
     suspect: int
     left_out: int
-    doubts: list[DoubtOut]
+    validity_issues: list[ValidityIssueOut]
 
 
 class CalibrationPage(Schema):
@@ -94,8 +95,8 @@ class CalibrationPage(Schema):
     next: str | None
 
 
-def calibration_out(calibration: Calibration, epoch: int, doubts: Doubts) -> CalibrationOut:
-    """`epoch` is the present one of the host; `doubts` are those of the calibration's run."""
+def calibration_out(calibration: Calibration, epoch: int, validity: RunValidity) -> CalibrationOut:
+    """`epoch` is the present one of the host; `validity` is that of the calibration's run."""
     return CalibrationOut(
         run=calibration.run_id,
         benchmark=calibration.benchmark.slug,
@@ -105,9 +106,9 @@ def calibration_out(calibration: Calibration, epoch: int, doubts: Doubts) -> Cal
         present=calibration.epoch == epoch,
         message=calibration.message,
         noise=[_noise_out(sight) for sight in sights_of(calibration)],
-        suspect=doubts.suspect,
-        left_out=doubts.invalid + doubts.failed,
-        doubts=doubts_out(doubts.doubts),
+        suspect=validity.suspect,
+        left_out=validity.invalid + validity.failed,
+        validity_issues=validity_issues_out(validity.validity_issues),
     )
 
 

@@ -25,11 +25,11 @@ from orchestrator.comparisons.compared import (
     CaseName,
     ComparisonReport,
     MetricComparison,
-    Unlike,
+    Mismatch,
     address_of,
 )
 from orchestrator.comparisons.sides import Side
-from orchestrator.measurements.validity_issues import Doubt
+from orchestrator.measurements.validity_issues import ValidityIssue
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Verdict
 
@@ -80,13 +80,13 @@ class QuantileOut(Schema):
     band: tuple[float, float] | None
 
 
-class UnlikeOut(Schema):
+class MismatchOut(Schema):
     """Something in which the two sides are not like for like, and why that matters."""
 
     what: str
     baseline: str
     contender: str
-    why: str
+    reason: str
 
 
 class SideOut(Schema):
@@ -100,7 +100,7 @@ class SideOut(Schema):
     version: int | None
 
 
-class DoubtOut(Schema):
+class ValidityIssueOut(Schema):
     """A reason of suspect or invalid trials, and how many of them have it."""
 
     code: str
@@ -109,8 +109,8 @@ class DoubtOut(Schema):
 
 
 class CaseComparisonOut(Schema):
-    """`voided_blocks` were left out, because a trial failed or is invalid; of the others,
-    `suspect_blocks` have a suspect trial. `doubts` say why (docs/validity.md).
+    """`excluded_blocks` were left out, because a trial failed or is invalid; of the others,
+    `suspect_blocks` have a suspect trial. `validity_issues` say why (docs/validity.md).
 
     Not `paired`: the sides share no block, so that the machine's drift is in the change. So many
     `missing_blocks` more would probably decide what is open, in `missing_s` seconds; `missing` has
@@ -128,18 +128,19 @@ class CaseComparisonOut(Schema):
     verdict: Verdict
     reasons: list[ReasonOut]
     open_loop: bool
-    voided_blocks: int
+    excluded_blocks: int
     suspect_blocks: int
-    doubts: list[DoubtOut]
+    validity_issues: list[ValidityIssueOut]
     metrics: list[MetricOut]
     latency: LatencyOut | None
     quantiles: list[QuantileOut] | None
 
 
 class ComparisonOut(Schema):
-    """`verdict` speaks of the whole matrix; `notes` are what to know before believing it, `unlike`
-    what is not like for like. Of `tests` primary metrics `changed` look improved or regressed when
-    looked at alone; `survived` still do at a false discovery rate of 5 %."""
+    """`verdict` is that of the whole matrix; `notes` are what to know before believing it.
+    `mismatches`: in what the sides are not like for like. `tests` is the number of primary metrics;
+    `changed` of them are improved or regressed if each is tested alone, `survived` of them also at
+    a false discovery rate of 5 %."""
 
     benchmark: str
     project: str
@@ -147,7 +148,7 @@ class ComparisonOut(Schema):
     contender: CommitOut
     sides: list[SideOut]
     paired: bool
-    unlike: list[UnlikeOut]
+    mismatches: list[MismatchOut]
     tests: int
     changed: int
     survived: int
@@ -170,7 +171,7 @@ def comparison_out(report: ComparisonReport, run: Run | None = None) -> Comparis
         contender=commit_out(report.contender),
         sides=[_side_out(side) for side in report.sides],
         paired=report.paired,
-        unlike=[_unlike_out(each) for each in report.unlike],
+        mismatches=[_mismatch_out(each) for each in report.mismatches],
         tests=report.tests,
         changed=report.changed,
         survived=report.survived,
@@ -203,8 +204,10 @@ def _side_out(side: Side) -> SideOut:
     )
 
 
-def _unlike_out(each: Unlike) -> UnlikeOut:
-    return UnlikeOut(what=each.what, baseline=each.baseline, contender=each.contender, why=each.why)
+def _mismatch_out(each: Mismatch) -> MismatchOut:
+    return MismatchOut(
+        what=each.what, baseline=each.baseline, contender=each.contender, reason=each.reason
+    )
 
 
 def _case_out(compared: CaseComparison, detail: CaseDetail | None) -> CaseComparisonOut:
@@ -220,9 +223,9 @@ def _case_out(compared: CaseComparison, detail: CaseDetail | None) -> CaseCompar
         reasons=reasons_of_case(compared),
         missing=missing_of_case(compared),
         open_loop=compared.open_loop,
-        voided_blocks=compared.voided_blocks,
+        excluded_blocks=compared.excluded_blocks,
         suspect_blocks=compared.suspect_blocks,
-        doubts=doubts_out(compared.doubts),
+        validity_issues=validity_issues_out(compared.validity_issues),
         metrics=[_metric_out(metric) for metric in compared.metrics],
         latency=_latency_out(detail) if detail else None,
         quantiles=_quantiles_out(detail) if detail else None,
@@ -233,8 +236,10 @@ def _name_out(case: CaseName) -> CaseOut:
     return CaseOut(key=case.key, label=case.label, parameters=dict(case.parameters))
 
 
-def doubts_out(doubts: Sequence[Doubt]) -> list[DoubtOut]:
-    return [DoubtOut(code=each.code, title=each.title, trials=each.trials) for each in doubts]
+def validity_issues_out(issues: Sequence[ValidityIssue]) -> list[ValidityIssueOut]:
+    return [
+        ValidityIssueOut(code=each.code, title=each.title, trials=each.trials) for each in issues
+    ]
 
 
 def _metric_out(metric: MetricComparison) -> MetricOut:

@@ -6,7 +6,7 @@ from uuid import UUID
 from ninja import Schema
 
 from orchestrator.api.schemas.common import CaseOut, CommitOut, case_out, commit_out
-from orchestrator.api.schemas.comparisons import DoubtOut, doubts_out
+from orchestrator.api.schemas.comparisons import ValidityIssueOut, validity_issues_out
 from orchestrator.api.schemas.hosts import ChangedFactOut, changed_out
 from orchestrator.histories.marked_changes import Shift
 from orchestrator.histories.reports import History, HistoryPoint
@@ -47,7 +47,8 @@ class WrittenAtOut(WrittenOut):
 class PointOut(Schema):
     """The geometric mean of a commit's trials with its 95 % confidence interval.
 
-    Of `trials`, so many are `suspect`; `left_out` more are invalid. `doubts` say why. `at` is when
+    Of `trials`, so many are `suspect`; `left_out` more are invalid.
+    `validity_issues` are the reasons of both. `at` is when
     the newest of them was measured. Points of another `epoch` of the host or another `shape` of
     what is measured are not like for like. `shift` is set where the level changes, `baseline`
     where the history begins anew (with the reason)."""
@@ -60,7 +61,7 @@ class PointOut(Schema):
     trials: int
     suspect: int
     left_out: int
-    doubts: list[DoubtOut]
+    validity_issues: list[ValidityIssueOut]
     epoch: int
     shape: int
     outlier: bool
@@ -232,7 +233,7 @@ def _point_out(point: HistoryPoint) -> PointOut:
         trials=point.trials,
         suspect=point.suspect,
         left_out=point.left_out,
-        doubts=doubts_out(point.doubts),
+        validity_issues=validity_issues_out(point.validity_issues),
         epoch=point.epoch,
         shape=point.shape,
         outlier=point.outlier,

@@ -18,8 +18,8 @@ class ReasonCode(StrEnum):
     """Of primary metrics: `beyond_margin` and `within_margin` are changes that are real,
     `proven_within_margin` is proven to be none that matters; `chance_among_many` looked real until
     it was counted how much was looked at; all down to `interval_too_wide` leave it open. Of cases:
-    `unpaired`, `voided_blocks`, `suspect_blocks`. Of the whole: how many cases have which verdict,
-    and `unlike`."""
+    `unpaired`, `excluded_blocks`, `suspect_blocks`. Of the whole: how many cases have which
+    verdict, and `mismatch`."""
 
     BEYOND_MARGIN = "beyond_margin"
     WITHIN_MARGIN = "within_margin"
@@ -30,14 +30,14 @@ class ReasonCode(StrEnum):
     TOO_FEW_BLOCKS = "too_few_blocks"
     INTERVAL_TOO_WIDE = "interval_too_wide"
     UNPAIRED = "unpaired"
-    VOIDED_BLOCKS = "voided_blocks"
+    EXCLUDED_BLOCKS = "excluded_blocks"
     SUSPECT_BLOCKS = "suspect_blocks"
     CASES_REGRESSED = "cases_regressed"
     CASES_IMPROVED = "cases_improved"
     CASES_INCONCLUSIVE = "cases_inconclusive"
     CASES_TRIVIAL = "cases_trivial"
     CASES_EQUIVALENT = "cases_equivalent"
-    UNLIKE = "unlike"
+    MISMATCH = "mismatch"
 
 
 class ReasonOut(Schema):
@@ -63,9 +63,9 @@ def reasons_of_case(case: CaseComparison) -> list[ReasonOut]:
     told = (
         (not case.paired, ReasonCode.UNPAIRED, None, "the sides share no block"),
         (
-            case.voided_blocks,
-            ReasonCode.VOIDED_BLOCKS,
-            case.voided_blocks,
+            case.excluded_blocks,
+            ReasonCode.EXCLUDED_BLOCKS,
+            case.excluded_blocks,
             "blocks left out: a trial failed or is invalid",
         ),
         (
@@ -96,8 +96,10 @@ def reasons_of_report(report: ComparisonReport) -> list[ReasonOut]:
         if counts[verdict]
     ]
     return found + [
-        ReasonOut(code=ReasonCode.UNLIKE, metric=None, count=None, text=f"{each.what}: {each.why}")
-        for each in report.unlike
+        ReasonOut(
+            code=ReasonCode.MISMATCH, metric=None, count=None, text=f"{each.what}: {each.reason}"
+        )
+        for each in report.mismatches
     ]
 
 

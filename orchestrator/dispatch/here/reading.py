@@ -11,14 +11,14 @@ from orchestrator.runs.models import Trial
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """`readings`: metric → value in its SI unit. `doubts`: why it is suspect or invalid.
+    """`readings`: metric → value in its SI unit. `reasons`: why it is suspect or invalid.
 
     `failure`: why it has no readings; empty where it has.
     """
 
     readings: Mapping[str, float] = field(default_factory=dict)
     invalid: bool = False
-    doubts: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
     failure: str = ""
 
     @property
@@ -27,7 +27,7 @@ class Measured:
 
 
 def measured_of(trial: Trial, files: Mapping[str, bytes]) -> Measured:
-    """The same reading, and the same doubts, as on a server."""
+    """The same reading, and the same validity, as on a server."""
     try:
         reading = read_trial(trial, files, json.loads(files["result.json"])).whole
     except (KeyError, ValueError, ToolOutputError) as error:
@@ -36,5 +36,5 @@ def measured_of(trial: Trial, files: Mapping[str, bytes]) -> Measured:
     return Measured(
         readings=reading.readings,
         invalid=reading.validity.level == Level.INVALID,
-        doubts=tuple(f"{each.code}: {each.message}" for each in reading.validity.reasons),
+        reasons=tuple(f"{each.code}: {each.message}" for each in reading.validity.reasons),
     )

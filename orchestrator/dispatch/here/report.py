@@ -27,10 +27,10 @@ NOT_CARRIED_OUT = Measured(failure="not carried out")
 def report_of(rows: Rows, found: Mapping[str, Measured], notes: Sequence[str]) -> dict[str, Any]:
     """`found`: by the id of a trial. With one commit `contender` is null and cases have values."""
     sides = {case.key: _sides(rows, found, case) for case in rows.cases}
-    told = [*notes, *_doubts(sides.values()), *_void(sides.values())]
+    told = [*notes, *_validity_notes(sides.values()), *_void(sides.values())]
     told.append("Server and load generator shared one machine and talked over loopback.")
     commits = [variant.commit for variant in rows.variants]
-    common = {"benchmark": rows.spec.title, "notes": told, "unlike": []}
+    common = {"benchmark": rows.spec.title, "notes": told, "mismatches": []}
     if len(commits) == 1:
         return {**common, **_alone(rows, sides, commits[0])}
     return {**common, **_compared(rows, sides, commits)}
@@ -60,7 +60,7 @@ def _compared(rows: Rows, sides: Mapping[str, Sides], commits: list[Commit]) -> 
             {
                 **_case(rows, case),
                 "verdict": matrix.cases[case.key],
-                "voided_blocks": sum(not all(pair) for pair in _blocks(sides[case.key])),
+                "excluded_blocks": sum(not all(pair) for pair in _blocks(sides[case.key])),
                 "metrics": list(_metrics(case.key, compared[case.key], matrix)),
             }
             for case in rows.cases
@@ -152,11 +152,11 @@ def _values(trials: Sequence[Measured], rows: Rows) -> Iterator[dict[str, Any]]:
             }
 
 
-def _doubts(cases: Any) -> Iterator[str]:
-    """Each doubt once, with how many trials have it."""
+def _validity_notes(cases: Any) -> Iterator[str]:
+    """Each validity reason once, with the number of trials that have it."""
     every = [each for sides in cases for side in sides for each in side]
-    counted = Counter(doubt.partition(":")[0] for each in every for doubt in set(each.doubts))
-    texts = {doubt.partition(":")[0]: doubt for each in every for doubt in each.doubts}
+    counted = Counter(reason.partition(":")[0] for each in every for reason in set(each.reasons))
+    texts = {reason.partition(":")[0]: reason for each in every for reason in each.reasons}
     for code, count in counted.most_common():
         yield f"{count} of {len(every)} trials: {texts[code]}"
 
@@ -164,7 +164,8 @@ def _doubts(cases: Any) -> Iterator[str]:
 def _void(cases: Any) -> Iterator[str]:
     blocks = [all(pair) for sides in cases for pair in _blocks(sides)]
     if not all(blocks):
-        yield f"{blocks.count(False)} of {len(blocks)} blocks are void and were left out."
+        excluded = f"{blocks.count(False)} of {len(blocks)} blocks were excluded"
+        yield f"{excluded}: a trial failed or is invalid."
 
 
 def _case(rows: Rows, case: Case) -> dict[str, Any]:

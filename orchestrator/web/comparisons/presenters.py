@@ -236,8 +236,8 @@ def _remark(case: CaseComparison) -> str:
     elif case.verdict == Verdict.INCONCLUSIVE and case.missing_blocks:
         time = f", {format_duration(case.missing_s)}" if case.missing_s else ""
         said.append(f"{case.missing_blocks} more blocks{time}")
-    if case.voided_blocks:
-        said.append(f"✕ {case.voided_blocks} void")
+    if case.excluded_blocks:
+        said.append(f"✕ {case.excluded_blocks} excluded")
     if case.suspect_blocks:
         said.append(f"! {case.suspect_blocks} suspect")
     return " · ".join(said)

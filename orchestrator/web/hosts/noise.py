@@ -19,7 +19,7 @@ from orchestrator.calibration.sensitivity import (
 from orchestrator.core.units import format_value
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import changes_of
-from orchestrator.measurements.validity_issues import Doubts, doubts_of
+from orchestrator.measurements.validity_issues import RunValidity, load_run_validity
 from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import under_way
 from orchestrator.runs.models import Run
@@ -55,7 +55,7 @@ class HistoryRow:
     calibration: Calibration
     noise: Noise | None
     present: bool
-    doubts: Doubts
+    validity: RunValidity
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -67,7 +67,7 @@ class NoiseFloor:
     """Newest first. `now`: what each benchmark's newest calibration says of the present epoch, and
     how many of its trials are in doubt."""
 
-    now: list[tuple[Calibration, list[Sight], Doubts]]
+    now: list[tuple[Calibration, list[Sight], RunValidity]]
     series: list[Series]
     chosen: Series | None
     rows: list[HistoryRow]
@@ -84,20 +84,20 @@ def noise_floor(host: Host, wanted: str = "") -> NoiseFloor:
     chosen = next((each for each in series if each.value == wanted), next(iter(series), None))
     changes = list(changes_of(host))
     present = present_calibrations(host)
-    doubts = doubts_of({each.run_id for each in (*known, *present)})
+    validity = load_run_validity({each.run_id for each in (*known, *present)})
     rows = [
         HistoryRow(
             calibration=each,
             noise=noise_in(each, chosen.sight.case, chosen.sight.metric.key) if chosen else None,
             present=each.epoch == len(changes),
-            doubts=doubts[each.run_id],
+            validity=validity[each.run_id],
         )
         for each in known
         if chosen is None or each.benchmark_id == chosen.calibration.benchmark_id
     ]
     epochs = [", ".join(map(fact_title, change.changed)) for change in changes]
     return NoiseFloor(
-        now=[(each, sights_of(each), doubts[each.run_id]) for each in present],
+        now=[(each, sights_of(each), validity[each.run_id]) for each in present],
         series=series,
         chosen=chosen,
         rows=rows,

@@ -33,7 +33,7 @@ from orchestrator.fleet.services import (
     save_profile,
 )
 from orchestrator.fleet.windows import HoursNow
-from orchestrator.measurements.validity_issues import Doubts, doubts_of
+from orchestrator.measurements.validity_issues import RunValidity, load_run_validity
 from orchestrator.runs.models import GoldenCheck
 from orchestrator.runs.selectors import jobs_on
 from orchestrator.web.access import for_member
@@ -103,7 +103,7 @@ def host_page(
         "host": found,
         "hours": _hours(found),
         "golden": status,
-        "golden_doubts": _golden_doubts(check),
+        "golden_validity": _golden_validity(check),
         "snapshot": snapshot,
         "groups": fact_groups(snapshot.facts) if snapshot else [],
         "clock_off": clock_off(snapshot.facts, snapshot.taken_at) if snapshot else "",
@@ -201,11 +201,11 @@ def _again(form: HostForm, made: Credential | None) -> HostForm:
     return form
 
 
-def _golden_doubts(check: GoldenCheck | None) -> Doubts | None:
+def _golden_validity(check: GoldenCheck | None) -> RunValidity | None:
     """Of the trials that the golden job's last outcome rests on."""
     if check is None or check.last_run_id is None:
         return None
-    return doubts_of([check.last_run_id])[check.last_run_id]
+    return load_run_validity([check.last_run_id])[check.last_run_id]
 
 
 def _hours(found: Host) -> HoursNow:

@@ -15,7 +15,7 @@ from orchestrator.core.ids import digest_of
 from orchestrator.core.kept import kept
 from orchestrator.measurements.cpu_traces import cpu_traces
 from orchestrator.measurements.removals import removals_of
-from orchestrator.measurements.validity_issues import Doubts, doubts_of
+from orchestrator.measurements.validity_issues import RunValidity, load_run_validity
 from orchestrator.reports.saved_reports import saved_reports
 from orchestrator.retention.pins import pin_of
 from orchestrator.runs.grid import Cell, Column, Grid, Row, grid_of
@@ -90,7 +90,7 @@ def live_context(
         "contenders": _contenders(found, cards),
         "with_verdicts": bool(cards),
         "baseline": found.variants.all()[0],
-        "doubts": doubts_of([found.pk])[found.pk],
+        "validity": load_run_validity([found.pk])[found.pk],
         "trials": done.order_by("-ended_at", "-position")[:LATEST_TRIALS],
         "benchmark_key": benchmark_key(found.definition.benchmark),
         "removed": list(removals_of(found.pk).values()),
@@ -123,12 +123,12 @@ def verdict_cards(member: Member, run: Run) -> list[VerdictCard]:
 
 def rows_of_runs(
     member: Member, runs: Iterable[Run]
-) -> list[tuple[Run, list[VerdictCard], Doubts]]:
+) -> list[tuple[Run, list[VerdictCard], RunValidity]]:
     """Runs as lists show them: with their verdicts, and how many trials are in doubt."""
     shown = list(runs)
-    doubts = doubts_of([run.pk for run in shown])
+    validity = load_run_validity([run.pk for run in shown])
     cards = cards_of(member, shown)
-    return [(run, cards[run.pk], doubts[run.pk]) for run in shown]
+    return [(run, cards[run.pk], validity[run.pk]) for run in shown]
 
 
 def _shown_of(job: Job) -> list[object]:

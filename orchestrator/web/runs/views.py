@@ -18,7 +18,7 @@ from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.core.kept import kept
 from orchestrator.dispatch.waking import wake_jobs
 from orchestrator.measurements.removals import removals_of
-from orchestrator.measurements.validity_issues import doubts_of
+from orchestrator.measurements.validity_issues import load_run_validity
 from orchestrator.retention.pins import pin_run
 from orchestrator.runs.cancelling import cancel_case, cancel_job
 from orchestrator.runs.job_details import build_for, details_of
@@ -86,7 +86,7 @@ def trials(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
         "page": Paginator(ordered, TRIALS_A_PAGE).get_page(request.GET.get("page")),
         "with_invalid": with_invalid,
         "more": "&invalid=1" if with_invalid else "",
-        "doubts": doubts_of([found.pk])[found.pk],
+        "validity": load_run_validity([found.pk])[found.pk],
         "removed": list(removals_of(found.pk).values()),
     }
     return render(request, "runs/trials.html", context)
