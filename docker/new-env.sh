@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes .env (for compose.yaml) and pitwall.env (for Pitwall) next to it, with secrets of their own.
-# Overwrites nothing. The one .env of an older version becomes .env.old, and the new files get its values.
+# Writes .env (for compose.yaml) and pitwall.env (for Pitwall) next to it, with new secrets.
+# Overwrites nothing. The single .env of an older version becomes .env.old, and the new files get its values.
 set -eu
 cd "$(dirname "$0")"
 if [ -e .env ] && [ ! -e pitwall.env ] && [ ! -e .env.old ] && grep -q '^PITWALL_SECRET_KEY=.' .env; then
@@ -20,7 +20,7 @@ sed -e "s/^POSTGRES_PASSWORD=.*/POSTGRES_PASSWORD=$(secret)/" \
     -e "s/^REDIS_PASSWORD=.*/REDIS_PASSWORD=$(secret)/" compose.env.example >.env.new
 sed -e "s/^PITWALL_SECRET_KEY=.*/PITWALL_SECRET_KEY=$(secret)/" env.example >pitwall.env.new
 
-# Values of the older version take the place of the new ones.
+# Values of the older version replace the new ones.
 take_over() {
     file=$1 line=$2
     grep -v "^${line%%=*}=" "$file" >"$file.next" || true

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The host key is made once and kept with the home folder: Pitwall pins it.
+# The host key is created once and stored in the home folder, because Pitwall pins it.
 set -eu
 keys="$HOME/.ssh-host"
 mkdir -p "$keys"

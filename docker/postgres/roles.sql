@@ -1,8 +1,8 @@
--- Two roles: pitwall_owner owns the tables and runs `manage.py migrate` and `restore`; pitwall runs all
--- else, and can neither change the schema nor switch off a trigger. Run it with psql 14 or newer, as a
--- superuser, in Pitwall's database, empty or not. It may be run again, for instance with other passwords:
+-- Two roles: pitwall_owner owns the tables and runs `manage.py migrate` and `restore`. pitwall runs everything
+-- else, and can neither change the schema nor disable a trigger. Run this file with psql 14 or newer, as a
+-- superuser, in Pitwall's database, empty or not. It can be run again, for example with other passwords:
 --   PITWALL_OWNER_PASSWORD=… PITWALL_DATABASE_PASSWORD=… psql --dbname pitwall --file roles.sql
--- The image of PostgreSQL runs it when it sets up a new volume.
+-- The image of PostgreSQL runs it when it initialises a new volume.
 \set ON_ERROR_STOP on
 \getenv owner_password PITWALL_OWNER_PASSWORD
 \getenv password PITWALL_DATABASE_PASSWORD
@@ -23,13 +23,13 @@ ALTER SCHEMA public OWNER TO pitwall_owner;
 REVOKE ALL ON SCHEMA public FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO pitwall;
 
--- For each table that a migration makes. Not TRUNCATE, REFERENCES or TRIGGER.
+-- For each table that a migration creates. Not TRUNCATE, REFERENCES or TRIGGER.
 ALTER DEFAULT PRIVILEGES FOR ROLE pitwall_owner IN SCHEMA public
     GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO pitwall;
 ALTER DEFAULT PRIVILEGES FOR ROLE pitwall_owner IN SCHEMA public
     GRANT USAGE, SELECT ON SEQUENCES TO pitwall;
 
--- What an older version made as another role.
+-- Objects that an older version created as another role.
 SELECT format('ALTER DATABASE %I OWNER TO CURRENT_USER', datname) FROM pg_database
 WHERE datname = current_database() AND datdba = 'pitwall'::regrole
 \gexec

@@ -41,17 +41,17 @@ SHEET = Capabilities(
     bytes_in="no",
     spoken_protocol="yes",
     caveats=(
-        "A call of a stream is one request, whatever the number of its messages: its latency "
-        "reaches from its begin to its status.",
-        "Several messages in data: a stream of requests sends them all in each call; a call with "
-        "one request takes the next one each time.",
-        "With a rate, calls begin on time over any number of streams, as the server lets it have "
-        "them; latency counts from when a call was due by the rate, so that ghz's own delay and "
-        "waiting for a free stream are in it. A delay that all calls have in common is not.",
-        "Calls that got no answer are told from answered ones by the client's words: a server "
-        "that says UNAVAILABLE with such words counts as broken, and DEADLINE_EXCEEDED is a "
-        "time-out whoever says it.",
-        "ghz says nothing of bytes.",
+        "One call of a stream is one request, whatever the number of its messages. Its latency "
+        "is the time from its start to its status.",
+        "With several messages in data, a streaming call sends all of them; a call with one "
+        "request uses the next one each time.",
+        "With a rate, calls start on time over any number of streams, up to the server's limit. "
+        "Latency counts from when a call was due, so it includes ghz's own delay and waiting "
+        "for a free stream. It does not include a delay that all calls have in common.",
+        "Calls without a response are recognised by the client's error text. A server that "
+        "reports UNAVAILABLE with such a text counts as broken, and every DEADLINE_EXCEEDED is "
+        "a timeout.",
+        "ghz reports no bytes.",
         f"ghz keeps the first {MAX_CALLS:,} calls.",
     ),
 )

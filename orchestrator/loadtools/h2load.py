@@ -35,19 +35,19 @@ SHEET = Capabilities(
     spoken_protocol="yes",
     verifies_certificate=False,
     caveats=(
-        "It has a rate for each connection (--rps), but a request that cannot be sent on time "
-        "waits unseen: latency counts from when it is sent, so this is no open loop, and rate is "
-        "refused.",
-        "With a duration it replaces no connection that ends, and tells nothing of the requests "
-        "that were lost with it; what is under way at the end is cut off. With a count of "
-        "requests all that were not answered are counted as errors.",
-        "A count of requests gives a connection up on which nothing happened for "
-        "request_timeout_s, and that counts as timeouts; with a duration h2load 1.52 would crash "
-        "at that, so there is no time-out. Connecting has no limit.",
-        "Latency begins when the request is written: it has no part of connecting, and none of "
-        "waiting because of the server's own limit of streams.",
-        "It writes a line a request while it runs, about 1 µs of its CPU each.",
-        "Its bytes of bodies are those of the whole load; lengths of single answers are unknown.",
+        "It has a rate for each connection (--rps), but does not report the delay of a request "
+        "that could not be sent on time. Latency counts from when it is sent, so this is not an "
+        "open loop, and rate is rejected.",
+        "With a duration it does not replace closed connections and does not report the "
+        "requests that were lost with them. Unfinished requests at the end are cut off. With a "
+        "count of requests, all requests without a response are errors.",
+        "With a count of requests, a connection without activity for request_timeout_s is "
+        "closed, and its requests count as timeouts. With a duration h2load 1.52 would crash in "
+        "this case, so there is no timeout. Connecting has no limit.",
+        "Latency begins when the request is written. It includes neither connecting nor waiting "
+        "for the server's limit of streams.",
+        "It writes one line per request during the load, about 1 µs of its CPU each.",
+        "Its body bytes are those of the whole load; the lengths of single responses are unknown.",
         "It does not verify certificates.",
     ),
 )

@@ -47,19 +47,21 @@ SHEET = Capabilities(
     bytes_in="partly",
     spoken_protocol="yes",
     caveats=(
-        "A connection is a virtual user with one request at a time. With a rate, k6 sends on time "
-        "while a connection is free, and leaves out what is due while all are busy: that counts "
-        "as the error not_sent. Give it more connections than requests are ever under way.",
-        "With a rate, latency counts from when a request was due, so that k6's own delay is in "
-        "it. A delay that all requests have in common is not.",
-        "In a closed loop k6 itself takes some 0.05 ms between two requests of a connection, and "
-        "rests for 50 ms after a request without an answer.",
-        "Times include connecting where a request had to connect; over gRPC they do not.",
-        "The request's time-out covers connecting.",
-        "Body bytes are those of content-length: unknown where an answer has none, and over gRPC.",
-        "gRPC: calls with one message and one answer only.",
-        "The job's certificates are trusted by SSL_CERT_FILE, which k6 heeds on Linux only.",
-        f"At most {MAX_REQUESTS:,} requests: each takes 0.8 kB of the host's disk for a while.",
+        "A connection is a virtual user with one request at a time. With a rate, k6 sends on "
+        "time while a connection is free, and skips requests that are due while all are busy. "
+        "These count as the error not_sent. Use more connections than concurrent requests.",
+        "With a rate, latency counts from when a request was due, so it includes k6's own "
+        "delay. It does not include a delay that all requests have in common.",
+        "In a closed loop k6 itself needs about 0.05 ms between two requests of a connection, "
+        "and pauses for 50 ms after a request without a response.",
+        "Times include connecting if a request had to connect; over gRPC they do not.",
+        "The timeout of a request includes connecting.",
+        "Body bytes come from content-length: they are unknown for responses without it, and "
+        "over gRPC.",
+        "gRPC: only calls with one message and one response.",
+        "The job's certificates are trusted through SSL_CERT_FILE, which k6 supports on Linux "
+        "only.",
+        f"At most {MAX_REQUESTS:,} requests: each temporarily uses 0.8 kB of the host's disk.",
     ),
 )
 

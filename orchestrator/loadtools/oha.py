@@ -41,12 +41,12 @@ SHEET = Capabilities(
     keepalive_off=True,
     warmup="inside",
     caveats=(
-        "Times reach from the request to the whole answer; over HTTP/1.1 the first request of a "
-        "connection includes connecting, over HTTP/2 and HTTP/3 it does not: the warm-up keeps "
-        "that out.",
-        "Errors carry no time, so those of the warm-up are counted with the rest.",
-        "HTTP/3 is experimental in oha, and only in builds with that feature; without a rate it "
-        "waits at the end until its connections have idled out, 30 s as a rule.",
+        "Latency is the time from sending the request to the end of the response. Over HTTP/1.1 "
+        "the first request of a connection includes connecting, over HTTP/2 and HTTP/3 it does "
+        "not. The warm-up excludes these requests.",
+        "Errors have no time, so errors of the warm-up are counted too.",
+        "HTTP/3 is experimental in oha and needs a build with that feature. Without a rate, oha "
+        "waits at the end until its connections have timed out, usually 30 s.",
     ),
 )
 

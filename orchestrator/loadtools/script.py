@@ -46,12 +46,13 @@ SHEET = Capabilities(
     spoken_protocol="partly",
     verifies_certificate=False,
     caveats=(
-        "All that is known is what the program of the definition says: whether it keeps to the "
-        "load that it is asked for, what it calls a good answer, whether it verifies certificates "
-        "and which protocol was spoken.",
-        "Under an open load it has to count latency from when a request was due.",
-        "What it tells in batches has no times: no slices, and it has to leave its warm-up out.",
-        "Its own speed is part of the result: look at the share of its CPUs that it used.",
+        "All information comes from the program of the definition: whether it keeps to the "
+        "requested load, which responses are good, whether it verifies certificates and which "
+        "protocol it used.",
+        "In an open loop it has to count latency from when a request was due.",
+        "Results that it reports in batches have no times: there are no slices, and it has to "
+        "exclude its warm-up.",
+        "Its own speed is part of the result: check the share of its CPUs that it used.",
     ),
 )
 

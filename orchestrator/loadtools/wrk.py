@@ -41,22 +41,22 @@ SHEET = Capabilities(
     bytes_in="partly",
     verifies_certificate=False,
     caveats=(
-        "wrk adds made-up latencies to those that it measured, one for each mean interval that a "
-        "slow answer lasted. They are taken out again, exactly: what is left must be as many as "
-        "there were answers, or the trial is invalid.",
-        "It tells how many answers had a status above 399, and not which: where some had, their "
-        "latencies cannot be told from those of the good ones and none is shown. Counting each "
-        "status in Lua would cost 5 to 12 % of its speed.",
-        "A request that is never answered is counted nowhere. An answer that takes longer than "
-        "request_timeout_s is waited for and counts as a timeout. Connecting has no limit.",
-        "What is under way when the load ends is not counted, and it ends up to 0.1 s late; the "
-        "rate is that of the time it really took.",
-        "Latency begins when the request is written, on a connection that is there: without "
-        "keepalive it leaves connecting out.",
-        "Its bytes include headers. It tells no times: there are no slices.",
+        "wrk adds artificial latencies, one for each mean interval during a slow response. "
+        "Pitwall removes them exactly: the number of the remaining latencies must equal the "
+        "number of responses, or the trial is invalid.",
+        "wrk reports how many responses had a status above 399, but not which ones. If there "
+        "are any, the latencies of good responses cannot be separated and none is shown. "
+        "Counting each status in Lua would cost 5 to 12 % of its speed.",
+        "A request without a response is not counted. wrk waits for a response that takes "
+        "longer than request_timeout_s and counts it as a timeout. Connecting has no limit.",
+        "Unfinished requests at the end of the load are not counted. The load ends up to 0.1 s "
+        "late; the rate uses the actual duration.",
+        "Latency begins when the request is written to an open connection, so without keepalive "
+        "it does not include connecting.",
+        "Its bytes include headers. It reports no times, so there are no slices.",
         "It does not verify certificates.",
-        "Its threads have the same number of connections each: with connections that are no "
-        "multiple of the load tool's CPUs it uses fewer threads.",
+        "All of its threads have the same number of connections. If the number of connections "
+        "is not a multiple of the load tool's CPUs, it uses fewer threads.",
     ),
 )
 

@@ -52,8 +52,8 @@ SCRIPT = TOOLS.replace('"{client}"', 'script\n  command: ["{python}", "{tree}/cl
 def client() -> str:
     """The program of the documentation, which also tells a time of its own."""
     (text,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    told = 'tell(type="reading", metric="script.whole_s", value=time.monotonic() - began)\n'
-    return str(text).replace('tell(type="done")', told + 'tell(type="done")')
+    reading = 'emit(type="reading", metric="script.whole_s", value=time.monotonic() - began)\n'
+    return str(text).replace('emit(type="done")', reading + 'emit(type="done")')
 
 
 def test_tools_of_other_shapes_are_measured(engine: Engine, team: Personas, tmp_path: Path) -> None:

@@ -21,5 +21,5 @@ def test_what_a_tool_does_not_tell_is_unknown() -> None:
     for sheet in tool_sheets():
         told = dict(sheet.lines)
         known = {"yes": "yes", "no": "no: unknown, never 0", "partly": "in part"}
-        assert told["Tells bytes sent"] == known[TOOLS[sheet.name].sheet.bytes_out]
-        assert told["Tells all errors"] == known[TOOLS[sheet.name].sheet.errors]
+        assert told["Reports bytes sent"] == known[TOOLS[sheet.name].sheet.bytes_out]
+        assert told["Reports all errors"] == known[TOOLS[sheet.name].sheet.errors]

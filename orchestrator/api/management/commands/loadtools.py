@@ -8,7 +8,7 @@ from orchestrator.loadtools.sheets import document
 
 
 class Command(BaseCommand):
-    help = "Prints docs/load-tools.md, which says what the sheets of the load tools say."
+    help = "Prints docs/load-tools.md: the capabilities of all load tools."
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
