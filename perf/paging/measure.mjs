@@ -24,7 +24,13 @@ function failed(category, audits) {
 async function signIn(port, url, cookie) {
   const browser = await puppeteer.connect({ browserURL: `http://127.0.0.1:${port}` });
   const [name, value] = cookie.split("=");
-  await browser.setCookie({ name, value, domain: new URL(url).hostname, path: "/", httpOnly: true });
+  await browser.setCookie({
+    name,
+    value,
+    domain: new URL(url).hostname,
+    path: "/",
+    httpOnly: true,
+  });
   await browser.disconnect();
 }
 
@@ -39,15 +45,22 @@ async function look({ name, url, form }, port, cookie) {
   return {
     name,
     form,
-    ...Object.fromEntries(entries.map(([id, { score }]) => [id.replace("-", "_"), Math.round(score * 100)])),
-    ...Object.fromEntries(Object.entries(figures).map(([key, id]) => [key, lhr.audits[id].numericValue])),
+    ...Object.fromEntries(
+      entries.map(([id, { score }]) => [id.replace("-", "_"), Math.round(score * 100)]),
+    ),
+    ...Object.fromEntries(
+      Object.entries(figures).map(([key, id]) => [key, lhr.audits[id].numericValue]),
+    ),
     failed: entries.flatMap(([, category]) => failed(category, lhr.audits)),
   };
 }
 
 /** One look in a browser of its own. A trace that Chromium did not finish is made again. */
 async function lookAnew(each, { chromium, flags, cookie }, tries = 3) {
-  const chrome = await launcher.launch({ chromePath: chromium, chromeFlags: ["--headless=new", ...flags] });
+  const chrome = await launcher.launch({
+    chromePath: chromium,
+    chromeFlags: ["--headless=new", ...flags],
+  });
   try {
     return await look(each, chrome.port, cookie);
   } catch (error) {

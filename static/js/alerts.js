@@ -2,7 +2,15 @@
 // only while a row is focused, so that no letter typed elsewhere does anything.
 const form = document.querySelector("form.triage");
 const rows = [...form.querySelectorAll("tr[data-alert]")];
-const ACTIONS = { a: "acknowledge", c: "confirm", b: "accept", f: "dismiss", s: "silence", r: "resolve", o: "assign" };
+const ACTIONS = {
+  a: "acknowledge",
+  c: "confirm",
+  b: "accept",
+  f: "dismiss",
+  s: "silence",
+  r: "resolve",
+  o: "assign",
+};
 const FIELDS = { silence: "until", assign: "assignee" };
 
 function focusRow(row) {
@@ -20,7 +28,8 @@ function selectAction(row, action) {
 form.addEventListener("keydown", (event) => {
   const row = event.target.closest("tr[data-alert]");
   if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
-  const index = rows.indexOf(row), key = event.key.toLowerCase();
+  const index = rows.indexOf(row),
+    key = event.key.toLowerCase();
   if (key === "arrowdown" || key === "j") focusRow(rows[index + 1]);
   else if (key === "arrowup" || key === "k") focusRow(rows[index - 1]);
   else if (key === "x") row.querySelector("input[name=alert]").click();

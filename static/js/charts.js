@@ -2,14 +2,17 @@
 Chart.defaults.locale = "en-GB";
 
 export const darkScheme = matchMedia("(prefers-color-scheme: dark)");
-export const animation = matchMedia("(prefers-reduced-motion: reduce)").matches ? false : { duration: 300 };
+export const animation = matchMedia("(prefers-reduced-motion: reduce)").matches
+  ? false
+  : { duration: 300 };
 
 // A colour of the style sheet as a canvas understands it; `share` per cent of it, the rest clear.
 export function colour(name, share = 100) {
   // Canvas does not know light-dark(): let the style sheet engine resolve it.
   const probe = document.createElement("span");
   probe.hidden = true;
-  probe.style.color = share === 100 ? `var(${name})` : `color-mix(in srgb, var(${name}) ${share}%, transparent)`;
+  probe.style.color =
+    share === 100 ? `var(${name})` : `color-mix(in srgb, var(${name}) ${share}%, transparent)`;
   document.body.append(probe);
   const resolved = getComputedStyle(probe).color;
   probe.remove();
@@ -23,5 +26,8 @@ export function fade(ink, opacity) {
 
 // The label of a tick: thousands are set off by a narrow space, as the pages do it.
 export function formatTick(...tick) {
-  return Chart.Ticks.formatters.numeric.apply(this, tick).replaceAll(",", "\u202f").replace("-", "−");
+  return Chart.Ticks.formatters.numeric
+    .apply(this, tick)
+    .replaceAll(",", "\u202f")
+    .replace("-", "−");
 }

@@ -25,8 +25,14 @@ function latencyLine(series, place) {
 
 function edge(points, key, fill, background) {
   return {
-    data: points.filter((point) => point[key] !== null).map((point) => ({ x: point.x, y: point[key], raw: point })),
-    borderWidth: 0, pointRadius: 0, pointHitRadius: 0, fill, backgroundColor: background,
+    data: points
+      .filter((point) => point[key] !== null)
+      .map((point) => ({ x: point.x, y: point[key], raw: point })),
+    borderWidth: 0,
+    pointRadius: 0,
+    pointHitRadius: 0,
+    fill,
+    backgroundColor: background,
     cubicInterpolationMode: "monotone",
   };
 }
@@ -35,12 +41,20 @@ function quantileLines({ points }) {
   const ink = colour("--series-2");
   return [
     { ...edge(points, "bandLow", false, ""), label: "" },
-    { ...edge(points, "bandHigh", "-1", colour("--series-2", 18)), label: "95 % band of the whole curve" },
+    {
+      ...edge(points, "bandHigh", "-1", colour("--series-2", 18)),
+      label: "95 % band of the whole curve",
+    },
     { ...edge(points, "low", false, ""), label: "" },
     { ...edge(points, "high", "-1", colour("--series-2", 38)), label: "95 % interval" },
     {
-      label: "change", data: points, borderColor: ink, backgroundColor: ink, borderWidth: 2,
-      pointRadius: 3, cubicInterpolationMode: "monotone",
+      label: "change",
+      data: points,
+      borderColor: ink,
+      backgroundColor: ink,
+      borderWidth: 2,
+      pointRadius: 3,
+      cubicInterpolationMode: "monotone",
     },
   ];
 }
@@ -50,8 +64,13 @@ function percentileAxis(data, text, grid) {
     type: "linear",
     grid,
     title: { display: true, text: "percentile", color: text },
-    afterBuildTicks: (axis) => { axis.ticks = data.ticks.map(({ value }) => ({ value })); },
-    ticks: { color: text, callback: (value) => data.ticks.find((tick) => tick.value === value)?.label },
+    afterBuildTicks: (axis) => {
+      axis.ticks = data.ticks.map(({ value }) => ({ value }));
+    },
+    ticks: {
+      color: text,
+      callback: (value) => data.ticks.find((tick) => tick.value === value)?.label,
+    },
   };
 }
 
@@ -63,12 +82,23 @@ function options(data, y, tooltip) {
     maintainAspectRatio: false,
     interaction: { mode: "nearest", axis: "x", intersect: false },
     plugins: {
-      legend: { labels: { color: colour("--text"), usePointStyle: true, filter: (item) => item.text !== "" } },
+      legend: {
+        labels: {
+          color: colour("--text"),
+          usePointStyle: true,
+          filter: (item) => item.text !== "",
+        },
+      },
       tooltip: { callbacks: tooltip, filter: (item) => item.dataset.pointRadius > 0 },
     },
     scales: {
       x: percentileAxis(data, text, grid),
-      y: { ...y, grid, title: { display: true, text: y.name, color: text }, ticks: { color: text, maxTicksLimit: 8, callback: y.format } },
+      y: {
+        ...y,
+        grid,
+        title: { display: true, text: y.name, color: text },
+        ticks: { color: text, maxTicksLimit: 8, callback: y.format },
+      },
     },
   };
 }
@@ -76,21 +106,33 @@ function options(data, y, tooltip) {
 const KINDS = {
   latency: (data) => ({
     data: { datasets: data.series.map(latencyLine) },
-    options: options(data, { type: "logarithmic", name: "latency", format: formatMs }, {
-      title: (items) => items[0]?.raw.label,
-      label: (item) => `${item.dataset.label}: ${formatMs(item.raw.y)}`,
-    }),
+    options: options(
+      data,
+      { type: "logarithmic", name: "latency", format: formatMs },
+      {
+        title: (items) => items[0]?.raw.label,
+        label: (item) => `${item.dataset.label}: ${formatMs(item.raw.y)}`,
+      },
+    ),
   }),
   quantiles: (data) => ({
     data: { datasets: quantileLines(data) },
-    options: options(data, { type: "linear", name: "change", format: formatPercent }, {
-      title: (items) => items[0]?.raw.label,
-      label: ({ raw }) => [
-        formatPercent(raw.y),
-        ...(raw.low === null ? [] : [`interval ${formatPercent(raw.low)} to ${formatPercent(raw.high)}`]),
-        ...(raw.bandLow === null ? [] : [`band ${formatPercent(raw.bandLow)} to ${formatPercent(raw.bandHigh)}`]),
-      ],
-    }),
+    options: options(
+      data,
+      { type: "linear", name: "change", format: formatPercent },
+      {
+        title: (items) => items[0]?.raw.label,
+        label: ({ raw }) => [
+          formatPercent(raw.y),
+          ...(raw.low === null
+            ? []
+            : [`interval ${formatPercent(raw.low)} to ${formatPercent(raw.high)}`]),
+          ...(raw.bandLow === null
+            ? []
+            : [`band ${formatPercent(raw.bandLow)} to ${formatPercent(raw.bandHigh)}`]),
+        ],
+      },
+    ),
   }),
 };
 
@@ -122,8 +164,9 @@ function openCase(link) {
     link.setAttribute("aria-expanded", String(!detail.hidden));
   } else if (row.ariaBusy !== "true") {
     row.ariaBusy = "true";
-    htmx.ajax("GET", link.href, { source: row, target: row, swap: "afterend" })
-      .finally(() => { row.ariaBusy = "false"; });
+    htmx.ajax("GET", link.href, { source: row, target: row, swap: "afterend" }).finally(() => {
+      row.ariaBusy = "false";
+    });
   }
 }
 

@@ -5,9 +5,14 @@ async function copy(button) {
   const text = document.getElementById(button.dataset.copy);
   text.select();
   const copied = navigator.clipboard
-    ? await navigator.clipboard.writeText(text.value).then(() => true, () => document.execCommand("copy"))
+    ? await navigator.clipboard.writeText(text.value).then(
+        () => true,
+        () => document.execCommand("copy"),
+      )
     : document.execCommand("copy");
-  button.parentElement.querySelector("[role=status]").textContent = copied ? "Copied." : "It is selected: copy it with your keyboard.";
+  button.parentElement.querySelector("[role=status]").textContent = copied
+    ? "Copied."
+    : "It is selected: copy it with your keyboard.";
 }
 
 document.querySelectorAll("[data-copy]").forEach((button) => {

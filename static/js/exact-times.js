@@ -10,4 +10,7 @@ button?.addEventListener("click", () => {
     // A browser that keeps nothing forgets it with the page.
   }
 });
-button?.setAttribute("aria-pressed", String(document.documentElement.classList.contains("exact-times")));
+button?.setAttribute(
+  "aria-pressed",
+  String(document.documentElement.classList.contains("exact-times")),
+);

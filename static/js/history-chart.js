@@ -10,9 +10,15 @@ const SHAPES = ["circle", "rect", "triangle", "rectRot", "star", "cross"];
 function chartColours(lines) {
   return {
     lines: lines.map(({ number }) => colour(`--series-${number}`)),
-    text: colour("--text"), muted: colour("--muted"), grid: colour("--grid"), surface: colour("--surface"),
+    text: colour("--text"),
+    muted: colour("--muted"),
+    grid: colour("--grid"),
+    surface: colour("--surface"),
     font: getComputedStyle(document.body).fontFamily,
-    good: colour("--good"), bad: colour("--bad"), warn: colour("--warn"), calm: colour("--calm"),
+    good: colour("--good"),
+    bad: colour("--bad"),
+    warn: colour("--warn"),
+    calm: colour("--calm"),
   };
 }
 
@@ -24,11 +30,22 @@ export function historyChart(canvas, config, view) {
     data: { datasets: [], own: { config, view, colours: () => colours } },
     options: {
       animation: false,
-      parsing: false, normalized: true, maintainAspectRatio: false, events: [],
+      parsing: false,
+      normalized: true,
+      maintainAspectRatio: false,
+      events: [],
       layout: { padding: { top: 18 } },
-      plugins: { legend: { display: false }, tooltip: { enabled: false }, decimation: { enabled: false } },
+      plugins: {
+        legend: { display: false },
+        tooltip: { enabled: false },
+        decimation: { enabled: false },
+      },
       scales: {
-        x: { type: "linear", bounds: "data", ticks: { maxRotation: 0, autoSkipPadding: 14, includeBounds: false, precision: 0 } },
+        x: {
+          type: "linear",
+          bounds: "data",
+          ticks: { maxRotation: 0, autoSkipPadding: 14, includeBounds: false, precision: 0 },
+        },
         y: { grace: "4%", title: { display: true }, ticks: { callback: formatTick } },
       },
     },
@@ -36,8 +53,13 @@ export function historyChart(canvas, config, view) {
   });
   return {
     chart,
-    restyle() { colours = chartColours(config.lines); update(chart); },
-    update() { update(chart); },
+    restyle() {
+      colours = chartColours(config.lines);
+      update(chart);
+    },
+    update() {
+      update(chart);
+    },
     flagAt: (x, y) => flagAt(chart, x, y),
   };
 }
@@ -46,13 +68,18 @@ export function historyChart(canvas, config, view) {
 function verticalScale(config, view) {
   const lines = loadedLines(config);
   if (view.relative) {
-    return { unit: "% against the first point", scaleOf: ({ data }) => {
-      const base = data.value.find((value) => value !== null && value !== 0);
-      return (value) => (value / base - 1) * 100;
-    } };
+    return {
+      unit: "% against the first point",
+      scaleOf: ({ data }) => {
+        const base = data.value.find((value) => value !== null && value !== 0);
+        return (value) => (value / base - 1) * 100;
+      },
+    };
   }
   let largest = 0;
-  for (const { data } of lines) for (const value of data.value) if (value !== null) largest = Math.max(largest, Math.abs(value));
+  for (const { data } of lines)
+    for (const value of data.value)
+      if (value !== null) largest = Math.max(largest, Math.abs(value));
   const [size, unit] = unitFor(config.unit, largest);
   return { unit, scaleOf: () => (value) => value / size };
 }
@@ -63,7 +90,15 @@ function update(chart) {
   const { first, last } = view.window();
   const { unit, scaleOf } = verticalScale(config, view);
   const columns = Math.max(200, chart.width - 60);
-  chart.data.datasets = loadedLines(config).flatMap((line) => datasetsOf(line, config.lines.indexOf(line), { first, last, columns, scale: scaleOf(line), colours: current }));
+  chart.data.datasets = loadedLines(config).flatMap((line) =>
+    datasetsOf(line, config.lines.indexOf(line), {
+      first,
+      last,
+      columns,
+      scale: scaleOf(line),
+      colours: current,
+    }),
+  );
   const { x, y } = chart.options.scales;
   Object.assign(x, { min: first - 0.5, max: last + 0.5 });
   x.grid = { color: current.grid };
@@ -79,8 +114,11 @@ function update(chart) {
 
 // A line, and the points of side branches next to it, as datasets of the chart.
 function datasetsOf(line, place, { first, last, columns, scale, colours }) {
-  const { data } = line, lineColour = colours.lines[place], dense = last - first > 160;
-  const isSuspect = ({ index }) => index >= 0 && (data.suspect[index] > 0 || data.outlier.has(index));
+  const { data } = line,
+    lineColour = colours.lines[place],
+    dense = last - first > 160;
+  const isSuspect = ({ index }) =>
+    index >= 0 && (data.suspect[index] > 0 || data.outlier.has(index));
   const points = visiblePoints(data, first, last, columns, scale);
   const isGrouped = points.some((point) => point.least !== undefined);
   // Outliers are visible also among grouped points.
@@ -90,21 +128,39 @@ function datasetsOf(line, place, { first, last, columns, scale, colours }) {
   const styleOf = (style) => (isGrouped ? style(points[0]) : points.map(style));
   return [
     {
-      line, scale, data: points, borderColor: lineColour, borderWidth: dense ? 1.5 : 2, borderDash: dense ? [] : DASHES[place % DASHES.length], pointBorderColor: lineColour,
+      line,
+      scale,
+      data: points,
+      borderColor: lineColour,
+      borderWidth: dense ? 1.5 : 2,
+      borderDash: dense ? [] : DASHES[place % DASHES.length],
+      pointBorderColor: lineColour,
       pointStyle: styleOf((p) => (isSuspect(p) ? "triangle" : SHAPES[place % SHAPES.length])),
       pointBackgroundColor: styleOf((p) => (isSuspect(p) ? colours.surface : lineColour)),
-      pointRadius: styleOf((p) => (isGrouped ? 0 : isSuspect(p) ? (dense ? 3.5 : 5.5) : dense ? 0 : 3)),
+      pointRadius: styleOf((p) =>
+        isGrouped ? 0 : isSuspect(p) ? (dense ? 3.5 : 5.5) : dense ? 0 : 3,
+      ),
     },
     {
-      line, scale, side: true, data: sidePoints, showLine: false, pointBackgroundColor: colours.surface, pointBorderColor: lineColour,
-      pointStyle: sidePoints.map((p) => (isSuspect(p) ? "triangle" : "circle")), pointRadius: sidePoints.map((p) => (isSuspect(p) ? 4 : 2.5)),
+      line,
+      scale,
+      side: true,
+      data: sidePoints,
+      showLine: false,
+      pointBackgroundColor: colours.surface,
+      pointBorderColor: lineColour,
+      pointStyle: sidePoints.map((p) => (isSuspect(p) ? "triangle" : "circle")),
+      pointRadius: sidePoints.map((p) => (isSuspect(p) ? 4 : 2.5)),
     },
   ];
 }
 
 // The axis holds the bands, but no band that would leave the line no room.
 function axisLimits(chart, first, last) {
-  let low = Infinity, high = -Infinity, bandLow = Infinity, bandHigh = -Infinity;
+  let low = Infinity,
+    high = -Infinity,
+    bandLow = Infinity,
+    bandHigh = -Infinity;
   for (const { data } of chart.data.datasets) {
     for (const point of data) {
       if (Number.isNaN(point.y) || point.x < first - 1 || point.x > last + 1) continue;
@@ -116,7 +172,10 @@ function axisLimits(chart, first, last) {
   }
   if (low > high) return { suggestedMin: undefined, suggestedMax: undefined };
   const margin = Math.max(high - low, Math.abs(high) * 0.02);
-  return { suggestedMin: Math.max(Math.min(low, bandLow), low - margin), suggestedMax: Math.min(Math.max(high, bandHigh), high + margin) };
+  return {
+    suggestedMin: Math.max(Math.min(low, bandLow), low - margin),
+    suggestedMax: Math.min(Math.max(high, bandHigh), high + margin),
+  };
 }
 
 const bands = {
@@ -132,7 +191,9 @@ const bands = {
       ctx.fillStyle = fade(borderColor, 0.16);
       fillArea(chart, data, (point) => (point.low === null ? null : [point.low, point.high]));
       ctx.fillStyle = fade(borderColor, 0.3);
-      fillArea(chart, data, (point) => (point.least === undefined ? null : [point.least, point.most]));
+      fillArea(chart, data, (point) =>
+        point.least === undefined ? null : [point.least, point.most],
+      );
     }
     ctx.restore();
   },
@@ -140,7 +201,10 @@ const bands = {
 
 // Fills between the two edges of neighbouring points; `edges` returns null where there are none.
 function fillArea(chart, points, edges) {
-  const { ctx, scales: { x, y } } = chart;
+  const {
+    ctx,
+    scales: { x, y },
+  } = chart;
   let run = [];
   const close = () => {
     if (run.length === 1) run.push({ ...run[0], x: run[0].x + 3 });
@@ -155,7 +219,12 @@ function fillArea(chart, points, edges) {
   for (const point of points) {
     const pair = edges(point);
     if (pair === null) close();
-    else run.push({ x: x.getPixelForValue(point.x), low: y.getPixelForValue(pair[0]), high: y.getPixelForValue(pair[1]) });
+    else
+      run.push({
+        x: x.getPixelForValue(point.x),
+        low: y.getPixelForValue(pair[0]),
+        high: y.getPixelForValue(pair[1]),
+      });
   }
   close();
 }

@@ -14,7 +14,8 @@ function cumulativeSums(steps) {
 
 function groupByIndex(annotations) {
   const groups = new Map();
-  for (const annotation of annotations) groups.set(annotation.at, [...(groups.get(annotation.at) ?? []), annotation]);
+  for (const annotation of annotations)
+    groups.set(annotation.at, [...(groups.get(annotation.at) ?? []), annotation]);
   return groups;
 }
 
@@ -54,7 +55,8 @@ export function axisOf(lines) {
 
 // The first index of an ascending list whose entry is not below `wanted`.
 export function lowerBound(list, wanted) {
-  let low = 0, high = list.length;
+  let low = 0,
+    high = list.length;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (list[middle] < wanted) low = middle + 1;
@@ -74,9 +76,16 @@ export function visiblePoints(line, first, last, columns, scale) {
   const points = [];
   for (let i = from; i < to; i += 1) {
     if (line.broken.has(i) && points.length) points.push(gapAt(rank[i]));
-    const value = line.value[i], factor = line.halfWidth[i];
+    const value = line.value[i],
+      factor = line.halfWidth[i];
     if (value === null || line.side.has(i)) continue;
-    points.push({ x: rank[i], y: scale(value), index: i, low: factor === null ? null : scale(value / factor), high: factor === null ? null : scale(value * factor) });
+    points.push({
+      x: rank[i],
+      y: scale(value),
+      index: i,
+      low: factor === null ? null : scale(value / factor),
+      high: factor === null ? null : scale(value * factor),
+    });
   }
   return points;
 }
@@ -95,8 +104,13 @@ function groupedPoints(line, first, last, columns, scale) {
     const group = groups[i];
     if (group.broken && points.length) points.push(gapAt(group.x));
     points.push({
-      x: group.x, y: scale(group.sum / group.count), index: -1, least: scale(group.least), most: scale(group.most),
-      low: group.low === Infinity ? null : scale(Math.min(group.low, group.least)), high: group.high === -Infinity ? null : scale(Math.max(group.high, group.most)),
+      x: group.x,
+      y: scale(group.sum / group.count),
+      index: -1,
+      least: scale(group.least),
+      most: scale(group.most),
+      low: group.low === Infinity ? null : scale(Math.min(group.low, group.least)),
+      high: group.high === -Infinity ? null : scale(Math.max(group.high, group.most)),
     });
     if (group.x > last) break;
   }
@@ -105,15 +119,28 @@ function groupedPoints(line, first, last, columns, scale) {
 
 // Each 2 ** power neighbouring ranks as one group.
 function groupsOf(line, power) {
-  const groups = [], wide = 2 ** power;
-  let group = null, key = null, broken = false;
+  const groups = [],
+    wide = 2 ** power;
+  let group = null,
+    key = null,
+    broken = false;
   for (let i = 0; i < line.rank.length; i += 1) {
     broken ||= line.broken.has(i);
-    const value = line.value[i], factor = line.halfWidth[i];
+    const value = line.value[i],
+      factor = line.halfWidth[i];
     if (value === null || line.side.has(i)) continue;
     const column = Math.floor(line.rank[i] / wide);
     if (column !== key || broken) {
-      group = { x: 0, count: 0, sum: 0, least: Infinity, most: -Infinity, low: Infinity, high: -Infinity, broken };
+      group = {
+        x: 0,
+        count: 0,
+        sum: 0,
+        least: Infinity,
+        most: -Infinity,
+        low: Infinity,
+        high: -Infinity,
+        broken,
+      };
       groups.push(group);
       key = column;
       broken = false;

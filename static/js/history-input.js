@@ -7,25 +7,41 @@ const PIXELS_A_LINE = 20;
 // `onPoint(rank)` follows the pointer, null once it has left; `onSelect(rank)` is a click or Enter.
 export function bindInput(box, { chart, flagAt }, view, { onPoint, onSelect }) {
   const canvas = box.querySelector("canvas");
-  const rankAt = (event) => chart.scales.x.getValueForPixel(event.clientX - canvas.getBoundingClientRect().left);
+  const rankAt = (event) =>
+    chart.scales.x.getValueForPixel(event.clientX - canvas.getBoundingClientRect().left);
   const flagUnder = (event) => {
     const { left, top } = canvas.getBoundingClientRect();
     return flagAt(event.clientX - left, event.clientY - top);
   };
-  const ranksPerPixel = () => { const { x } = chart.scales; return (x.max - x.min) / Math.max(1, x.width); };
+  const ranksPerPixel = () => {
+    const { x } = chart.scales;
+    return (x.max - x.min) / Math.max(1, x.width);
+  };
   const pointers = new Map();
-  let start = null, hasMoved = false, distance = null;
+  let start = null,
+    hasMoved = false,
+    distance = null;
 
-  box.addEventListener("wheel", (event) => {
-    // Some browsers count in lines.
-    const [dx, dy] = [event.deltaX, event.deltaY].map((delta) => delta * (event.deltaMode === 1 ? PIXELS_A_LINE : 1));
-    const isSideways = Math.abs(dx) > Math.abs(dy);
-    // Once everything is shown the page scrolls on, except with two fingers on a touchpad.
-    if (!isSideways && !event.ctrlKey && dy > 0 && view.range === null) return;
-    event.preventDefault();
-    if (isSideways) view.pan(dx / 600);
-    else view.zoom(Math.exp(Math.min(60, Math.max(-60, dy * (event.ctrlKey ? 4 : 1))) / 240), rankAt(event));
-  }, { passive: false });
+  box.addEventListener(
+    "wheel",
+    (event) => {
+      // Some browsers count in lines.
+      const [dx, dy] = [event.deltaX, event.deltaY].map(
+        (delta) => delta * (event.deltaMode === 1 ? PIXELS_A_LINE : 1),
+      );
+      const isSideways = Math.abs(dx) > Math.abs(dy);
+      // Once everything is shown the page scrolls on, except with two fingers on a touchpad.
+      if (!isSideways && !event.ctrlKey && dy > 0 && view.range === null) return;
+      event.preventDefault();
+      if (isSideways) view.pan(dx / 600);
+      else
+        view.zoom(
+          Math.exp(Math.min(60, Math.max(-60, dy * (event.ctrlKey ? 4 : 1))) / 240),
+          rankAt(event),
+        );
+    },
+    { passive: false },
+  );
 
   box.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
@@ -49,7 +65,8 @@ export function bindInput(box, { chart, flagAt }, view, { onPoint, onSelect }) {
     if (event.shiftKey) view.selection = [rankAt(start), rankAt(event)];
     // With everything shown there is nothing to drag: a finger reads the point under it.
     if (event.shiftKey || !view.range) return onPoint(rankAt(event));
-    const { first, last } = view.window(), step = (previous.clientX - event.clientX) * ranksPerPixel();
+    const { first, last } = view.window(),
+      step = (previous.clientX - event.clientX) * ranksPerPixel();
     view.showRange(first + step, last + step);
   }
 
@@ -73,7 +90,8 @@ export function bindInput(box, { chart, flagAt }, view, { onPoint, onSelect }) {
   box.addEventListener("pointercancel", release);
   box.addEventListener("pointerleave", (event) => {
     // A finger leaves with each touch: the point that it chose stays.
-    if (event.pointerType === "mouse" && !pointers.size && document.activeElement !== box) onPoint(null);
+    if (event.pointerType === "mouse" && !pointers.size && document.activeElement !== box)
+      onPoint(null);
   });
 
   box.addEventListener("keydown", (event) => {

@@ -19,15 +19,32 @@ export function verticalLines(chart) {
     const { data } = line;
     for (const { before, host, definition, bridge } of data.marks) {
       const factor = bridge === null ? "" : ` ${formatChange(bridge - 1)}`;
-      const causes = [host && `host: ${host.map(factTitle).join(", ") || "changed"}`, definition && "definition changed"];
-      found.push({ x: data.rank[before] - 0.5, dash: host ? [5, 4] : [1, 3], ink: host ? ink.warn : ink.calm, label: causes.filter(Boolean).join("; ") + factor });
+      const causes = [
+        host && `host: ${host.map(factTitle).join(", ") || "changed"}`,
+        definition && "definition changed",
+      ];
+      found.push({
+        x: data.rank[before] - 0.5,
+        dash: host ? [5, 4] : [1, 3],
+        ink: host ? ink.warn : ink.calm,
+        label: causes.filter(Boolean).join("; ") + factor,
+      });
     }
-    if (data.baseline !== null) found.push({ x: data.rank[data.baseline] - 0.5, dash: [], ink: ink.muted, label: "new baseline" });
+    if (data.baseline !== null)
+      found.push({
+        x: data.rank[data.baseline] - 0.5,
+        dash: [],
+        ink: ink.muted,
+        label: "new baseline",
+      });
     for (const each of data.changes) {
-      const state = { refuted: " refuted", dismissed: " dismissed", confirmed: " confirmed" }[each.state] ?? "";
+      const state =
+        { refuted: " refuted", dismissed: " dismissed", confirmed: " confirmed" }[each.state] ?? "";
       const isClosed = each.state === "refuted" || each.state === "dismissed";
       found.push({
-        x: data.rank[each.at] - 0.5, dash: each.kind === "alert" || each.state === "confirmed" ? [] : [6, 4], width: 2,
+        x: data.rank[each.at] - 0.5,
+        dash: each.kind === "alert" || each.state === "confirmed" ? [] : [6, 4],
+        width: 2,
         ink: isClosed ? ink.muted : each.regressed ? ink.bad : ink.good,
         label: `${each.regressed ? "▼" : "▲"} ${formatChange(each.change)}${state}`,
       });
@@ -36,7 +53,9 @@ export function verticalLines(chart) {
   const { first, last } = view.window();
   // Series of one host share its breaks.
   const unique = new Map(found.map((line) => [`${line.x} ${line.label}`, line]));
-  return [...unique.values()].filter(({ x }) => x >= first - 1 && x <= last + 1).sort((a, b) => a.x - b.x);
+  return [...unique.values()]
+    .filter(({ x }) => x >= first - 1 && x <= last + 1)
+    .sort((a, b) => a.x - b.x);
 }
 
 const factTitle = (fact) => fact.replace(/_(bytes|mhz|s)$/, "").replaceAll("_", " ");
@@ -44,7 +63,11 @@ const factTitle = (fact) => fact.replace(/_(bytes|mhz|s)$/, "").replaceAll("_", 
 export const overlay = {
   id: "overlay",
   afterDatasetsDraw(chart) {
-    const { ctx, chartArea, scales: { x } } = chart;
+    const {
+      ctx,
+      chartArea,
+      scales: { x },
+    } = chart;
     const { config, view, colours } = chart.data.own;
     const ink = colours();
     ctx.save();
@@ -76,7 +99,12 @@ export const overlay = {
 function drawLabel(ctx, line, at, area, labels, ink) {
   const width = ctx.measureText(line.label).width + 8;
   const left = Math.max(area.left, at + width > area.right ? at - width : at);
-  const row = [0, 1, 2].find((candidate) => !labels.some((other) => other.row === candidate && left < other.right && left + width > other.left));
+  const row = [0, 1, 2].find(
+    (candidate) =>
+      !labels.some(
+        (other) => other.row === candidate && left < other.right && left + width > other.left,
+      ),
+  );
   if (row === undefined) return;
   labels.push({ row, left, right: left + width });
   ctx.textAlign = "left";
@@ -90,12 +118,20 @@ function drawLabel(ctx, line, at, area, labels, ink) {
 
 // The flags of all annotations; those that would cover each other are one flag.
 function flagsOf(chart) {
-  const { chartArea, scales: { x } } = chart;
+  const {
+    chartArea,
+    scales: { x },
+  } = chart;
   const { config } = chart.data.own;
-  const annotations = new Map(loadedLines(config).flatMap(({ data }) => data.annotations.map((each) => [each.id, data.rank[each.at]])));
+  const annotations = new Map(
+    loadedLines(config).flatMap(({ data }) =>
+      data.annotations.map((each) => [each.id, data.rank[each.at]]),
+    ),
+  );
   const found = [];
   for (const rank of [...annotations.values()].sort((a, b) => a - b)) {
-    const at = x.getPixelForValue(rank), last = found.at(-1);
+    const at = x.getPixelForValue(rank),
+      last = found.at(-1);
     if (at < chartArea.left - 1 || at > chartArea.right + 1) continue;
     if (last && at - last.at < FLAG + 2) last.count += 1;
     else found.push({ at, rank, count: 1 });
@@ -129,7 +165,11 @@ function drawFlag({ ctx, chartArea: { top, bottom } }, { at, count }, ink) {
 }
 
 function drawFoot(chart, data, ink) {
-  const { ctx, chartArea, scales: { x } } = chart;
+  const {
+    ctx,
+    chartArea,
+    scales: { x },
+  } = chart;
   const inside = (i) => data.rank[i] >= x.min && data.rank[i] <= x.max;
   ctx.textAlign = "center";
   ctx.textBaseline = "bottom";
@@ -143,25 +183,34 @@ function drawFoot(chart, data, ink) {
   }
   if (x.max - x.min > 400) return;
   ctx.fillStyle = ink.muted;
-  for (const i of data.merges) if (inside(i) && data.value[i] !== null) {
-    const at = x.getPixelForValue(data.rank[i]);
-    ctx.beginPath();
-    ctx.moveTo(at - 4, chartArea.bottom);
-    ctx.lineTo(at, chartArea.bottom - 6);
-    ctx.lineTo(at + 4, chartArea.bottom);
-    ctx.fill();
-  }
+  for (const i of data.merges)
+    if (inside(i) && data.value[i] !== null) {
+      const at = x.getPixelForValue(data.rank[i]);
+      ctx.beginPath();
+      ctx.moveTo(at - 4, chartArea.bottom);
+      ctx.lineTo(at, chartArea.bottom - 6);
+      ctx.lineTo(at + 4, chartArea.bottom);
+      ctx.fill();
+    }
 }
 
 function drawPointer(chart, view, ink) {
   if (view.selection) {
-    const { ctx, chartArea, scales: { x } } = chart;
+    const {
+      ctx,
+      chartArea,
+      scales: { x },
+    } = chart;
     const [one, other] = view.selection.map((rank) => x.getPixelForValue(rank));
     ctx.fillStyle = fade(ink.calm, 0.2);
     ctx.fillRect(one, chartArea.top, other - one, chartArea.height);
   }
   if (view.pointer === null) return;
-  const { ctx, chartArea, scales: { x, y } } = chart;
+  const {
+    ctx,
+    chartArea,
+    scales: { x, y },
+  } = chart;
   const at = x.getPixelForValue(view.pointer);
   if (at < chartArea.left || at > chartArea.right) return;
   ctx.strokeStyle = ink.muted;

@@ -19,17 +19,25 @@ export class ViewOptions {
     this.requested = { from: query.get("from"), to: query.get("to"), at: query.get("at") };
   }
 
-  get loadedLines() { return this.lines.filter((line) => line.data); }
+  get loadedLines() {
+    return this.lines.filter((line) => line.data);
+  }
 
-  get end() { return Math.max(1, this.axis.positions.length - 1); }
+  get end() {
+    return Math.max(1, this.axis.positions.length - 1);
+  }
 
   // The ranks that are shown; without a range all of them.
-  window() { return this.range ?? { first: 0, last: this.end }; }
+  window() {
+    return this.range ?? { first: 0, last: this.end };
+  }
 
   // After another line was loaded the axis has more positions; the range and the pointer stay on
   // their commits.
   updateAxis() {
-    const ends = this.range && [this.range.first, this.range.last].map((rank) => this.axis.positions[Math.round(rank)]);
+    const ends =
+      this.range &&
+      [this.range.first, this.range.last].map((rank) => this.axis.positions[Math.round(rank)]);
     const pointed = this.pointer === null ? null : this.axis.positions[this.pointer];
     this.axis = axisOf(this.loadedLines.map((line) => line.data));
     for (const { data } of this.loadedLines) {
@@ -59,7 +67,9 @@ export class ViewOptions {
   rankOf(sha) {
     if (!sha) return null;
     for (const { data } of this.loadedLines) {
-      const index = data.commit.findIndex((commit) => commit.startsWith(sha) || sha.startsWith(commit));
+      const index = data.commit.findIndex(
+        (commit) => commit.startsWith(sha) || sha.startsWith(commit),
+      );
       if (index >= 0) return data.rank[index];
     }
     return null;
@@ -79,7 +89,9 @@ export class ViewOptions {
     return "";
   }
 
-  nameAt(rank) { return Number.isInteger(rank) ? this.shaAt(rank).slice(0, 7) : ""; }
+  nameAt(rank) {
+    return Number.isInteger(rank) ? this.shaAt(rank).slice(0, 7) : "";
+  }
 
   showRange(first, last, notify = true) {
     const span = Math.min(this.end, Math.max(LEAST_SPAN, last - first));
@@ -127,10 +139,14 @@ export class ViewOptions {
   // To the next (or previous) commit with an event: a change, an annotation, a break, a baseline.
   stepToEvent(by) {
     const from = this.pointer ?? (by > 0 ? -1 : this.end + 1);
-    const ranks = this.loadedLines.flatMap(({ data }) => [
-      ...data.changes.map(({ at }) => at), ...data.annotations.map(({ at }) => at), ...data.marks.map(({ before }) => before),
-      ...(data.baseline === null ? [] : [data.baseline]),
-    ].map((index) => data.rank[index]));
+    const ranks = this.loadedLines.flatMap(({ data }) =>
+      [
+        ...data.changes.map(({ at }) => at),
+        ...data.annotations.map(({ at }) => at),
+        ...data.marks.map(({ before }) => before),
+        ...(data.baseline === null ? [] : [data.baseline]),
+      ].map((index) => data.rank[index]),
+    );
     const ahead = ranks.filter((rank) => (rank - from) * by > 0);
     if (ahead.length) this.step((by > 0 ? Math.min(...ahead) : Math.max(...ahead)) - from, from);
   }
@@ -144,7 +160,8 @@ export class ViewOptions {
       at: this.isSelected && this.pointer !== null ? this.shaAt(this.pointer) : null,
     };
     history.replaceState(null, "", withOptions(location.href, options));
-    for (const link of document.querySelectorAll("a[data-view-options]")) link.href = withOptions(link.href, { ...options, at: null });
+    for (const link of document.querySelectorAll("a[data-view-options]"))
+      link.href = withOptions(link.href, { ...options, at: null });
     for (const input of document.querySelectorAll("input[data-view-options]")) {
       input.value = options[input.name] ?? "";
       input.disabled = !input.value;

@@ -9,12 +9,20 @@ import { formatChange, formatValue } from "./numbers.js";
 const REST_MS = 150;
 const config = JSON.parse(document.getElementById("history-config").textContent);
 const lines = config.charts.flatMap((chart) => chart.lines);
-const unitOf = new Map(config.charts.flatMap((chart) => chart.lines.map((line) => [line, chart.unit])));
+const unitOf = new Map(
+  config.charts.flatMap((chart) => chart.lines.map((line) => [line, chart.unit])),
+);
 // Hash → what is known about the commit.
 const commits = new Map();
-let frame = 0, commitTimer = 0, addressTimer = 0, isRangeStale = false;
+let frame = 0,
+  commitTimer = 0,
+  addressTimer = 0,
+  isRangeStale = false;
 
-const view = new ViewOptions(lines, { relative: config.relative, onChange: () => requestDraw(true) });
+const view = new ViewOptions(lines, {
+  relative: config.relative,
+  onChange: () => requestDraw(true),
+});
 const charts = config.charts.map((chart) => {
   const box = document.querySelector(`[data-history="${CSS.escape(chart.metric)}"]`);
   const drawing = historyChart(box.querySelector("canvas"), chart, view);
@@ -52,17 +60,30 @@ function pointAt(rank) {
 // A point of a line in one line of text.
 function describePoint(line, index) {
   const { data } = line;
-  const value = data.value[index], unit = unitOf.get(line);
-  const annotations = (data.annotationsAt.get(index) ?? []).map(({ text, author }) => `⚑ ${author ? `${author}: ` : ""}${text}`);
-  if (value === null) return [`✕ no valid trial, ${data.invalid[index]} left out`, ...annotations].join(" · ");
+  const value = data.value[index],
+    unit = unitOf.get(line);
+  const annotations = (data.annotationsAt.get(index) ?? []).map(
+    ({ text, author }) => `⚑ ${author ? `${author}: ` : ""}${text}`,
+  );
+  if (value === null)
+    return [`✕ no valid trial, ${data.invalid[index]} left out`, ...annotations].join(" · ");
   const factor = data.halfWidth[index];
-  const interval = factor === null ? "" : ` (${formatValue(value / factor, unit)} to ${formatValue(value * factor, unit)})`;
-  const parts = [formatValue(value, unit) + interval, `${data.trials[index]} trial${data.trials[index] === 1 ? "" : "s"}`];
+  const interval =
+    factor === null
+      ? ""
+      : ` (${formatValue(value / factor, unit)} to ${formatValue(value * factor, unit)})`;
+  const parts = [
+    formatValue(value, unit) + interval,
+    `${data.trials[index]} trial${data.trials[index] === 1 ? "" : "s"}`,
+  ];
   if (data.suspect[index]) parts.push(`! ${data.suspect[index]} suspect`);
   if (data.invalid[index]) parts.push(`✕ ${data.invalid[index]} left out`);
   if (data.outlier.has(index)) parts.push("outlier");
   const change = data.changes.find(({ at }) => at === index);
-  if (change) parts.push(`${change.regressed ? "▼ regressed" : "▲ improved"} ${formatChange(change.change)}, ${change.state}`);
+  if (change)
+    parts.push(
+      `${change.regressed ? "▼ regressed" : "▲ improved"} ${formatChange(change.change)}, ${change.state}`,
+    );
   return [...parts, ...annotations].join(" · ");
 }
 
@@ -72,18 +93,26 @@ function showPointer() {
     const index = view.pointer === null || !line.data ? -1 : view.indexAt(line, view.pointer);
     const description = index >= 0 ? describePoint(line, index) : "";
     document.querySelector(`[data-line="${line.number}"] .description`).textContent = description;
-    if (description) descriptions.push(`${lines.length > 1 ? `${line.label}: ` : ""}${description}`);
+    if (description)
+      descriptions.push(`${lines.length > 1 ? `${line.label}: ` : ""}${description}`);
   }
   const sha = view.pointer === null ? "" : view.shaAt(view.pointer);
   const commit = commits.get(sha);
   const element = document.getElementById("pointed-commit");
   element.querySelector("code").textContent = sha;
-  element.querySelector("span").textContent = commit ? `${commit.subject} · ${commit.author}, ${commit.committed_at.slice(0, 10)}` : "";
+  element.querySelector("span").textContent = commit
+    ? `${commit.subject} · ${commit.author}, ${commit.committed_at.slice(0, 10)}`
+    : "";
   element.dataset.empty = String(!sha);
   for (const { box } of charts) {
     box.setAttribute("aria-valuemax", String(view.end));
     box.setAttribute("aria-valuenow", String(view.pointer ?? view.end));
-    box.setAttribute("aria-valuetext", sha ? `commit ${sha}${commit ? `, ${commit.subject}` : ""}: ${descriptions.join("; ")}` : "no commit chosen");
+    box.setAttribute(
+      "aria-valuetext",
+      sha
+        ? `commit ${sha}${commit ? `, ${commit.subject}` : ""}: ${descriptions.join("; ")}`
+        : "no commit chosen",
+    );
   }
   clearTimeout(commitTimer);
   if (sha && !commit) commitTimer = setTimeout(() => fetchCommit(sha), REST_MS);
@@ -104,18 +133,29 @@ async function select(rank) {
   view.writeAddress();
   const sha = view.shaAt(view.pointer);
   const back = encodeURIComponent(location.pathname + location.search);
-  const addresses = view.loadedLines.filter(({ data }) => data.commit.includes(sha))
-    .map((line) => `${line.point.replace("SHA", sha)}?panel=1&branch=${encodeURIComponent(line.branch)}&back=${back}`);
+  const addresses = view.loadedLines
+    .filter(({ data }) => data.commit.includes(sha))
+    .map(
+      (line) =>
+        `${line.point.replace("SHA", sha)}?panel=1&branch=${encodeURIComponent(line.branch)}&back=${back}`,
+    );
   const answers = await Promise.all(addresses.map((address) => fetch(address)));
-  const panels = await Promise.all(answers.filter((answer) => answer.ok).map((answer) => answer.text()));
+  const panels = await Promise.all(
+    answers.filter((answer) => answer.ok).map((answer) => answer.text()),
+  );
   document.getElementById("point").innerHTML = panels.join("");
 }
 
 const actions = {
-  in: () => view.zoom(0.6), out: () => view.zoom(1 / 0.6), all: () => view.showAll(),
-  older: () => view.pan(-0.5), newer: () => view.pan(0.5), newest: () => view.showRange(view.end - 100, view.end),
+  in: () => view.zoom(0.6),
+  out: () => view.zoom(1 / 0.6),
+  all: () => view.showAll(),
+  older: () => view.pan(-0.5),
+  newer: () => view.pan(0.5),
+  newest: () => view.showRange(view.end - 100, view.end),
 };
-for (const button of document.querySelectorAll("button[data-action]")) button.addEventListener("click", () => actions[button.dataset.action]());
+for (const button of document.querySelectorAll("button[data-action]"))
+  button.addEventListener("click", () => actions[button.dataset.action]());
 
 async function load(line) {
   const answer = await fetch(line.data_url);
@@ -127,13 +167,19 @@ async function load(line) {
 
 async function loadAll() {
   const results = await Promise.allSettled(lines.map(load));
-  document.getElementById("not-loaded").hidden = results.every(({ status }) => status === "fulfilled");
+  document.getElementById("not-loaded").hidden = results.every(
+    ({ status }) => status === "fulfilled",
+  );
   view.requested = {};
   if (view.isSelected) select(view.pointer);
-  requestAnimationFrame(() => requestAnimationFrame(() => {
-    for (const { box } of charts) box.querySelector("canvas").dataset.drawn = "true";
-  }));
+  requestAnimationFrame(() =>
+    requestAnimationFrame(() => {
+      for (const { box } of charts) box.querySelector("canvas").dataset.drawn = "true";
+    }),
+  );
 }
 
-darkScheme.addEventListener("change", () => { for (const { restyle } of charts) restyle(); });
+darkScheme.addEventListener("change", () => {
+  for (const { restyle } of charts) restyle();
+});
 loadAll();

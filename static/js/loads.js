@@ -49,7 +49,13 @@ function options(data) {
       },
     },
     scales: {
-      x: { type: "linear", grid, beginAtZero: true, title: { display: true, text: data.xTitle, color: text }, ticks: { color: text, callback: formatTick } },
+      x: {
+        type: "linear",
+        grid,
+        beginAtZero: true,
+        title: { display: true, text: data.xTitle, color: text },
+        ticks: { color: text, callback: formatTick },
+      },
       y: {
         type: "logarithmic",
         grid,
@@ -66,7 +72,9 @@ function draw() {
   chart?.destroy();
   chart = new Chart(canvas, {
     type: "scatter",
-    data: { datasets: [line("p50", data.points, "p50", [2, 3]), line("p99", data.points, "p99", [])] },
+    data: {
+      datasets: [line("p50", data.points, "p50", [2, 3]), line("p99", data.points, "p99", [])],
+    },
     options: options(data),
   });
   canvas.dataset.drawn = "true";

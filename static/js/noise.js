@@ -8,7 +8,13 @@ function datasets(data) {
   const edge = { pointRadius: 0, pointHitRadius: 0, borderWidth: 0 };
   return [
     { ...edge, label: "low", data: data.points.map((p) => p.low) },
-    { ...edge, label: "95 % interval", data: data.points.map((p) => p.high), fill: "-1", backgroundColor: fade(ink, 0.18) },
+    {
+      ...edge,
+      label: "95 % interval",
+      data: data.points.map((p) => p.high),
+      fill: "-1",
+      backgroundColor: fade(ink, 0.18),
+    },
     {
       label: data.title,
       data: data.points.map((p) => p.value),
@@ -40,14 +46,20 @@ function options(data) {
       tooltip: {
         filter: (item) => item.datasetIndex === 2,
         callbacks: {
-          title: (items) => items.length ? `${items[0].label} ${data.points[items[0].dataIndex].subject}` : "",
+          title: (items) =>
+            items.length ? `${items[0].label} ${data.points[items[0].dataIndex].subject}` : "",
           label: (item) => data.points[item.dataIndex].shown,
         },
       },
     },
     scales: {
       x: { grid, ticks: { color: text } },
-      y: { grid, grace: "10%", title: { display: Boolean(data.unit), text: data.unit, color: text }, ticks: { color: text, callback: formatTick } },
+      y: {
+        grid,
+        grace: "10%",
+        title: { display: Boolean(data.unit), text: data.unit, color: text },
+        ticks: { color: text, callback: formatTick },
+      },
     },
   };
 }
@@ -83,7 +95,11 @@ function draw() {
   chart?.destroy();
   chart = new Chart(canvas, {
     type: "line",
-    data: { labels: data.points.map((p) => p.label), datasets: datasets(data), changes: data.changes },
+    data: {
+      labels: data.points.map((p) => p.label),
+      datasets: datasets(data),
+      changes: data.changes,
+    },
     options: options(data),
     plugins: [epochs],
   });

@@ -2,11 +2,26 @@
 // browser. A test compares both.
 
 const SIZES = {
-  s: [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]],
-  B: [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]],
+  s: [
+    [1, "s"],
+    [1e-3, "ms"],
+    [1e-6, "µs"],
+  ],
+  B: [
+    [2 ** 30, "GiB"],
+    [2 ** 20, "MiB"],
+    [2 ** 10, "KiB"],
+    [1, "B"],
+  ],
 };
 // Unit of a metric → the base that is scaled, and what follows its name.
-const SCALED = { s: ["s", ""], B: ["B", ""], "s/1k": ["s", " / 1k"], "B/1k": ["B", " / 1k"], "B/s": ["B", "/s"] };
+const SCALED = {
+  s: ["s", ""],
+  B: ["B", ""],
+  "s/1k": ["s", " / 1k"],
+  "B/1k": ["B", " / 1k"],
+  "B/s": ["B", "/s"],
+};
 const NARROW_SPACE = "\u202f";
 
 // [size, name] of the unit in which values up to `largest` read best, for an axis.
@@ -48,7 +63,8 @@ export function formatChange(ratio) {
 export function formatDuration(seconds) {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 60) return `${whole} s`;
-  const minutes = Math.floor(whole / 60), twoDigits = (value) => String(value % 60).padStart(2, "0");
+  const minutes = Math.floor(whole / 60),
+    twoDigits = (value) => String(value % 60).padStart(2, "0");
   if (minutes < 60) return `${minutes} min ${twoDigits(whole)} s`;
   return `${Math.floor(minutes / 60)} h ${twoDigits(minutes)} min`;
 }
@@ -62,7 +78,10 @@ export function formatSignificant(value) {
   const digits = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
   if (size >= 0.01) return value.toFixed(digits);
   if (size >= 1e-4) return String(Number(value.toPrecision(2)));
-  return value.toExponential(1).replace(".0e", "e").replace(/e-(\d)$/, "e-0$1");
+  return value
+    .toExponential(1)
+    .replace(".0e", "e")
+    .replace(/e-(\d)$/, "e-0$1");
 }
 
 function groupThousands(value) {

@@ -11,7 +11,9 @@ function dataset(series, place) {
     label: series.label,
     data: series.points.map((point) => point.value),
     points: series.points,
-    backgroundColor: series.published ? "transparent" : fade(ink, Math.max(0.25, 0.85 - 0.2 * Math.floor(place / 2))),
+    backgroundColor: series.published
+      ? "transparent"
+      : fade(ink, Math.max(0.25, 0.85 - 0.2 * Math.floor(place / 2))),
     borderColor: ink,
     borderWidth: 1.5,
     borderDash: DASHES[place % DASHES.length],
@@ -23,7 +25,12 @@ function dataset(series, place) {
 const whiskers = {
   id: "whiskers",
   afterDatasetsDraw(chart) {
-    const { ctx, data, scales: { x }, chartArea } = chart;
+    const {
+      ctx,
+      data,
+      scales: { x },
+      chartArea,
+    } = chart;
     ctx.save();
     ctx.beginPath();
     ctx.rect(chartArea.left, chartArea.top, chartArea.width, chartArea.height);
@@ -52,7 +59,11 @@ const whiskers = {
 };
 
 function largest(data) {
-  return Math.max(...data.series.flatMap(({ points }) => points.map(({ value, high }) => Math.max(value ?? 0, high ?? 0))));
+  return Math.max(
+    ...data.series.flatMap(({ points }) =>
+      points.map(({ value, high }) => Math.max(value ?? 0, high ?? 0)),
+    ),
+  );
 }
 
 // Two fifths of the width at most are for names; what tells them apart often stands at the ends.
@@ -65,7 +76,12 @@ function shortened(name, width) {
 
 // Of several series the legend says which they are.
 function nameOf({ series, unit }) {
-  return [series.length === 1 ? series[0].label : "", series.length === 1 && unit ? `(${unit})` : unit].filter(Boolean).join(" ");
+  return [
+    series.length === 1 ? series[0].label : "",
+    series.length === 1 && unit ? `(${unit})` : unit,
+  ]
+    .filter(Boolean)
+    .join(" ");
 }
 
 function options(data) {
@@ -81,7 +97,8 @@ function options(data) {
         callbacks: {
           label: ({ dataset, dataIndex }) => {
             const { shown, low, high } = dataset.points[dataIndex];
-            const bounds = low === null ? "" : ` (${formatSignificant(low)} to ${formatSignificant(high)})`;
+            const bounds =
+              low === null ? "" : ` (${formatSignificant(low)} to ${formatSignificant(high)})`;
             return `${dataset.label}: ${shown} ${data.unit}${bounds}`;
           },
         },
@@ -98,8 +115,12 @@ function options(data) {
       y: {
         grid: { display: false },
         ticks: {
-          color: colour("--text"), autoSkip: false, font: { size: 12 },
-          callback(place) { return shortened(this.getLabelForValue(place), this.chart.width); },
+          color: colour("--text"),
+          autoSkip: false,
+          font: { size: 12 },
+          callback(place) {
+            return shortened(this.getLabelForValue(place), this.chart.width);
+          },
         },
       },
     },
@@ -111,12 +132,15 @@ function draw(canvas) {
   charts.get(canvas)?.destroy();
   const bars = data.labels.length * Math.max(1, data.series.length);
   canvas.parentElement.style.height = `${Math.max(160, 90 + data.labels.length * 10 + bars * 16)}px`;
-  charts.set(canvas, new Chart(canvas, {
-    type: "bar",
-    data: { labels: data.labels, datasets: data.series.map(dataset) },
-    options: options(data),
-    plugins: [whiskers],
-  }));
+  charts.set(
+    canvas,
+    new Chart(canvas, {
+      type: "bar",
+      data: { labels: data.labels, datasets: data.series.map(dataset) },
+      options: options(data),
+      plugins: [whiskers],
+    }),
+  );
   canvas.dataset.drawn = "true";
 }
 

@@ -15,7 +15,9 @@ function updateFocusable(node) {
   }
 }
 
-const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => updateFocusable(target)));
+const sizes = new ResizeObserver((entries) =>
+  entries.forEach(({ target }) => updateFocusable(target)),
+);
 let requested = false;
 
 function observeAll() {

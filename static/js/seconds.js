@@ -32,14 +32,30 @@ function options() {
       tooltip: {
         callbacks: {
           title: (items) => `second ${items[0].label}`,
-          label: (item) => `${item.dataset.label}: ${item.dataset.yAxisID === "ms" ? formatMs(item.raw) : item.raw}`,
+          label: (item) =>
+            `${item.dataset.label}: ${item.dataset.yAxisID === "ms" ? formatMs(item.raw) : item.raw}`,
         },
       },
     },
     scales: {
-      x: { grid, title: { display: true, text: "seconds from the start of the window", color: text }, ticks: { color: text } },
-      ms: { beginAtZero: true, grid, title: { display: true, text: "latency", color: text }, ticks: { color: text, callback: (value) => formatMs(value) } },
-      answers: { beginAtZero: true, position: "right", grid: { drawOnChartArea: false }, title: { display: true, text: "answers", color: text }, ticks: { color: text, callback: formatTick } },
+      x: {
+        grid,
+        title: { display: true, text: "seconds from the start of the window", color: text },
+        ticks: { color: text },
+      },
+      ms: {
+        beginAtZero: true,
+        grid,
+        title: { display: true, text: "latency", color: text },
+        ticks: { color: text, callback: (value) => formatMs(value) },
+      },
+      answers: {
+        beginAtZero: true,
+        position: "right",
+        grid: { drawOnChartArea: false },
+        title: { display: true, text: "answers", color: text },
+        ticks: { color: text, callback: formatTick },
+      },
     },
   };
 }
@@ -52,7 +68,12 @@ const shade = {
     const end = (x.getPixelForValue(data.warmup - 1) + x.getPixelForValue(last)) / 2;
     ctx.save();
     ctx.fillStyle = colour("--plain-soft");
-    ctx.fillRect(chartArea.left, chartArea.top, end - chartArea.left, chartArea.bottom - chartArea.top);
+    ctx.fillRect(
+      chartArea.left,
+      chartArea.top,
+      end - chartArea.left,
+      chartArea.bottom - chartArea.top,
+    );
     ctx.fillStyle = colour("--muted");
     ctx.textBaseline = "top";
     ctx.fillText("warm-up", chartArea.left + 4, chartArea.top + 4);
