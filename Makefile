@@ -1,126 +1,105 @@
-# All commands of a contributor. Needs Python 3.11 or newer, git and make; oha or cargo for load;
-# Go for the load tools ghz and k6.
-# Each recipe line is one plain command, so that make gets the Ctrl-C, not a shell.
+# Everything that a contributor types. Needs Python 3.11 or newer, git and make; load tools need oha or cargo, and Go for
+# ghz and k6. Each recipe line is one plain command, so that make and no shell gets the Ctrl-C.
 
 PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
+BENCHMARKS := bench-api bench-detection bench-dispatch bench-fidelity bench-pages bench-scale
+# Runs a command on a PostgreSQL and a Redis of its own; the first option is its name.
+WITH_SERVERS := $(VENV_PYTHON) -m devstack exec --name
 
-# Without this, each process would compile its modules again, which takes longer than loading them.
+# Without byte code each process compiles again what it imports, which takes longer than the import.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo seeds run manage test chaos soak tools bench-dispatch bench-fidelity bench-detection bench-scale bench-api bench-pages fuzz fuzz-api audit screenshots permissions check lock openapi schemas check-docker clean clean-all
+.PHONY: help env dev-env demo seeds run manage test chaos soak tools fuzz fuzz-api audit screenshots check check-docker lock \
+	generate openapi schemas permissions clean clean-all $(BENCHMARKS)
 
-help: ## list the commands
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 26
 
-demo: ## start Pitwall, measure three commits and compare them (ONCE=1: end after that)
+env:
 	@$(PYTHON) -m devstack.bootstrap
+
+dev-env:
+	@$(PYTHON) -m devstack.bootstrap --dev
+
+demo: env ## start Pitwall, measure three commits and compare them (ONCE=1 ends afterwards)
 	@$(VENV_PYTHON) -m devstack demo $(if $(ONCE),--once)
 
-seeds: ## reproduce the five reports in miniature (ARGS="--only 002"; ARGS="--full" takes hours)
-	@$(PYTHON) -m devstack.bootstrap
+seeds: env ## reproduce the five reports in short form (ARGS="--only 002", ARGS=--full takes hours)
 	@$(VENV_PYTHON) -m devstack seeds -- $(ARGS)
 
-run: ## start Pitwall and leave it running until Ctrl-C
-	@$(PYTHON) -m devstack.bootstrap
+run: env ## start Pitwall until Ctrl-C; the data stay
 	@$(VENV_PYTHON) -m devstack run
 
-manage: ## run a command of manage.py on the data of `make run` (ARGS="create_team red")
-	@$(PYTHON) -m devstack.bootstrap
+manage: env ## run a command of manage.py on the data of `make run` (ARGS="create_team red")
 	@$(VENV_PYTHON) -m devstack manage -- $(ARGS)
 
-test: NAME ?= test
-test: ## run the tests on a separate PostgreSQL and Redis (ARGS="tests/stats -k change")
-	@$(PYTHON) -m devstack.bootstrap --dev
-	@$(VENV_PYTHON) -m devstack exec --name $(NAME) $(if $(WITHOUT_OHA),--without-oha) -- $(VENV_PYTHON) -m pytest $(ARGS)
-
-chaos: export PITWALL_CHAOS ?= full
-chaos: ## break workers, servers, links and hosts during jobs (PITWALL_CHAOS=short: as in test)
-	@$(PYTHON) -m devstack.bootstrap --dev
-	@$(VENV_PYTHON) -m devstack exec --name chaos -- $(VENV_PYTHON) -m pytest tests/chaos $(ARGS)
-
-soak: ## one hour of small runs on four hosts with random faults: memory, losses, leftovers (ARGS="--minutes 5")
-	@$(PYTHON) -m devstack.bootstrap --dev
-	@$(VENV_PYTHON) -m perf.soak $(ARGS)
-
-tools: ## install oha, ghz and k6 for all checkouts of this user (some minutes; needs cargo and Go)
-	@$(PYTHON) -m devstack.bootstrap
+tools: env ## install oha, ghz and k6 for all checkouts of this user (minutes; needs cargo and Go)
 	@$(VENV_PYTHON) -m devstack.tools oha ghz k6
 
-bench-dispatch: bench-%: ## jobs per minute and CPU time, compared with ansible, pyinfra, fabric and ssh (ARGS=--short)
-	@$(PYTHON) -m devstack.bootstrap
-	@$(VENV_PYTHON) -m perf.$* $(ARGS)
+test: NAME ?= test
+test: dev-env ## run the tests on their own PostgreSQL and Redis (ARGS="tests/stats -k change")
+	@$(WITH_SERVERS) $(NAME) $(if $(WITHOUT_OHA),--without-oha) -- $(VENV_PYTHON) -m pytest $(ARGS)
 
-bench-fidelity: bench-%: ## Pitwall's results, compared with load tools started by hand (ARGS=--short)
-	@$(PYTHON) -m devstack.bootstrap
-	@$(VENV_PYTHON) -m perf.$* $(ARGS)
+check: dev-env ## check style, imports, migrations and types
+	$(VENV_PYTHON) -m ruff check .
+	$(VENV_PYTHON) -m ruff format --check .
+	$(if $(wildcard .venv/bin/biome),.venv/bin/biome ci --colors=off,@echo "No Biome for this platform: JavaScript was not checked.")
+	.venv/bin/lint-imports
+	$(WITH_SERVERS) check --without-oha -- $(VENV_PYTHON) manage.py makemigrations --check --dry-run
+	$(VENV_PYTHON) -m mypy orchestrator agents cli devstack perf
 
-bench-scale: bench-%: ## pages and ingest with 10 million trials, compared with an empty view (ARGS=--short)
-	@$(PYTHON) -m devstack.bootstrap
-	@$(VENV_PYTHON) -m perf.$* $(ARGS)
+check-docker: dev-env ## check docker/ with hadolint and the reader of Compose files (needs Go)
+	@$(VENV_PYTHON) -m tests.deployment.linted
 
-bench-api: bench-%: ## cost of reading and starting a run in the server, compared with an empty view (ARGS=--short)
-	@$(PYTHON) -m devstack.bootstrap --dev
-	@$(VENV_PYTHON) -m perf.$* $(ARGS)
+chaos: export PITWALL_CHAOS ?= full
+chaos: dev-env ## break workers, servers, links and hosts under running jobs (PITWALL_CHAOS=short)
+	@$(WITH_SERVERS) chaos -- $(VENV_PYTHON) -m pytest tests/chaos $(ARGS)
 
-bench-detection: bench-%: ## detected changes and false alarms, compared with Otava and others (ARGS=--short)
-	@$(PYTHON) -m devstack.bootstrap
-	@$(VENV_PYTHON) -m perf.$* $(ARGS)
-
-bench-pages: bench-%: ## Lighthouse results of the main screens, and delay of results in a live run; needs node (ARGS=--short)
-	@$(PYTHON) -m devstack.bootstrap --dev
-	@$(VENV_PYTHON) -m perf.$* $(ARGS)
-
-fuzz: ## test all parsers of external data with a million modified inputs (ARGS="--inputs 20000 --seed 2")
-	@$(PYTHON) -m devstack.bootstrap --dev
+fuzz: dev-env ## give a million changed inputs to every reader (ARGS="--inputs 20000 --seed 2")
 	@$(VENV_PYTHON) -m tests.fuzz.inputs $(ARGS)
 
-audit: ## check all pinned packages for known vulnerabilities (needs a network)
-	@$(PYTHON) -m devstack.bootstrap
-	@$(VENV_PYTHON) -m devstack.audit
-
-fuzz-api: ## test the API with at least 20,000 generated requests of schemathesis (ARGS="--requests 2000")
-	@$(PYTHON) -m devstack.bootstrap --dev
+fuzz-api: dev-env ## send at least 20,000 generated requests to the API (ARGS="--requests 2000")
 	@$(VENV_PYTHON) -m tests.fuzz $(ARGS)
 
 screenshots: export PITWALL_TEST_PICTURES ?= $(CURDIR)/.pitwall/screenshots
-screenshots: ## write screenshots of every screen, desktop and phone, light and dark, to .pitwall/screenshots
-	@$(PYTHON) -m devstack.bootstrap --dev
+screenshots: dev-env ## take pictures of every screen, into .pitwall/screenshots
 	@rm -rf "$(PITWALL_TEST_PICTURES)"
-	@$(VENV_PYTHON) -m devstack exec --name screenshots --without-oha -- $(VENV_PYTHON) -m pytest -q tests/browser/test_screens.py $(ARGS)
+	@$(WITH_SERVERS) screenshots --without-oha -- $(VENV_PYTHON) -m pytest -q tests/browser/test_screens.py $(ARGS)
 
-check: ## style, import rules, missing migrations, types
-	@$(PYTHON) -m devstack.bootstrap --dev
-	$(VENV_PYTHON) -m ruff check .
-	$(VENV_PYTHON) -m ruff format --check .
-	.venv/bin/lint-imports
-	$(VENV_PYTHON) -m devstack exec --name check --without-oha -- $(VENV_PYTHON) manage.py makemigrations --check --dry-run
-	$(VENV_PYTHON) -m mypy orchestrator agents cli devstack perf
+bench-api: ## benchmark requests to the API next to a bare Django view (all: ARGS=--short, ARGS=--keep)
+bench-detection: ## benchmark change detection next to Otava and other detectors
+bench-dispatch: ## benchmark jobs a minute and CPU time next to ansible, pyinfra, fabric and ssh
+bench-fidelity: ## compare Pitwall's numbers with those of the load tools alone
+bench-pages: ## run Lighthouse on the main screens, and time the page of a live run (needs node)
+bench-scale: ## benchmark pages and ingest with 10 million trials next to a bare Django view
+$(BENCHMARKS): bench-%: dev-env
+	@$(VENV_PYTHON) -m perf.$* $(ARGS)
 
-check-docker: ## check docker/ with hadolint and Compose's parser; needs Go
-	@$(PYTHON) -m devstack.bootstrap --dev
-	@$(VENV_PYTHON) -m tests.deployment.linted
+soak: dev-env ## run for an hour under random faults; check memory and losses (ARGS="--minutes 5")
+	@$(VENV_PYTHON) -m perf.soak $(ARGS)
 
-lock: ## write the lock files from pyproject.toml (ARGS=--upgrade)
-	@$(PYTHON) -m devstack.bootstrap
+audit: env ## look up known vulnerabilities of all pinned packages (needs a network)
+	@$(VENV_PYTHON) -m devstack.audit
+
+lock: env ## write the lock files from pyproject.toml (ARGS=--upgrade)
 	$(VENV_PYTHON) -m devstack.lock $(ARGS)
 
-schemas: ## generate the JSON Schema of definitions
-	@$(PYTHON) -m devstack.bootstrap
-	$(VENV_PYTHON) manage.py definition_schema > docs/schemas/definition.json
+generate: openapi schemas permissions ## write all generated files
 
-openapi: ## generate the API's schema
-	@$(PYTHON) -m devstack.bootstrap
+openapi: env ## write docs/api/openapi.json
 	$(VENV_PYTHON) manage.py openapi > docs/api/openapi.json
 
-permissions: ## generate docs/permissions.md
-	@$(PYTHON) -m devstack.bootstrap
+schemas: env ## write docs/schemas/definition.json
+	$(VENV_PYTHON) manage.py definition_schema > docs/schemas/definition.json
+
+permissions: env ## write docs/permissions.md
 	$(VENV_PYTHON) manage.py permissions > docs/permissions.md
 
-clean: ## remove the servers of the tests and all caches; the demo's data stay
+clean: ## remove the servers of the tests and all caches; the data of the demo stay
 	rm -rf .pitwall/test* .pitwall/check* .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
-	find orchestrator agents devstack tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find orchestrator agents devstack perf tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-clean-all: clean ## also remove the virtual environment and the demo's data
+clean-all: clean ## remove the virtual environment and all data as well
 	rm -rf .pitwall .venv staticfiles

@@ -210,7 +210,8 @@ function fillArea(chart, points, edges) {
     if (run.length === 1) run.push({ ...run[0], x: run[0].x + 3 });
     if (run.length) {
       ctx.beginPath();
-      run.forEach(({ x: at, high }, i) => (i ? ctx.lineTo(at, high) : ctx.moveTo(at, high)));
+      ctx.moveTo(run[0].x, run[0].high);
+      for (const { x: at, high } of run.slice(1)) ctx.lineTo(at, high);
       for (let i = run.length - 1; i >= 0; i -= 1) ctx.lineTo(run[i].x, run[i].low);
       ctx.fill();
     }

@@ -9,7 +9,10 @@ function expandColumn(column, length) {
 
 function cumulativeSums(steps) {
   let last = 0;
-  return steps.map((step) => (last += step));
+  return steps.map((step) => {
+    last += step;
+    return last;
+  });
 }
 
 function groupByIndex(annotations) {

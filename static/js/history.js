@@ -14,10 +14,10 @@ const unitOf = new Map(
 );
 // Hash → what is known about the commit.
 const commits = new Map();
-let frame = 0,
-  commitTimer = 0,
-  addressTimer = 0,
-  isRangeStale = false;
+let frame = 0;
+let commitTimer = 0;
+let addressTimer = 0;
+let isRangeStale = false;
 
 const view = new ViewOptions(lines, {
   relative: config.relative,
@@ -33,7 +33,8 @@ const charts = config.charts.map((chart) => {
 // Draws at most once a frame; `isNewRange`: the range is another one, not only the pointer.
 function requestDraw(isNewRange) {
   isRangeStale ||= isNewRange;
-  frame ||= requestAnimationFrame(() => {
+  if (frame) return;
+  frame = requestAnimationFrame(() => {
     for (const { chart, update } of charts) {
       if (isRangeStale) update();
       else chart.draw();

@@ -15,14 +15,14 @@ function updateFocusable(node) {
   }
 }
 
-const sizes = new ResizeObserver((entries) =>
-  entries.forEach(({ target }) => updateFocusable(target)),
-);
+const sizes = new ResizeObserver((entries) => {
+  for (const { target } of entries) updateFocusable(target);
+});
 let requested = false;
 
 function observeAll() {
   requested = false;
-  document.querySelectorAll(SCROLLABLE).forEach((node) => sizes.observe(node));
+  for (const node of document.querySelectorAll(SCROLLABLE)) sizes.observe(node);
 }
 
 new MutationObserver(() => {
