@@ -141,7 +141,7 @@ def _until(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--until", choices=("rounds", "decided", "screened"),
         help="decided: each case takes as many rounds as its verdict needs, 20 at most unless "
-        "--rounds says fewer; screened: the same, but 7 where nothing hints at a change",
+        "--rounds says fewer; screened: the same, but 7 without a sign of a change",
     )  # fmt: skip
 
 

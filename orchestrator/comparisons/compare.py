@@ -23,7 +23,7 @@ from orchestrator.core.errors import NotFoundError
 from orchestrator.loadtools.metrics import PRIMARY, Metric, metrics_of
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Comparison, Outcome
-from orchestrator.stats.looks import PENALTY
+from orchestrator.stats.interim import PENALTY
 from orchestrator.stats.many import ToCompare, compare_many
 from orchestrator.stats.matrix import judge_matrix
 from orchestrator.stats.unpaired import compare_unpaired

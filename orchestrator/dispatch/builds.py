@@ -20,7 +20,7 @@ from orchestrator.runs.states import BuildState
 #: log that is longer tells so.
 LOG_LIMIT = 2_000_000
 JOB_LOG_LIMIT = 20_000_000
-#: So often a host is asked for more of one log in one look: a whole log comes by then.
+#: So often a host is asked for more of one log in one poll: a whole log comes by then.
 LOG_CALLS = 40
 _CUT = "\n… the rest of this log was not kept\n"
 

@@ -8,21 +8,21 @@ from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.crew import Crew
 from orchestrator.dispatch.tls import Certificates, make_certificates, needs_tls
 from orchestrator.fleet.vault import seal, unseal
-from orchestrator.runs import turns
+from orchestrator.runs import claims
 from orchestrator.runs.models import Job
 
 
 def certificates_of(job: Job, spec: Spec, crew: Crew) -> Certificates | None:
     """The job's own, made the first time that they are asked for; None where it needs none.
 
-    The caller holds the job's turn.
+    The caller holds the job's claim.
     """
     if not needs_tls(spec):
         return None
     if job.tls is None:
         addresses = [crew.address(host) for host in crew.hosts]
         certificates = make_certificates(addresses, now=utc_now())
-        turns.change(job, tls=seal(job, "tls", json.dumps(asdict(certificates))))
+        claims.update_job(job, tls=seal(job, "tls", json.dumps(asdict(certificates))))
         return certificates
     return Certificates(**json.loads(unseal(job, "tls")))
 

@@ -1,18 +1,18 @@
 """Advancing one job by one step. Every step may be repeated: it is idempotent, or guarded.
 
-`advance` takes the job's turn, does what the pure `plan` names, and gives the turn back:
+`advance` takes the job's claim, does what the pure `plan` names, and gives the turn back:
 
 1. PREPARE          each host: copy the agent, end leftovers, note the facts; then mark what these
                     hosts cannot measure, and send tools and commits for the rest
 2. START_FOLLOWERS  where several hosts play: their supervisors build, and wait for their lead
 3. START            write the round's plan and leave the lead's supervisor behind
-4. LOOK             read the lead's journal from where we were; take in finished trials
+4. POLL             read the lead's journal from where we were; take in finished trials
 5. FINISH, or the next round's START; CANCEL at any time, and cancelled cases are dropped from the
    round that goes on. Between two rounds, cases that would only
    fail again are given up, and those that are decided end, where the run asked for that
 
 A step counts as failed before it is tried, so that a worker that dies of it is counted as well; a
-good step takes that back. Each has a deadline (`STEP_S`), until which a heartbeat keeps the turn.
+good step takes that back. Each has a deadline (`STEP_S`), until which a heartbeat renews the claim.
 
 When a host fails, the job goes back to the queue with its next attempt (`_try_again`): its leases
 are released, and what was measured until then is kept.
@@ -33,12 +33,12 @@ from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import mark_span, span
 from orchestrator.database.clock import database_now
-from orchestrator.dispatch import builds, intake, looks, outcomes, support
+from orchestrator.dispatch import builds, intake, interim, outcomes, support
 from orchestrator.dispatch.crew import Crew, Site
 from orchestrator.dispatch.plan import (
     MAX_ATTEMPTS,
     MAX_CONNECT_FAILURES,
-    MAX_LOOK_FAILURES,
+    MAX_POLL_FAILURES,
     STEP_S,
     STOP_S,
     Action,
@@ -52,23 +52,23 @@ from orchestrator.dispatch.rounds import drop_cancelled, plans_of_round, step_id
 from orchestrator.dispatch.shares import SHARES
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import note_host_error, note_host_seen
-from orchestrator.runs import budgets, cancelling, turns
+from orchestrator.runs import budgets, cancelling, claims
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import JobState
 
 logger = logging.getLogger(__name__)
 
-#: Between two looks at a host that does not ask for quiet.
-LOOK_S = 0.5
-#: Between two looks at a mirror that was lost and is fetched again.
-FETCH_LOOK_S = 2.0
+#: Seconds between two polls of a host that does not ask for quiet.
+POLL_S = 0.5
+#: Seconds between two polls of a mirror that was lost and is fetched again.
+FETCH_POLL_S = 2.0
 #: A job holds its hosts for so long at most while no worker runs that fetch.
 FETCH_PATIENCE_S = 1800.0
-#: When a job is looked at again whose team holds its share of the threads.
+#: Seconds until a job is polled again whose team holds its share of the threads.
 SHARE_S = 1.0
 #: In the queue, where the server itself is not ready: each of the attempts waits so long.
 NOT_READY_PAUSE_S = 600.0
-#: What a step returns that kept the turn, since the next one follows without a pause.
+#: What a step returns that keeps the claim, since the next step follows without a pause.
 AT_ONCE = -1.0
 
 
@@ -84,7 +84,7 @@ def advance(job_id: UUID) -> float | None:
     None where there was nothing to do for us, or where there is nothing more to do.
     """
     since = time.monotonic()
-    job = turns.take_turn(job_id)
+    job = claims.claim_job(job_id)
     if job is None:
         return None
     with logging_about(run=job.run_id, job=job.pk):
@@ -92,8 +92,8 @@ def advance(job_id: UUID) -> float | None:
         try:
             with SHARES.admit(job.run.team_id) as admitted:
                 if not admitted:
-                    return turns.give_back(job, look_in_s=SHARE_S, failures=job.failures - 1)
-                with HEARTBEAT.keeping(turns.claim_of(job, since=since)) as claim:
+                    return claims.release_claim(job, poll_in_s=SHARE_S, failures=job.failures - 1)
+                with HEARTBEAT.keeping(claims.build_claim(job, since=since)) as claim:
                     return _steps(job, claim)
         except ClaimLost:
             logger.info("job %s: another worker took over", job_id)
@@ -103,7 +103,7 @@ def advance(job_id: UUID) -> float | None:
 def _steps(job: Job, claim: Claim) -> float | None:
     wait_s = _step(job, claim)
     while wait_s == AT_ONCE:
-        turns.begin_another_step(job)
+        claims.begin_next_step(job)
         wait_s = _step(job, claim)
     return wait_s
 
@@ -148,7 +148,7 @@ def _step(job: Job, claim: Claim) -> float | None:
 
 
 def _wait_for_fetch(job: Job, crew: Crew, project: Project) -> float | None:
-    """Has a lost mirror fetched, and looks again; a fetch that no worker takes up ends the job."""
+    """Has a lost mirror fetched, and polls again; a fetch that no worker takes up ends the job."""
     fetch = request_fetch(project, since=job.started_at)
     # It is due since then, and no worker has taken it.
     waits_since = max(fetch.next_at or database_now(), job.started_at or job.created_at)
@@ -156,11 +156,11 @@ def _wait_for_fetch(job: Job, crew: Crew, project: Project) -> float | None:
     if fetch.claim is None and waited_s > FETCH_PATIENCE_S:
         message = f"no worker fetches the repository of {project.slug}; check `manage.py doctor`"
         return _end(job, crew, JobState.FAILED, message)
-    return turns.give_back(job, look_in_s=FETCH_LOOK_S)
+    return claims.release_claim(job, poll_in_s=FETCH_POLL_S)
 
 
 def _most_failures(job: Job) -> int:
-    return MAX_LOOK_FAILURES if job.step_started else MAX_CONNECT_FAILURES
+    return MAX_POLL_FAILURES if job.step_started else MAX_CONNECT_FAILURES
 
 
 def _without_an_end(job: Job, action: Action) -> None:
@@ -170,7 +170,7 @@ def _without_an_end(job: Job, action: Action) -> None:
     by itself.
     """
     if action == Action.CANCEL:
-        turns.end_job(job, JobState.CANCELLED, "cancelled; the hosts could not be told")
+        claims.end_job(job, JobState.CANCELLED, "cancelled; the hosts could not be told")
         return
     reason = f"{job.failures - 1} workers in a row ended in the middle of the step {action!r}"
     _lose_attempt(job, reason, avoid=[])
@@ -189,12 +189,12 @@ def _prepare(job: Job, crew: Crew) -> float | None:
     left = _next_trial(job)
     # One without any trial is a mere visit to its hosts.
     if left is None and job.trials.exists():
-        turns.move(job, JobState.MEASURING)
+        claims.transition_job(job, JobState.MEASURING)
         return _end(job, crew, *outcomes.outcome_of(job))
     for host in crew.hosts:
         with crew.at(host) as site:
             supply(job, crew, site, there[host.pk])
-    turns.move(
+    claims.transition_job(
         job,
         JobState.MEASURING,
         phase="starting",
@@ -208,7 +208,7 @@ def _prepare(job: Job, crew: Crew) -> float | None:
 
 def _replaceable(job: Job, crew: Crew) -> Host | None:
     """A host whose place another one could take."""
-    return next((host for host in crew.hosts if turns.has_other_hosts(job, host)), None)
+    return next((host for host in crew.hosts if claims.has_other_hosts(job, host)), None)
 
 
 def _take_in_late(job: Job, site: Site) -> None:
@@ -222,27 +222,27 @@ def _start_followers(job: Job, crew: Crew) -> float:
     for host in crew.followers:
         with crew.at(host) as site:
             _leave_supervisor(job, site, plans[site.label])
-    turns.change(job, followers_started=True, phase="building")
-    return turns.give_back(job, look_in_s=LOOK_S)
+    claims.update_job(job, followers_started=True, phase="building")
+    return claims.release_claim(job, poll_in_s=POLL_S)
 
 
 def _start(job: Job, crew: Crew) -> float | None:
     ports = {}
     for host in crew.followers:
         with crew.at(host) as site:
-            seen = _look_at_follower(job, site)
+            seen = _poll_follower(job, site)
         if seen.aborted:
             return _try_again(job, crew, f"{host.name}: {seen.aborted}", avoid=[host])
         if seen.port is None:
-            return turns.give_back(job, look_in_s=LOOK_S)
+            return claims.release_claim(job, poll_in_s=POLL_S)
         ports[site.label] = seen.port
     with crew.at(crew.lead) as site:
         _leave_supervisor(job, site, plans_of_round(job, crew, ports)[site.label])
-    turns.change(job, step_started=True, journal_offset=0)
-    return turns.give_back(job, look_in_s=LOOK_S)
+    claims.update_job(job, step_started=True, journal_offset=0)
+    return claims.release_claim(job, poll_in_s=POLL_S)
 
 
-def _look_at_follower(job: Job, site: Site) -> intake.Seen:
+def _poll_follower(job: Job, site: Site) -> intake.Seen:
     """From the beginning each time: its journal is short until its lead comes."""
     status = site.agent.status(str(job.pk), step_id(job), 0)
     seen = intake.take_in(job, site, status)
@@ -257,21 +257,21 @@ def _leave_supervisor(job: Job, site: Site, plan: bytes) -> None:
     site.agent.start(str(job.pk), step_id(job))
 
 
-def _look(job: Job, crew: Crew) -> float | None:
+def _poll(job: Job, crew: Crew) -> float | None:
     with crew.at(crew.lead) as site:
         status = site.agent.status(str(job.pk), step_id(job), job.journal_offset)
         seen = intake.take_in(job, site, status)
         drop_cancelled(job, site, status["dropped"])
         if intake.is_building(job, seen):
             builds.read_logs(job, site)
-    turns.change(job, journal_offset=status["offset"], message="", **seen.changes)
+    claims.update_job(job, journal_offset=status["offset"], message="", **seen.changes)
     note_host_seen(host=crew.lead)
     if seen.round_done:
         return _after_round(job, crew, seen.lost)
     if seen.aborted or not status["alive"]:
         reason = seen.aborted or _why_dead(status)
         return _try_again(job, crew, f"the agent on {crew.lead.name} ended early: {reason}")
-    return turns.give_back(job, look_in_s=max(LOOK_S, seen.quiet_s))
+    return claims.release_claim(job, poll_in_s=max(POLL_S, seen.quiet_s))
 
 
 def _why_dead(status: dict[str, object]) -> str:
@@ -285,7 +285,7 @@ def _after_round(job: Job, crew: Crew, lost: list[str]) -> float | None:
     if following.round == job.round:
         why = lost[0] if lost else "it left trials of its round out"
         return _try_again(job, crew, f"{crew.lead.name}: {why}", avoid=[crew.lead])
-    turns.change(
+    claims.update_job(
         job,
         round=following.round,
         step_started=False,
@@ -298,17 +298,17 @@ def _after_round(job: Job, crew: Crew, lost: list[str]) -> float | None:
 def _next_trial(job: Job) -> Trial | None:
     """The first of those that are still needed; None where nothing is, or the budget is spent.
 
-    Looking at the cases and giving them up may be repeated: it follows from what was measured.
+    Analysing and skipping cases may be repeated: both follow from the measurements.
     """
     outcomes.give_up_cases(job)
-    looks.take_looks(job)
+    interim.analyse_cases(job)
     left = job.trials.filter(state="planned").order_by("position")
     following = left.first()
     if following is None or budgets.holds(job, following.round):
         return following
-    turns.skip_the_rest(job, budgets.SPENT)
-    # The last look at what is not going on any more.
-    looks.take_looks(job)
+    claims.skip_remaining(job, budgets.SPENT)
+    # The last analysis of the cases that do not go on.
+    interim.analyse_cases(job)
     return None
 
 
@@ -322,7 +322,7 @@ def _cancel(job: Job, crew: Crew) -> float | None:
     silent = [host.name for host in crew.hosts if host not in told]
     if silent:
         message += f"; {', '.join(silent)} could not be told and stops by itself"
-    turns.end_job(job, JobState.CANCELLED, message)
+    claims.end_job(job, JobState.CANCELLED, message)
     return None
 
 
@@ -330,7 +330,7 @@ def _end(job: Job, crew: Crew, state: JobState, message: str) -> float | None:
     """The job is over. On its hosts the round has ended by itself, or is ended now."""
     if state != JobState.FINISHED:
         _stop_everywhere(job, crew)
-    turns.end_job(job, state, message)
+    claims.end_job(job, state, message)
     return None
 
 
@@ -353,11 +353,11 @@ def _wait_in_queue(job: Job, crew: Crew, reason: str) -> None:
 def _lose_attempt(job: Job, reason: str, *, avoid: list[Host], wait_s: float | None = None) -> None:
     if job.attempt >= MAX_ATTEMPTS:
         message = f"given up after {job.attempt} attempts; the last: {reason}"
-        turns.end_job(job, JobState.FAILED, message)
+        claims.end_job(job, JobState.FAILED, message)
         return
     wait_s = retry_s(job.attempt) if wait_s is None else wait_s
     logger.warning("job %s: attempt %s lost: %s", job.pk, job.attempt, reason)
-    turns.put_back(
+    claims.requeue_job(
         job,
         f"attempt {job.attempt} of {MAX_ATTEMPTS} was lost: {reason}; trying again",
         wait_s=wait_s,
@@ -387,10 +387,10 @@ def _host_failed(job: Job, crew: Crew, error: HostError) -> float | None:
     cap = _most_failures(job)
     if error.transient and failures < cap:
         again = f"{host.name}: {error}; trying again ({failures} of {cap})"
-        turns.change(job, message=again[:2000])
+        claims.update_job(job, message=again[:2000])
         logger.warning("job %s: %s", job.pk, again)
-        return turns.give_back(job, look_in_s=backoff_s(failures), failures=failures)
-    if error.transient or turns.has_other_hosts(job, host):
+        return claims.release_claim(job, poll_in_s=backoff_s(failures), failures=failures)
+    if error.transient or claims.has_other_hosts(job, host):
         return _try_again(job, crew, f"{host.name}: {error}", avoid=[host])
     return _end(job, crew, JobState.FAILED, f"{host.name}: {error}")
 
@@ -399,6 +399,6 @@ _ACTIONS = {
     Action.PREPARE: _prepare,
     Action.START_FOLLOWERS: _start_followers,
     Action.START: _start,
-    Action.LOOK: _look,
+    Action.POLL: _poll,
     Action.CANCEL: _cancel,
 }

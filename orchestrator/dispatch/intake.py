@@ -18,7 +18,7 @@ from orchestrator.dispatch.plan import MAX_ATTEMPTS, FailedTrial
 from orchestrator.dispatch.rounds import step_id
 from orchestrator.dispatch.trial_files import FILES_S, TrialFilesError, fetch_files
 from orchestrator.measurements.services import fail_trial, store_trial
-from orchestrator.runs import turns
+from orchestrator.runs import claims
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState
 
@@ -172,7 +172,7 @@ def _trial_done(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) 
         with span("collect"):
             _store(job, source, trial)
     # A step that ends in an error later has got this far all the same.
-    turns.change(job, failures=0)
+    claims.update_job(job, failures=0)
 
 
 def _store(job: Job, source: Source, trial: Trial) -> None:
@@ -212,7 +212,7 @@ def _trial_failed(job: Job, source: Source, event: Mapping[str, Any], seen: Seen
                 message=f"{message}\n{output}".strip(),
                 files=_left_files(source, trial),
             )
-    turns.change(job, failures=0)
+    claims.update_job(job, failures=0)
 
 
 def _left_files(source: Source, trial: Trial) -> dict[str, bytes]:

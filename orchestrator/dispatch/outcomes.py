@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterable
 from orchestrator.benchmarks.models import Case
 from orchestrator.dispatch import intake
 from orchestrator.dispatch.plan import FailedTrial, reasons_to_give_up
-from orchestrator.runs import turns
+from orchestrator.runs import claims
 from orchestrator.runs.budgets import SPENT
 from orchestrator.runs.cancelling import CANCELLED, cancelled_cases
+from orchestrator.runs.case_status import CaseStatus, load_case_statuses
 from orchestrator.runs.models import Job, Until
-from orchestrator.runs.standings import CaseStanding, standings_of
 from orchestrator.runs.states import JobState, TrialState
 
 #: Of a case's reason, in the message of a job with several.
@@ -19,7 +19,7 @@ MAX_REASON = 400
 def give_up_cases(job: Job) -> None:
     """Skips what is left of the cases that would only fail again."""
     for case, reason in reasons_to_give_up(intake.failed_trials(job)).items():
-        turns.give_up_case(job, case, reason)
+        claims.skip_case(job, case, reason)
 
 
 def outcome_of(job: Job) -> tuple[JobState, str]:
@@ -61,9 +61,9 @@ def _settled(job: Job, without: Collection[int]) -> list[str]:
     parts = [spent] if job.run.budget_s is not None and skipped.exists() else []
     if job.run.until == Until.ROUNDS:
         return parts
-    found = [each for each in standings_of(job.run, [job]) if each.case.pk not in without]
-    for state in ("decided", "screened out"):
-        blocks = [each.look.blocks for each in found if each.look and each.state == state]
+    found = [each for each in load_case_statuses(job.run, [job]) if each.case.pk not in without]
+    for state in ("decided", "stopped early"):
+        blocks = [each.analysis.blocks for each in found if each.analysis and each.state == state]
         if blocks:
             parts.append(f"{state}: {len(blocks)} of {_cases(len(found))} after {_span(blocks)}")
     open_ = [each for each in found if each.state in {"open", "undecided"}]
@@ -71,10 +71,10 @@ def _settled(job: Job, without: Collection[int]) -> list[str]:
     return [*parts, *_named("not decided", reasons, {each.case.pk: each.case for each in open_})]
 
 
-def _short(standing: CaseStanding) -> str:
-    blocks = standing.look.blocks if standing.look else 0
+def _short(status: CaseStatus) -> str:
+    blocks = status.analysis.blocks if status.analysis else 0
     after = f"after {blocks} blocks" if blocks else "too few clean blocks"
-    return "; ".join(part for part in (after, standing.wanted) if part)
+    return "; ".join(part for part in (after, status.wanted) if part)
 
 
 def _cases(number: int) -> str:

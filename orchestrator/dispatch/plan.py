@@ -22,25 +22,25 @@ MAX_FAILED_TRIALS = 3
 #: A job is started so often at most when it is its hosts that fail.
 MAX_ATTEMPTS = 4
 MAX_CONNECT_FAILURES = 3
-MAX_LOOK_FAILURES = 10
+MAX_POLL_FAILURES = 10
 
 
 class Action(StrEnum):
     PREPARE = "prepare"
     START_FOLLOWERS = "start followers"
     START = "start"
-    LOOK = "look"
+    POLL = "poll"
     CANCEL = "cancel"
 
 
 #: Seconds that a step may take at most; what it had open is closed then, and it has failed.
 #: A first step sends load tools and commits over lines of any kind: what has come stays there.
-#: In a look, the files of each trial have a time of their own (`trial_files.FILES_S`).
+#: In a poll, the files of each trial have a time of their own (`trial_files.FILES_S`).
 STEP_S = {
     Action.PREPARE: 1800.0,
     Action.START_FOLLOWERS: 120.0,
     Action.START: 120.0,
-    Action.LOOK: 120.0,
+    Action.POLL: 120.0,
     Action.CANCEL: 60.0,
 }
 #: The same for ending what runs on the hosts of a job that has failed.
@@ -78,7 +78,7 @@ def next_action(step: Step) -> Action:
     if step.state == "preparing":
         return Action.PREPARE
     if step.step_started:
-        return Action.LOOK
+        return Action.POLL
     if step.has_followers and not step.followers_started:
         return Action.START_FOLLOWERS
     return Action.START

@@ -19,7 +19,7 @@ from orchestrator.dispatch.stage import (
 )
 from orchestrator.dispatch.tools import Needs, needs_of, own_tool, tool_path
 from orchestrator.fleet.services import record_snapshot
-from orchestrator.runs import turns
+from orchestrator.runs import claims
 from orchestrator.runs.models import Job
 
 #: What nobody used for so long is removed from hosts.
@@ -49,7 +49,7 @@ def survey(job: Job, crew: Crew, site: Site) -> Readiness:
     )
     snapshot = record_snapshot(host=site.host, facts=there.facts)
     if site.host == job.host:
-        turns.change(job, snapshot=snapshot, phase="sending what is needed")
+        claims.update_job(job, snapshot=snapshot, phase="sending what is needed")
     return there
 
 

@@ -3,19 +3,19 @@
 from orchestrator.core.ids import new_hex
 from orchestrator.dispatch.crew import Crew
 from orchestrator.fleet.vault import seal, unseal
-from orchestrator.runs import turns
+from orchestrator.runs import claims
 from orchestrator.runs.models import Job
 
 
 def secret_of(job: Job, crew: Crew) -> str | None:
     """The job's own, made the first time that it is asked for; None where one host plays alone.
 
-    The caller holds the job's turn.
+    The caller holds the job's claim.
     """
     if len(crew.hosts) == 1:
         return None
     if job.sealed_secret is not None:
         return unseal(job, "sealed_secret")
     secret = new_hex()
-    turns.change(job, sealed_secret=seal(job, "sealed_secret", secret))
+    claims.update_job(job, sealed_secret=seal(job, "sealed_secret", secret))
     return secret

@@ -12,7 +12,7 @@ from orchestrator.dispatch.processes import cpus_of
 from orchestrator.dispatch.requirements import why_lacking
 from orchestrator.dispatch.stage import Facts, facts_of, hosts_that_build, resolved_cases
 from orchestrator.dispatch.tools import needs_of, tool_path
-from orchestrator.runs import turns
+from orchestrator.runs import claims
 from orchestrator.runs.models import Job
 from orchestrator.runs.states import TrialState
 
@@ -28,7 +28,7 @@ def decide(job: Job, crew: Crew) -> bool:
     own = {case.pk: why_unsupported(spec, case.parameters) for case in cases}
     asked = [case for case in cases if not own[case.pk]]
     lacking = lacking_of(spec, asked, facts_of(job, crew), crew)
-    turns.mark_unsupported(job, {pk: why for pk, why in {**own, **lacking}.items() if why})
+    claims.mark_unsupported(job, {pk: why for pk, why in {**own, **lacking}.items() if why})
     return not asked or not all(lacking[case.pk] for case in asked)
 
 

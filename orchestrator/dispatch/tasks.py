@@ -21,7 +21,7 @@ from orchestrator.regressions import bisections, confirmations
 from orchestrator.regressions.segmentation import look_at_changed
 from orchestrator.retention.pruning import prune_due
 from orchestrator.retention.storage import measure_stale
-from orchestrator.runs import leasing, schedules, turns
+from orchestrator.runs import claims, leasing, schedules
 from orchestrator.runs.idempotency import prune_keys
 
 logger = logging.getLogger(__name__)
@@ -31,9 +31,9 @@ ADVANCE = "orchestrator.dispatch.tasks.advance"
 
 #: A job that is late by so much was forgotten by its worker, or its message was lost.
 OVERDUE_S = 2.0
-#: So often notes of written series are taken in one turn; what is left is for the next.
+#: So often batches of written series are processed in one task; the rest is left to the next.
 LOOKS_A_TURN = 10
-#: A look that is due so soon is ordered by the look before; later ones are left to the pump.
+#: A poll that is due so soon is scheduled by the poll before; later ones are left to the pump.
 SOON_S = 30.0
 
 
@@ -42,7 +42,7 @@ def pump() -> None:
     """Gives free hosts to queued jobs, and wakes every job that is due."""
     for job_id in leasing.lease_queued_jobs():
         wake_job(job_id)
-    for job_id in turns.due_jobs(late_by_s=OVERDUE_S):
+    for job_id in claims.due_jobs(late_by_s=OVERDUE_S):
         wake_job(job_id)
     for host_id in due_requests():
         check_host.apply_async(args=[str(host_id)], expires=10)
@@ -50,7 +50,7 @@ def pump() -> None:
 
 @shared_task(name=ADVANCE)
 def advance(job_id: str) -> None:
-    """Takes a job as far as can be done without waiting, and orders the next look."""
+    """Takes a job as far as can be done without waiting, and schedules the next poll."""
     wait_s = engine.advance(UUID(job_id))
     if wait_s is None:
         # The job may have ended: its hosts are free for the next ones.
@@ -72,11 +72,11 @@ def wake_job(job_id: UUID, *, in_s: float = 0.0) -> None:
 
 @shared_task(name="orchestrator.dispatch.tasks.sweep")
 def sweep() -> None:
-    """Releases what was left behind; a dead worker's turn runs out by itself."""
+    """Releases what was left behind; a dead worker's claim expires by itself."""
     released = leasing.release_stale_leases()
     if released:
         logger.warning("released %s leases of ended jobs", released)
-    turns.fail_jobs_of_retired_hosts()
+    claims.fail_jobs_of_retired_hosts()
 
 
 @shared_task(name="orchestrator.dispatch.tasks.claim_schedules")
@@ -130,7 +130,7 @@ def remove_ended() -> None:
 
 @shared_task(name="orchestrator.dispatch.tasks.look_for_changes")
 def look_for_changes() -> None:
-    """Looks for change points in the series that were written to since the last turn."""
+    """Looks for change points in the series that were written to since the last task."""
     for _ in range(LOOKS_A_TURN):
         if not look_at_changed():
             return

@@ -21,8 +21,8 @@ def wake_engine() -> None:
 
 
 def wake_jobs(run_id: UUID) -> None:
-    """Sends a look for each active job of a run that is due, such as after a cancellation."""
-    jobs = Job.objects.filter(run=run_id, state__in=JOB_ACTIVE, look_at__lte=Now())
+    """Sends a poll for each active job of a run that is due, such as after a cancellation."""
+    jobs = Job.objects.filter(run=run_id, state__in=JOB_ACTIVE, poll_at__lte=Now())
     for job in list(jobs.values_list("pk", flat=True)):
         transaction.on_commit(partial(_send, "advance", str(job)))
 

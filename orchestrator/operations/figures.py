@@ -10,9 +10,9 @@ from orchestrator.alerts.models import Delivery, DeliveryState
 from orchestrator.benchmarks.models import Fetch
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host, HostState
+from orchestrator.runs.claims import due_jobs
 from orchestrator.runs.models import HostLease, Job
 from orchestrator.runs.states import JOB_ACTIVE, JobState
-from orchestrator.runs.turns import due_jobs
 
 Samples = Mapping[tuple[tuple[str, str], ...], float]
 

@@ -33,7 +33,7 @@ _WITH_JOB = f"{CANCELLED} with its job"
 
 
 def cancel_case(*, member: Member, run_id: UUID, case_id: int) -> Run:
-    """Ends one case of a run on all its hosts; its trial that is on ends at the next look."""
+    """Ends one case of a run on all its hosts; its trial that is on ends at the next poll."""
     member.require(Role.MEMBER, to="cancel a case")
     run = _going_on(member, run_id)
     with transaction.atomic():
@@ -51,7 +51,7 @@ def cancel_case(*, member: Member, run_id: UUID, case_id: int) -> Run:
 
 
 def cancel_job(*, member: Member, run_id: UUID, job_id: UUID) -> Run:
-    """Ends one job of a run: a queued one now, an active one at the worker's next look."""
+    """Ends one job of a run: a queued one now, an active one at the worker's next poll."""
     member.require(Role.MEMBER, to="cancel a job")
     run = _going_on(member, run_id)
     with transaction.atomic():
@@ -64,7 +64,7 @@ def cancel_job(*, member: Member, run_id: UUID, job_id: UUID) -> Run:
         if not left.update(state=TrialState.SKIPPED, message=f"{_WITH_JOB} by {_who(member)}"):
             raise ConflictError("nothing is left to be measured in this job: it ends by itself")
         if job.state in JOB_ACTIVE:
-            Job.objects.filter(pk=job.pk).update(look_at=Now())
+            Job.objects.filter(pk=job.pk).update(poll_at=Now())
         _end_emptied([job])
         record_audit(member=member, action="job.cancelled", subject=job.pk)
     run.refresh_from_db()
@@ -121,7 +121,7 @@ def _end_emptied(jobs: list[Job]) -> None:
             )
             settle_run(job.run_id)
         elif job.state in JOB_ACTIVE and job.current_trial and must_stop(job):
-            Job.objects.filter(pk=job.pk).update(look_at=Now())
+            Job.objects.filter(pk=job.pk).update(poll_at=Now())
 
 
 def _planned(job: Job) -> bool:

@@ -4,12 +4,12 @@ from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.units import format_duration
 from orchestrator.runs.models import Until
-from orchestrator.stats.looks import LOOKS
+from orchestrator.stats.interim import INTERIM_BLOCKS
 from orchestrator.stats.paired import FEWEST_BLOCKS
 from orchestrator.stats.stopping import BlocksLeft, blocks_left
 
 #: Rounds at most of a run that goes on until it is decided: there is no look after these.
-ROUNDS_AT_MOST = LOOKS[-1]
+ROUNDS_AT_MOST = INTERIM_BLOCKS[-1]
 
 
 def until_of(name: str, *, alone: bool) -> Until:
@@ -56,7 +56,7 @@ def blocks_of(until: Until, rounds: int) -> BlocksLeft:
     """How many blocks each case of a new run takes."""
     if until == Until.ROUNDS:
         return BlocksLeft(least=rounds, typical=rounds, most=rounds)
-    return blocks_left(done=0, looked_at=0, most=rounds, needed=None)
+    return blocks_left(done=0, analysed_at=0, most=rounds, needed=None)
 
 
 def check_budget(budget_s: float | None, round_s: float = 0.0) -> None:

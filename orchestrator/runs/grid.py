@@ -10,12 +10,12 @@ from django.db.models import Count, Q
 
 from orchestrator.benchmarks.models import Case
 from orchestrator.runs.cancelling import CANCELLED
+from orchestrator.runs.case_status import CaseStatus
 from orchestrator.runs.models import Job, Run, Trial
 from orchestrator.runs.selectors import RunProgress
-from orchestrator.runs.standings import CaseStanding
 from orchestrator.runs.states import JOB_ENDED, TrialState
 
-_ENDED = frozenset({"decided", "screened out", "undecided"})
+_ENDED = frozenset({"decided", "stopped early", "undecided"})
 _OPEN = frozenset({"measuring", "under way", "queued"})
 
 
@@ -34,7 +34,7 @@ class Cell:
 
     counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     running: bool = False
-    standing: CaseStanding | None = None
+    status: CaseStatus | None = None
 
     @property
     def total(self) -> int:
@@ -63,8 +63,8 @@ class Cell:
             return "cancelled"
         if self.counts[TrialState.PLANNED]:
             return "under way" if self.done else "queued"
-        if self.standing is not None and self.standing.state in _ENDED:
-            return self.standing.state
+        if self.status is not None and self.status.state in _ENDED:
+            return self.status.state
         if self.failed:
             return "failed"
         if self.done and self.counts[TrialState.SKIPPED]:
@@ -98,12 +98,12 @@ class Row:
         return any(cell.running for cell in self.cells if cell)
 
     @property
-    def standings(self) -> list[CaseStanding]:
+    def case_statuses(self) -> list[CaseStatus]:
         """Where it stands on each host, if the run goes on until its cases are decided."""
         found = {
-            each.standing.job.pk: each.standing
+            each.status.job.pk: each.status
             for each in self.cells
-            if each and each.standing and each.state != CANCELLED
+            if each and each.status and each.state != CANCELLED
         }
         return list(found.values())
 
@@ -132,9 +132,9 @@ def grid_of(progress: RunProgress) -> Grid:
         if part.current and part.job.state not in JOB_ENDED:
             at = place[host_key(part.job) if by_host else part.current.variant_id]
             cells[part.current.case_id][at].running = _is_wanted(part.current)
-        for each in part.standings:
+        for each in part.case_statuses:
             for at in [place[host_key(part.job)]] if by_host else list(cells[each.case.pk]):
-                cells[each.case.pk][at].standing = each
+                cells[each.case.pk][at].status = each
     return Grid(columns=columns, rows=_rows(cells, len(columns)), by_host=by_host)
 
 

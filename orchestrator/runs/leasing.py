@@ -85,7 +85,7 @@ def _begin(job: Job, hosts: Mapping[str, uuid.UUID]) -> None:
         phase="connecting",
         host=hosts[HostRole.TARGET],
         started_at=job.started_at or Now(),
-        look_at=Now(),
+        poll_at=Now(),
         not_before=None,
     )
     settle_run(job.run_id)

@@ -191,9 +191,10 @@ class Job(models.Model):
     """Some of a run's cases on one placement, executed under one lease.
 
     `host` plays the target: its numbers these are. It is null while it is still to be chosen from a
-    profile or a tag. `turn` is held by the one worker that advances the job now; every write of a
-    worker is guarded by it. `attempt` counts the starts over: what an earlier attempt says late is
-    not taken twice. A queued job is not leased before `not_before`.
+    profile or a tag. `claim` is held until `claimed_until` by the one worker that advances the job
+    now; every write of a worker is guarded by it. `poll_at`: when its lead is polled next.
+    `attempt` counts the starts: what an earlier attempt reports late is not stored twice. A queued
+    job is not leased before `not_before`.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -222,9 +223,9 @@ class Job(models.Model):
     step_started = models.BooleanField(default=False)
     journal_offset = models.PositiveBigIntegerField(default=0)
     current_trial = models.UUIDField(null=True, blank=True)
-    turn = models.UUIDField(null=True, blank=True)
-    turn_until = models.DateTimeField(null=True, blank=True)
-    look_at = models.DateTimeField(null=True, blank=True)
+    claim = models.UUIDField(null=True, blank=True)
+    claimed_until = models.DateTimeField(null=True, blank=True)
+    poll_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -232,9 +233,9 @@ class Job(models.Model):
     class Meta:
         indexes = [
             models.Index(
-                fields=["look_at"],
+                fields=["poll_at"],
                 condition=Q(state__in=sorted(str(state) for state in JOB_ACTIVE)),
-                name="job_active_by_look",
+                name="job_active_by_poll",
             ),
             models.Index(
                 fields=["created_at"], condition=Q(state="queued"), name="job_queued_by_age"
@@ -391,21 +392,22 @@ class Trial(models.Model):
         return f"{self.case} round {self.round}"
 
 
-class Look(models.Model):
-    """A case of a job was looked at between two rounds, with so many clean blocks.
+class InterimAnalysis(models.Model):
+    """An analysis of a case of a job between two rounds, with `blocks` clean blocks.
 
-    A look is never changed, and the newest of a case says where it stands: decided, dropped by the
-    screening, or open. `needed_blocks`: how many in all would settle it, null where nobody can
-    tell. `p_values` are those of its primary metrics against each contender.
+    An analysis is never changed. The newest one of a case is its status: decided, futile (stopped
+    early, without a sign of a change) or open. `excluded`: blocks that do not count.
+    `needed_blocks`: how many in all would decide the case, null if unknown. `p_values` are those of
+    its primary metrics against each contender.
     """
 
-    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="looks")
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="interim_analyses")
     case = models.ForeignKey(Case, on_delete=models.PROTECT, related_name="+")
     blocks = models.PositiveSmallIntegerField()
-    void = models.PositiveSmallIntegerField()
+    excluded = models.PositiveSmallIntegerField()
     at = models.DateTimeField(auto_now_add=True)
     decided = models.BooleanField()
-    dropped = models.BooleanField()
+    futile = models.BooleanField()
     verdict = models.CharField(max_length=12)
     needed_blocks = models.PositiveSmallIntegerField(null=True, blank=True)
     p_values = ArrayField(models.FloatField())
@@ -414,9 +416,9 @@ class Look(models.Model):
     class Meta:
         ordering = ["job", "case", "blocks"]
         constraints = [
-            models.UniqueConstraint(fields=["job", "case", "blocks"], name="look_once"),
+            models.UniqueConstraint(fields=["job", "case", "blocks"], name="interim_analysis_once"),
             models.CheckConstraint(
-                condition=~Q(decided=True, dropped=True), name="look_decides_or_drops"
+                condition=~Q(decided=True, futile=True), name="interim_analysis_decided_or_futile"
             ),
         ]
 

@@ -23,7 +23,7 @@ from orchestrator.runs.ending import blocks_of, budget_warning, check_budget, ro
 from orchestrator.runs.models import Priority, Until
 from orchestrator.runs.order import parts_of
 from orchestrator.runs.placements import Roles, roles_asked
-from orchestrator.stats.looks import LOOKS
+from orchestrator.stats.interim import INTERIM_BLOCKS
 from orchestrator.stats.paired import FEWEST_BLOCKS
 from orchestrator.stats.stopping import BlocksLeft
 
@@ -124,7 +124,7 @@ class RunPlan:
     @property
     def looks(self) -> list[int]:
         """The numbers of rounds after which cases are looked at."""
-        return [*(look for look in LOOKS if look < self.rounds), self.rounds]
+        return [*(look for look in INTERIM_BLOCKS if look < self.rounds), self.rounds]
 
     @property
     def typical_s(self) -> float:

@@ -12,8 +12,8 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import NotFoundError
 from orchestrator.fleet.models import Host
 from orchestrator.runs import budgets
+from orchestrator.runs.case_status import CaseStatus, load_case_statuses
 from orchestrator.runs.models import Job, Run, Schedule, Trial, Until, Variant
-from orchestrator.runs.standings import CaseStanding, standings_of
 from orchestrator.runs.states import JOB_ACTIVE, JOB_ENDED, RUN_ENDED, TrialState
 
 #: The way from a run to its project.
@@ -32,7 +32,7 @@ class SecondsLeft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobProgress:
-    """How far one job is; `left` is None once it has ended. `standings`: where its cases stand, if
+    """How far one job is; `left` is None once it has ended. `case_statuses`: those of its cases, if
     the run goes on until they are decided."""
 
     job: Job
@@ -44,7 +44,7 @@ class JobProgress:
     trials_skipped: int
     left: SecondsLeft | None
     current: Trial | None
-    standings: tuple[CaseStanding, ...]
+    case_statuses: tuple[CaseStatus, ...]
 
     @property
     def is_active(self) -> bool:
@@ -84,9 +84,9 @@ class RunProgress:
         return self.left.typical if self.left else None
 
     @property
-    def standings(self) -> list[CaseStanding]:
+    def case_statuses(self) -> list[CaseStatus]:
         """Where the cases stand, if the run goes on until they are decided."""
-        return [each for part in self.jobs for each in part.standings]
+        return [each for part in self.jobs for each in part.case_statuses]
 
 
 @dataclass(slots=True)
@@ -182,9 +182,9 @@ def progress_of_new(run: Run, planned: Mapping[Job, int]) -> RunProgress:
 def _progress(run: Run, jobs: Sequence[Job], trials: Mapping[UUID, _Trials]) -> RunProgress:
     on = [job.current_trial for job in jobs if job.current_trial]
     current = Trial.objects.select_related("case", "variant__commit").in_bulk(on) if on else {}
-    standings = _standings_by_job(run, jobs)
+    case_statuses = _statuses_by_job(run, jobs)
     parts = tuple(
-        _job_progress(job, trials[job.pk], current.get(job.current_trial), standings[job.pk])
+        _job_progress(job, trials[job.pk], current.get(job.current_trial), case_statuses[job.pk])
         for job in jobs
     )
     active = [part.job.phase for part in parts if part.job.state not in JOB_ENDED]
@@ -210,10 +210,10 @@ def _trials_by_job(run: Run) -> dict[UUID, _Trials]:
     return found
 
 
-def _standings_by_job(run: Run, jobs: Sequence[Job]) -> dict[UUID, list[CaseStanding]]:
-    found: dict[UUID, list[CaseStanding]] = defaultdict(list)
+def _statuses_by_job(run: Run, jobs: Sequence[Job]) -> dict[UUID, list[CaseStatus]]:
+    found: dict[UUID, list[CaseStatus]] = defaultdict(list)
     if run.until != Until.ROUNDS:
-        for each in standings_of(run, jobs):
+        for each in load_case_statuses(run, jobs):
             found[each.job.pk].append(each)
     return found
 
@@ -255,7 +255,7 @@ def schedule_for(member: Member, schedule_id: UUID) -> Schedule:
 
 
 def _job_progress(
-    job: Job, trials: _Trials, current: Trial | None, standings: Sequence[CaseStanding]
+    job: Job, trials: _Trials, current: Trial | None, case_statuses: Sequence[CaseStatus]
 ) -> JobProgress:
     count = trials.count
     return JobProgress(
@@ -266,18 +266,18 @@ def _job_progress(
         trials_unsupported=count[TrialState.UNSUPPORTED],
         trials_not_needed=count[TrialState.NOT_NEEDED],
         trials_skipped=count[TrialState.SKIPPED],
-        left=None if job.state in JOB_ENDED else _left(trials.left_s, current, standings),
+        left=None if job.state in JOB_ENDED else _left(trials.left_s, current, case_statuses),
         current=current,
-        standings=tuple(standings),
+        case_statuses=tuple(case_statuses),
     )
 
 
-def _left(most: float, current: Trial | None, standings: Sequence[CaseStanding]) -> SecondsLeft:
+def _left(most: float, current: Trial | None, case_statuses: Sequence[CaseStatus]) -> SecondsLeft:
     """What has begun is not to come any more; the most is all that is planned."""
     begun = _begun_s(current)
-    if not standings:
+    if not case_statuses:
         return SecondsLeft(least=most - begun, typical=most - begun, most=most - begun)
-    open_ = [each for each in standings if each.left.most]
+    open_ = [each for each in case_statuses if each.left.most]
     least = sum(each.left.least * each.block_s for each in open_)
     typical = sum(each.left.typical * each.block_s for each in open_)
     return SecondsLeft(

@@ -157,7 +157,7 @@ def cancel_run(*, member: Member, run_id: UUID) -> Run:
         Trial.objects.filter(job__in=queued, state=TrialState.PLANNED).update(
             state=TrialState.SKIPPED, message=CANCELLED
         )
-        run.jobs.filter(state__in=JOB_ACTIVE).update(look_at=Now())
+        run.jobs.filter(state__in=JOB_ACTIVE).update(poll_at=Now())
         record_audit(member=member, action="run.cancelled", subject=run.pk)
         if not run.jobs.exclude(state__in=JOB_ENDED).exists():
             Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED, ended_at=now)

@@ -1,4 +1,4 @@
-"""What hosts have to do before a new run's turn comes, and when that run would be done."""
+"""What hosts have to do before a new run starts, and when that run would be done."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

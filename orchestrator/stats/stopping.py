@@ -1,4 +1,4 @@
-"""Which cases of a matrix are decided at a look, and what the others still need.
+"""Which cases of a matrix are decided at an interim analysis, and what the others still need.
 
 A case is decided when each of its primary metrics is, against each contender. A change is believed
 only if it would also be among all cells of the run (Benjamini and Hochberg): a case that ended
@@ -14,15 +14,15 @@ from typing import TypeVar
 from scipy.special import ndtri
 
 from orchestrator.stats.comparison import Comparison, Verdict
-from orchestrator.stats.looks import LOOKS, PENALTY, look_after
+from orchestrator.stats.interim import INTERIM_BLOCKS, PENALTY, analysis_after
 from orchestrator.stats.matrix import FALSE_DISCOVERY_RATE, adjust, worst
 from orchestrator.stats.power import MOST_BLOCKS
 
 #: A screened case goes on after so many blocks only if some metric has a p value below this.
 SCREEN_BLOCKS = 7
 SCREEN_P = 0.1
-#: With a larger share of void blocks a case is not believed, whatever its numbers say.
-MOST_VOID = 0.3
+#: With a larger share of excluded blocks a case is not decided, whatever its numbers say.
+MAX_EXCLUDED = 0.3
 #: A case takes about so many blocks where nothing is known of its noise.
 TYPICAL_BLOCKS = 10
 
@@ -32,12 +32,12 @@ _CLAIMS = (Verdict.REGRESSED, Verdict.IMPROVED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """What a look finds of one case: its primary metrics against each contender, clean blocks
-    only, compared at the alphas of `looks`. `void` counts the blocks that were left out."""
+class CaseData:
+    """The data of one case in an analysis: its primary metrics against each contender, clean blocks
+    only, compared at the alphas of `interim`. `excluded`: blocks that were excluded."""
 
     blocks: int
-    void: int
+    excluded: int
     comparisons: tuple[Comparison, ...]
 
     @property
@@ -46,18 +46,18 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """Where a case stands after a look.
+class Decision:
+    """The decision about a case in an analysis.
 
     `verdict` is the worst of its cells. `cell` carries it, or stands in the way of a decision; None
     without any.
-    `dropped`: screened out, since nothing hints at a change. `needed_blocks`: how many in all
+    `futile`: stopped early, since there is no sign of a change. `needed_blocks`: how many in all
     would settle it, None for a decided case and where that cannot be told. `obstacle` says why a
     case with a verdict is not decided.
     """
 
     decided: bool
-    dropped: bool
+    futile: bool
     verdict: Verdict
     cell: int | None
     needed_blocks: int | None
@@ -73,14 +73,14 @@ class BlocksLeft:
     most: int
 
 
-def standings(
-    seen: Mapping[Case, Seen],
+def decide_cases(
+    seen: Mapping[Case, CaseData],
     *,
     elsewhere: Sequence[float] = (),
     cells: int = 0,
     screen: bool = False,
-) -> dict[Case, Standing]:
-    """Judge the cases that are looked at now.
+) -> dict[Case, Decision]:
+    """Decide the cases that are analysed now.
 
     `elsewhere`: the newest p values of the run's other cases; `cells`: how many cells the run has
     in all, those without a p value yet among them.
@@ -88,11 +88,11 @@ def standings(
     bound = believed_below(
         [*elsewhere, *(p for each in seen.values() for p in each.p_values)], cells
     )
-    return {case: _standing(each, bound, screen) for case, each in seen.items()}
+    return {case: _decide(each, bound, screen) for case, each in seen.items()}
 
 
 def believed_below(p_values: Sequence[float], cells: int) -> float:
-    """The largest p value of a look at which a change is believed among `cells` of them.
+    """The largest p value of an analysis at which a change is believed among `cells` of them.
 
     Where none is, what the smallest one had to be.
     """
@@ -104,29 +104,29 @@ def believed_below(p_values: Sequence[float], cells: int) -> float:
     return FALSE_DISCOVERY_RATE * min(family, believed + 1) / family / PENALTY
 
 
-def blocks_left(*, done: int, looked_at: int, most: int, needed: int | None) -> BlocksLeft:
-    """Of a case with `done` clean blocks that may have `most` more, looked at with `looked_at`.
+def blocks_left(*, done: int, analysed_at: int, most: int, needed: int | None) -> BlocksLeft:
+    """Of a case with `done` clean blocks that may have `most` more, analysed at `analysed_at`.
 
-    `needed`: blocks in all by its last look, where that told.
+    `needed`: blocks in all by its last analysis, where that told.
     """
-    following = look_after(looked_at)
+    following = analysis_after(analysed_at)
     least = most if following is None else min(most, max(0, following - done))
     wanted = needed if needed is not None else max(TYPICAL_BLOCKS, done + 1)
-    look = next((each for each in LOOKS if each >= wanted), LOOKS[-1])
-    return BlocksLeft(least=least, typical=min(most, max(least, look - done)), most=most)
+    analysis = next((each for each in INTERIM_BLOCKS if each >= wanted), INTERIM_BLOCKS[-1])
+    return BlocksLeft(least=least, typical=min(most, max(least, analysis - done)), most=most)
 
 
-def _standing(seen: Seen, bound: float, screen: bool) -> Standing:
+def _decide(seen: CaseData, bound: float, screen: bool) -> Decision:
     obstacles = [_obstacle(each, bound) for each in seen.comparisons]
     verdict = worst(each.verdict for each in seen.comparisons)
     blocked = [at for at, why in enumerate(obstacles) if why]
-    obstacle = _void(seen) or next((why for why in obstacles if why), "")
+    obstacle = _too_many_excluded(seen) or next((why for why in obstacles if why), "")
     if not seen.comparisons:
         obstacle = "no primary metric was measured on both sides"
     decided = not obstacle
-    return Standing(
+    return Decision(
         decided=decided,
-        dropped=screen and not decided and _nothing_hints(seen),
+        futile=screen and not decided and _is_futile(seen),
         verdict=verdict,
         cell=blocked[0] if blocked else _worst_cell(seen.comparisons, verdict),
         needed_blocks=None if decided else _needed(seen, obstacles, bound),
@@ -134,9 +134,11 @@ def _standing(seen: Seen, bound: float, screen: bool) -> Standing:
     )
 
 
-def _void(seen: Seen) -> str:
-    share = seen.void / max(1, seen.blocks + seen.void)
-    return f"{seen.void} blocks are void: too many to believe the rest" * (share > MOST_VOID)
+def _too_many_excluded(seen: CaseData) -> str:
+    share = seen.excluded / max(1, seen.blocks + seen.excluded)
+    return f"{seen.excluded} blocks are excluded, too many to trust the rest" * (
+        share > MAX_EXCLUDED
+    )
 
 
 def _obstacle(cell: Comparison, bound: float) -> str:
@@ -150,7 +152,7 @@ def _obstacle(cell: Comparison, bound: float) -> str:
     return ""
 
 
-def _nothing_hints(seen: Seen) -> bool:
+def _is_futile(seen: CaseData) -> bool:
     return seen.blocks >= SCREEN_BLOCKS and min(seen.p_values, default=1.0) >= SCREEN_P
 
 
@@ -159,7 +161,7 @@ def _worst_cell(cells: Sequence[Comparison], verdict: Verdict) -> int | None:
     return max(places, key=lambda at: abs(cells[at].change or 0.0), default=None)
 
 
-def _needed(seen: Seen, obstacles: Sequence[str], bound: float) -> int | None:
+def _needed(seen: CaseData, obstacles: Sequence[str], bound: float) -> int | None:
     wanted = [
         _needed_by(cell, bound)
         for cell, obstacle in zip(seen.comparisons, obstacles, strict=True)

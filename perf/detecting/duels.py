@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.stats.comparison import Comparison, Verdict
-from orchestrator.stats.looks import ALPHA, EQUIVALENCE_ALPHA, LOOKS, next_look
+from orchestrator.stats.interim import ALPHA, EQUIVALENCE_ALPHA, INTERIM_BLOCKS, next_analysis
 from orchestrator.stats.many import ToCompare, compare_many
 
 MARGIN = 0.03
@@ -39,7 +39,7 @@ def duels(number: int, seed: int) -> list[Duels]:
 
 
 def _duels(rng: np.random.Generator, number: int, noise: float, effect: float) -> Duels:
-    shape = number, LOOKS[-1]
+    shape = number, INTERIM_BLOCKS[-1]
     drift = np.cumsum(rng.normal(0, DRIFT, shape), axis=1)
     before = 100 * np.exp(drift + rng.normal(0, noise, shape))
     after = 100 * np.exp(drift + np.log1p(effect) + rng.normal(0, noise, shape))
@@ -59,7 +59,7 @@ def _ends(before: NDArray[np.float64], after: NDArray[np.float64]) -> list[Compa
     """What each comparison ends with: the first look with a verdict, or the last one."""
     ends: dict[int, Comparison] = {}
     open_ = list(range(len(before)))
-    for look in LOOKS:
+    for look in INTERIM_BLOCKS:
         cells = [
             ToCompare(
                 baseline=before[at, :look].tolist(),
@@ -71,5 +71,5 @@ def _ends(before: NDArray[np.float64], after: NDArray[np.float64]) -> list[Compa
         ]
         found = compare_many(cells, alpha=ALPHA, equivalence_alpha=EQUIVALENCE_ALPHA)
         ends.update(zip(open_, found, strict=True))
-        open_ = [at for at in open_ if next_look(ends[at]) is not None]
+        open_ = [at for at in open_ if next_analysis(ends[at]) is not None]
     return [ends[at] for at in range(len(before))]

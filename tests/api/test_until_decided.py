@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.runs.models import Look, Run
+from orchestrator.runs.models import InterimAnalysis, Run
 
 
 def test_it_starts_such_a_run(lab, alice):
@@ -14,7 +14,7 @@ def test_it_starts_such_a_run(lab, alice):
     assert shown["seconds_left_at_least"] < shown["seconds_left"] < shown["seconds_left_at_most"]
     (case,) = shown["jobs"][0]["cases"]
     assert case["state"] == "open"
-    assert case["text"] == "first look after 5 clean blocks; 0 done"
+    assert case["text"] == "first analysis after 5 clean blocks; 0 done"
     assert (case["blocks"], case["verdict"], case["more_blocks"]) == (0, None, 5)
 
 
@@ -31,13 +31,13 @@ def test_it_tells_where_each_case_stands(lab, alice):
     trials = job.trials.order_by("round")
     trials.filter(round__lte=7).update(state="measured", validity="valid")
     trials.filter(round__gt=7).update(state="not needed", message="decided after 7 blocks")
-    Look.objects.create(
+    InterimAnalysis.objects.create(
         job=job,
         case=trials[0].case,
         blocks=7,
-        void=0,
+        excluded=0,
         decided=True,
-        dropped=False,
+        futile=False,
         verdict="equivalent",
         p_values=[0.5],
         message="no change",

@@ -146,11 +146,12 @@ def test_it_has_no_secret_and_all_kinds(filled: Filled, archive: Path) -> None:
         text = b"".join(opened.read(name) for name in opened.namelist())
         jobs = [json.loads(line) for line in opened.read("jobs.jsonl").splitlines()]
     empty = {name for name, each in manifest["members"].items() if not each["rows"]}
-    assert empty <= {"snapshots.jsonl", "builds.jsonl", "host_changes.jsonl", "looks.jsonl",
+    assert empty <= {"snapshots.jsonl", "builds.jsonl", "host_changes.jsonl",
+                     "interim_analyses.jsonl",
                      "baselines.jsonl",
                      "point_histograms.jsonl", "point_histograms.bin", "removals.jsonl",
                      "retention.jsonl", "golden_outcomes.jsonl"}  # fmt: skip
-    assert all({"sealed_secret", "tls", "turn"}.isdisjoint(job) for job in jobs)
+    assert all({"sealed_secret", "tls", "claim"}.isdisjoint(job) for job in jobs)
     with connection.cursor() as cursor:
         query = "SELECT password FROM accounts_user UNION SELECT digest FROM accounts_apitoken"
         cursor.execute(query)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from orchestrator.runs.models import Look, Run
+from orchestrator.runs.models import InterimAnalysis, Run
 from tests.browser.conftest import World
 from tests.support.factories import make_run
 
@@ -30,13 +30,13 @@ def test_the_plan_becomes_a_range_when_it_is_chosen(page: Page, world: World) ->
     page.get_by_role("button", name="Start run").click()
     page.wait_for_url("**/runs/*-*/")
     expect(page.locator("main")).to_contain_text("until decided, at most 20 rounds within 30 s")
-    expect(page.locator("main")).to_contain_text("first look after 5 clean blocks; 0 done")
+    expect(page.locator("main")).to_contain_text("first analysis after 5 clean blocks; 0 done")
 
 
 def _look(run: Run, **found: Any) -> None:
     job = run.jobs.get()
-    values = {"void": 0, "decided": False, "dropped": False, "p_values": [0.2], **found}
-    Look.objects.create(job=job, case=job.trials.all()[0].case, **values)
+    values = {"excluded": 0, "decided": False, "futile": False, "p_values": [0.2], **found}
+    InterimAnalysis.objects.create(job=job, case=job.trials.all()[0].case, **values)
 
 
 def test_the_page_says_it_as_soon_as_a_case_is_decided(page: Page, world: World) -> None:

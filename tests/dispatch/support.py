@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot
-from orchestrator.runs import leasing, turns
+from orchestrator.runs import claims, leasing
 from orchestrator.runs.models import Job
 from tests.support.factories import (
     Personas,
@@ -44,7 +44,7 @@ def leased(
     request = {"rounds": rounds, "placements": (placement,), "hosts": (), **asked}
     run = make_run(personas.alice, shas[:commits], **request)
     leasing.lease_queued_jobs()
-    job = turns.take_turn(run.jobs.get().pk)
+    job = claims.claim_job(run.jobs.get().pk)
     assert job is not None
-    turns.change(job, round=1)
+    claims.update_job(job, round=1)
     return job

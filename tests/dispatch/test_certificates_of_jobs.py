@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from orchestrator.dispatch.crew import Crew
 from orchestrator.dispatch.rounds import plans_of_round
 from orchestrator.dispatch.shared_secret import secret_of
-from orchestrator.runs import turns
+from orchestrator.runs import claims
 from orchestrator.runs.models import Job
 from orchestrator.runs.states import JobState
 from tests.dispatch.support import leased
@@ -56,13 +56,13 @@ def test_they_lie_sealed_in_the_database(job: Job) -> None:
 
 def test_they_are_forgotten_when_the_job_ends(job: Job) -> None:
     tls_in_plans(job)
-    turns.end_job(job, JobState.FAILED, "over")
+    claims.end_job(job, JobState.FAILED, "over")
     assert Job.objects.get(pk=job.pk).tls is None
 
 
 def test_another_attempt_gets_new_ones(job: Job) -> None:
     tls_in_plans(job)
-    turns.put_back(job, "gone", wait_s=0)
+    claims.requeue_job(job, "gone", wait_s=0)
     assert Job.objects.get(pk=job.pk).tls is None
 
 
@@ -97,13 +97,13 @@ def test_the_secret_goes_with_the_job(job: Job) -> None:
     Job.objects.filter(pk=job.pk).update(tls=None)
     with pytest.raises(IntegrityError, match="job_secret_while_active"), transaction.atomic():
         Job.objects.filter(pk=job.pk).update(state="failed")
-    turns.end_job(job, JobState.FAILED, "over")
+    claims.end_job(job, JobState.FAILED, "over")
     assert Job.objects.get(pk=job.pk).sealed_secret is None
 
 
 def test_another_attempt_gets_another_secret(job: Job) -> None:
     secrets_of_plans(job)
-    turns.put_back(job, "gone", wait_s=0)
+    claims.requeue_job(job, "gone", wait_s=0)
     assert Job.objects.get(pk=job.pk).sealed_secret is None
 
 

@@ -30,7 +30,7 @@ from tests.support.engine import ROOT, own_database_url
 from tests.support.factories import make_personas
 from tests.support.hostile_host import answer, calls_of, job_on_hostile_host, status
 
-TURN_S = 2.0
+CLAIM_S = 2.0
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def job(tmp_path: Path, settings: Any, transactional_db: None) -> Job:
 
 @contextmanager
 def worker(job: Job, clock_s: float = 0.0) -> Iterator[subprocess.Popen[bytes]]:
-    argv = [sys.executable, "-m", "tests.support.lone_worker", str(job.pk), str(TURN_S)]
+    argv = [sys.executable, "-m", "tests.support.lone_worker", str(job.pk), str(CLAIM_S)]
     environment = {
         **os.environ,
         "DATABASE_URL": own_database_url(),
@@ -65,7 +65,7 @@ def wait_for(reached: Any, *, timeout_s: float = 60.0) -> None:
 
 def test_two_workers_never_carry_out_the_same_step(job: Job) -> None:
     """Each answer of the host takes longer than a turn, and the workers' clocks are hours apart."""
-    answer(job, sleep_s=1.5 * TURN_S)
+    answer(job, sleep_s=1.5 * CLAIM_S)
     with worker(job, -3600.0), worker(job, 3600.0):
         wait_for(lambda: len(calls_of(job)) >= 5)
     words = [line.split()[0] for line in calls_of(job)]

@@ -12,9 +12,9 @@ from django.db.models.functions import Now
 from orchestrator.core.heartbeat import Claim
 from orchestrator.dispatch import builds, engine, trial_files
 from orchestrator.dispatch.intake import MOST_QUIET_S
-from orchestrator.dispatch.plan import MAX_ATTEMPTS, MAX_LOOK_FAILURES, STEP_S, Action
+from orchestrator.dispatch.plan import MAX_ATTEMPTS, MAX_POLL_FAILURES, STEP_S, Action
 from orchestrator.measurements.services import FACT_LIMIT
-from orchestrator.runs import turns
+from orchestrator.runs import claims
 from orchestrator.runs.models import Build, Job, Trial
 from orchestrator.runs.states import JobState
 from tests.fuzz.inputs.results import _files_of_trials
@@ -39,7 +39,7 @@ def done(trial: Trial) -> dict[str, str]:
 
 def look(job: Job) -> Job:
     """One look at the host, which is due."""
-    Job.objects.filter(pk=job.pk).update(look_at=Now(), turn=None, turn_until=None)
+    Job.objects.filter(pk=job.pk).update(poll_at=Now(), claim=None, claimed_until=None)
     engine.advance(job.pk)
     return Job.objects.get(pk=job.pk)
 
@@ -93,16 +93,16 @@ def test_the_files_of_each_trial_have_a_time_of_their_own(
     answer(job, *map(done, job.trials.all()))
     look(job)
     count = job.trials.count()
-    assert limits[: count + 1] == [STEP_S[Action.LOOK], *[trial_files.FILES_S] * count]
+    assert limits[: count + 1] == [STEP_S[Action.POLL], *[trial_files.FILES_S] * count]
 
 
 def test_a_host_is_asked_again_however_long_it_wants_to_be_left_alone(job: Job) -> None:
     trial = str(job.trials.all()[0].pk)
     answer(job, {"event": "phase", "trial": trial, "phase": "measuring", "quiet_s": 1e9})
     look(job)
-    soon = Job.objects.filter(pk=job.pk, look_at__lte=Now() + timedelta(seconds=MOST_QUIET_S))
+    soon = Job.objects.filter(pk=job.pk, poll_at__lte=Now() + timedelta(seconds=MOST_QUIET_S))
     assert soon.exists()
-    assert not soon.filter(look_at__lte=Now() + timedelta(seconds=MOST_QUIET_S / 2)).exists()
+    assert not soon.filter(poll_at__lte=Now() + timedelta(seconds=MOST_QUIET_S / 2)).exists()
 
 
 def test_a_pipe_in_place_of_a_file_keeps_nobody_waiting(job: Job) -> None:
@@ -177,17 +177,17 @@ def test_a_trial_of_another_job_is_not_shown_as_its_own(
 
 def test_a_worker_that_dies_of_a_step_has_counted_it(job: Job) -> None:
     """As often as a step may fail; then the attempt is lost, without asking the host again."""
-    for _ in range(MAX_LOOK_FAILURES):
-        assert turns.take_turn(job.pk) is not None
-        Job.objects.filter(pk=job.pk).update(turn_until=Now() - timedelta(seconds=1))
+    for _ in range(MAX_POLL_FAILURES):
+        assert claims.claim_job(job.pk) is not None
+        Job.objects.filter(pk=job.pk).update(claimed_until=Now() - timedelta(seconds=1))
     before = len(calls_of(job))
     engine.advance(job.pk)
     found = Job.objects.get(pk=job.pk)
     assert (found.state, found.attempt, found.failures) == (JobState.QUEUED, 2, 0)
-    assert f"{MAX_LOOK_FAILURES} workers in a row ended in the middle of the step" in found.message
+    assert f"{MAX_POLL_FAILURES} workers in a row ended in the middle of the step" in found.message
     assert len(calls_of(job)) == before
     Job.objects.filter(pk=job.pk).update(attempt=MAX_ATTEMPTS, state=JobState.MEASURING)
-    Job.objects.filter(pk=job.pk).update(failures=99, look_at=Now())
+    Job.objects.filter(pk=job.pk).update(failures=99, poll_at=Now())
     engine.advance(job.pk)
     assert Job.objects.get(pk=job.pk).state == JobState.FAILED
 

@@ -20,7 +20,7 @@ from orchestrator.dispatch.crew import Crew
 from orchestrator.dispatch.plan import MAX_ATTEMPTS
 from orchestrator.dispatch.provision import _holding
 from orchestrator.dispatch.recipes import source_path
-from orchestrator.runs import leasing, turns
+from orchestrator.runs import claims, leasing
 from orchestrator.runs.models import HostLease, Job
 from orchestrator.runs.states import JobState
 from tests.dispatch.support import THEIR_OHA, facts
@@ -72,7 +72,7 @@ def test_failed_fetches_end_the_wait(job: Job, tmp_path: Path) -> None:
 
 
 def test_a_job_does_not_wait_for_a_fetcher_that_is_not_there(job: Job) -> None:
-    held = turns.take_turn(job.pk)
+    held = claims.claim_job(job.pk)
     assert held is not None
     crew = Crew(held, unlimited())
     assert engine._wait_for_fetch(held, crew, project_of(held)) == engine.FETCH_LOOK_S
@@ -80,9 +80,9 @@ def test_a_job_does_not_wait_for_a_fetcher_that_is_not_there(job: Job) -> None:
 
     def wait() -> float | None:
         Job.objects.filter(pk=job.pk).update(
-            started_at=held.started_at - began, look_at=held.created_at
+            started_at=held.started_at - began, poll_at=held.created_at
         )
-        again = turns.take_turn(job.pk)
+        again = claims.claim_job(job.pk)
         assert again is not None
         return engine._wait_for_fetch(again, Crew(again, unlimited()), project_of(again))
 

@@ -45,11 +45,11 @@ def test_a_job_waits_while_its_team_holds_its_share(
             slow.enter_context(shares.admit(job.run.team_id))
         assert engine.advance(job.pk) == engine.SHARE_S
         job = Job.objects.get(pk=job.pk)
-        assert (job.turn, job.failures) == (None, 0)
+        assert (job.claim, job.failures) == (None, 0)
         assert not calls_of(job), "the host was asked"
         with shares.admit("another team") as admitted:
             assert admitted
-    Job.objects.filter(pk=job.pk).update(look_at=job.created_at)
+    Job.objects.filter(pk=job.pk).update(poll_at=job.created_at)
     assert engine.advance(job.pk) is not None
     assert calls_of(job)
 

@@ -20,7 +20,7 @@ from orchestrator.dispatch.plan import (
     [
         ("preparing", False, False, Action.PREPARE),
         ("measuring", False, False, Action.START),
-        ("measuring", True, False, Action.LOOK),
+        ("measuring", True, False, Action.POLL),
         ("preparing", False, True, Action.CANCEL),
         ("measuring", True, True, Action.CANCEL),
     ],

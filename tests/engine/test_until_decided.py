@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.runs import budgets
-from orchestrator.runs.models import HostLease, Look, Trial
-from orchestrator.runs.standings import standings_of
+from orchestrator.runs.case_status import load_case_statuses
+from orchestrator.runs.models import HostLease, InterimAnalysis, Trial
 from tests.support.engine import Engine, server
 from tests.support.factories import (
     Personas,
@@ -29,14 +29,14 @@ def test_a_clearly_slower_commit_is_decided_at_the_first_look(
     make_local_host(team.alice)
     run = engine.finish(make_run(team.alice, shas, until="decided"))
     assert run.state == "finished"
-    (case,) = standings_of(run)
-    assert case.look is not None
+    (case,) = load_case_statuses(run)
+    assert case.analysis is not None
     # A busy machine may void a block: it is made up for by another one.
-    assert (case.state, case.look.blocks) == ("decided", 5)
+    assert (case.state, case.analysis.blocks) == ("decided", 5)
     assert case.text.startswith("decided after 5 blocks: regressed: ")
     trials = Trial.objects.filter(job__run=run)
-    assert trials.filter(state="measured").count() == 2 * (5 + case.look.void)
-    assert trials.filter(state="not needed").count() == 40 - 2 * (5 + case.look.void)
+    assert trials.filter(state="measured").count() == 2 * (5 + case.analysis.excluded)
+    assert trials.filter(state="not needed").count() == 40 - 2 * (5 + case.analysis.excluded)
     assert run.message == "decided: 1 of 1 case after 5 blocks"
     assert not HostLease.objects.exists()
 
@@ -51,11 +51,11 @@ def test_what_is_the_same_ends_equivalent_or_goes_on_to_later_looks(
     make_local_host(team.alice)
     run = engine.finish(make_run(team.alice, shas, until="decided", rounds=7))
     assert run.state == "finished"
-    looks = list(Look.objects.filter(job__run=run).order_by("blocks"))
+    looks = list(InterimAnalysis.objects.filter(job__run=run).order_by("blocks"))
     assert looks
     assert {look.blocks for look in looks} <= {5, 6, 7}
     assert not any(look.decided for look in looks[:-1])
-    (case,) = standings_of(run)
+    (case,) = load_case_statuses(run)
     assert case.state in {"decided", "undecided"}
     if case.state == "undecided":
         assert "needs about" in run.message or "would not settle" in run.message

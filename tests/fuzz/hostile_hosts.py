@@ -94,8 +94,9 @@ def _begin_again(job: Job) -> None:
     Artifact.objects.filter(trial__job=job, trial__state=TrialState.FAILED).delete()
     job.trials.filter(state__in=["skipped", "failed"]).update(state=TrialState.PLANNED)
     Job.objects.filter(pk=job.pk).update(
-        state=JobState.MEASURING, round=1, attempt=1, failures=0, step_started=True, look_at=Now(),
-        journal_offset=0, turn=None, turn_until=None, message="", ended_at=None, host=job.host_id,
+        state=JobState.MEASURING, round=1, attempt=1, failures=0, step_started=True, poll_at=Now(),
+        journal_offset=0, claim=None, claimed_until=None, message="", ended_at=None,
+        host=job.host_id,
     )  # fmt: skip
     job.placements.update(host=job.host_id)
     HostLease.objects.get_or_create(host_id=job.host_id, defaults={"job": job})

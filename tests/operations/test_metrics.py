@@ -57,7 +57,7 @@ def test_it_tells_of_queue_leases_hosts_and_phases(client, queued):
     assert (after["pitwall_queue_jobs"], after["pitwall_leases"]) == (1, 1)
     assert after['pitwall_jobs{phase="connecting"}'] == 1
     Job.objects.filter(state="preparing").update(
-        phase="red said so", look_at=utc_now() - timedelta(seconds=20)
+        phase="red said so", poll_at=utc_now() - timedelta(seconds=20)
     )
     late = read(client)
     assert late['pitwall_jobs{phase="other"}'] == 1, "what a host tells is no label"

@@ -15,7 +15,7 @@ from django.db.migrations.operations.base import Operation
 
 #: Tables that may have millions of rows, by app.
 BIG = {
-    "runs": {"job", "trial", "look", "build"},
+    "runs": {"job", "trial", "interimanalysis", "build"},
     "results": {
         "reading", "histogram", "artifact", "loadresult", "series", "point", "changedseries",
         "pointhistogram", "runverdict",

@@ -105,16 +105,16 @@ def test_each_app_of_ours_is_looked_at():
 BREAKING = [
     migrations.RemoveField("trial", "state"),
     migrations.RenameField("trial", "state", "status"),
-    migrations.DeleteModel("Look"),
-    migrations.RenameModel("Look", "Sight"),
-    migrations.AlterModelTable("look", "runs_sight"),
+    migrations.DeleteModel("InterimAnalysis"),
+    migrations.RenameModel("InterimAnalysis", "Look"),
+    migrations.AlterModelTable("interimanalysis", "runs_look"),
     migrations.AlterField("trial", "host", models.IntegerField()),
     migrations.AlterField("trial", "state", models.CharField(db_column="status")),
     migrations.AddField("trial", "x", models.IntegerField(default=0)),
     migrations.RunSQL("ALTER TABLE runs_trial DROP COLUMN state"),
     migrations.RunSQL("ALTER TABLE runs_trial RENAME state TO status"),
     migrations.RunSQL(["SELECT 1", "ALTER TABLE runs_trial ALTER COLUMN host_id SET NOT NULL"]),
-    migrations.SeparateDatabaseAndState([migrations.RunSQL("DROP TABLE runs_look")]),
+    migrations.SeparateDatabaseAndState([migrations.RunSQL("DROP TABLE runs_interimanalysis")]),
 ]
 HARMLESS = [
     migrations.AddField("trial", "x", models.IntegerField(null=True)),

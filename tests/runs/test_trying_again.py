@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import Host
-from orchestrator.runs import leasing, turns
+from orchestrator.runs import claims, leasing
 from orchestrator.runs.models import HostLease, Job
 from orchestrator.runs.states import JobState
 from orchestrator.runs.waiting import waiting_reason
@@ -32,9 +32,9 @@ def shas(personas: Personas, tmp_path: Path) -> list[str]:
 def lost(job: Job) -> Job:
     """The job, leased, then put back since its host failed."""
     leasing.lease_queued_jobs()
-    held = turns.take_turn(job.pk)
+    held = claims.claim_job(job.pk)
     assert held is not None
-    turns.put_back(held, "it is gone", wait_s=0, avoid=[held.host_id])
+    claims.requeue_job(held, "it is gone", wait_s=0, avoid=[held.host_id])
     job.refresh_from_db()
     return job
 
@@ -76,9 +76,9 @@ def test_it_stays_with_a_host_that_was_named(personas: Personas, shas: list[str]
 def test_it_keeps_its_pause_before_it_is_leased_again(personas: Personas, shas: list[str]) -> None:
     job = any_host(personas, shas)
     leasing.lease_queued_jobs()
-    held = turns.take_turn(job.pk)
+    held = claims.claim_job(job.pk)
     assert held is not None
-    turns.put_back(held, "gone", wait_s=60)
+    claims.requeue_job(held, "gone", wait_s=60)
     assert host_of(job) is None
     assert "tried again in" in waiting_reason(job)
 
@@ -91,9 +91,9 @@ def test_it_leases_all_hosts_of_a_job_or_none(personas: Personas, shas: list[str
     assert leasing.lease_queued_jobs() == [busy.pk]
     assert HostLease.objects.count() == 1
     assert "busy" in waiting_reason(two)
-    held = turns.take_turn(busy.pk)
+    held = claims.claim_job(busy.pk)
     assert held is not None
-    turns.end_job(held, JobState.FAILED, "")
+    claims.end_job(held, JobState.FAILED, "")
     assert leasing.lease_queued_jobs() == [two.pk]
     assert HostLease.objects.filter(job=two).count() == 2
     assert {place.role: place.host.name for place in two.placements.all() if place.host} == {
@@ -159,7 +159,7 @@ def test_it_ends_what_waits_for_a_host_that_was_retired(
 ) -> None:
     waiting, other = any_host(personas, shas, "one"), any_host(personas, shas, "two")
     Host.objects.filter(name="one").update(state="disabled")
-    assert turns.fail_jobs_of_retired_hosts() == 1
+    assert claims.fail_jobs_of_retired_hosts() == 1
     waiting.refresh_from_db()
     other.refresh_from_db()
     assert (waiting.state, waiting.run.state, other.state) == ("failed", "failed", "queued")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from orchestrator.stats.comparison import Verdict, compare_blocks
-from orchestrator.stats.looks import LOOKS, is_look, next_look
+from orchestrator.stats.interim import next_analysis
 from orchestrator.stats.signed_rank import hodges_lehmann
 
 NOISE = (0.004, -0.006, 0.001, 0.008, -0.007, 0.002, -0.003, 0.005, -0.004, 0.0)
@@ -206,7 +206,7 @@ def test_a_verdict_that_hangs_on_one_block_is_fragile():
     assert found.robust.change < 0.03 < found.change
     assert found.fragile
     assert found.reasons == ("fragile: the robust estimate leads to another verdict",)
-    assert next_look(found) == 10
+    assert next_analysis(found) == 10
 
 
 def test_looks_are_planned():
@@ -215,8 +215,7 @@ def test_looks_are_planned():
         compare(*pair(0.0, 10)),
         compare(*pair(0.0, 10, noise=[40 * noise for noise in NOISE])),
     )
-    assert next_look(few) == 5
-    assert next_look(sure) is None
-    assert next_look(noisy) == 15
-    assert next_look(noisy, looks=(5, 10)) is None
-    assert [blocks for blocks in range(25) if is_look(blocks)] == list(LOOKS)
+    assert next_analysis(few) == 5
+    assert next_analysis(sure) is None
+    assert next_analysis(noisy) == 15
+    assert next_analysis(noisy, planned=(5, 10)) is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orchestrator.stats.comparison import Verdict, compare_blocks
-from orchestrator.stats.looks import LOOKS
+from orchestrator.stats.interim import INTERIM_BLOCKS
 
 CHANGED = {Verdict.REGRESSED, Verdict.IMPROVED, Verdict.TRIVIAL}
 
@@ -62,7 +62,7 @@ def test_it_calls_a_change_as_large_as_the_margin_equivalent_as_rarely_as_it_say
 
 def first_verdict(baseline, contender):
     """What a job that stops at the first look with a verdict ends with."""
-    for look in LOOKS:
+    for look in INTERIM_BLOCKS:
         verdict = compare_blocks(
             baseline[:look], contender[:look], better="higher", margin=0.03
         ).verdict

@@ -6,13 +6,19 @@ import numpy as np
 import pytest
 
 from orchestrator.stats.comparison import Verdict, compare_blocks
-from orchestrator.stats.looks import ALPHA, EQUIVALENCE_ALPHA, LOOKS, look_after, look_is_due
+from orchestrator.stats.interim import (
+    ALPHA,
+    EQUIVALENCE_ALPHA,
+    INTERIM_BLOCKS,
+    analysis_after,
+    analysis_is_due,
+)
 from orchestrator.stats.stopping import (
     SCREEN_BLOCKS,
-    Seen,
+    CaseData,
     believed_below,
     blocks_left,
-    standings,
+    decide_cases,
 )
 
 CHANGED = {Verdict.REGRESSED, Verdict.IMPROVED, Verdict.TRIVIAL}
@@ -20,7 +26,7 @@ CLAIMS = {Verdict.REGRESSED, Verdict.IMPROVED}
 MARGIN = 0.03
 
 
-def trials(rng, cases, *, noise, change=0.0, blocks=LOOKS[-1]):
+def trials(rng, cases, *, noise, change=0.0, blocks=INTERIM_BLOCKS[-1]):
     """Values of `cases` cases: (baseline, contender), each cases × blocks; two trials a block."""
     drift = np.cumsum(rng.normal(0, 0.02, (cases, blocks)), axis=1)
     logs = drift + np.reshape(np.log1p(change), (-1, 1))
@@ -37,26 +43,26 @@ def seen_of(before, after, blocks, **changes):
         alpha=ALPHA,
         equivalence_alpha=EQUIVALENCE_ALPHA,
     )
-    return Seen(**{"blocks": blocks, "void": 0, "comparisons": (cell,), **changes})
+    return CaseData(**{"blocks": blocks, "excluded": 0, "comparisons": (cell,), **changes})
 
 
 def measured(values, *, matrix=False, screen=False):
-    """What the rule ends with: for each case its standing, p value, and blocks.
+    """What the rule ends with: for each case its decision, p value, and blocks.
 
     The cases are those of one run if `matrix`, else each is a run of its own.
     """
     before, after = values
     open_, ended = set(range(len(before))), {}
-    for look in LOOKS:
-        seen = {case: seen_of(before[case], after[case], look) for case in open_}
+    for analysis in INTERIM_BLOCKS:
+        seen = {case: seen_of(before[case], after[case], analysis) for case in open_}
         if matrix:
             known = [end[1] for case, end in ended.items() if case not in open_]
-            found = standings(seen, elsewhere=known, cells=len(before), screen=screen)
+            found = decide_cases(seen, elsewhere=known, cells=len(before), screen=screen)
         else:
-            found = {case: standings({0: each})[0] for case, each in seen.items()}
-        for case, standing in found.items():
-            ended[case] = (standing, seen[case].p_values[0], look)
-            if standing.decided or standing.dropped:
+            found = {case: decide_cases({0: each})[0] for case, each in seen.items()}
+        for case, decision in found.items():
+            ended[case] = (decision, seen[case].p_values[0], analysis)
+            if decision.decided or decision.futile:
                 open_.discard(case)
     return [ended[case] for case in sorted(ended)]
 
@@ -71,7 +77,7 @@ def mean_blocks(ends):
 
 @pytest.mark.parametrize("noise", [0.02, 0.1])
 def test_five_looks_see_a_change_that_is_not_there_in_less_than_one_of_twenty(noise):
-    """With noise of 10 % nothing is ever proven equivalent, so all five looks are taken."""
+    """With noise of 10 % nothing is ever proven equivalent, so all five analyses are taken."""
     values = trials(np.random.default_rng(81), 3_000, noise=noise)
     ends = measured(values)
     assert share(ends, CHANGED) <= 0.05
@@ -166,7 +172,7 @@ def test_the_order_of_cases_does_not_matter() -> None:
     before, after = trials(np.random.default_rng(86), 12, noise=0.02, change=-0.04)
     seen = {case: seen_of(before[case], after[case], 10) for case in range(12)}
     turned = dict(reversed(seen.items()))
-    assert standings(seen, cells=40) == standings(turned, cells=40)
+    assert decide_cases(seen, cells=40) == decide_cases(turned, cells=40)
 
 
 def test_a_change_among_many_cases_needs_more_than_alone() -> None:
@@ -174,14 +180,14 @@ def test_a_change_among_many_cases_needs_more_than_alone() -> None:
     seen = seen_of(before[0], after[0], 10)
     (p_value,) = seen.p_values
     assert 0.0005 < p_value < ALPHA
-    alone = standings({"one": seen})["one"]
+    alone = decide_cases({"one": seen})["one"]
     assert (alone.decided, alone.verdict, alone.obstacle) == (True, Verdict.REGRESSED, "")
-    among = standings({"one": seen}, cells=500)["one"]
+    among = decide_cases({"one": seen}, cells=500)["one"]
     assert (among.decided, among.verdict) == (False, Verdict.REGRESSED)
     assert "chance" in among.obstacle
     assert among.needed_blocks is not None
     assert 10 < among.needed_blocks < 40
-    helped = standings({"one": seen}, cells=500, elsewhere=[1e-9] * 400)["one"]
+    helped = decide_cases({"one": seen}, cells=500, elsewhere=[1e-9] * 400)["one"]
     assert helped.decided
 
 
@@ -197,38 +203,38 @@ def test_all_metrics_of_a_case_must_be_decided() -> None:
     noisy = [1000.0, 1080.0, 950.0, 1050.0, 970.0]
     sure = seen_of(np.array(same), np.array(same[::-1]), 5)
     open_ = seen_of(np.array(same), np.array(noisy), 5)
-    both = Seen(blocks=5, void=0, comparisons=(*sure.comparisons, *open_.comparisons))
-    assert standings({0: sure})[0].decided
-    standing = standings({0: both})[0]
-    assert (standing.decided, standing.verdict, standing.cell) == (False, Verdict.INCONCLUSIVE, 1)
-    assert standing.needed_blocks == open_.comparisons[0].needed_blocks
+    both = CaseData(blocks=5, excluded=0, comparisons=(*sure.comparisons, *open_.comparisons))
+    assert decide_cases({0: sure})[0].decided
+    decision = decide_cases({0: both})[0]
+    assert (decision.decided, decision.verdict, decision.cell) == (False, Verdict.INCONCLUSIVE, 1)
+    assert decision.needed_blocks == open_.comparisons[0].needed_blocks
 
 
 def test_too_many_void_blocks_decide_nothing() -> None:
     same = np.array([1000.0, 1001.0, 999.0, 1000.0, 1002.0])
-    standing = standings({0: seen_of(same, same[::-1], 5, void=4)})[0]
-    assert not standing.decided
-    assert standing.obstacle.startswith("4 blocks are void")
-    assert standings({0: seen_of(same, same[::-1], 5, void=2)})[0].decided
+    decision = decide_cases({0: seen_of(same, same[::-1], 5, excluded=4)})[0]
+    assert not decision.decided
+    assert decision.obstacle.startswith("4 blocks are excluded")
+    assert decide_cases({0: seen_of(same, same[::-1], 5, excluded=2)})[0].decided
 
 
 def test_a_case_without_any_primary_metric_is_never_decided() -> None:
-    standing = standings({0: Seen(blocks=5, void=0, comparisons=())}, screen=True)[0]
-    assert (standing.decided, standing.cell, standing.needed_blocks) == (False, None, None)
+    decision = decide_cases({0: CaseData(blocks=5, excluded=0, comparisons=())}, screen=True)[0]
+    assert (decision.decided, decision.cell, decision.needed_blocks) == (False, None, None)
 
 
 def test_screening_waits_for_seven_blocks_and_keeps_what_hints_at_a_change() -> None:
     before, after = trials(np.random.default_rng(7), 60, noise=0.05)
     for blocks in (5, SCREEN_BLOCKS):
         seen = {case: seen_of(before[case], after[case], blocks) for case in range(60)}
-        found = standings(seen, cells=60, screen=True)
-        dropped = {case for case, standing in found.items() if standing.dropped}
+        found = decide_cases(seen, cells=60, screen=True)
+        dropped = {case for case, decision in found.items() if decision.futile}
         unlikely = {case for case, each in seen.items() if each.p_values[0] >= 0.1}
         assert dropped == (unlikely if blocks == SCREEN_BLOCKS else set())
 
 
 @pytest.mark.parametrize(
-    ("blocks", "looked_at", "last", "due"),
+    ("blocks", "analysed_at", "last", "due"),
     [
         (4, 0, False, False),
         (4, 0, True, False),
@@ -245,16 +251,16 @@ def test_screening_waits_for_seven_blocks_and_keeps_what_hints_at_a_change() -> 
         (25, 20, True, False),
     ],
 )
-def test_a_look_is_due_once_at_each_planned_number_of_blocks(blocks, looked_at, last, due):
-    assert look_is_due(blocks, looked_at, last=last) is due
+def test_a_look_is_due_once_at_each_planned_number_of_blocks(blocks, analysed_at, last, due):
+    assert analysis_is_due(blocks, analysed_at, last=last) is due
 
 
 def test_looks_follow_each_other() -> None:
-    assert [look_after(blocks) for blocks in (0, 5, 6, 19, 20)] == [5, 7, 7, 20, None]
+    assert [analysis_after(blocks) for blocks in (0, 5, 6, 19, 20)] == [5, 7, 7, 20, None]
 
 
 @pytest.mark.parametrize(
-    ("done", "looked_at", "most", "needed", "left"),
+    ("done", "analysed_at", "most", "needed", "left"),
     [
         (0, 0, 20, None, (5, 10, 20)),
         (3, 0, 17, None, (2, 7, 17)),
@@ -265,15 +271,15 @@ def test_looks_follow_each_other() -> None:
         (12, 10, 0, 15, (0, 0, 0)),
     ],
 )
-def test_what_is_left_is_a_range(done, looked_at, most, needed, left):
-    found = blocks_left(done=done, looked_at=looked_at, most=most, needed=needed)
+def test_what_is_left_is_a_range(done, analysed_at, most, needed, left):
+    found = blocks_left(done=done, analysed_at=analysed_at, most=most, needed=needed)
     assert (found.least, found.typical, found.most) == left
 
 
 def test_degenerate_values_decide_nothing_wrong() -> None:
     zeros = np.zeros(5)
-    assert not standings({0: seen_of(zeros, zeros, 5)})[0].decided
+    assert not decide_cases({0: seen_of(zeros, zeros, 5)})[0].decided
     equal = np.full(7, 3.0)
-    standing = standings({0: seen_of(equal, equal, 7)})[0]
-    assert (standing.decided, standing.verdict) == (True, Verdict.EQUIVALENT)
+    decision = decide_cases({0: seen_of(equal, equal, 7)})[0]
+    assert (decision.decided, decision.verdict) == (True, Verdict.EQUIVALENT)
     assert math.isclose(believed_below([], 0), ALPHA)

@@ -1,8 +1,8 @@
 """A worker without Celery, as a process of its own: it advances whatever job is due.
 
-    python -m tests.support.lone_worker JOB TURN_S CLOCK_S
+    python -m tests.support.lone_worker JOB CLAIM_S CLOCK_S
 
-Ends when the job has. Turns last TURN_S seconds, and the process' own clock is ahead by CLOCK_S.
+Ends when the job has. Turns last CLAIM_S seconds, and the process' own clock is ahead by CLOCK_S.
 """
 
 import sys
@@ -26,19 +26,19 @@ def shift_clock(by_s: float) -> None:
     clock.datetime = Shifted  # type: ignore[attr-defined]
 
 
-def main(job_id: UUID, turn_s: float, clock_s: float) -> None:
+def main(job_id: UUID, claim_s: float, clock_s: float) -> None:
     django.setup()
     from orchestrator.core import heartbeat
     from orchestrator.dispatch import engine
-    from orchestrator.runs import turns
+    from orchestrator.runs import claims
     from orchestrator.runs.models import Job
     from orchestrator.runs.states import JOB_ENDED
 
     shift_clock(clock_s)
-    turns.TURN_S = turn_s
-    heartbeat.BEAT_S = turn_s / 10
+    claims.CLAIM_S = claim_s
+    heartbeat.BEAT_S = claim_s / 10
     while Job.objects.get(pk=job_id).state not in JOB_ENDED:
-        for due in turns.due_jobs():
+        for due in claims.due_jobs():
             engine.advance(due)
         time.sleep(0.05)
 

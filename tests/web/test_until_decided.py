@@ -5,7 +5,7 @@ from typing import Any
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.runs.models import Look, Run, Schedule
+from orchestrator.runs.models import InterimAnalysis, Run, Schedule
 from tests.support.factories import make_run
 from tests.web.conftest import World
 
@@ -66,22 +66,22 @@ def _look(run: Run, **found: Any) -> None:
     job = run.jobs.get()
     trial = job.trials.all()[0]
     values = {
-        "void": 0,
+        "excluded": 0,
         "decided": False,
-        "dropped": False,
+        "futile": False,
         "verdict": "inconclusive",
         "p_values": [0.4],
         "message": "not decided: p50 +1.0 %",
         **found,
     }
-    Look.objects.create(job=job, case=trial.case, **values)
+    InterimAnalysis.objects.create(job=job, case=trial.case, **values)
 
 
 def test_the_run_page_tells_what_a_case_still_needs(world: World, alice: Client) -> None:
     run = make_run(world.alice, world.shas[:2], until="decided")
     page = _words(alice.get(reverse("run", args=[run.pk])).content.decode())
     assert "until decided, at most 20 rounds" in page
-    assert "first look after 5 clean blocks; 0 done" in page
+    assert "first analysis after 5 clean blocks; 0 done" in page
     assert "0 of 1 settled" in page
     run.jobs.get().trials.filter(round__lte=5).update(state="measured", validity="valid")
     _look(run, blocks=5, needed_blocks=11)

@@ -19,11 +19,11 @@ from orchestrator.api.schemas.common import (
     web_url,
 )
 from orchestrator.benchmarks.spec import MAX_ROUNDS
+from orchestrator.runs.case_status import CaseStatus
 from orchestrator.runs.job_details import JobDetails, details_of
 from orchestrator.runs.models import Build, Placement, Run, Trial
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.selectors import JobProgress, RunProgress
-from orchestrator.runs.standings import CaseStanding
 from orchestrator.runs.states import BuildState, JobState, RunState
 
 
@@ -183,14 +183,15 @@ class CurrentTrialOut(Schema):
 class CaseState(StrEnum):
     OPEN = "open"
     DECIDED = "decided"
-    SCREENED_OUT = "screened out"
+    STOPPED_EARLY = "stopped early"
     UNDECIDED = "undecided"
 
 
-class CaseStandingOut(Schema):
-    """Where a case stands whose rounds go on until it is decided.
+class CaseStatusOut(Schema):
+    """The status of a case whose rounds go on until it is decided.
 
-    `blocks`: clean ones at its newest look, 0 before the first. `verdict` is what that look found.
+    `blocks`: clean ones at its newest interim analysis, 0 before the first. `verdict`: that of this
+    analysis.
     `more_blocks`: about how many more would settle it, and how long they take; null for what is
     settled, and where that cannot be told.
     """
@@ -230,7 +231,7 @@ class JobOut(Schema):
     trials_unsupported: int
     trials_not_needed: int
     trials_skipped: int
-    cases: list[CaseStandingOut]
+    cases: list[CaseStatusOut]
     current_trial: CurrentTrialOut | None
 
 
@@ -344,22 +345,22 @@ def _job_out(progress: JobProgress, details: JobDetails) -> JobOut:
         trials_unsupported=progress.trials_unsupported,
         trials_not_needed=progress.trials_not_needed,
         trials_skipped=progress.trials_skipped,
-        cases=[_standing_out(each) for each in progress.standings],
+        cases=[_case_status_out(each) for each in progress.case_statuses],
         current_trial=_current_trial_out(progress.current),
     )
 
 
-def _standing_out(standing: CaseStanding) -> CaseStandingOut:
-    more = standing.more_blocks
-    return CaseStandingOut(
-        case=standing.case.key,
-        label=standing.case.label,
-        state=CaseState(standing.state),
-        text=standing.text,
-        blocks=standing.look.blocks if standing.look else 0,
-        verdict=standing.look.verdict if standing.look else None,
+def _case_status_out(status: CaseStatus) -> CaseStatusOut:
+    more = status.more_blocks
+    return CaseStatusOut(
+        case=status.case.key,
+        label=status.case.label,
+        state=CaseState(status.state),
+        text=status.text,
+        blocks=status.analysis.blocks if status.analysis else 0,
+        verdict=status.analysis.verdict if status.analysis else None,
         more_blocks=more,
-        more_s=None if more is None else more * standing.block_s,
+        more_s=None if more is None else more * status.block_s,
     )
 
 

@@ -43,7 +43,7 @@ from orchestrator.results.models import (
     Series,
     SeriesLook,
 )
-from orchestrator.runs.models import Build, Job, Look, Placement, Run, Trial, Variant
+from orchestrator.runs.models import Build, InterimAnalysis, Job, Placement, Run, Trial, Variant
 from orchestrator.runs.states import RUN_ENDED
 
 
@@ -185,7 +185,13 @@ KINDS = (
         path=f"run__{_OF_RUN}",
         run="run",
         left_out=_out(
-            "sealed_secret", "tls", "turn", "turn_until", "look_at", "not_before", "current_trial"
+            "sealed_secret",
+            "tls",
+            "claim",
+            "claimed_until",
+            "poll_at",
+            "not_before",
+            "current_trial",
         ),
     ),
     Kind(
@@ -196,7 +202,9 @@ KINDS = (
         left_out=_out("avoid"),
     ),
     Kind(name="trials", model=Trial, path=f"job__run__{_OF_RUN}", run="job__run"),
-    Kind(name="looks", model=Look, path=f"job__run__{_OF_RUN}", run="job__run"),
+    Kind(
+        name="interim_analyses", model=InterimAnalysis, path=f"job__run__{_OF_RUN}", run="job__run"
+    ),
     Kind(name="builds", model=Build, path=f"job__run__{_OF_RUN}", run="job__run"),
     Kind(name="series", model=Series, path="benchmark__project"),
     Kind(name="readings", model=Reading, path=_OF_CASE),

@@ -14,7 +14,7 @@ from orchestrator.benchmarks.resolved import why_unsupported
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import HostError
 from orchestrator.dispatch.agent import Agent
-from orchestrator.dispatch.here.deciding import Looks
+from orchestrator.dispatch.here.deciding import InterimAnalyses
 from orchestrator.dispatch.here.reading import Measured, measured_of
 from orchestrator.dispatch.here.rows import OwnMachine, Rows
 from orchestrator.dispatch.here.source import archive_of
@@ -61,37 +61,37 @@ class Here:
         self._send(stage)
         tls = self._certificates()
         able = [case for case in self.rows.cases if case.pk in stage.specs]
-        looks = Looks(self.rows, able)
+        analyses = InterimAnalyses(self.rows, able)
         for number in range(1, self.rows.rounds + 1):
             self.rows.job.round = number
-            trials = self._trials_of(number, looks.open_cases())
+            trials = self._trials_of(number, analyses.open_cases())
             self._round(shared_plan(self.rows.job, stage, trials, {}), trials, tls)
-            for line in looks.take(self.found, number):
-                self._total = self._total_with(looks, number)
+            for line in analyses.analyse(self.found, number):
+                self._total = self._total_with(analyses, number)
                 self._say(line)
-            if not looks.open_cases():
+            if not analyses.open_cases():
                 break
-        self._leave_out(looks)
+        self._leave_out(analyses)
 
     def _trials_of(self, number: int, cases: set[int]) -> list[Trial]:
         """Of a round: those of the cases that are still open."""
         return [each for each in self.rows.trials if each.round == number and each.case_id in cases]
 
-    def _total_with(self, looks: Looks, after: int) -> int:
+    def _total_with(self, analyses: InterimAnalyses, after: int) -> int:
         """What was carried out, and all that may still be."""
-        cases = looks.open_cases()
+        cases = analyses.open_cases()
         later = [each for each in self.rows.trials if each.round > after and each.case_id in cases]
         return len(self.found) + len(later)
 
-    def _leave_out(self, looks: Looks) -> None:
+    def _leave_out(self, analyses: InterimAnalyses) -> None:
         """What was not needed is no trial that failed."""
         needed = [
             each
             for each in self.rows.trials
-            if str(each.pk) in self.found or not looks.is_settled(each.case_id)
+            if str(each.pk) in self.found or not analyses.is_decided(each.case_id)
         ]
         self.rows = replace(self.rows, trials=needed)
-        self.notes += looks.lines()
+        self.notes += analyses.lines()
 
     def _stage(self) -> Stage:
         spec, cases = self.rows.spec, list(self.rows.cases)

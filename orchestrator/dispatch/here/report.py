@@ -14,7 +14,7 @@ from orchestrator.dispatch.here.rows import Rows
 from orchestrator.loadtools.metrics import Metric, metrics_of
 from orchestrator.runs.models import Until
 from orchestrator.stats.comparison import Comparison
-from orchestrator.stats.looks import PENALTY
+from orchestrator.stats.interim import PENALTY
 from orchestrator.stats.many import ToCompare, compare_many
 from orchestrator.stats.matrix import MatrixVerdict, judge_matrix
 from orchestrator.stats.summary import summarise

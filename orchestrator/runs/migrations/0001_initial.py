@@ -75,9 +75,9 @@ class Migration(migrations.Migration):
                 ("step_started", models.BooleanField(default=False)),
                 ("journal_offset", models.PositiveBigIntegerField(default=0)),
                 ("current_trial", models.UUIDField(blank=True, null=True)),
-                ("turn", models.UUIDField(blank=True, null=True)),
-                ("turn_until", models.DateTimeField(blank=True, null=True)),
-                ("look_at", models.DateTimeField(blank=True, null=True)),
+                ("claim", models.UUIDField(blank=True, null=True)),
+                ("claimed_until", models.DateTimeField(blank=True, null=True)),
+                ("poll_at", models.DateTimeField(blank=True, null=True)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("started_at", models.DateTimeField(blank=True, null=True)),
                 ("ended_at", models.DateTimeField(blank=True, null=True)),
@@ -549,6 +549,59 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="InterimAnalysis",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("blocks", models.PositiveSmallIntegerField()),
+                ("excluded", models.PositiveSmallIntegerField()),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                ("decided", models.BooleanField()),
+                ("futile", models.BooleanField()),
+                ("verdict", models.CharField(max_length=12)),
+                ("needed_blocks", models.PositiveSmallIntegerField(blank=True, null=True)),
+                (
+                    "p_values",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.FloatField(), size=None
+                    ),
+                ),
+                ("message", models.TextField()),
+                (
+                    "case",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="benchmarks.case",
+                    ),
+                ),
+                (
+                    "job",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="interim_analyses",
+                        to="runs.job",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["job", "case", "blocks"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("job", "case", "blocks"), name="interim_analysis_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("decided", True), ("futile", True), _negated=True),
+                        name="interim_analysis_decided_or_futile",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="Build",
             fields=[
                 (
@@ -606,57 +659,6 @@ class Migration(migrations.Migration):
                     ),
                     models.UniqueConstraint(
                         fields=("job", "host", "commit", "recipe"), name="build_once"
-                    ),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="Look",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("blocks", models.PositiveSmallIntegerField()),
-                ("void", models.PositiveSmallIntegerField()),
-                ("at", models.DateTimeField(auto_now_add=True)),
-                ("decided", models.BooleanField()),
-                ("dropped", models.BooleanField()),
-                ("verdict", models.CharField(max_length=12)),
-                ("needed_blocks", models.PositiveSmallIntegerField(blank=True, null=True)),
-                (
-                    "p_values",
-                    django.contrib.postgres.fields.ArrayField(
-                        base_field=models.FloatField(), size=None
-                    ),
-                ),
-                ("message", models.TextField()),
-                (
-                    "case",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="benchmarks.case",
-                    ),
-                ),
-                (
-                    "job",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="looks",
-                        to="runs.job",
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["job", "case", "blocks"],
-                "constraints": [
-                    models.UniqueConstraint(fields=("job", "case", "blocks"), name="look_once"),
-                    models.CheckConstraint(
-                        condition=models.Q(("decided", True), ("dropped", True), _negated=True),
-                        name="look_decides_or_drops",
                     ),
                 ],
             },
@@ -758,8 +760,8 @@ class Migration(migrations.Migration):
             model_name="job",
             index=models.Index(
                 condition=models.Q(("state__in", ["measuring", "preparing"])),
-                fields=["look_at"],
-                name="job_active_by_look",
+                fields=["poll_at"],
+                name="job_active_by_poll",
             ),
         ),
         migrations.AddIndex(

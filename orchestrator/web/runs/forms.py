@@ -110,7 +110,7 @@ class RunForm(TeamForm, ScheduleFields):
             ("rounds", "a fixed number of times"),
             ("resolution", "as often as it takes to see changes of a wanted size"),
             ("decided", "until it is decided"),
-            ("screened", "until it is decided, or nothing hints at a change after seven times"),
+            ("screened", "until it is decided, or shows no sign of a change after seven times"),
         ],
     )
     resolution = forms.FloatField(

@@ -107,7 +107,7 @@ def entity_tag(now: RunProgress, details: Details) -> str:
             *_shown_of(part.job),
             part.trials_done,
             part.trials_failed,
-            [each.text for each in part.standings],
+            [each.text for each in part.case_statuses],
             *_shown_beside(details[part.job.pk]),
         ]
         for part in now.jobs
@@ -229,8 +229,8 @@ def _is_settled(found: Run, row: Row) -> bool:
     is."""
     if found.until == Until.ROUNDS:
         return not row.goes_on and any(cell.done for cell in row.cells if cell)
-    stands = {each.state for each in row.standings}
-    return bool(stands) and stands <= {"decided", "screened out"}
+    stands = {each.state for each in row.case_statuses}
+    return bool(stands) and stands <= {"decided", "stopped early"}
 
 
 def _changes_by_place(

@@ -43,7 +43,7 @@ STATE_SYMBOLS = {
     "skipped": "–",
     "not needed": "✓",
     "decided": "✓",
-    "screened out": "–",
+    "stopped early": "–",
     "undecided": "?",
     "unsupported": "⊘",
     "disabled": "–",

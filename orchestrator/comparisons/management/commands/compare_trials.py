@@ -16,7 +16,7 @@ from orchestrator.core.progress import add_quiet, progress_of
 from orchestrator.measurements.command_files import text_of
 from orchestrator.measurements.number_files import TrialsFile, trials_in
 from orchestrator.stats.comparison import Comparison, compare_blocks
-from orchestrator.stats.looks import ALPHA, EQUIVALENCE_ALPHA, next_look
+from orchestrator.stats.interim import ALPHA, EQUIVALENCE_ALPHA, next_analysis
 from orchestrator.stats.matrix import worst
 
 
@@ -69,4 +69,4 @@ def _shown(comparison: Comparison) -> dict[str, Any]:
     shown["p"] = shown.pop("p_value")
     interval = [comparison.low, comparison.high]
     shown["interval"] = None if comparison.low is None else interval
-    return {**shown, "next_look": next_look(comparison)}
+    return {**shown, "next_analysis": next_analysis(comparison)}

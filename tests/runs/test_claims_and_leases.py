@@ -9,7 +9,7 @@ from django.db import connection
 
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
-from orchestrator.runs import leasing, turns
+from orchestrator.runs import claims, leasing
 from orchestrator.runs.cancelling import cancel_case, cancel_job, is_cancelled
 from orchestrator.runs.models import HostLease, Job, Placement, Run, Trial
 from orchestrator.runs.services import cancel_run
@@ -36,7 +36,7 @@ def job(personas: Personas, tmp_path: Path) -> Job:
 
 def held(job: Job) -> Job:
     leasing.lease_queued_jobs()
-    found = turns.take_turn(job.pk)
+    found = claims.claim_job(job.pk)
     assert found is not None
     return found
 
@@ -52,39 +52,39 @@ def test_it_leases_a_host_to_one_job_oldest_first(job: Job) -> None:
 
 def test_it_lets_one_worker_at_a_time_advance_a_job(job: Job) -> None:
     held(job)
-    assert turns.take_turn(job.pk) is None
-    assert turns.due_jobs() == []
+    assert claims.claim_job(job.pk) is None
+    assert claims.due_jobs() == []
 
 
 def test_it_hands_over_when_a_worker_is_silent_and_fences_the_old_one_off(job: Job) -> None:
     dead = held(job)
-    Job.objects.filter(pk=job.pk).update(turn_until=utc_now() - timedelta(seconds=1))
-    assert turns.due_jobs() == [job.pk]
-    successor = turns.take_turn(job.pk)
+    Job.objects.filter(pk=job.pk).update(claimed_until=utc_now() - timedelta(seconds=1))
+    assert claims.due_jobs() == [job.pk]
+    successor = claims.claim_job(job.pk)
     assert successor is not None
-    with pytest.raises(turns.TurnLost):
-        turns.change(dead, phase="late")
-    turns.change(successor, phase="in time")
+    with pytest.raises(claims.JobClaimLost):
+        claims.update_job(dead, phase="late")
+    claims.update_job(successor, phase="in time")
 
 
 def test_it_waits_until_the_job_wants_to_be_looked_at(job: Job) -> None:
-    turns.give_back(held(job), look_in_s=60)
-    assert turns.due_jobs() == []
-    assert turns.take_turn(job.pk) is None
+    claims.release_claim(held(job), poll_in_s=60)
+    assert claims.due_jobs() == []
+    assert claims.claim_job(job.pk) is None
 
 
 def test_it_looks_at_once_when_cancelled_in_mid_turn(personas: Personas, job: Job) -> None:
     mine = held(job)
     cancel_run(member=personas.alice, run_id=job.run_id)
-    turns.give_back(mine, look_in_s=60)
-    assert turns.due_jobs() == [job.pk]
+    claims.release_claim(mine, poll_in_s=60)
+    assert claims.due_jobs() == [job.pk]
 
 
 def test_it_releases_everything_at_the_end(job: Job) -> None:
-    turns.end_job(held(job), JobState.FAILED, "the server did not start")
+    claims.end_job(held(job), JobState.FAILED, "the server did not start")
     job.refresh_from_db()
     run = Run.objects.get(pk=job.run_id)
-    assert (job.state, job.turn, job.look_at) == ("failed", None, None)
+    assert (job.state, job.claim, job.poll_at) == ("failed", None, None)
     assert (run.state, run.message) == ("failed", "the server did not start")
     assert run.ended_at is not None
     assert not HostLease.objects.filter(job=job).exists()
@@ -102,8 +102,8 @@ def test_it_sweeps_leases_of_jobs_that_ended_otherwise(job: Job) -> None:
 
 def test_it_refuses_transitions_that_are_not_drawn(job: Job) -> None:
     mine = held(job)
-    with pytest.raises(turns.TurnLost):
-        turns.move(mine, JobState.FINISHED)
+    with pytest.raises(claims.JobClaimLost):
+        claims.transition_job(mine, JobState.FINISHED)
     for state in (JobState.FINISHED, JobState.FAILED, JobState.CANCELLED):
         assert not JOB_TRANSITIONS[state]
 
@@ -135,7 +135,7 @@ def test_it_gives_one_turn_to_many_who_ask_at_once(tmp_path: Path) -> None:
     def ask() -> None:
         start.wait()
         leases.extend(leasing.lease_queued_jobs())
-        won.append(turns.take_turn(job.pk))
+        won.append(claims.claim_job(job.pk))
         connection.close()
 
     workers = [threading.Thread(target=ask) for _ in range(6)]
@@ -211,4 +211,4 @@ def test_a_job_that_was_cancelled_is_looked_at_without_delay(job: Job, personas:
     assert not is_cancelled(mine)
     cancel_job(member=personas.alice, run_id=job.run_id, job_id=job.pk)
     assert is_cancelled(mine)
-    assert turns.give_back(mine, look_in_s=60) == 0.0
+    assert claims.release_claim(mine, poll_in_s=60) == 0.0

@@ -1,9 +1,9 @@
-"""Writes of the engine: turns, and guarded transitions of jobs.
+"""Writes of the engine: claims, and guarded transitions of jobs.
 
-Whoever advances a job holds its turn, a random token. Every write names the token, the state and
-the attempt that it expects; when no row matches, somebody else has taken over and `TurnLost` ends
-the work without a trace. A heartbeat renews the turn while a step goes on (`claim_of`). All times
-of turns are those of the database: the clocks of workers may differ.
+The worker that advances a job holds its claim, a random token. Every write names the token, the
+state and the attempt that it expects. If no row matches, another worker has taken over, and
+`JobClaimLost` ends the work without a trace. A heartbeat renews the claim during a step
+(`build_claim`). All times of claims are those of the database, since clocks of workers may differ.
 """
 
 import uuid
@@ -21,15 +21,15 @@ from orchestrator.database.row_claims import claim_of_row
 from orchestrator.fleet.models import HELD, Host, HostState
 from orchestrator.runs.cancelling import CANCELLED, must_stop
 from orchestrator.runs.leasing import release
-from orchestrator.runs.models import HostRole, Job, Look, Placement, Trial
+from orchestrator.runs.models import HostRole, InterimAnalysis, Job, Placement, Trial
 from orchestrator.runs.settling import settle_run
 from orchestrator.runs.states import JOB_ACTIVE, JOB_TRANSITIONS, JobState, TrialState
 
-#: A worker that has not renewed its turn for this long is taken for dead.
-TURN_S = 30.0
+#: A worker that has not renewed its claim for this long is considered dead.
+CLAIM_S = 30.0
 
 
-class TurnLost(ClaimLost):
+class JobClaimLost(ClaimLost):
     """Another worker advances this job now, or it was ended by somebody else."""
 
 
@@ -39,23 +39,23 @@ def in_seconds(seconds: float) -> CombinedExpression:
 
 
 def due_jobs(*, late_by_s: float = 0.0) -> list[uuid.UUID]:
-    """Active jobs that wanted a look so long ago and that no living worker holds."""
+    """Active jobs whose poll has been due for `late_by_s` and that no living worker holds."""
     since = in_seconds(-late_by_s)
-    free = Q(turn=None) | Q(turn_until__lt=since)
-    due = Job.objects.filter(free, state__in=JOB_ACTIVE, look_at__lte=since)
-    return list(due.order_by("look_at").values_list("pk", flat=True))
+    free = Q(claim=None) | Q(claimed_until__lt=since)
+    due = Job.objects.filter(free, state__in=JOB_ACTIVE, poll_at__lte=since)
+    return list(due.order_by("poll_at").values_list("pk", flat=True))
 
 
-def take_turn(job_id: uuid.UUID) -> Job | None:
-    """The job, held by the caller for TURN_S seconds; None if it is held, early or ended.
+def claim_job(job_id: uuid.UUID) -> Job | None:
+    """The job, held by the caller for CLAIM_S seconds; None if it is held, early or ended.
 
-    The step that follows is counted as failed in the same statement: `give_back` and what moves
+    The step that follows is counted as failed in the same statement: `release_claim` and what moves
     the job on take that back. So a worker that dies of a step has counted it.
     """
-    turn = uuid.uuid4()
-    free = Q(turn=None) | Q(turn_until__lt=Now())
-    mine = Job.objects.filter(free, pk=job_id, state__in=JOB_ACTIVE, look_at__lte=Now())
-    if not mine.update(turn=turn, turn_until=in_seconds(TURN_S), failures=F("failures") + 1):
+    claim = uuid.uuid4()
+    free = Q(claim=None) | Q(claimed_until__lt=Now())
+    mine = Job.objects.filter(free, pk=job_id, state__in=JOB_ACTIVE, poll_at__lte=Now())
+    if not mine.update(claim=claim, claimed_until=in_seconds(CLAIM_S), failures=F("failures") + 1):
         return None
     return (
         Job.objects.select_related(
@@ -68,47 +68,47 @@ def take_turn(job_id: uuid.UUID) -> Job | None:
     )
 
 
-def claim_of(job: Job, *, since: float) -> Claim:
-    """The turn that the caller holds, for a heartbeat; `since`: monotonic, before it was taken."""
-    held = Job.objects.filter(pk=job.pk, turn=job.turn)
-    return claim_of_row(held, until="turn_until", lasts_s=TURN_S, since=since)
+def build_claim(job: Job, *, since: float) -> Claim:
+    """The claim that the caller holds, for a heartbeat; `since`: monotonic, before it was taken."""
+    held = Job.objects.filter(pk=job.pk, claim=job.claim)
+    return claim_of_row(held, until="claimed_until", lasts_s=CLAIM_S, since=since)
 
 
-def change(job: Job, **changes: Any) -> None:
-    """Writes `changes` to a job whose turn the caller holds, and renews the turn."""
-    changes.setdefault("turn_until", in_seconds(TURN_S))
-    held = Job.objects.filter(pk=job.pk, turn=job.turn, state=job.state, attempt=job.attempt)
+def update_job(job: Job, **changes: Any) -> None:
+    """Writes `changes` to a job whose claim the caller holds, and renews the claim."""
+    changes.setdefault("claimed_until", in_seconds(CLAIM_S))
+    held = Job.objects.filter(pk=job.pk, claim=job.claim, state=job.state, attempt=job.attempt)
     if not held.update(**changes):
-        raise TurnLost
+        raise JobClaimLost
     for name, value in changes.items():
         # What the database calculates is not known here, and nobody reads it.
         if not isinstance(value, Expression):
             setattr(job, name, value)
 
 
-def begin_another_step(job: Job) -> None:
-    """The step before went well, and the next one follows in the same turn: see `take_turn`."""
-    change(job, failures=1)
+def begin_next_step(job: Job) -> None:
+    """The step succeeded, and the next one follows under the same claim: see `claim_job`."""
+    update_job(job, failures=1)
 
 
-def give_back(job: Job, *, look_in_s: float, failures: int = 0) -> float:
-    """Ends the turn; the job wants the next one after so many seconds, which are returned.
+def release_claim(job: Job, *, poll_in_s: float, failures: int = 0) -> float:
+    """Ends the claim and schedules the next poll; returns the seconds until then.
 
     `failures`: how many steps in a row have failed now. A cancellation that came in meanwhile has
-    set an earlier time: it is kept by looking at once.
+    set an earlier time: so the job is polled at once.
     """
-    delay = 0.0 if must_stop(job) else look_in_s
-    change(job, turn=None, turn_until=None, look_at=in_seconds(delay), failures=failures)
+    delay = 0.0 if must_stop(job) else poll_in_s
+    update_job(job, claim=None, claimed_until=None, poll_at=in_seconds(delay), failures=failures)
     return delay
 
 
-def move(job: Job, state: JobState, **changes: Any) -> None:
+def transition_job(job: Job, state: JobState, **changes: Any) -> None:
     """A transition of the job to `state`, with its run's state brought in line."""
     if state not in JOB_TRANSITIONS[JobState(job.state)]:
-        raise TurnLost
+        raise JobClaimLost
     was_active = job.state in JOB_ACTIVE
     with transaction.atomic():
-        change(job, state=state, **changes)
+        update_job(job, state=state, **changes)
         if not (was_active and state in JOB_ACTIVE):
             settle_run(job.run_id)
 
@@ -120,7 +120,7 @@ def end_job(job: Job, state: JobState, message: str) -> None:
         why = CANCELLED if state == JobState.CANCELLED else ""
         left.update(state=TrialState.SKIPPED, message=why)
         release(job)
-        move(
+        transition_job(
             job,
             state,
             message=message[:4000],
@@ -128,9 +128,9 @@ def end_job(job: Job, state: JobState, message: str) -> None:
             current_trial=None,
             tls=None,
             sealed_secret=None,
-            turn=None,
-            turn_until=None,
-            look_at=None,
+            claim=None,
+            claimed_until=None,
+            poll_at=None,
             ended_at=Now(),
         )
 
@@ -141,7 +141,7 @@ def mark_unsupported(job: Job, reasons: Mapping[int, str]) -> None:
     Other hosts of an earlier attempt may have lacked something else.
     """
     with transaction.atomic():
-        change(job)
+        update_job(job)
         trials = Trial.objects.filter(job=job)
         marked = trials.filter(state=TrialState.UNSUPPORTED).exclude(case__in=list(reasons))
         marked.update(state=TrialState.PLANNED, message="")
@@ -153,39 +153,41 @@ def mark_unsupported(job: Job, reasons: Mapping[int, str]) -> None:
             )
 
 
-def give_up_case(job: Job, case: int, reason: str) -> None:
+def skip_case(job: Job, case: int, reason: str) -> None:
     """Skips what is left of a case."""
     with transaction.atomic():
-        change(job)
+        update_job(job)
         left = Trial.objects.filter(job=job, case=case, state=TrialState.PLANNED)
-        left.update(state=TrialState.SKIPPED, message=f"given up: {reason}"[:20_000])
+        left.update(state=TrialState.SKIPPED, message=f"skipped after failures: {reason}"[:20_000])
 
 
-def note_looks(job: Job, looks: Collection[Look]) -> None:
-    """Keeps what was seen of the job's cases; what that decided or dropped needs no more trials."""
+def store_analyses(job: Job, analyses: Collection[InterimAnalysis]) -> None:
+    """Stores the analyses of the job's cases; decided and futile cases need no more trials."""
     with transaction.atomic():
-        change(job)
-        Look.objects.bulk_create(looks)
-        for look in looks:
-            if not (look.decided or look.dropped):
+        update_job(job)
+        InterimAnalysis.objects.bulk_create(analyses)
+        for analysis in analyses:
+            if not (analysis.decided or analysis.futile):
                 continue
-            left = Trial.objects.filter(job=job, case=look.case_id, state=TrialState.PLANNED)
-            word = "decided" if look.decided else "screened out"
+            left = Trial.objects.filter(job=job, case=analysis.case_id, state=TrialState.PLANNED)
+            outcome = "decided" if analysis.decided else "stopped early"
             left.update(
                 state=TrialState.NOT_NEEDED,
-                message=f"{word} after {look.blocks} blocks: {look.message}"[:20_000],
+                message=f"{outcome} after {analysis.blocks} blocks: {analysis.message}"[:20_000],
             )
 
 
-def skip_the_rest(job: Job, reason: str) -> None:
+def skip_remaining(job: Job, reason: str) -> None:
     """Skips what is left of all cases."""
     with transaction.atomic():
-        change(job)
+        update_job(job)
         left = Trial.objects.filter(job=job, state=TrialState.PLANNED)
         left.update(state=TrialState.SKIPPED, message=reason[:20_000])
 
 
-def put_back(job: Job, message: str, *, wait_s: float, avoid: Collection[uuid.UUID] = ()) -> None:
+def requeue_job(
+    job: Job, message: str, *, wait_s: float, avoid: Collection[uuid.UUID] = ()
+) -> None:
     """Back to the queue with the next attempt, since a host is to blame and not the job.
 
     The hosts `avoid` are not taken again for a role that did not ask for them by name.
@@ -193,9 +195,9 @@ def put_back(job: Job, message: str, *, wait_s: float, avoid: Collection[uuid.UU
     with transaction.atomic():
         release(job)
         for placement in Placement.objects.filter(job=job, wanted_host=None):
-            _choose_anew(placement, avoid)
+            _reset_placement(placement, avoid)
         named = Placement.objects.filter(job=job, role=HostRole.TARGET, wanted_host__isnull=False)
-        move(
+        transition_job(
             job,
             JobState.QUEUED,
             **({} if named.exists() else {"host": None}),
@@ -206,9 +208,9 @@ def put_back(job: Job, message: str, *, wait_s: float, avoid: Collection[uuid.UU
             current_trial=None,
             tls=None,
             sealed_secret=None,
-            turn=None,
-            turn_until=None,
-            look_at=None,
+            claim=None,
+            claimed_until=None,
+            poll_at=None,
             not_before=in_seconds(wait_s),
         )
 
@@ -247,7 +249,7 @@ def has_other_hosts(job: Job, host: Host) -> bool:
     )
 
 
-def _choose_anew(placement: Placement, avoid: Collection[uuid.UUID]) -> None:
+def _reset_placement(placement: Placement, avoid: Collection[uuid.UUID]) -> None:
     """Frees a flexible placement; where every host of it failed already, all may try again."""
     kept = {*placement.avoid, *avoid}
     placement.avoid = sorted(kept) if _candidates(placement) - kept else []

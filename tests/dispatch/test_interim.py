@@ -1,4 +1,4 @@
-"""Between two rounds a job looks at its cases: what is decided needs no more rounds."""
+"""Between two rounds a job analyses its cases; decided cases need no more rounds."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from orchestrator.core.clock import utc_now
-from orchestrator.dispatch.looks import take_looks
+from orchestrator.dispatch.interim import analyse_cases
 from orchestrator.dispatch.outcomes import outcome_of
 from orchestrator.fleet.models import Host
-from orchestrator.runs import budgets, turns
-from orchestrator.runs.models import Job, Look
+from orchestrator.runs import budgets, claims
+from orchestrator.runs.case_status import load_case_statuses
+from orchestrator.runs.models import InterimAnalysis, Job
 from orchestrator.runs.selectors import progress_of
-from orchestrator.runs.standings import standings_of
 from tests.dispatch.support import leased
 from tests.support.factories import DEFINITION, Personas, record_trial
 
@@ -69,15 +69,15 @@ def states(job: Job, connections: int) -> set[str]:
 
 
 def lines(job: Job) -> dict[int, str]:
-    return {each.case.parameters["connections"]: each.text for each in standings_of(job.run)}
+    return {each.case.parameters["connections"]: each.text for each in load_case_statuses(job.run)}
 
 
 def test_what_is_decided_ends_and_the_rest_goes_on(job: Job) -> None:
     measure(job, 1, 2, 3, 4, change={1: -0.2}, noise={3: NOISE})
-    take_looks(job)
-    assert not Look.objects.exists()
+    analyse_cases(job)
+    assert not InterimAnalysis.objects.exists()
     measure(job, 5, change={1: -0.2}, noise={3: NOISE})
-    take_looks(job)
+    analyse_cases(job)
     assert states(job, 1) == states(job, 2) == {"measured", "not needed"}
     assert states(job, 3) == {"measured", "planned"}
     assert lines(job)[1].startswith("decided after 5 blocks: regressed: ")
@@ -92,45 +92,47 @@ def test_looks_are_taken_where_they_were_planned_and_once(job: Job) -> None:
     noise = {1: NOISE, 2: NOISE, 3: NOISE}
     for number in range(1, 9):
         measure(job, number, noise=noise)
-        take_looks(job)
-        take_looks(job)
-    assert sorted(set(Look.objects.values_list("blocks", flat=True))) == [5, 7]
-    assert Look.objects.count() == 6
+        analyse_cases(job)
+        analyse_cases(job)
+    assert sorted(set(InterimAnalysis.objects.values_list("blocks", flat=True))) == [5, 7]
+    assert InterimAnalysis.objects.count() == 6
 
 
 def test_void_blocks_are_not_counted(job: Job) -> None:
     measure(job, 1, 2, 3, 4)
     measure(job, 5, validity="invalid")
-    take_looks(job)
-    assert not Look.objects.exists()
+    analyse_cases(job)
+    assert not InterimAnalysis.objects.exists()
     measure(job, 6)
-    take_looks(job)
-    assert set(Look.objects.values_list("blocks", "void", "decided")) == {(5, 1, True)}
+    analyse_cases(job)
+    assert set(InterimAnalysis.objects.values_list("blocks", "excluded", "decided")) == {
+        (5, 1, True)
+    }
 
 
 def test_a_block_that_is_not_through_yet_counts_neither_way(job: Job) -> None:
     measure(job, 1, 2, 3, 4, 5)
     job.trials.filter(round=5, variant__position=1).update(state="planned", validity="")
-    take_looks(job)
-    assert not Look.objects.exists()
+    analyse_cases(job)
+    assert not InterimAnalysis.objects.exists()
 
 
 def test_a_block_of_two_hosts_is_void(job: Job) -> None:
     measure(job, 1, 2, 3, 4, 5)
     other = Host.objects.get(name="two")
     job.trials.filter(round=5, variant__position=1).update(host=other)
-    take_looks(job)
-    assert not Look.objects.exists()
+    analyse_cases(job)
+    assert not InterimAnalysis.objects.exists()
     measure(job, 6)
-    take_looks(job)
-    assert set(Look.objects.values_list("blocks", "void")) == {(5, 1)}
+    analyse_cases(job)
+    assert set(InterimAnalysis.objects.values_list("blocks", "excluded")) == {(5, 1)}
 
 
 def test_a_run_of_rounds_is_never_looked_at(personas: Personas, tmp_path: Path) -> None:
     job = leased(personas, tmp_path, SOURCE, rounds=7)
     measure(job, 1, 2, 3, 4, 5, change={1: -0.2})
-    take_looks(job)
-    assert not Look.objects.exists()
+    analyse_cases(job)
+    assert not InterimAnalysis.objects.exists()
     assert states(job, 1) == {"measured", "planned"}
 
 
@@ -143,7 +145,7 @@ def test_a_case_is_decided_when_it_is_for_each_contender(
     for trial in job.trials.filter(variant__position=2, case__parameters__connections=2):
         if trial.state == "measured" and trial.round % 2:
             job.trials.filter(pk=trial.pk).update(validity="invalid")
-    take_looks(job)
+    analyse_cases(job)
     assert states(job, 1) == {"measured", "not needed"}
     assert states(job, 2) == {"measured", "planned"}
     sha = job.run.variants.get(position=1).commit.short_sha
@@ -156,36 +158,36 @@ def test_screening_lets_go_of_what_shows_no_hint(personas: Personas, tmp_path: P
     change = {3: -0.04}
     for number in range(1, 8):
         measure(job, number, noise=noise, change=change)
-        take_looks(job)
-    assert lines(job)[1] == "screened out after 7 blocks: nothing hints at a change"
+        analyse_cases(job)
+    assert lines(job)[1] == "stopped early after 7 blocks: no sign of a change"
     assert states(job, 1) == states(job, 2) == {"measured", "not needed"}
-    looks = Look.objects.filter(case__parameters__connections=3)
-    assert not any(look.dropped for look in looks)
+    analyses = InterimAnalysis.objects.filter(case__parameters__connections=3)
+    assert not any(analysis.futile for analysis in analyses)
 
 
 def test_the_last_look_is_taken_when_no_round_is_left(job: Job) -> None:
     noise = {1: NOISE, 2: NOISE, 3: NOISE}
     measure(job, *range(1, 9), noise=noise)
-    take_looks(job)
-    turns.skip_the_rest(job, budgets.SPENT)
-    take_looks(job)
-    assert set(Look.objects.values_list("blocks", flat=True)) == {8}
+    analyse_cases(job)
+    claims.skip_remaining(job, budgets.SPENT)
+    analyse_cases(job)
+    assert set(InterimAnalysis.objects.values_list("blocks", flat=True)) == {8}
     assert all("needs about" in line for line in lines(job).values())
 
 
 def test_noise_that_no_run_outlasts_is_said(job: Job) -> None:
     measure(job, 1, 2, 3, 4, 5, noise={3: 100.0})
-    take_looks(job)
+    analyse_cases(job)
     assert lines(job)[3].endswith(
-        "200 blocks would not settle it: take a quieter host or a longer load"
+        "200 blocks would not decide it: take a quieter host or a longer load"
     )
 
 
 def test_the_outcome_says_what_was_decided_and_what_it_would_take(job: Job) -> None:
     measure(job, 1, 2, 3, 4, 5, change={1: -0.2}, noise={3: NOISE})
-    take_looks(job)
+    analyse_cases(job)
     measure(job, *range(6, 21), noise={3: NOISE})
-    take_looks(job)
+    analyse_cases(job)
     state, message = outcome_of(job)
     assert state == "finished"
     first, second = message.splitlines()
@@ -199,7 +201,7 @@ def test_what_remains_is_told_as_a_range(job: Job) -> None:
     assert before.least == pytest.approx(before.most * 5 / 20)
     assert before.typical == pytest.approx(before.most * 10 / 20)
     measure(job, 1, 2, 3, 4, 5, change={1: -0.2}, noise={3: NOISE})
-    take_looks(job)
+    analyse_cases(job)
     now = progress_of(job.run)
     assert now.left is not None
     # One case is left, with fifteen rounds at most, two of them until it is looked at again.
@@ -211,9 +213,9 @@ def test_what_remains_is_told_as_a_range(job: Job) -> None:
 
 def test_what_was_not_needed_stays_so_when_the_job_is_tried_again(job: Job) -> None:
     measure(job, 1, 2, 3, 4, 5, noise={3: NOISE})
-    take_looks(job)
-    turns.put_back(job, "the host went away", wait_s=0)
+    analyse_cases(job)
+    claims.requeue_job(job, "the host went away", wait_s=0)
     job.refresh_from_db()
     assert states(job, 1) == {"measured", "not needed"}
     assert states(job, 3) == {"measured", "planned"}
-    assert Look.objects.filter(decided=True).count() == 2
+    assert InterimAnalysis.objects.filter(decided=True).count() == 2

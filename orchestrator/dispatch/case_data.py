@@ -1,4 +1,4 @@
-"""What one look finds of a case by the blocks that were measured of it. No database."""
+"""The comparisons of a case in an interim analysis, from its measured blocks. No database."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,11 @@ from uuid import UUID
 from orchestrator.core.units import format_change
 from orchestrator.loadtools.metrics import Metric
 from orchestrator.stats.comparison import Comparison, Verdict, compare_blocks
-from orchestrator.stats.looks import ALPHA, EQUIVALENCE_ALPHA
-from orchestrator.stats.stopping import Seen, Standing
+from orchestrator.stats.interim import ALPHA, EQUIVALENCE_ALPHA
+from orchestrator.stats.stopping import CaseData, Decision
 
-#: The verdicts of a case as its line tells them.
-WORDS = {
+#: The verdict of a case in its status line.
+VERDICT_TEXT = {
     Verdict.REGRESSED: "regressed",
     Verdict.IMPROVED: "improved",
     Verdict.TRIVIAL: "a change smaller than matters",
@@ -25,7 +25,7 @@ Block = dict[int, UUID]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contest:
+class ComparisonSpec:
     """What cells a case of the run has: its primary metrics, and its contenders by position."""
 
     metrics: tuple[Metric, ...]
@@ -41,24 +41,24 @@ class CaseBlocks:
     """The blocks of a case that are through. `goes_on`: more of them are planned."""
 
     clean: list[Block]
-    void: int = 0
+    excluded: int = 0
     goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeenCase:
+class CaseComparisons:
     """A case's comparisons with the cell that each is of."""
 
-    as_seen: Seen
+    data: CaseData
     cells: tuple[tuple[int, Metric], ...]
 
 
-def seen_case(
-    blocks: CaseBlocks, contest: Contest, values: Mapping[UUID, Mapping[str, float]]
-) -> SeenCase:
+def compare_case(
+    blocks: CaseBlocks, spec: ComparisonSpec, values: Mapping[UUID, Mapping[str, float]]
+) -> CaseComparisons:
     """`values`: trial → metric → value in its SI unit; None of what is no number of a load."""
     found: list[tuple[tuple[int, Metric], Comparison]] = []
-    for at, metric in contest.cells:
+    for at, metric in spec.cells:
         before = _column(blocks.clean, 0, metric, values)
         after = _column(blocks.clean, at, metric, values)
         if any(a is not None and b is not None for a, b in zip(before, after, strict=True)):
@@ -71,10 +71,10 @@ def seen_case(
                 equivalence_alpha=EQUIVALENCE_ALPHA,
             )
             found.append(((at, metric), compared))
-    return SeenCase(
-        as_seen=Seen(
+    return CaseComparisons(
+        data=CaseData(
             blocks=len(blocks.clean),
-            void=blocks.void,
+            excluded=blocks.excluded,
             comparisons=tuple(each for _, each in found),
         ),
         cells=tuple(cell for cell, _ in found),
@@ -94,18 +94,20 @@ def _column(
     ]
 
 
-def message_of(seen: SeenCase, standing: Standing, contest: Contest) -> str:
+def describe_decision(
+    compared_case: CaseComparisons, decision: Decision, spec: ComparisonSpec
+) -> str:
     """The line of a case: what is decided, or why nothing is."""
-    if standing.dropped:
-        return "nothing hints at a change"
-    if standing.cell is None:
-        return standing.obstacle
-    at, metric = seen.cells[standing.cell]
-    compared = seen.as_seen.comparisons[standing.cell]
-    said = WORDS[compared.verdict]
+    if decision.futile:
+        return "no sign of a change"
+    if decision.cell is None:
+        return decision.obstacle
+    at, metric = compared_case.cells[decision.cell]
+    compared = compared_case.data.comparisons[decision.cell]
+    said = VERDICT_TEXT[compared.verdict]
     if compared.verdict is not Verdict.EQUIVALENT:
         title = f"{metric.title[0].lower()}{metric.title[1:]}"
         said += f": {title} {format_change(compared.change)}"
-    if len(contest.contenders) > 1 and compared.verdict is not Verdict.EQUIVALENT:
-        said += f" at {contest.contenders[at]}"
-    return said if standing.decided else f"{said}; {standing.obstacle}"
+    if len(spec.contenders) > 1 and compared.verdict is not Verdict.EQUIVALENT:
+        said += f" at {spec.contenders[at]}"
+    return said if decision.decided else f"{said}; {decision.obstacle}"

@@ -1,11 +1,11 @@
-"""What is measured without a server is looked at as on one: decided cases take no more rounds."""
+"""What is measured without a server is analysed as on one: decided cases take no more rounds."""
 
 from pathlib import Path
 
 import pytest
 
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.dispatch.here.deciding import Looks
+from orchestrator.dispatch.here.deciding import InterimAnalyses
 from orchestrator.dispatch.here.reading import Measured
 from orchestrator.dispatch.here.rows import Rows, Wanted, rows_of
 from orchestrator.runs.models import Trial
@@ -28,7 +28,9 @@ def wanted_rows(until: str = "decided", rounds: int | None = None, shas: str = "
     )
 
 
-def carried_out(rows: Rows, looks: Looks, *, change: float = 0.0, invalid: int = 0) -> list[int]:
+def carried_out(
+    rows: Rows, analyses: InterimAnalyses, *, change: float = 0.0, invalid: int = 0
+) -> list[int]:
     """How many rounds each case took: the first changes so, the second one is full of noise.
 
     `invalid`: a round that does not count.
@@ -36,12 +38,12 @@ def carried_out(rows: Rows, looks: Looks, *, change: float = 0.0, invalid: int =
     found: dict[str, Measured] = {}
     taken = {1: 0, 2: 0}
     for number in range(1, rows.rounds + 1):
-        going_on = looks.open_cases()
+        going_on = analyses.open_cases()
         for trial in (each for each in rows.trials if each.round == number):
             if trial.case_id in going_on:
                 found[str(trial.pk)] = measured(trial, change, invalid=number == invalid)
                 taken[trial.case_id] = number
-        looks.take(found, number)
+        analyses.analyse(found, number)
     return list(taken.values())
 
 
@@ -56,40 +58,40 @@ def measured(trial: Trial, change: float, *, invalid: bool) -> Measured:
     return Measured(readings=readings, invalid=invalid)
 
 
-def looks_of(rows: Rows) -> Looks:
-    return Looks(rows, rows.cases)
+def analyses_of(rows: Rows) -> InterimAnalyses:
+    return InterimAnalyses(rows, rows.cases)
 
 
 def test_what_is_decided_ends_and_the_rest_goes_on() -> None:
     wanted = wanted_rows()
-    looks = looks_of(wanted)
-    assert carried_out(wanted, looks, change=-0.2) == [5, 20]
-    first, second = looks.lines()
+    analyses = analyses_of(wanted)
+    assert carried_out(wanted, analyses, change=-0.2) == [5, 20]
+    first, second = analyses.lines()
     assert first.startswith("connections 1, after 5 blocks: regressed: ")
     assert second.startswith("connections 2, after 20 blocks: not decided")
 
 
 def test_no_change_is_decided_as_well_and_a_round_that_does_not_count_is_made_up_for() -> None:
     wanted = wanted_rows()
-    looks = looks_of(wanted)
-    assert carried_out(wanted, looks, invalid=2)[0] == 6
-    assert looks.lines()[0] == "connections 1, after 5 blocks: no change"
+    analyses = analyses_of(wanted)
+    assert carried_out(wanted, analyses, invalid=2)[0] == 6
+    assert analyses.lines()[0] == "connections 1, after 5 blocks: no change"
 
 
-def test_what_hints_at_nothing_is_screened_out() -> None:
+def test_a_case_without_a_sign_of_a_change_is_stopped_early() -> None:
     wanted = wanted_rows("screened")
-    looks = looks_of(wanted)
-    assert carried_out(wanted, looks) == [5, 7]
-    assert looks.lines()[1] == (
-        "connections 2, after 7 blocks: screened out: nothing hints at a change"
+    analyses = analyses_of(wanted)
+    assert carried_out(wanted, analyses) == [5, 7]
+    assert analyses.lines()[1] == (
+        "connections 2, after 7 blocks: stopped early: no sign of a change"
     )
 
 
 def test_a_fixed_number_of_rounds_is_not_looked_at() -> None:
     wanted = wanted_rows("rounds", 6)
-    looks = looks_of(wanted)
-    assert carried_out(wanted, looks, change=-0.2) == [6, 6]
-    assert looks.lines() == []
+    analyses = analyses_of(wanted)
+    assert carried_out(wanted, analyses, change=-0.2) == [6, 6]
+    assert analyses.lines() == []
 
 
 @pytest.mark.parametrize(

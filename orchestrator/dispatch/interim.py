@@ -1,0 +1,163 @@
+"""Interim analyses of a job's cases between two rounds: which cases are decided.
+
+A case is analysed only at the planned numbers of clean blocks (`stats.interim`). Each analysis is
+stored with the job and never repeated, so a job that restarts on another host continues from it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+from uuid import UUID
+
+from orchestrator.benchmarks.loads import primary_of
+from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.dispatch.case_data import (
+    CaseBlocks,
+    CaseComparisons,
+    ComparisonSpec,
+    compare_case,
+    describe_decision,
+)
+from orchestrator.loadtools.metrics import metrics_of
+from orchestrator.measurements.readings import values_of
+from orchestrator.runs import claims
+from orchestrator.runs.case_status import latest_analyses
+from orchestrator.runs.models import InterimAnalysis, Job, Trial, Until
+from orchestrator.runs.states import TrialState, Validity
+from orchestrator.stats.interim import analysis_is_due
+from orchestrator.stats.stopping import Decision, decide_cases
+
+
+class BlockTrial(NamedTuple):
+    """A trial of a block: the position of its variant, where it ran, and its outcome."""
+
+    position: int
+    trial: UUID
+    host: UUID | None
+    state: str
+    validity: str
+
+
+def analyse_cases(job: Job) -> None:
+    """Analyses each case that has reached a planned number of clean blocks, or its end."""
+    if job.run.until == Until.ROUNDS:
+        return
+    spec = _load_spec(job)
+    due = _due_cases(job, spec)
+    if not due:
+        return
+    data = _compare_due(due, spec)
+    decisions = decide_cases(
+        {case: compared.data for case, compared in data.items()},
+        elsewhere=_p_values_elsewhere(job, due),
+        cells=_count_cases(job) * len(spec.cells),
+        screen=job.run.until == Until.SCREENED,
+    )
+    claims.store_analyses(
+        job,
+        [
+            _build_analysis(job, case, data[case], decisions[case], spec)
+            for case in sorted(decisions)
+        ],
+    )
+
+
+def _load_spec(job: Job) -> ComparisonSpec:
+    variants = job.run.variants.select_related("commit").filter(position__gt=0)
+    return ComparisonSpec(
+        metrics=metrics_of(primary_of(spec_of(job.run.definition))),
+        contenders={each.position: each.commit.short_sha for each in variants},
+    )
+
+
+def _due_cases(job: Job, spec: ComparisonSpec) -> dict[int, CaseBlocks]:
+    """The cases that are due for an analysis."""
+    analyses = {case: analysis for (_, case), analysis in latest_analyses([job.pk]).items()}
+    settled = {case for case, analysis in analyses.items() if analysis.decided or analysis.futile}
+    return {
+        case: blocks
+        for case, blocks in _load_blocks(job, 1 + len(spec.contenders)).items()
+        if case not in settled
+        and analysis_is_due(
+            len(blocks.clean),
+            analyses[case].blocks if case in analyses else 0,
+            last=not blocks.goes_on,
+        )
+    }
+
+
+def _load_blocks(job: Job, variants: int) -> dict[int, CaseBlocks]:
+    """The blocks of each case by id, in the order of time.
+
+    A block is clean if all its trials count and ran on one host. A job that was retried may have
+    begun the block on another host.
+    """
+    rows = (
+        Trial.objects.filter(job=job)
+        .exclude(state=TrialState.UNSUPPORTED)
+        .order_by("round", "position")
+        .values_list("case_id", "round", "variant__position", "pk", "host", "state", "validity")
+    )
+    grouped: dict[tuple[int, int], list[BlockTrial]] = defaultdict(list)
+    for case, number, position, trial, host, state, validity in rows:
+        grouped[case, number].append(BlockTrial(position, trial, host, state, validity))
+    found: dict[int, CaseBlocks] = defaultdict(lambda: CaseBlocks(clean=[]))
+    for (case, _), block in grouped.items():
+        states = {trial.state for trial in block}
+        if TrialState.PLANNED in states:
+            found[case].goes_on = True
+        elif _is_clean(block, variants):
+            found[case].clean.append({trial.position: trial.trial for trial in block})
+        elif states & {TrialState.MEASURED, TrialState.FAILED}:
+            found[case].excluded += 1
+    return found
+
+
+def _is_clean(block: Sequence[BlockTrial], variants: int) -> bool:
+    together = len(block) == variants and len({trial.host for trial in block}) == 1
+    return together and all(
+        trial.state == TrialState.MEASURED and trial.validity in {Validity.VALID, Validity.SUSPECT}
+        for trial in block
+    )
+
+
+def _compare_due(due: Mapping[int, CaseBlocks], spec: ComparisonSpec) -> dict[int, CaseComparisons]:
+    trials = chain.from_iterable(block.values() for each in due.values() for block in each.clean)
+    values = values_of(list(trials), {metric.key for metric in spec.metrics})
+    return {case: compare_case(blocks, spec, values) for case, blocks in due.items()}
+
+
+def _p_values_elsewhere(job: Job, due: Iterable[int]) -> list[float]:
+    """The newest p values of the run's cases that are not analysed now."""
+    now = {(job.pk, case) for case in due}
+    jobs = job.run.jobs.values_list("pk", flat=True)
+    return [
+        p
+        for key, analysis in latest_analyses(jobs).items()
+        if key not in now
+        for p in analysis.p_values
+    ]
+
+
+def _count_cases(job: Job) -> int:
+    """Cases that are or will be measured, each once a job."""
+    trials = Trial.objects.filter(job__run=job.run_id).exclude(state=TrialState.UNSUPPORTED)
+    return trials.order_by().values("job", "case").distinct().count()
+
+
+def _build_analysis(
+    job: Job, case: int, compared: CaseComparisons, decision: Decision, spec: ComparisonSpec
+) -> InterimAnalysis:
+    return InterimAnalysis(
+        job=job,
+        case_id=case,
+        blocks=compared.data.blocks,
+        excluded=compared.data.excluded,
+        decided=decision.decided,
+        futile=decision.futile,
+        verdict=decision.verdict,
+        needed_blocks=decision.needed_blocks,
+        p_values=list(compared.data.p_values),
+        message=describe_decision(compared, decision, spec),
+    )

@@ -1,0 +1,126 @@
+"""The status of each case of a run that goes on until its cases are decided."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, Q, Sum
+
+from orchestrator.benchmarks.models import Case
+from orchestrator.core.units import format_duration
+from orchestrator.runs.models import InterimAnalysis, Job, Run, Trial
+from orchestrator.runs.states import TrialState
+from orchestrator.stats.paired import FEWEST_BLOCKS
+from orchestrator.stats.power import MOST_BLOCKS
+from orchestrator.stats.stopping import BlocksLeft, blocks_left
+
+ENDED = (TrialState.MEASURED, TrialState.FAILED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseStatus:
+    """A case of a job: its newest interim analysis, if any, and the blocks that are left.
+
+    `rounds`: measured rounds, excluded blocks included. `block_s`: about how long a block takes.
+    """
+
+    job: Job
+    case: Case
+    analysis: InterimAnalysis | None
+    rounds: int
+    block_s: float
+    left: BlocksLeft
+
+    @property
+    def state(self) -> str:
+        """decided, stopped early, open (it goes on) or undecided (nothing is left)."""
+        if self.analysis is not None and self.analysis.decided:
+            return "decided"
+        if self.analysis is not None and self.analysis.futile:
+            return "stopped early"
+        return "open" if self.left.most else "undecided"
+
+    @property
+    def more_blocks(self) -> int | None:
+        """How many more blocks would decide the case; None if it is decided, or if unknown."""
+        if self.state in {"decided", "stopped early"}:
+            return None
+        if self.analysis is None or self.analysis.needed_blocks is None:
+            return max(1, FEWEST_BLOCKS - self.rounds) if self.rounds < FEWEST_BLOCKS else None
+        return max(1, self.analysis.needed_blocks - self.analysis.blocks)
+
+    @property
+    def text(self) -> str:
+        """One line for people."""
+        analysis, state = self.analysis, self.state
+        if analysis is not None and state in {"decided", "stopped early"}:
+            return f"{state} after {analysis.blocks} blocks: {analysis.message}"
+        if analysis is None and state == "open":
+            return f"first analysis after {FEWEST_BLOCKS} clean blocks; {self.rounds} done"
+        few = f"too few clean blocks in {self.rounds} rounds"
+        known = f"after {analysis.blocks} blocks: {analysis.message}" if analysis else few
+        return "; ".join(part for part in (known, self.wanted) if part)
+
+    @property
+    def wanted(self) -> str:
+        """What would decide the case, for people; empty if it is decided."""
+        analysis, more = self.analysis, self.more_blocks
+        if more is None:
+            return ""
+        if analysis is not None and (analysis.needed_blocks or 0) >= MOST_BLOCKS:
+            return f"{MOST_BLOCKS} blocks would not decide it: take a quieter host or a longer load"
+        blocks = f"{more} more block{'s' if more != 1 else ''}"
+        return f"needs about {blocks} ({format_duration(more * self.block_s)})"
+
+
+def load_case_statuses(run: Run, jobs: Iterable[Job] | None = None) -> list[CaseStatus]:
+    """The cases of these jobs (all of the run without `jobs`) that its hosts can measure."""
+    shown = {job.pk: job for job in (run.jobs.select_related("host") if jobs is None else jobs)}
+    rows = (
+        Trial.objects.filter(job__in=shown)
+        .exclude(state=TrialState.UNSUPPORTED)
+        .values("job_id", "case_id")
+        .annotate(
+            all_s=Sum("expected_s"),
+            planned=Count("round", distinct=True),
+            left=Count("round", distinct=True, filter=Q(state=TrialState.PLANNED)),
+            ended=Count("round", distinct=True, filter=Q(state__in=ENDED)),
+        )
+        .order_by("job__created_at", "job_id", "case_id")
+    )
+    found = list(rows)
+    analyses = latest_analyses(shown)
+    cases = Case.objects.in_bulk({row["case_id"] for row in found})
+    return [
+        _case_status(row, shown[row["job_id"]], cases[row["case_id"]], analyses) for row in found
+    ]
+
+
+def latest_analyses(jobs: Iterable[UUID]) -> dict[tuple[UUID, int], InterimAnalysis]:
+    """The newest analysis of each case of these jobs by (job id, case id)."""
+    rows = InterimAnalysis.objects.filter(job__in=list(jobs)).order_by("job", "case", "blocks")
+    return {(analysis.job_id, analysis.case_id): analysis for analysis in rows}
+
+
+def _case_status(
+    row: Mapping[str, Any], job: Job, case: Case, analyses: dict[tuple[UUID, int], InterimAnalysis]
+) -> CaseStatus:
+    analysis = analyses.get((job.pk, case.pk))
+    # While it goes on a block is done when all of it is.
+    done = int(row["planned"] - row["left"] if row["left"] else row["ended"])
+    # No further block is assumed to be excluded.
+    clean = done - analysis.excluded if analysis else done
+    return CaseStatus(
+        job=job,
+        case=case,
+        analysis=analysis,
+        rounds=done,
+        block_s=row["all_s"] / row["planned"],
+        left=blocks_left(
+            done=clean,
+            analysed_at=analysis.blocks if analysis else 0,
+            most=int(row["left"]),
+            needed=analysis.needed_blocks if analysis else None,
+        ),
+    )

@@ -1,0 +1,45 @@
+"""Interim analyses: the planned block counts at which a comparison may reach a verdict.
+
+The plan and the alphas below keep the error rate of all analyses together below 0.05.
+"""
+
+from orchestrator.stats.comparison import Comparison, Verdict
+
+#: Clean blocks at which a verdict may be reached.
+INTERIM_BLOCKS = (5, 7, 10, 15, 20)
+#: The alpha of one analysis. All analyses together detect a change that does not exist with a
+#: probability below 0.05. Simulated (tests/stats/test_stopping_rule.py): 0.015 adds up to 0.052
+#: when the noise is so large that nothing else ends a case; 0.0125 adds up to 0.044.
+ALPHA = 0.0125
+#: The same for equivalence when the true difference is the margin: all together below 0.05.
+EQUIVALENCE_ALPHA = 0.02
+#: Factor for the p value of the last of several analyses when it is compared with others.
+PENALTY = 4.0
+
+
+def next_analysis(comparison: Comparison, planned: tuple[int, ...] = INTERIM_BLOCKS) -> int | None:
+    """The number of blocks at the next analysis; None if measuring may stop.
+
+    It may stop when a verdict is reached that is not fragile, or when no analysis is left.
+    """
+    decided = comparison.verdict is not Verdict.INCONCLUSIVE and not comparison.fragile
+    if decided:
+        return None
+    return analysis_after(comparison.blocks, planned)
+
+
+def analysis_after(blocks: int, planned: tuple[int, ...] = INTERIM_BLOCKS) -> int | None:
+    """The next planned analysis of a case with this many clean blocks; None after the last."""
+    return next((count for count in planned if count > blocks), None)
+
+
+def analysis_is_due(blocks: int, analysed_at: int, *, last: bool) -> bool:
+    """Whether a case with `blocks` clean blocks is due for an analysis.
+
+    `analysed_at`: its clean blocks at the last analysis, 0 before the first. A missed analysis is
+    done once; none is repeated. `last`: nothing more will be measured of the case.
+    """
+    planned = analysis_after(analysed_at)
+    if planned is None or blocks <= analysed_at:
+        return False
+    return blocks >= planned or (last and blocks >= INTERIM_BLOCKS[0])
