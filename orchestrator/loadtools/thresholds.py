@@ -1,6 +1,6 @@
-"""Every reason not to believe a trial, with its threshold, as data; docs/validity.md shows it.
+"""Every reason for a suspect or invalid trial, with its threshold; docs/validity.md shows it.
 
-[T] in a reason: a starting value that nobody has tried on a fleet yet; correct it by experience.
+[T] in a reason: an initial value that has not been tested on a fleet yet; correct it by experience.
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ Unit = Literal["share", "cores", "s", "°C", "count"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """`value` is the last one that is still good, in `unit`, on the side that `bound` names.
+    """`value` is the last acceptable one, in `unit`; `bound` is the side of the limit.
 
-    None: there is nothing to measure, the fact alone decides. INVALID is a hard reason, SUSPECT a
-    soft one; soft ones of one `cause` are one piece of evidence. `why` is the reason of the
-    threshold, `advice` what to do about it.
+    None: nothing is measured, the fact alone decides. INVALID is a hard reason, SUSPECT a soft one;
+    soft ones of one `cause` count as one. `why` is the reason of the threshold, `advice` what to
+    do about it.
     """
 
     code: str
@@ -38,14 +38,14 @@ class Threshold:
         return "" if self.value is None else f"at {self.bound} {quantity(self.value, self.unit)}"
 
     def is_broken_by(self, measured: float | None) -> bool:
-        """What is not known breaks nothing."""
+        """An unknown value breaks no threshold."""
         if measured is None or self.value is None:
             return False
         return measured > self.value if self.bound == "most" else measured < self.value
 
     def reason(self, found: str) -> Reason:
-        """`found` says what was measured."""
-        limit = f" ({self.text} is good)" if self.text else ""
+        """`found` describes the observed value."""
+        limit = f" (limit: {self.text})" if self.text else ""
         message = f"{found}{limit}: {self.advice}"
         return Reason(code=self.code, level=self.level, message=message)
 
@@ -73,32 +73,32 @@ _OF_THE_LOAD = (
     _hard(
         "tool_crashed",
         "Load tool failed",
-        "A tool that did not end well may have measured part of the load only.",
-        "look at the tool's output among the trial's files",
+        "A tool that failed may have measured only part of the load.",
+        "read the tool's output among the trial's files",
     ),
     _hard(
         "hung",
         "Load interrupted",
-        "What is cut off at the limit are the slowest requests.",
-        "see whether the server froze, or allow the requests less time each",
+        "The time limit cuts off the slowest requests.",
+        "check whether the server hangs, or lower the time limit of a request",
     ),
     _hard(
         "server_died",
         "Server ended under load",
-        "The rest of the load met nobody.",
+        "The rest of the load had no server.",
         "look at the server's log among the trial's files",
     ),
     _hard(
         "parse_mismatch",
         "Rows and report differ",
-        "Two accounts of the same requests have to agree, or one of them is misread.",
-        "keep the trial's files and report it as a defect of Pitwall",
+        "Rows and report describe the same requests. If they differ, one of them is wrong.",
+        "keep the trial's files and report a bug of Pitwall",
     ),
     _hard(
         "target_unreachable",
         "Server not reached",
         "No request arrived.",
-        "see whether the server listens where the load is sent, and whether a firewall is between",
+        "check that the server listens on the address of the load, and that no firewall blocks it",
     ),
     _hard(
         "no_answers",
@@ -115,14 +115,15 @@ _OF_THE_LOAD = (
     _hard(
         "empty_window",
         "Nothing after the warm-up",
-        "All that was answered had started during the warm-up.",
+        "All answered requests had started during the warm-up.",
         "make the load longer or the warm-up shorter",
     ),
     _hard(
         "http_errors",
         "Answers of another status",
-        "A refusal is quicker than the work, so even a few of them flatter the server.",
-        "see which statuses came, and why; the trial's page counts them",
+        "Errors are answered faster than correct requests, so even a few make the server look "
+        "faster.",
+        "find out which statuses occurred, and why; the trial's page counts them",
         value=0,
         unit="count",
     ),
@@ -130,133 +131,134 @@ _OF_THE_LOAD = (
         "transport_errors",
         "Requests without an answer",
         "A lost request has no latency, so the slowest ones would be missing.",
-        "see the errors by class on the trial's page",
+        "read the errors by class on the trial's page",
         value=0.001,
     ),
     _hard(
         "underdelivered",
-        "Answered well of the offered rate",
+        "Correct answers, share of the offered rate",
         "Below its offered rate an open loop measures a growing queue: the server is saturated.",
-        "offer less, or look for the capacity",
+        "lower the rate, or search for the capacity",
         value=0.99,
         bound="least",
     ),
     _hard(
         "check_failed",
         "Wrong answer to a check",
-        "A server that answers wrongly after the load was not doing the work under it.",
-        "see the check among the trial's files, and the server's log",
+        "A server that answers incorrectly after the load did not do the work during it.",
+        "read the check among the trial's files, and the server's log",
     ),
     _hard(
         "protocol",
         "Another protocol",
-        "A connection that fell back measured something else.",
-        "see whether the server offers the protocol (with TLS: by ALPN)",
+        "A connection that used another protocol measured something else.",
+        "check that the server offers the protocol (with TLS: by ALPN)",
     ),
     _hard(
         "response_size",
         "Size of the answers",
-        "Shorter or longer answers than the definition says are other work.",
-        "see what the server answers under load, or correct response_bytes",
+        "Answers shorter or longer than in the definition are different work.",
+        "check the server's answers under load, or correct response_bytes",
     ),
     _soft(
         "response_changed",
-        "Answers unlike the checked ones",
-        "The server answers the checks with another size than the load; pages that change by "
-        "themselves do so, too.",
-        "see what the server answers under load, or say response_bytes in the definition",
+        "Answers that differ from the checked ones",
+        "The answers under load have another size than those of the checks. Dynamic pages may do "
+        "this as well.",
+        "check the server's answers under load, or set response_bytes in the definition",
     ),
     _hard(
         "connections_missing",
-        "Connections that were open",
-        "A closed loop with fewer connections is a lighter load.",
-        "see whether the server or a limit of open files refuses connections",
+        "Open connections, share of the wanted ones",
+        "A closed loop with fewer connections is a lower load.",
+        "check whether the server or a limit of open files rejects connections",
         value=0.95,
         bound="least",
     ),
     _hard(
         "tool_bound",
         "CPU of the load tool",
-        "Near its limit the tool queues, and what it measures is itself.",
-        "give the load tool more CPUs, or another host, or offer less",
+        "Near its limit the tool queues requests, and measures itself.",
+        "give the load tool more CPUs or another host, or lower the load",
         value=0.85,
     ),
     _soft(
         "shared_cpus",
         "Load tool and server on the same CPUs",
-        "They take time from each other, and how much depends on the load.",
-        "give each CPUs of its own in the definition's limits, or a host of its own",
+        "They compete for CPU time, depending on the load.",
+        "give each separate CPUs in the definition's limits, or a separate host",
         cause="tool",
     ),
     _soft(
         "littles_law",
         "Little's law",
-        "Rate × latency has to give the requests under way; what is missing was spent outside. "
-        "With fewer than 20 requests in turn, connecting and an uneven end weigh too much to ask.",
-        "see whether the tool, connecting or the network took the time",
+        "Rate × latency must equal the number of concurrent requests; the rest of the time was "
+        "spent elsewhere. Not checked below 20 requests per connection, where connecting and an "
+        "uneven end matter too much.",
+        "check whether the tool, connecting or the network took the time",
         value=0.10,
         cause="tool",
     ),
     _soft(
         "no_steady_state",
         "No steady state",
-        "First and last third of the window differ by more than noise does [T].",
-        "warm up for longer, and see whether something grows or fills",
+        "The first and the last third of the window differ by more than noise [T].",
+        "increase the warm-up, and check whether something grows or fills up",
         value=0.10,
     ),
     _soft(
         "warm_up_too_short",
         "Warm-up within the window",
-        "What MSER-5 would cut from the window, or the whole drift where it finds no end of the "
-        "warm-up, changes the result by more than the margin of a comparison.",
-        "warm up for longer",
+        "The part of the window that MSER-5 counts as warm-up changes the result by more than the "
+        "margin of a comparison. If MSER-5 finds no end of the warm-up, the whole drift counts.",
+        "increase the warm-up",
         value=0.03,
     ),
     _hard(
         "link_stalled",
         "Link between the hosts",
-        "The hosts ask each other once a second; if that waits, requests have waited, too.",
-        "look at the network between the hosts",
+        "The hosts poll each other once a second. If that is delayed, requests were delayed, too.",
+        "check the network between the hosts",
         value=3.0,
         unit="s",
     ),
     _soft(
         "limits_refused",
-        "Limits that did not hold",
-        "The definition asks for a machine of another size.",
-        "see agents/README.md for what each system can limit",
+        "Limits that were not applied",
+        "The definition asks for a machine of a different size.",
+        "agents/README.md lists what each system can limit",
     ),
     _hard(
         "quota_refused",
-        "CPU quota that did not hold",
+        "CPU quota that was not applied",
         "Without its quota the server had several times the CPU.",
-        "use a host where control groups can be made",
+        "use a host that allows control groups",
     ),
 )
 
 _OF_THE_HOSTS = (
     _soft(
         "busy_before",
-        "CPU of others before the start",
-        "What worked before the trial goes on in it [T].",
-        "let nothing else run on the host, or give it longer to cool down",
+        "CPU of other processes before the start",
+        "Processes that were busy before the trial continue during it [T].",
+        "stop other programs on the host, or increase the cool-down",
         value=0.10,
         cause="neighbours",
     ),
     _soft(
         "pressure_before",
         "Waiting for CPU before the start",
-        "Somebody waited for a CPU although nothing of the trial ran [T].",
-        "let nothing else run on the host, or give it longer to cool down",
+        "Other processes waited for a CPU before the trial started [T].",
+        "stop other programs on the host, or increase the cool-down",
         value=0.10,
         cause="neighbours",
     ),
     _soft(
         "load_before",
-        "Load a core before the start",
-        "Said only of hosts that do not tell their CPU time: the figure remembers the last minute, "
-        "the trial before included [T].",
-        "let nothing else run on the host, or give it longer to cool down",
+        "Load average per core before the start",
+        "Only for hosts that do not report their CPU time: the average covers the last minute, "
+        "including the previous trial [T].",
+        "stop other programs on the host, or increase the cool-down",
         value=0.5,
         unit="count",
         cause="neighbours",
@@ -264,51 +266,51 @@ _OF_THE_HOSTS = (
     _soft(
         "foreign_process",
         "CPU of other processes",
-        "It is taken from the server or the load tool, or from their caches [T].",
-        "stop what else runs there, or hold it to other CPUs",
+        "They take CPU time and caches from the server or the load tool [T].",
+        "stop other programs on the host, or pin them to other CPUs",
         value=0.05,
         unit="cores",
         cause="neighbours",
     ),
     _hard(
         "busy_neighbour",
-        "CPU of others, half a core",
-        "With so much of a core gone, what is left of it was measured [T].",
-        "stop what else runs there, or hold it to other CPUs",
+        "CPU of other processes, half a core",
+        "With half a core in use, only the rest of the CPU was measured [T].",
+        "stop other programs on the host, or pin them to other CPUs",
         value=0.5,
         unit="cores",
     ),
     _soft(
         "cpu_pressure",
-        "Waiting for CPU while others worked",
-        "Somebody waited for a CPU, and others were there: what they used was missing. Without "
-        "others the threads of the trial wait for each other, which is the load [T].",
-        "stop what else runs there, or hold it to other CPUs",
+        "Waiting for CPU while other processes ran",
+        "Threads waited for a CPU that other processes used. Without other processes, the threads "
+        "of the trial wait for each other, which is the load [T].",
+        "stop other programs on the host, or pin them to other CPUs",
         value=0.10,
         cause="neighbours",
     ),
     _soft(
         "steal",
         "CPU that the hypervisor took",
-        "The clock went on while the machine stood still [T].",
-        "ask who shares the machine, or use one of its own",
+        "Time passed while the virtual machine did not run [T].",
+        "find out who shares the machine, or use a dedicated one",
         value=0.01,
         cause="neighbours",
     ),
     _soft(
         "virus_scan",
-        "Virus scanner at work",
-        "It looks into files and connections, at times of its own [T].",
-        "leave the work directory out of its scans, or let it scan at other times",
+        "Virus scanner running",
+        "It scans files and connections at unpredictable times [T].",
+        "exclude the work directory from its scans, or schedule it for other times",
         value=0.01,
         unit="cores",
         cause="neighbours",
     ),
     _soft(
         "clock_drop",
-        "Lowest clock under load, of the highest",
-        "The same work took longer at the lower clock [T].",
-        "set the governor to performance, and see whether the host is too hot or short of power",
+        "Lowest clock under load, share of the highest",
+        "The same work takes longer at a lower clock [T].",
+        "set the governor to performance, and check temperature and power of the host",
         value=0.90,
         bound="least",
         cause="heat",
@@ -316,7 +318,7 @@ _OF_THE_HOSTS = (
     _soft(
         "heating",
         "Rise of temperature under load",
-        "A host that is still warming up will still change its clocks [T].",
+        "A host that is still warming up will change its clocks [T].",
         "warm up for longer",
         value=5.0,
         unit="°C",
@@ -324,8 +326,8 @@ _OF_THE_HOSTS = (
     ),
     _hard(
         "throttled_by_heat",
-        "Throttling by heat",
-        "The CPU slowed itself down.",
+        "Thermal throttling",
+        "The CPU lowered its clock.",
         "cool the host better, or limit its clocks",
         value=0,
         unit="count",
@@ -333,72 +335,72 @@ _OF_THE_HOSTS = (
     _hard(
         "on_battery",
         "On battery",
-        "On battery, systems save power where they can.",
+        "On battery, systems save power.",
         "plug the host in",
     ),
     _hard(
         "swapping",
         "Pages swapped",
-        "A page from the disk costs as much as a thousand requests.",
+        "Reading a page from disk takes as long as a thousand requests.",
         "give the host more memory, or run less on it",
         value=0,
         unit="count",
     ),
     _hard(
         "foreign_quota",
-        "Throttled by a quota from above",
-        "The host, a container or a user has less CPU than it shows.",
-        "take the quota off the agent's group, or put it into the definition",
+        "Throttled by a quota of a parent group",
+        "The host, a container or a user has less CPU than it reports.",
+        "remove the quota from the agent's group, or put it into the definition",
         value=0,
         unit="count",
     ),
     _hard(
         "ports_exhausted",
         "Ports exhausted",
-        "Without a free port there is no new connection until an old one is forgotten.",
+        "Without a free port there is no new connection until an old one expires.",
         "keep connections alive, or widen net.ipv4.ip_local_port_range",
     ),
     _hard(
         "listen_overflow",
-        "Listen queue overflown",
-        "A connection that finds the queue full is tried again a second later.",
+        "Listen queue overflow",
+        "A connection that finds the queue full is retried a second later.",
         "raise the server's backlog and net.core.somaxconn",
         value=0,
         unit="count",
     ),
     _soft(
         "retransmissions",
-        "TCP segments sent again",
-        "Each lost one costs its connection 200 ms or more [T].",
-        "look at the network between the hosts",
+        "TCP retransmissions",
+        "Each lost segment delays its connection by 200 ms or more [T].",
+        "check the network between the hosts",
         value=0.001,
     ),
     _hard(
         "clock_stepped",
         "Step of the wall clock",
-        "Who takes times from the wall clock measured the step.",
-        "let the host slew its clock (chronyd without makestep), or wait until it is set",
+        "A program that measures with the wall clock measured the step.",
+        "let the host slew its clock (chronyd without makestep), or wait until it is synchronised",
         value=0.001,
         unit="s",
     ),
     _hard(
         "rebooted",
         "Host restarted",
-        "Before and after it are two machines.",
-        "see why the host restarted",
+        "The state of the machine before and after differs.",
+        "find out why the host restarted",
     ),
     _hard(
         "several_flags",
         "Soft reasons together",
-        "One soft reason may be chance; those of different causes make each other likelier. Those "
-        "of one cause, such as a neighbour and the waiting for it, are one.",
-        "see each of them",
+        "One soft reason may be chance; several with different causes support each other. Reasons "
+        "of one cause, such as another process and the waiting for it, count as one.",
+        "read each of them",
         value=1,
         unit="count",
     ),
 )
 
-#: By code, in the order in which they are told.
+#: By code, in the order in which they are shown.
 THRESHOLDS: Mapping[str, Threshold] = MappingProxyType(
     {each.code: each for each in (*_OF_THE_LOAD, *_OF_THE_HOSTS)}
 )

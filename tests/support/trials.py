@@ -14,8 +14,10 @@ from orchestrator.runs.models import Run, Trial
 from orchestrator.stats.histogram import Histogram
 from tests.support.factories import record_again
 
-STEAL = "steal: the hypervisor took 3 % of the CPUs' time (at most 1 % is good): ask who shares it"
-ERRORS = "http_errors: 40 answers with status 500 (at most 0 is good): see which statuses came"
+STEAL = "steal: the hypervisor took 3 % of the CPUs' time (limit: at most 1 %): ask who shares it"
+ERRORS = (
+    "http_errors: 40 answers with status 500 (limit: at most 0): find out which statuses occurred"
+)
 
 
 def first_trial(run: Run) -> Trial:

@@ -133,12 +133,12 @@ def test_it_shows_how_the_host_was_against_what_is_good(trial: Trial, alice: Cli
     text = text_of(alice, trial)
 
     assert "How the host here was worst of 2 loads" in text
-    assert "CPU of others before the start 2 % at most 10 % ✓ good" in text
+    assert "CPU of other processes before the start 2 % at most 10 % ✓ good" in text
     assert "Waiting for CPU before the start unknown: the kernel has no PSI at most 10 %" in text
     assert "Load average of a minute 1.50 on 2 CPUs" in text
     assert "CPU that the hypervisor took 3 % at most 1 % ✕ a reason" in text
     assert "CPU of others 2 % of a core (<cron> 0.50 s) at most 5 % of a core" in text
-    assert "Waiting for CPU while others worked 30 % at most 10 % ! not counted" in text
+    assert "Waiting for CPU while other processes ran 30 % at most 10 % ! not counted" in text
     assert "Clock 1800 to 2400 MHz" in text
 
 

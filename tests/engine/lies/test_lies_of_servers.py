@@ -37,7 +37,7 @@ def test_every_hundredth_request_refused(lab: Laboratory, closed: Run) -> None:
     )
     said = reason(liar, "http_errors")
     assert "answers had a status outside 200 to 399" in said
-    assert "see which statuses came" in said
+    assert "find out which statuses occurred" in said
     refused, _, of_all = said.partition(" answers")[0].partition(" of ")
     assert int(refused) == pytest.approx(int(of_all) / 100, abs=2)
     assert "http_errors" not in codes(honest)
