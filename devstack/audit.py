@@ -11,7 +11,7 @@ import sys
 
 from devstack.lock import lock_sources
 from devstack.places import CHECKOUT
-from perf.harness.venv import venv_of
+from perf.harness.environments import venv_of
 
 #: What runs on a server comes first; the others only test or measure it.
 LOCKS = tuple(lock_sources())

@@ -1,1 +1,1 @@
-"""How fast Pitwall itself is: `make bench-<name>` runs `perf/<name>.py`."""
+"""Benchmarks of Pitwall itself: `make bench-<name>` runs the package `perf/<name>`."""

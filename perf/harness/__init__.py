@@ -1,1 +1,1 @@
-"""What every benchmark of Pitwall itself needs: rivals, CPU time, the machine, the report."""
+"""What all benchmarks share: servers, hosts, environments, CPU time, the report."""

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from perf.harness.venv import venv_of
+from perf.harness.environments import venv_of
 from tests.deployment.image import CHECKOUT, COMPOSE_FILES, DOCKER, compose
 
 READER = "github.com/compose-spec/compose-go/v2/cmd@v2.16.2"

@@ -17,8 +17,8 @@ from orchestrator.accounts.services import create_token
 from orchestrator.core.spans import mark_span, span
 from orchestrator.operations.process_life import begin_process
 from orchestrator.runs.models import Build, Job, Run, Trial
-from perf.harness.venv import venv_of
-from perf.scaling.servers import serving
+from perf.harness.environments import venv_of
+from perf.harness.web_servers import serving
 from tests.engine.test_over_ssh import add_confirmed
 from tests.support.engine import running_engine, server
 from tests.support.factories import Personas, make_definition, make_project

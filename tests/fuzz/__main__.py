@@ -5,19 +5,7 @@ Starts a PostgreSQL and a Redis of its own, and removes them; the fuzzing is in 
 
 import sys
 
-from devstack.errors import DevstackError
-from devstack.instance import hold_free_instance
-from devstack.supervisor import say
-from perf.scale import with_servers
-
-
-def main() -> int:
-    try:
-        return with_servers(hold_free_instance("fuzz"), "tests.fuzz.body")
-    except DevstackError as error:
-        say(str(error))
-        return 1
-
+from perf.harness.servers import run_with_servers
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_with_servers("fuzz", "tests.fuzz.body"))

@@ -20,7 +20,7 @@ from pathlib import Path
 
 # Before Django reads its settings: the repository is a folder of this machine.
 os.environ["PITWALL_ALLOW_LOCAL_REPOSITORIES"] = "1"
-import perf.harness.with_django  # noqa: F401
+import perf.harness.django_setup  # noqa: F401
 
 # isort: split
 from django.core.management import call_command
@@ -34,8 +34,8 @@ from orchestrator.fleet.models import Host
 from orchestrator.forges.models import BenchmarkRequest
 from orchestrator.results.models import ChangePoint, ReferenceSource
 from orchestrator.runs.models import Build, Job, Run, Schedule, Trial
-from perf.harness.venv import venv_of
-from perf.scaling.servers import collect_static, serving
+from perf.harness.environments import venv_of
+from perf.harness.web_servers import collect_static, serving
 from tests.support.filled import Filled, fill
 
 LOCK = CHECKOUT / "requirements" / "fuzz.txt"

@@ -14,7 +14,7 @@ from pathlib import Path
 # Before Django reads its settings: the repository is a folder of this machine.
 os.environ["PITWALL_ALLOW_LOCAL_REPOSITORIES"] = "1"
 os.environ["DJANGO_SETTINGS_MODULE"] = "orchestrator.config.settings"
-import perf.harness.with_django  # noqa: F401
+import perf.harness.django_setup  # noqa: F401
 
 # isort: split
 from django.db import connection

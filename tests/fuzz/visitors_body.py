@@ -16,7 +16,7 @@ os.environ["PITWALL_ALLOW_LOCAL_REPOSITORIES"] = "1"
 os.environ["PITWALL_VISITOR_REQUESTS_A_MINUTE"] = "0"
 os.environ["PITWALL_SESSION_REQUESTS_A_MINUTE"] = "0"
 os.environ["DJANGO_SETTINGS_MODULE"] = "orchestrator.config.settings"
-import perf.harness.with_django  # noqa: F401
+import perf.harness.django_setup  # noqa: F401
 
 # isort: split
 from django.db import connection

@@ -5,9 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from perf.detecting.detectors import _perfherder, _threshold
-from perf.detecting.made import APART, planted
-from perf.detecting.scores import Score, score_of
+from perf.detection.detectors import _perfherder, _threshold
+from perf.detection.scores import Score, score_of
+from perf.detection.synthetic import APART, planted
 from tests.support.benchmarks import answer_of_benchmark
 
 

@@ -5,10 +5,10 @@ import os
 import pytest
 
 from devstack.processes import descendants
-from perf.faithful.extent import SHORT
-from perf.faithful.hand import HandError, Pinned, by_hand
-from perf.faithful.loads import LOADS
-from perf.faithful.target import built_target
+from perf.fidelity.direct import HandError, Pinned, by_hand
+from perf.fidelity.extent import SHORT
+from perf.fidelity.loads import LOADS
+from perf.fidelity.target import built_target
 from tests.support.tools import tool
 
 CPUS = tuple(os.sched_getaffinity(0))

@@ -9,13 +9,13 @@ import pytest
 from agents.hostagent.readers.wrk import measured
 from orchestrator.benchmarks.loads import load_specs_of, tool_of
 from orchestrator.benchmarks.spec import from_data
-from perf.faithful.extent import FULL
-from perf.faithful.loads import LOADS, files_of
-from perf.faithful.made_up import percentile_us, with_made_up
-from perf.faithful.pitwall import definition
-from perf.faithful.printed import Printed, of_h2load, of_oha
-from perf.faithful.ratios import ratio_of
-from perf.faithful.target import Target
+from perf.fidelity.extent import FULL
+from perf.fidelity.loads import LOADS, files_of
+from perf.fidelity.pitwall import definition
+from perf.fidelity.ratios import ratio_of
+from perf.fidelity.target import Target
+from perf.fidelity.tool_output import Printed, of_h2load, of_oha
+from perf.fidelity.wrk_correction import percentile_us, with_made_up
 
 TARGET = Target(binary=Path("/server"), repository=Path("/repository"), sha="0" * 40)
 TIMES = {"{ms}": str(1000 * FULL.duration_s), "{s}": str(FULL.duration_s)}

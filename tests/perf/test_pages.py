@@ -3,8 +3,8 @@
 import pytest
 
 from perf.harness.report import verdict
-from perf.paging import figures
-from perf.paging.lighthouse import MissingError, programs
+from perf.pages import summary
+from perf.pages.lighthouse import MissingError, programs
 
 
 def _look(name, performance, **changes):
@@ -17,8 +17,8 @@ def _look(name, performance, **changes):
 
 
 def _answer(looks):
-    measured = figures.measured(figures.medians_of(looks))
-    return verdict("pages", measured, figures.wanted(measured))
+    measured = summary.measured(summary.medians_of(looks))
+    return verdict("pages", measured, summary.wanted(measured))
 
 
 def test_the_worst_screen_counts_by_the_median_of_its_looks():

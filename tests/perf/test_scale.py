@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from perf.scaling.extent import FULL
-from perf.scaling.made import blank, fill_array, point_type, reading_ids, reading_type
+from perf.scale.copy_rows import blank, fill_array, point_type, reading_ids, reading_type
+from perf.scale.extent import FULL
 from tests.support.benchmarks import answer_of_benchmark
 
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from perf.soaking.memory import growth
+from perf.soak.memory import growth
 from tests.support.benchmarks import answer_of_benchmark
 
 MIB = 2**20

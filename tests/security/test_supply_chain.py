@@ -14,7 +14,7 @@ LOCKS = [
 ]
 _PINNED = re.compile(r"[\w.-]+(\[[\w,-]+\])?==\S+ .*--hash=sha256:[0-9a-f]{64}\b")
 #: Where people and machines install from: the only files that call pip or uv.
-INSTALLERS = ("devstack/bootstrap.py", "perf/harness/venv.py", "docker/Dockerfile")
+INSTALLERS = ("devstack/bootstrap.py", "perf/harness/environments.py", "docker/Dockerfile")
 
 
 @pytest.mark.parametrize("name", LOCKS)

@@ -3,9 +3,9 @@
 import numpy as np
 
 from orchestrator.stats.changes import find_changes
-from perf.detecting.made import one_step, quiet
-from perf.detecting.real import labelled
-from perf.detecting.scores import Score, score_of
+from perf.detection.labelled import labelled
+from perf.detection.scores import Score, score_of
+from perf.detection.synthetic import one_step, quiet
 
 
 def indices(values):

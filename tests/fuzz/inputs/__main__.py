@@ -26,7 +26,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "orchestrator.config.settings")
 # No load tool of this machine is asked for its version.
 os.environ.update(dict.fromkeys(("PITWALL_OHA", "PITWALL_GHZ", "PITWALL_K6"), ""))
 os.environ.update(dict.fromkeys(("PITWALL_WRK", "PITWALL_H2LOAD"), ""))
-import perf.harness.with_django  # noqa: F401
+import perf.harness.django_setup  # noqa: F401
 
 # isort: split
 from devstack.places import CHECKOUT

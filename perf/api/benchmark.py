@@ -1,0 +1,141 @@
+"""The benchmark itself: PostgreSQL and Redis run already, started by `python -m perf.api`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+
+import perf.harness.django_setup  # noqa: F401
+
+# isort: split
+from django.db import connections
+
+from perf.api import requests as asked
+from perf.api.dataset import Made, make
+from perf.api.long_polls import LIMITS, page_seconds, waiting
+from perf.api.requests import Contest, counting_s
+from perf.harness.machine import machine
+from perf.harness.report import Wanted, keep, table, verdict
+from perf.harness.web_servers import collect_static, serving, serving_bare
+
+NAME = "api"
+SITE = "orchestrator.config.wsgi"
+WANTED = {
+    "read_run_ms": Wanted(relation="<", limit=5),
+    "read_queued_run_ms": Wanted(relation="<", limit=5),
+    "start_200_cases_ms": Wanted(relation="<", limit=100),
+    "count_request_ms": Wanted(relation="<", limit=0.3),
+    "page_p95_waiting_to_alone": Wanted(relation="<", limit=2),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    rounds: int
+    requests: int
+    waiting: int
+
+
+FULL = Extent(rounds=10, requests=50, waiting=500)
+SHORT = Extent(rounds=1, requests=4, waiting=20)
+ALONE, WAITING = "page, alone", "page, others wait"
+
+
+def main() -> None:
+    options = parse()
+    came_from, began = machine(), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="pwb-") as name:
+        found, counted = measured(SHORT if options.short else FULL, Path(name))
+    figures = figures_of(found, counted)
+    answer = verdict(NAME, figures, {key: WANTED.get(key) for key in figures})
+    print(f"\n{text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    if options.keep:
+        details = {name: _spread(each) for name, each in found.items()}
+        print(f"kept in {keep(NAME, {**answer, 'machine': came_from, 'details': details})}")
+    print(json.dumps(answer))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m perf.api")
+    parser.add_argument("--short", action="store_true", help="only see that it works")
+    parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
+    return parser.parse_args()
+
+
+def measured(extent: Extent, folder: Path) -> tuple[dict[str, list[float]], float]:
+    collect_static()
+    made = make(folder)
+    connections.close_all()
+    local = {"PITWALL_ALLOW_LOCAL_REPOSITORIES": "1", **LIMITS}
+    with (
+        serving(SITE, folder, local) as site,
+        serving_bare(folder) as bare,
+    ):
+        contest = Contest(site, bare, made)
+        contest.warm_up()
+        for number in range(extent.rounds):
+            print(f"  round {number + 1} of {extent.rounds}", flush=True)
+            contest.round(extent.requests)
+        pages = pages_alone_and_waiting(site.port, made, extent)
+    return {**contest.found, **pages}, counting_s(20 * extent.requests)
+
+
+def pages_alone_and_waiting(port: int, made: Made, extent: Extent) -> dict[str, list[float]]:
+    """In turns, so that what else the machine does is part of both."""
+    found: dict[str, list[float]] = {ALONE: [], WAITING: []}
+    page_seconds(port, made, 8)
+    for _ in range(extent.rounds):
+        found[ALONE] += page_seconds(port, made, extent.requests)
+        with waiting(port, made, extent.waiting):
+            found[WAITING] += page_seconds(port, made, extent.requests)
+    return found
+
+
+def figures_of(found: dict[str, list[float]], counted: float) -> dict[str, float]:
+    typical = {name: median(each) for name, each in found.items()}
+    bare = typical[asked.BARE]
+    return {
+        "bare_view_ms": 1000 * bare,
+        "read_run_ms": 1000 * typical[asked.SHOW],
+        "read_run_to_bare": typical[asked.SHOW] / bare,
+        "read_queued_run_ms": 1000 * typical[asked.SHOW_QUEUED],
+        "read_again_ms": 1000 * typical[asked.AGAIN],
+        "list_runs_ms": 1000 * typical[asked.LIST],
+        "start_200_cases_ms": 1000 * typical[asked.START],
+        "start_200_cases_to_bare": typical[asked.START] / bare,
+        "start_same_key_ms": 1000 * typical[asked.REPEAT],
+        "count_request_ms": 1000 * counted,
+        "page_p95_alone_ms": _spread(found[ALONE])["p95_ms"],
+        "page_p95_waiting_ms": _spread(found[WAITING])["p95_ms"],
+        "page_p95_waiting_to_alone": (
+            _spread(found[WAITING])["p95_ms"] / _spread(found[ALONE])["p95_ms"]
+        ),
+    }
+
+
+def text(found: dict[str, list[float]]) -> str:
+    bare = median(found[asked.BARE])
+    rows = []
+    for name, each in found.items():
+        spread = _spread(each)
+        times = [f"{spread[key]:.2f}" for key in ("median_ms", "p95_ms")]
+        rows.append([name, str(len(each)), *times, f"{median(each) / bare:.1f}"])
+    return table(["in the server", "requests", "median, ms", "95 %, ms", "to bare"], rows)
+
+
+def _spread(seconds: list[float]) -> dict[str, float]:
+    high = quantiles(seconds, n=20)[-1] if len(seconds) > 1 else seconds[0]
+    return {
+        "median_ms": round(1000 * median(seconds), 3),
+        "p95_ms": round(1000 * high, 3),
+        "requests": len(seconds),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""The requests, in turns with a bare view: what each took in the server."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from itertools import cycle, islice
+from statistics import median
+from uuid import uuid4
+
+from orchestrator.api.limits import count_request
+from perf.api.dataset import ROUNDS, Made
+from perf.harness.web_servers import Server
+from perf.scale.http_clients import Connection, Request
+
+BARE = "bare view"
+SHOW, SHOW_QUEUED, AGAIN, LIST = "read a run", "read a queued run", "read again: 304", "list runs"
+START, REPEAT = "start 200 cases", "start, same key"
+#: What takes long is asked for less often.
+SELDOM = {START: 5}
+
+
+def requests(made: Made, tag: str) -> Mapping[str, Iterator[Request]]:
+    """What is asked for, again and again; `tag` is the entity tag of the measured run."""
+    headers = {"Authorization": f"Bearer {made.token}"}
+    run = f"/api/v1/runs/{made.measured}"
+
+    def read(path: str, **more: str) -> Iterator[Request]:
+        status = 304 if more else 200
+        return cycle([Request(path=path, headers={**headers, **more}, status=status)])
+
+    return {
+        SHOW: read(run),
+        SHOW_QUEUED: read(f"/api/v1/runs/{made.queued}"),
+        AGAIN: read(run, **{"If-None-Match": tag}),
+        LIST: read("/api/v1/runs?limit=20"),
+        START: _starts(headers, made.shas[0], made.shas[1]),
+        REPEAT: _repeats(headers, made),
+    }
+
+
+def tag_of(server: Server, made: Made) -> str:
+    """The entity tag of the measured run."""
+    connection = Connection(server.port)
+    headers = {"Authorization": f"Bearer {made.token}"}
+    answer = connection.answer(Request(path=f"/api/v1/runs/{made.measured}", headers=headers))
+    connection.close()
+    return answer.headers["ETag"]
+
+
+class Contest:
+    """Seconds in the server, by what was asked for."""
+
+    def __init__(self, site: Server, bare: Server, made: Made) -> None:
+        self._servers = {BARE: bare}
+        self._requests: dict[str, Iterator[Request]] = {BARE: cycle([Request(path="/")])}
+        for name, asked in requests(made, tag_of(site, made)).items():
+            self._servers[name], self._requests[name] = site, asked
+        self.found: dict[str, list[float]] = {name: [] for name in self._requests}
+
+    def warm_up(self) -> None:
+        """Each worker and its connection have seen everything before it counts."""
+        for name in self._requests:
+            self._ask(name, 4)
+
+    def round(self, count: int) -> None:
+        """Each contestant once, the bare view between."""
+        for name in self._requests:
+            self.found[name] += self._ask(name, max(1, count // SELDOM.get(name, 1)))
+
+    def _ask(self, name: str, count: int) -> list[float]:
+        server = self._servers[name]
+        connection = Connection(server.port)
+        for request in islice(self._requests[name], count):
+            connection.ask(request)
+        connection.close()
+        return server.served_s(count)
+
+
+def counting_s(count: int) -> float:
+    """The median seconds that counting a request takes."""
+    token, found = uuid4(), []
+    for _ in range(count):
+        began = time.perf_counter()
+        if count_request(token) is None:
+            raise RuntimeError("nothing was counted: is there a Redis?")
+        found.append(time.perf_counter() - began)
+    return median(found)
+
+
+def _starts(headers: Mapping[str, str], baseline: str, contender: str) -> Iterator[Request]:
+    body = _body(baseline, contender)
+    kept = {**headers, "Content-Type": "application/json"}
+    while True:
+        yield Request(
+            path="/api/v1/runs",
+            headers={**kept, "Idempotency-Key": str(uuid4())},
+            body=body,
+            status=201,
+        )
+
+
+def _repeats(headers: Mapping[str, str], made: Made) -> Iterator[Request]:
+    """The first makes a run; the others get it."""
+    kept = {**headers, "Content-Type": "application/json", "Idempotency-Key": "the same"}
+    body = _body(made.shas[0], made.shas[1])
+    yield Request(path="/api/v1/runs", headers=kept, body=body, status=201)
+    while True:
+        yield Request(path="/api/v1/runs", headers=kept, body=body)
+
+
+def _body(baseline: str, contender: str) -> bytes:
+    wanted = {"baseline": baseline, "contenders": [contender], "hosts": ["here"]}
+    return json.dumps({"benchmark": "hello", "rounds": ROUNDS, **wanted}).encode()

@@ -1,0 +1,1 @@
+"""Benchmark of change detection: real and generated series, detectors, scores, comparisons."""

@@ -1,0 +1,61 @@
+"""How well changes are found in histories and between two commits, next to other detectors.
+
+`make bench-detection`, or `ARGS=--short` to see only that it works, `ARGS=--keep` to keep the
+result. Needs no database. Everything generated has a fixed seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+
+from perf.detection import summary
+from perf.detection.comparisons import duels
+from perf.detection.detectors import detectors, otava_version
+from perf.detection.evaluation import FULL, SHORT, Contests, Extent
+from perf.detection.summary import WANTED, Measurements
+from perf.harness.machine import machine
+from perf.harness.report import keep, verdict
+
+NAME = "detection"
+SEED = 6
+
+
+def main() -> None:
+    options = parse()
+    came_from = machine()
+    began = time.monotonic()
+    found = measure(SHORT if options.short else FULL, options.seed)
+    answer = verdict(NAME, summary.measured(found), WANTED)
+    print(f"\n{summary.text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    if options.keep:
+        more = {"machine": came_from, "versions": {"apache-otava": otava_version()}}
+        more["details"] = {"seed": options.seed, **summary.details(found)}
+        print(f"kept in {keep(NAME, {**answer, **more})}")
+    print(json.dumps(answer))
+
+
+def measure(extent: Extent, seed: int) -> Measurements:
+    contests = Contests(extent, seed)
+    results = {}
+    for detector in detectors():
+        print(f"  {detector.title}", flush=True)
+        every, sure = contests.results(detector)
+        results[detector.title] = every
+        if detector.title == summary.PITWALL:
+            results[summary.ALERTS] = sure
+    print("  comparisons", flush=True)
+    return Measurements(results, duels(extent.duels, seed))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m perf.detection")
+    parser.add_argument("--short", action="store_true", help="only see that it works")
+    parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
+    parser.add_argument("--seed", type=int, default=SEED, help=f"of what is made; default {SEED}")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""Pitwall's detector and those that people use instead: each gives the indices of its alarms."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.stats.changes import find_changes
+from perf.harness.environments import alternatives_venv, version_of
+
+OTAVA = "apache-otava"
+RIVALS = "detection"
+WORKER = Path(__file__).with_name("otava_worker.py")
+#: Perfherder: values before and after a place that are looked at, and the t to be passed.
+BEFORE_LEAST, BEFORE_MOST, AFTER, T = 12, 24, 12, 7.0
+THRESHOLD = 0.05
+
+Series = Sequence[float]
+Alarms = list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The alarms of each series, which of them are sure, and the CPU seconds that each took."""
+
+    alarms: list[Alarms]
+    alerts: list[Alarms]
+    seconds: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    """`title` for tables, and what finds changes in many series."""
+
+    title: str
+    find: Callable[[Sequence[Series]], Found]
+
+
+def detectors() -> list[Detector]:
+    """Pitwall's first, then the rivals; installs Otava where it is not there yet."""
+    python = alternatives_venv(RIVALS) / "python"
+    return [
+        Detector("Pitwall", _pitwall),
+        Detector(f"Otava {otava_version()}", lambda many: _otava(python, many)),
+        Detector("t-test, Perfherder", _each(_perfherder)),
+        Detector("5 % to the previous", _each(_threshold)),
+    ]
+
+
+def otava_version() -> str:
+    return version_of(OTAVA, RIVALS)
+
+
+def _each(find: Callable[[Series], Alarms]) -> Callable[[Sequence[Series]], Found]:
+    def run(many: Sequence[Series]) -> Found:
+        alarms, seconds = [], []
+        for values in many:
+            began = time.process_time()
+            alarms.append(find(values))
+            seconds.append(time.process_time() - began)
+        return Found(alarms, alarms, seconds)
+
+    return run
+
+
+def _pitwall(many: Sequence[Series]) -> Found:
+    found = Found([], [], [])
+    for values in many:
+        began = time.process_time()
+        points = find_changes(values).points
+        found.seconds.append(time.process_time() - began)
+        found.alarms.append([change.index for change in points])
+        found.alerts.append([change.index for change in points if change.kind == "alert"])
+    return found
+
+
+def _otava(python: Path, many: Sequence[Series]) -> Found:
+    """A process of its own for all of them, so that what it imports is not counted."""
+    done = subprocess.run(
+        [python, WORKER],
+        input=json.dumps([list(values) for values in many]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answer = json.loads(done.stdout)
+    return Found(answer["alarms"], answer["alarms"], answer["seconds"])
+
+
+def _perfherder(values: Series) -> Alarms:
+    """Places whose t passes T and that of both neighbours; near values count more."""
+    series = np.asarray(values, dtype=np.float64)
+    places = range(BEFORE_LEAST, series.size - AFTER + 1)
+    t = np.zeros(series.size + 1)
+    for at in places:
+        t[at] = _t(series[max(0, at - BEFORE_MOST) : at][::-1], series[at : at + AFTER])
+    return [at for at in places if t[at] > T and t[at] >= t[at - 1] and t[at] > t[at + 1]]
+
+
+def _t(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
+    (mean_0, error_0), (mean_1, error_1) = _weighted(before), _weighted(after)
+    error = np.sqrt(error_0 + error_1)
+    difference = abs(mean_1 - mean_0)
+    if error == 0:
+        return float(np.inf) if difference else 0.0
+    return float(difference / error)
+
+
+def _weighted(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Mean and squared standard error, weights falling linearly with the distance."""
+    n = values.size
+    weights = np.arange(n, 0, -1) / n
+    mean = float(np.average(values, weights=weights))
+    variance = float(np.average((values - mean) ** 2, weights=weights)) * n / (n - 1)
+    return mean, variance / n
+
+
+def _threshold(values: Series) -> Alarms:
+    series = np.asarray(values, dtype=np.float64)
+    moved = np.abs(series[1:] / series[:-1] - 1) > THRESHOLD
+    return [int(at) + 1 for at in np.flatnonzero(moved)]

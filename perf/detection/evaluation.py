@@ -1,0 +1,125 @@
+"""What each detector makes of the same series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from perf.detection.detectors import Alarms, Detector, Found
+from perf.detection.labelled import labelled
+from perf.detection.scores import TOLERANCE, Score, score_of
+from perf.detection.synthetic import Labelled, one_step, planted, quiet
+
+#: Of what is made for the delay: noise, size of the step.
+NOISE, STEP = 0.02, 0.05
+#: Points of a new level that confirm it, and how many more are waited for.
+CONFIRMING, MORE = 3, 3
+WATCHED = 15
+LONG = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """How many series of each kind."""
+
+    planted: int
+    quiet: int
+    steps: int
+    timed: int
+    duels: int
+
+
+FULL = Extent(planted=600, quiet=1000, steps=150, timed=9, duels=600)
+SHORT = Extent(planted=20, quiet=20, steps=10, timed=3, duels=20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """Of one detector. `delays`: points of the new level until it was found; None: not in time."""
+
+    made: Score
+    real: Score
+    false_histories: float
+    false_alarms_per_1000: float
+    delays: list[int | None]
+    ms_per_1000: float
+
+    def found_within(self, points: int) -> float:
+        """The share of steps found with so many points of the new level."""
+        return sum(delay is not None and delay <= points for delay in self.delays) / len(
+            self.delays
+        )
+
+    @property
+    def median_delay(self) -> float:
+        """Of those that were found; not a number where none was."""
+        known = [delay for delay in self.delays if delay is not None]
+        return median(known) if known else float("nan")
+
+
+class Contests:
+    """The series, made once for all detectors."""
+
+    def __init__(self, extent: Extent, seed: int) -> None:
+        rngs = [np.random.default_rng([seed, kind]) for kind in range(4)]
+        self._made = [planted(rngs[0], number) for number in range(extent.planted)]
+        self._quiet = [quiet(rngs[1], number) for number in range(extent.quiet)]
+        self._steps = [
+            one_step(rngs[2], noise=NOISE, step=STEP, after=WATCHED) for _ in range(extent.steps)
+        ]
+        self._long = [
+            (100 * np.exp(rngs[3].normal(0, NOISE, LONG))).tolist() for _ in range(extent.timed)
+        ]
+        self._real = labelled()
+
+    def results(self, detector: Detector) -> tuple[Result, Result]:
+        """Of all its alarms, and of those that are sure."""
+        made, real = self._found(detector, self._made), self._found(detector, self._real)
+        silent, cut = self._found(detector, self._quiet), detector.find(self._cut())
+        ms = 1000 * median(detector.find(self._long).seconds)
+        return (
+            self._result((made.alarms, real.alarms, silent.alarms, cut.alarms), ms),
+            self._result((made.alerts, real.alerts, silent.alerts, cut.alerts), ms),
+        )
+
+    def _found(self, detector: Detector, many: Sequence[Labelled]) -> Found:
+        return detector.find([series.values for series in many])
+
+    def _result(self, alarms: tuple[list[Alarms], ...], ms_per_1000: float) -> Result:
+        made, real, silent, cut = alarms
+        points = sum(len(series.values) for series in self._quiet)
+        return Result(
+            made=_score(self._made, made),
+            real=_score(self._real, real),
+            false_histories=sum(map(bool, silent)) / len(silent),
+            false_alarms_per_1000=1000 * sum(map(len, silent)) / points,
+            delays=self._delays(cut),
+            ms_per_1000=ms_per_1000,
+        )
+
+    def _cut(self) -> list[list[float]]:
+        """Each series with a step as it was after one, two, … points of the new level."""
+        return [
+            series.values[: series.changes[0] + length]
+            for series in self._steps
+            for length in range(1, WATCHED + 1)
+        ]
+
+    def _delays(self, alarms: list[Alarms]) -> list[int | None]:
+        of_one = [alarms[at : at + WATCHED] for at in range(0, len(alarms), WATCHED)]
+        return [
+            next((at + 1 for at, found in enumerate(each) if _hits(series, found)), None)
+            for series, each in zip(self._steps, of_one, strict=True)
+        ]
+
+
+def _hits(series: Labelled, alarms: Sequence[int]) -> bool:
+    return any(abs(alarm - series.changes[0]) <= TOLERANCE for alarm in alarms)
+
+
+def _score(many: Sequence[Labelled], alarms: Sequence[Sequence[int]]) -> Score:
+    scores = [score_of(series.changes, found) for series, found in zip(many, alarms, strict=True)]
+    return sum(scores, Score())

@@ -1,0 +1,157 @@
+"""What the contests add up to, and what is wanted of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from perf.detection.comparisons import MARGIN, Duels
+from perf.detection.evaluation import CONFIRMING, MORE, WATCHED, Result
+from perf.detection.scores import TOLERANCE, Score
+from perf.harness.report import Wanted, table
+
+PITWALL, ALERTS, OTAVA = "Pitwall", "Pitwall, alerts alone", "Otava"
+IN_TIME = CONFIRMING + MORE
+WANTED: dict[str, Wanted | None] = {
+    "histories_without_a_change_that_alert": Wanted(relation="<", limit=0.01),
+    "histories_without_a_change_with_a_candidate": None,
+    "step_of_5_percent_found_in_time": Wanted(relation=">=", limit=0.95),
+    "step_of_5_percent_alerted_in_time": None,
+    "made_f1": None,
+    "made_f1_to_otava": Wanted(relation=">", limit=1),
+    "made_f1_of_alerts_to_otava": Wanted(relation=">", limit=1),
+    "real_f1": None,
+    "real_f1_to_otava": Wanted(relation=">", limit=1),
+    "real_f1_of_alerts_to_otava": Wanted(relation=">", limit=1),
+    "time_of_1000_points_to_otava": None,
+    "comparisons_that_see_a_change_without_one": Wanted(relation="<=", limit=0.05),
+    "comparisons_that_call_the_margin_equivalent": Wanted(relation="<=", limit=0.05),
+    "comparisons_that_find_5_percent_at_2_percent_noise": Wanted(relation=">=", limit=0.95),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """Results by the detector's title, and the grid of comparisons."""
+
+    results: Mapping[str, Result]
+    duels: Sequence[Duels]
+
+
+def measured(found: Measurements) -> dict[str, float]:
+    """The figures that WANTED speaks of, under the same keys."""
+    ours, alerts = found.results[PITWALL], found.results[ALERTS]
+    otava = next(each for title, each in found.results.items() if title.startswith(OTAVA))
+    return {
+        "histories_without_a_change_that_alert": alerts.false_histories,
+        "histories_without_a_change_with_a_candidate": ours.false_histories,
+        "step_of_5_percent_found_in_time": ours.found_within(IN_TIME),
+        "step_of_5_percent_alerted_in_time": alerts.found_within(IN_TIME),
+        "made_f1": ours.made.f1,
+        "made_f1_to_otava": _ratio(ours.made, otava.made),
+        "made_f1_of_alerts_to_otava": _ratio(alerts.made, otava.made),
+        "real_f1": ours.real.f1,
+        "real_f1_to_otava": _ratio(ours.real, otava.real),
+        "real_f1_of_alerts_to_otava": _ratio(alerts.real, otava.real),
+        "time_of_1000_points_to_otava": ours.ms_per_1000 / otava.ms_per_1000,
+        "comparisons_that_see_a_change_without_one": max(
+            each.changed for each in found.duels if each.effect == 0
+        ),
+        "comparisons_that_call_the_margin_equivalent": max(
+            each.equivalent for each in found.duels if each.effect == MARGIN
+        ),
+        "comparisons_that_find_5_percent_at_2_percent_noise": next(
+            each.regressed for each in found.duels if (each.noise, each.effect) == (0.02, 0.05)
+        ),
+    }
+
+
+def text(found: Measurements) -> str:
+    """The tables for people."""
+    return "\n\n".join([_scores(found), _alarms(found), _comparisons(found.duels)])
+
+
+def details(found: Measurements) -> dict[str, Any]:
+    """The figures behind, for the file of results."""
+    return {
+        "tolerance_points": TOLERANCE,
+        "detectors": {title: _detail(each) for title, each in found.results.items()},
+        "comparisons": [asdict(each) for each in found.duels],
+    }
+
+
+def _ratio(ours: Score, theirs: Score) -> float:
+    return ours.f1 / max(theirs.f1, 1e-9)
+
+
+def _detail(result: Result) -> dict[str, Any]:
+    return {
+        "made": {**asdict(result.made), **_shares(result.made)},
+        "real": {**asdict(result.real), **_shares(result.real)},
+        "false_histories": round(result.false_histories, 4),
+        "false_alarms_per_1000": round(result.false_alarms_per_1000, 3),
+        "found_within_points": {
+            points: round(result.found_within(points), 4) for points in range(1, WATCHED + 1)
+        },
+        "ms_per_1000_points": round(result.ms_per_1000, 2),
+    }
+
+
+def _shares(score: Score) -> dict[str, float]:
+    return {
+        "precision": round(score.precision, 4),
+        "recall": round(score.recall, 4),
+        "f1": round(score.f1, 4),
+    }
+
+
+def _scores(found: Measurements) -> str:
+    rows = [
+        (title, *(f"{share:.3f}" for score in (each.made, each.real) for share in _three(score)))
+        for title, each in found.results.items()
+    ]
+    head = ("Changes found", "made: precision", "recall", "F1", "real: precision", "recall", "F1")
+    return table(head, rows)
+
+
+def _three(score: Score) -> tuple[float, float, float]:
+    return score.precision, score.recall, score.f1
+
+
+def _alarms(found: Measurements) -> str:
+    rows = [
+        (
+            title,
+            f"{100 * each.false_histories:.1f} %",
+            f"{each.false_alarms_per_1000:.2f}",
+            *(f"{100 * each.found_within(points):.0f} %" for points in (CONFIRMING, IN_TIME)),
+            "-" if math.isnan(each.median_delay) else f"{each.median_delay:.0f}",
+            f"{each.ms_per_1000:.1f}",
+        )
+        for title, each in found.results.items()
+    ]
+    within = (f"5 % found in {CONFIRMING}", f"in {IN_TIME}", "points")
+    return table(("", "false histories", "alarms/1,000", *within, "ms/1,000"), rows)
+
+
+def _comparisons(duels: Sequence[Duels]) -> str:
+    rows = [
+        (
+            f"noise {100 * each.noise:.0f} %, change +{100 * each.effect:.0f} %",
+            *(
+                f"{100 * share:.1f} %"
+                for share in (
+                    each.regressed,
+                    each.changed,
+                    each.equivalent,
+                    max(0.0, 1 - each.changed - each.equivalent),
+                )
+            ),
+            f"{each.blocks:.1f}",
+        )
+        for each in duels
+    ]
+    head = ("Comparisons", "regressed", "any change", "equivalent", "inconclusive", "blocks")
+    return table(head, rows)

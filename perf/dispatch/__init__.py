@@ -1,0 +1,1 @@
+"""Benchmark of dispatch: what a user would use instead, the side of Pitwall, the matrix."""

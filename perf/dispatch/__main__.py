@@ -1,0 +1,13 @@
+"""Benchmark of dispatch over SSH, next to what a user would use instead: `make bench-dispatch`.
+
+`ARGS=--short` only shows that it works, `ARGS=--keep` stores the result in perf/results.
+"""
+
+import sys
+
+from perf.harness.environments import alternatives_venv
+from perf.harness.servers import run_with_servers
+
+if __name__ == "__main__":
+    alternatives_venv()
+    sys.exit(run_with_servers("dispatch", "perf.dispatch.benchmark", tools=True, application=True))

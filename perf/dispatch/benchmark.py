@@ -1,0 +1,180 @@
+"""The benchmark itself: Pitwall runs already, started by `python -m perf.dispatch`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import perf.harness.django_setup  # noqa: F401
+
+# isort: split
+from devstack.demo_client import Client
+from perf.dispatch import summary
+from perf.dispatch.alternatives import Rival, Rivals
+from perf.dispatch.extent import FULL, SHORT, Extent
+from perf.dispatch.latency import latency
+from perf.dispatch.matrix import measure_matrix
+from perf.dispatch.pitwall import Queue
+from perf.dispatch.service_cpu import Services
+from perf.dispatch.summary import PITWALL, WANTED, Contestant, Measurements
+from perf.dispatch.throughput import Contest
+from perf.dispatch.workload import Form, Work
+from perf.harness.machine import machine
+from perf.harness.report import keep, verdict
+from perf.harness.repositories import server_repository
+from perf.harness.seed import Account, add_benchmark, add_fleet, make_account
+from perf.harness.ssh_hosts import running_fleet
+
+NAME = "dispatch"
+
+
+class Bench:
+    """All contestants, set up on one fleet."""
+
+    def __init__(self, extent: Extent, contest: Contest, rivals: list[Rival], folder: Path) -> None:
+        self.extent = extent
+        self.contest = contest
+        self.rivals = rivals
+        self.found = Measurements()
+        self._folder = folder
+        self._account = make_account()
+        self._services = Services(os.getppid())
+        add_fleet(self._account.member, contest.fleet)
+        self._queue = Queue(self._account.member, contest.fleet, self._services, folder)
+        self._shas = server_repository(folder / "server")
+        self._client = Client(os.environ["PITWALL_BASE_URL"], self._account.token)
+
+    def run(self) -> None:
+        self._add_server_benchmarks(self._account)
+        say("warming up")
+        rate = self._queue.score(Work.EMPTY, 1).jobs_per_minute
+        self.found.idle = self._services.idle(5 if self.extent.rounds > 1 else 1)
+        for work in Work:
+            for number in range(self.extent.rounds):
+                rate = self._round(work, number, rate)
+        self._measure_latencies()
+        for number in range(self.extent.matrix_times):
+            say(f"matrix, {number + 1} of {self.extent.matrix_times}")
+            self._measure_matrix()
+
+    def _add_server_benchmarks(self, account: Account) -> None:
+        """`first` for the time to the first process, `matrix` for the matrix."""
+        extent, repository = self.extent, self._folder / "server"
+        cases = [2 * number for number in range(1, extent.matrix_cases + 1)]
+        add_benchmark(
+            account.member, repository, "first", duration_s=0.2, warmup_s=0, connections=[1]
+        )
+        add_benchmark(
+            account.member,
+            repository,
+            "matrix",
+            duration_s=extent.trial_s,
+            warmup_s=extent.warmup_s,
+            connections=cases,
+        )
+
+    def _round(self, work: Work, number: int, rate: float) -> float:
+        """Every contestant once, each round beginning with another; Pitwall's jobs a minute."""
+        contestants = [(rival, form) for rival in self.rivals for form in rival.forms]
+        order: list[tuple[Rival, Form] | None] = [None, *contestants]
+        start = number * 4 % len(order)
+        for each in order[start:] + order[:start]:
+            if each is None:
+                rate = self._score_pitwall(work, rate)
+            else:
+                self._score_rival(work, *each)
+        return rate
+
+    def _score_pitwall(self, work: Work, rate: float) -> float:
+        """As many jobs as it will do in the window, by what it did the last time."""
+        hosts, window_s = len(self.contest.fleet.hosts), self.extent.window_s
+        score = self._queue.score(work, max(2, round(rate / 60 * window_s / hosts)))
+        contestant = Contestant(PITWALL, Form.EACH)
+        self.found.add(work, contestant, score)
+        a_job = {name: used / score.jobs for name, used in score.services_s.items()}
+        self.found.services.setdefault(work, []).append(a_job)
+        tell(work, contestant, score.jobs_per_minute, score.cpu_ms_per_job)
+        return score.jobs_per_minute
+
+    def _score_rival(self, work: Work, rival: Rival, form: Form) -> None:
+        score = self.contest.score(rival, work, form, self.extent.window_s)
+        contestant = Contestant(rival.name, form)
+        self.found.add(work, contestant, score)
+        tell(work, contestant, score.jobs_per_minute, score.cpu_ms_per_job)
+
+    def _measure_latencies(self) -> None:
+        ansible = next(rival for rival in self.rivals if rival.name == "ansible")
+        host = self.contest.fleet.hosts[0]
+        say("first process after POST /api/v1/runs")
+        for number in range(self.extent.latencies + 1):
+            found = latency(self._client, "first", self._shas, host)
+            if number > 0:  # the first one brings the commits to the host
+                self.found.latencies.append(found)
+                self.found.ansible_alone_s.append(self.contest.alone_s(ansible, host))
+
+    def _measure_matrix(self) -> None:
+        extent = self.extent
+        trials = extent.matrix_cases * 2 * extent.matrix_rounds
+        self.found.matrices.append(
+            measure_matrix(
+                self._client,
+                "matrix",
+                self._shas,
+                self.contest.fleet.hosts[0],
+                extent.matrix_rounds,
+                limit_s=120 + 3 * trials * (extent.trial_s + extent.warmup_s),
+            )
+        )
+
+
+def main() -> None:
+    options = parse()
+    came_from = machine()
+    began = time.monotonic()
+    with ready_bench(SHORT if options.short else FULL) as bench:
+        bench.run()
+    found = bench.found
+    answer = verdict(NAME, summary.measured(found), WANTED)
+    print(f"\n{summary.text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    if options.keep:
+        versions = {rival.name: rival.version for rival in bench.rivals}
+        more = {"machine": came_from, "versions": versions, "details": summary.details(found)}
+        print(f"kept in {keep(NAME, {**answer, **more})}")
+    print(json.dumps(answer))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m perf.dispatch")
+    parser.add_argument("--short", action="store_true", help="only see that it works")
+    parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
+    return parser.parse_args()
+
+
+@contextmanager
+def ready_bench(extent: Extent) -> Iterator[Bench]:
+    """The hosts, the rivals and Pitwall, set up; hosts and files are gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="pwb-") as name:
+        folder = Path(name)
+        with running_fleet(folder / "hosts", extent.hosts) as fleet:
+            (folder / "rivals").mkdir()
+            rivals = Rivals(fleet, folder / "rivals")
+            contest = Contest(fleet=fleet, environment=rivals.environment(), folder=folder)
+            yield Bench(extent, contest, rivals.all(), folder)
+
+
+def say(text: str) -> None:
+    print(f"  {text}", flush=True)
+
+
+def tell(work: Work, contestant: Contestant, rate: float, cpu_ms: float) -> None:
+    say(f"{work}: {contestant}: {rate:.0f} jobs/min, {cpu_ms:.1f} CPU ms each")
+
+
+if __name__ == "__main__":
+    main()

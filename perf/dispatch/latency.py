@@ -1,0 +1,47 @@
+"""From `POST /api/v1/runs` to the first process on the host."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from devstack.demo_client import Client
+from perf.dispatch.run_client import ask, finished
+from perf.harness.ssh_hosts import SshHost
+
+LIMIT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latency:
+    """Seconds from the request to the agent's supervisor, and to the first trial's start."""
+
+    to_supervisor_s: float
+    to_trial_s: float
+
+
+def latency(client: Client, benchmark: str, shas: Sequence[str], host: SshHost) -> Latency:
+    """Of one run on a host that was used before, while Pitwall has nothing else to do."""
+    # Pitwall looks at its queue at fixed times: come at any time between two of them.
+    time.sleep(random.uniform(0, 1))
+    asked = ask(client, benchmark, shas, host.name, rounds=1)
+    run = finished(client, asked, limit_s=LIMIT_S)
+    started = first_events(host.work_dir / "jobs" / run["jobs"][0]["id"])
+    return Latency(
+        to_supervisor_s=started["supervisor_started"] - asked.posted_at,
+        to_trial_s=started["trial_started"] - asked.posted_at,
+    )
+
+
+def first_events(folder: Path) -> dict[str, float]:
+    """When each kind of event happened first, by the host's own journals of a job."""
+    first: dict[str, float] = {}
+    for journal in folder.glob("*/journal.jsonl"):
+        for line in journal.read_text().splitlines():
+            event = json.loads(line)
+            first[event["event"]] = min(event["t"], first.get(event["event"], event["t"]))
+    return first

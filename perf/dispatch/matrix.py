@@ -1,0 +1,128 @@
+"""A matrix on one host: Pitwall's wall time against a shell loop of the same commands."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from devstack.demo_client import Client
+from perf.dispatch.run_client import ask, ended_at, finished
+from perf.harness.ssh_hosts import PYTHON, SshHost
+
+#: Each of the loop's trials: what a person would write who knows what is to be done.
+TRIAL = """\
+cd {tree}
+{server} >/dev/null 2>&1 &
+server=$!
+until curl --silent --output /dev/null {url}; do kill -0 $server || exit 1; sleep 0.02; done
+{loads}
+kill $server
+wait $server
+sleep {cooldown_s}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixTimes:
+    """Wall seconds of the same trials."""
+
+    trials: int
+    pitwall_s: float
+    loop_s: float
+
+
+def measure_matrix(
+    client: Client, benchmark: str, shas: Sequence[str], host: SshHost, rounds: int, limit_s: float
+) -> MatrixTimes:
+    """Pitwall first; the loop then repeats what the plans of its rounds say."""
+    asked = ask(client, benchmark, shas, host.name, rounds)
+    run = finished(client, asked, limit_s=limit_s)
+    plans = plans_of(host, [job["id"] for job in run["jobs"]])
+    trials = [trial for plan in plans for trial in plan["trials"]]
+    return MatrixTimes(
+        trials=len(trials),
+        pitwall_s=ended_at(run) - asked.posted_at,
+        loop_s=_run_loop(loop_of(trials, host.work_dir), host.work_dir / "loop", limit_s),
+    )
+
+
+def plans_of(host: SshHost, jobs: Sequence[str]) -> list[dict[str, Any]]:
+    """The plans that the host got for these jobs, in the order in which it got them."""
+    paths = [path for job in jobs for path in (host.work_dir / "jobs" / job).glob("*/plan.json")]
+    paths.sort(key=lambda path: path.stat().st_mtime)
+    return [json.loads(path.read_text()) for path in paths]
+
+
+def loop_of(trials: Sequence[Mapping[str, Any]], root: Path) -> str:
+    """The shell script that runs the trials' commands one after the other."""
+    return "set -u\n" + "".join(_trial(trial, root, root / "loop") for trial in trials)
+
+
+def _trial(trial: Mapping[str, Any], root: Path, out: Path) -> str:
+    words = {
+        "python": PYTHON,
+        "port": str(_free_port()),
+        "address": "127.0.0.1",
+        "bind": "127.0.0.1",
+        "tool": str(root / trial["tool"]["path"]),
+        "out": str(out / "tool.json"),
+        "rows": str(out / f"{trial['id']}.sqlite"),
+    }
+    server = _pinned(trial["server"]["argv"], trial["server"]["limits"], words)
+    loads = [_pinned(load["argv"], trial["tool"]["limits"], words) for load in trial["loads"]]
+    return TRIAL.format(
+        tree=shlex.quote(str(root / trial["tree"] / "tree")),
+        server=server,
+        url=f"http://127.0.0.1:{words['port']}{trial['ready']['path']}",
+        loads="\n".join(f"{load} >/dev/null || exit 1" for load in loads),
+        cooldown_s=trial["cooldown_s"],
+    )
+
+
+def _pinned(argv: Sequence[str], limits: Mapping[str, Any], words: Mapping[str, str]) -> str:
+    filled = []
+    for word in argv:
+        for name, value in words.items():
+            word = word.replace(f"{{{name}}}", value)
+        filled.append(word)
+    if limits.get("cpus"):
+        filled = ["taskset", "-c", ",".join(map(str, limits["cpus"])), *filled]
+    return shlex.join(filled)
+
+
+def _run_loop(script: str, folder: Path, limit_s: float) -> float:
+    folder.mkdir()
+    (folder / "loop.sh").write_text(script)
+    began = time.monotonic()
+    with open(folder / "loop.log", "wb") as log:
+        argv = ["/bin/sh", str(folder / "loop.sh")]
+        loop = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
+    try:
+        status = loop.wait(limit_s)
+    finally:
+        # A server of a loop that did not come to its end.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(loop.pid, signal.SIGKILL)
+    elapsed_s = time.monotonic() - began
+    if status != 0:
+        said = (folder / "loop.log").read_text(errors="replace")[-1000:]
+        raise RuntimeError(f"the shell loop ended with {status}: {said}")
+    shutil.rmtree(folder)
+    return elapsed_s
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,162 @@
+"""What the measurements add up to, and what is wanted of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from perf.dispatch.latency import Latency
+from perf.dispatch.matrix import MatrixTimes
+from perf.dispatch.throughput import Score
+from perf.dispatch.workload import Form, Work
+from perf.harness.report import Wanted, table
+
+PITWALL = "Pitwall"
+#: Of the rivals' two forms the first is how jobs really come: one by one.
+WANTED: dict[str, Wanted | None] = {
+    "jobs_a_minute_to_ansible_one_by_one": Wanted(relation=">", limit=5),
+    "jobs_a_minute_to_ansible_in_batches": None,
+    "copy_cpu_to_pyinfra_one_by_one": Wanted(relation="<=", limit=1),
+    "copy_cpu_to_pyinfra_in_batches": Wanted(relation="<=", limit=1),
+    "first_process_to_ansible_alone": None,
+    "matrix_to_shell_loop": Wanted(relation="<=", limit=1.05),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A rival in one of its forms, or Pitwall, whose jobs always come one by one."""
+
+    name: str
+    form: Form
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.form}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Measurements:
+    """Everything that was measured, one entry a round."""
+
+    scores: dict[tuple[Work, Contestant], list[Score]] = field(default_factory=dict)
+    services: dict[Work, list[dict[str, float]]] = field(default_factory=dict)
+    idle: dict[str, float] = field(default_factory=dict)
+    latencies: list[Latency] = field(default_factory=list)
+    ansible_alone_s: list[float] = field(default_factory=list)
+    matrices: list[MatrixTimes] = field(default_factory=list)
+
+    def add(self, work: Work, contestant: Contestant, score: Score) -> None:
+        self.scores.setdefault((work, contestant), []).append(score)
+
+    def rate(self, work: Work, contestant: Contestant) -> float:
+        """Jobs a minute, the median of the rounds."""
+        return median(score.jobs_per_minute for score in self.scores[work, contestant])
+
+    def cpu_ms(self, work: Work, contestant: Contestant) -> float:
+        """The controller's CPU milliseconds a job, the median of the rounds."""
+        return median(score.cpu_ms_per_job for score in self.scores[work, contestant])
+
+
+def measured(found: Measurements) -> dict[str, float]:
+    """The ratios that WANTED speaks of, under the same keys."""
+    ours = Contestant(PITWALL, Form.EACH)
+    ratios = {}
+    for form, words in ((Form.EACH, "one_by_one"), (Form.BATCH, "in_batches")):
+        ansible, pyinfra = Contestant("ansible", form), Contestant("pyinfra", form)
+        rate = found.rate(Work.EMPTY, ours) / found.rate(Work.EMPTY, ansible)
+        ratios[f"jobs_a_minute_to_ansible_{words}"] = rate
+        cpu = found.cpu_ms(Work.COPY, ours) / found.cpu_ms(Work.COPY, pyinfra)
+        ratios[f"copy_cpu_to_pyinfra_{words}"] = cpu
+    first = median(each.to_trial_s for each in found.latencies)
+    ratios["first_process_to_ansible_alone"] = first / median(found.ansible_alone_s)
+    pairs = [each.pitwall_s / each.loop_s for each in found.matrices]
+    return {**ratios, "matrix_to_shell_loop": median(pairs)}
+
+
+def text(found: Measurements) -> str:
+    """The tables for people."""
+    return "\n\n".join([_jobs_table(found, work) for work in Work] + [_rest(found)])
+
+
+def details(found: Measurements) -> dict[str, Any]:
+    """The figures behind the ratios, for the file of results."""
+    return {
+        "jobs": {
+            f"{work}: {contestant}": {
+                "jobs_a_minute": [round(score.jobs_per_minute, 1) for score in scores],
+                "cpu_ms_a_job": [round(score.cpu_ms_per_job, 2) for score in scores],
+            }
+            for (work, contestant), scores in found.scores.items()
+        },
+        "services_cpu_ms_a_job": {
+            str(work): {name: round(ms, 2) for name, ms in _services_ms(found, work).items()}
+            for work in found.services
+        },
+        "idle_cpu_s_a_second": found.idle,
+        "post_to_supervisor_s": [round(each.to_supervisor_s, 3) for each in found.latencies],
+        "post_to_trial_s": [round(each.to_trial_s, 3) for each in found.latencies],
+        "ansible_alone_s": [round(each, 3) for each in found.ansible_alone_s],
+        "matrix": [
+            {
+                "trials": each.trials,
+                "pitwall_s": round(each.pitwall_s, 2),
+                "shell_loop_s": round(each.loop_s, 2),
+            }
+            for each in found.matrices
+        ],
+    }
+
+
+def _jobs_table(found: Measurements, work: Work) -> str:
+    ours = Contestant(PITWALL, Form.EACH)
+    contestants = [contestant for kind, contestant in found.scores if kind == work]
+    contestants.sort(key=lambda each: found.rate(work, each))
+    rows = [
+        (
+            str(each),
+            f"{found.rate(work, each):.0f}",
+            f"{found.rate(work, ours) / found.rate(work, each):.2f}",
+            f"{found.cpu_ms(work, each):.1f}",
+            f"{found.cpu_ms(work, ours) / found.cpu_ms(work, each):.2f}",
+        )
+        for each in contestants
+    ]
+    title = {Work.EMPTY: "An empty job", Work.COPY: "A new file of 1 MB and a command"}[work]
+    return table((title, "jobs/min", "Pitwall is ×", "CPU ms/job", "Pitwall is ×"), rows)
+
+
+def _rest(found: Measurements) -> str:
+    rows = [
+        (f"CPU ms a job of {name}, {work} job", _number(ms, 1))
+        for work in found.services
+        for name, ms in _services_ms(found, work).items()
+    ]
+    rows += [
+        (f"CPU ms a second of {name}, nothing to do", _number(1000 * used, 1))
+        for name, used in found.idle.items()
+    ]
+    rows += [
+        ("POST /runs to the supervisor, s", _spread([x.to_supervisor_s for x in found.latencies])),
+        ("POST /runs to the first trial, s", _spread([x.to_trial_s for x in found.latencies])),
+        ("ansible, one empty job alone, s", _spread(found.ansible_alone_s)),
+    ]
+    for each in found.matrices:
+        rows.append((f"{each.trials} trials with Pitwall, s", _number(each.pitwall_s, 2)))
+        rows.append((f"{each.trials} trials in a shell loop, s", _number(each.loop_s, 2)))
+    return table(("Pitwall", ""), rows)
+
+
+def _services_ms(found: Measurements, work: Work) -> Mapping[str, float]:
+    """CPU milliseconds a job of each service, the median of the rounds."""
+    rounds = found.services[work]
+    return {name: 1000 * median(each[name] for each in rounds) for name in rounds[0]}
+
+
+def _spread(values: Sequence[float]) -> str:
+    return f"{median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}"

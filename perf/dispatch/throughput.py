@@ -1,0 +1,122 @@
+"""One rival at work for a while: how many jobs it finishes, and what CPU time that takes."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from perf.dispatch.alternatives import Rival
+from perf.dispatch.workload import Form, Work
+from perf.harness.meter import metered
+from perf.harness.ssh_hosts import Fleet, SshHost
+
+#: A rival that takes longer than this beside its window is broken.
+GRACE_S = 120.0
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """`jobs` finished in `elapsed_s`, and the controller's CPU seconds for all of them."""
+
+    jobs: int
+    elapsed_s: float
+    cpu_s: float
+
+    @property
+    def jobs_per_minute(self) -> float:
+        return 60 * self.jobs / self.elapsed_s
+
+    @property
+    def cpu_ms_per_job(self) -> float:
+        return 1000 * self.cpu_s / self.jobs
+
+
+class InvocationFailedError(Exception):
+    """A rival ended with an error; the text has its output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contest:
+    """Where rivals are set to work."""
+
+    fleet: Fleet
+    environment: Mapping[str, str]
+    folder: Path
+
+    def score(self, rival: Rival, work: Work, form: Form, window_s: float) -> Score:
+        """Keep all hosts busy for `window_s`; an invocation that runs then is let finish."""
+        hosts = self.fleet.hosts
+        groups = [hosts] if form is Form.BATCH else [(host,) for host in hosts]
+        start = next(_numbers) * 1_000_000
+        done = metered(
+            lambda: self._keep_busy(rival, work, groups, window_s, start),
+            limit_s=window_s + GRACE_S,
+        )
+        invocations, elapsed_s = done.value
+        self._tidy_up()
+        jobs = invocations * len(groups[0])
+        return Score(jobs=jobs, elapsed_s=elapsed_s, cpu_s=done.cpu_s)
+
+    def alone_s(self, rival: Rival, host: SshHost) -> float:
+        """Seconds of one invocation for an empty job, with nothing else to do and none before."""
+
+        def once() -> float:
+            began = time.monotonic()
+            self._invoke(rival.argv(Work.EMPTY, (host,), "none"))
+            return time.monotonic() - began
+
+        return float(metered(once, limit_s=GRACE_S).value)
+
+    def _keep_busy(
+        self,
+        rival: Rival,
+        work: Work,
+        groups: Sequence[Sequence[SshHost]],
+        window_s: float,
+        first_number: int,
+    ) -> tuple[int, float]:
+        began = time.monotonic()
+        numbers = itertools.count(first_number)
+
+        def serve(hosts: Sequence[SshHost]) -> int:
+            for served in itertools.count(1):
+                target = f"{next(numbers)}.bin"
+                self._invoke(rival.argv(work, hosts, target))
+                if time.monotonic() > began + window_s:
+                    return served
+            raise AssertionError("unreachable")
+
+        with ThreadPoolExecutor(len(groups)) as pool:
+            invocations = sum(pool.map(serve, groups))
+        return invocations, time.monotonic() - began
+
+    def _invoke(self, argv: list[str]) -> None:
+        """posix_spawn, because the harness runs on the CPUs that it measures."""
+        log = self.folder / f"invocation-{next(_numbers)}.log"
+        opened = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        pid = os.posix_spawn(
+            argv[0],
+            argv,
+            self.environment,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, str(log), opened, 0o600),
+                (os.POSIX_SPAWN_DUP2, 1, 2),
+            ],
+        )
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        if status != 0:
+            said = log.read_text(errors="replace")[-2000:]
+            raise InvocationFailedError(f"{argv} ended with {status}: {said}")
+        log.unlink()
+
+    def _tidy_up(self) -> None:
+        for host in self.fleet.hosts:
+            for file in host.work_dir.glob("*.bin"):
+                file.unlink()

@@ -1,1 +1,0 @@
-"""The parts of `perf/dispatch.py`: hosts, rivals, Pitwall's side, the matrix."""

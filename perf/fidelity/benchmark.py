@@ -1,0 +1,143 @@
+"""The benchmark itself: Pitwall runs already, started by `python -m perf.fidelity`."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import perf.harness.django_setup  # noqa: F401
+
+# isort: split
+from perf.fidelity import summary
+from perf.fidelity.direct import HandError, by_hand
+from perf.fidelity.extent import FULL, SHORT, Extent
+from perf.fidelity.loads import LOADS, PACKAGES, Load, program_of
+from perf.fidelity.pitwall import Pitwall, PitwallError, Reading
+from perf.fidelity.summary import Pair
+from perf.fidelity.target import TargetError, built_target
+from perf.fidelity.tool_output import Figures
+from perf.harness.machine import machine
+from perf.harness.report import keep, verdict
+from perf.harness.seed import make_account
+
+NAME = "fidelity"
+Found = dict[Load, list[Pair]]
+
+
+class Bench:
+    """All loads on one server, by hand and through Pitwall."""
+
+    def __init__(
+        self, extent: Extent, loads: Sequence[Load], programs: Mapping[str, Path], folder: Path
+    ) -> None:
+        self._extent = extent
+        self._programs = programs
+        self._folder = folder
+        self._target = built_target(folder)
+        self._pitwall = Pitwall(make_account().member, self._target, extent)
+        self._loads = loads
+
+    def run(self, order: random.Random) -> Found:
+        """Load after load, again and again, so that a machine that changes changes all of them."""
+        first = {load: self._first(load) for load in self._loads}
+        found: Found = {load: [] for load in self._loads}
+        for number in range(self._extent.pairs):
+            for load in self._loads:
+                pair = self._pair(load, first[load], order)
+                found[load].append(pair)
+                tell(number + 1, load, pair)
+        return found
+
+    def _first(self, load: Load) -> Reading:
+        """Not counted: Pitwall gets commit and tool to the host, and tells where it pins them."""
+        self._pitwall.add(load)
+        reading = self._pitwall.measure(load)
+        program = self._programs[load.tool]
+        if hashlib.sha256(program.read_bytes()).hexdigest() != reading.program:
+            raise PitwallError(f"Pitwall takes another {load.tool} than {program}")
+        return reading
+
+    def _pair(self, load: Load, first: Reading, order: random.Random) -> Pair:
+        if order.random() < 0.5:
+            hand = self._hand(load, first)
+            return Pair(hand=hand, pitwall=self._pitwall.measure(load))
+        reading = self._pitwall.measure(load)
+        return Pair(hand=self._hand(load, first), pitwall=reading)
+
+    def _hand(self, load: Load, first: Reading) -> Figures:
+        program = self._programs[load.tool]
+        return by_hand(load, program, self._target, self._extent, first.pinned, self._folder)
+
+
+def main() -> int:
+    # An ordinary end, so that files are removed; what runs is killed by the kernel at any.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    options = parse()
+    extent = (SHORT if options.short else FULL).with_pairs(options.pairs)
+    loads = [load for load in LOADS if options.only in (None, load.key)]
+    programs, missing = tools(loads)
+    if missing and not options.short:
+        print(f"{NAME}: {lacking(missing)}", file=sys.stderr)
+        return 1
+    here = [load for load in loads if load.tool in programs]
+    came_from = machine()
+    began = time.monotonic()
+    seed = random.randrange(2**32)
+    with tempfile.TemporaryDirectory(prefix="pwf-") as name:
+        try:
+            found = Bench(extent, here, programs, Path(name)).run(random.Random(seed))
+        except (TargetError, HandError, PitwallError) as error:
+            print(f"{NAME}: {error}", file=sys.stderr)
+            return 1
+    answer = verdict(NAME, summary.measured(found), summary.wanted(found))
+    print(f"\n{summary.text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    if options.keep:
+        more = {"machine": came_from, "details": summary.details(found), "seed": seed}
+        print(f"kept in {keep(NAME, {**answer, **more})}")
+    print(json.dumps(answer))
+    return 0
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m perf.fidelity")
+    parser.add_argument("--short", action="store_true", help="only see that it works")
+    parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
+    parser.add_argument("--pairs", type=int, help="so many of each load")
+    parser.add_argument("--only", choices=[load.key for load in LOADS], help="this load alone")
+    options = parser.parse_args()
+    if options.keep and (options.only or options.pairs):
+        parser.error("what is kept is a whole run: leave --only and --pairs out")
+    return options
+
+
+def tools(loads: Sequence[Load]) -> tuple[dict[str, Path], list[str]]:
+    """The tools that are here, and the names of those that are not."""
+    found = {load.tool: program_of(load.tool, os.environ) for load in loads}
+    here = {tool: path for tool, path in found.items() if path is not None}
+    return here, [tool for tool in found if tool not in here]
+
+
+def lacking(missing: Sequence[str]) -> str:
+    packages = [PACKAGES[tool] for tool in missing if tool in PACKAGES]
+    ways = ["make tools"] if len(packages) < len(missing) else []
+    ways += [f"apt-get install {' '.join(packages)}"] if packages else []
+    return f"there is no {', no '.join(missing)} here: {', '.join(ways)}"
+
+
+def tell(number: int, load: Load, pair: Pair) -> None:
+    ratios = [getattr(pair.comparable, each) / getattr(pair.hand, each) for each in summary.METRICS]
+    shown = ", ".join(f"{ratio:.3f}" for ratio in ratios)
+    print(f"  {number}: {load.title}: {shown} ({pair.pitwall.validity})", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

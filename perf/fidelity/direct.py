@@ -1,0 +1,142 @@
+"""A load by hand: the server and the tool pinned by taskset, and what the tool prints.
+
+Each has a session of its own, as in two terminals: kernels with autogroups share the CPUs out by
+session, which on a busy machine made ghz a third slower or faster.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from http.client import HTTPConnection
+from pathlib import Path
+
+from devstack.processes import die_with_parent
+from perf.fidelity.extent import Extent
+from perf.fidelity.loads import Load, files_of
+from perf.fidelity.target import Target
+from perf.fidelity.tool_output import Figures, Printed
+
+READY_S = 10.0
+#: For a tool to connect, to wait for its last answer and to write its report.
+GRACE_S = 30.0
+
+
+class HandError(Exception):
+    """A server or a tool did not do what it should; the text says which."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pinned:
+    """The CPUs of the server and of the tool."""
+
+    server: tuple[int, ...]
+    tool: tuple[int, ...]
+
+
+def by_hand(
+    load: Load, program: Path, target: Target, extent: Extent, pinned: Pinned, folder: Path
+) -> Figures:
+    """Start the server, warm it up, measure, and read what the tool printed in the end."""
+    with tempfile.TemporaryDirectory(dir=folder) as name, _serving(target, pinned) as port:
+        here = Path(name)
+        for file, text in files_of(load).items():
+            (here / file).write_text(text)
+        words = {
+            "tool": str(program),
+            "port": str(port),
+            "tree": str(target.repository),
+            "trial_dir": name,
+            "out": str(here / "out"),
+            "rows": str(here / "rows"),
+        }
+        if extent.warmup_s:
+            _run(load, words, pinned, here, extent.warmup_s)
+            for left in ("out", "rows"):
+                (here / left).unlink(missing_ok=True)
+        return load.printed(_run(load, words, pinned, here, extent.duration_s))
+
+
+def _run(
+    load: Load, words: Mapping[str, str], pinned: Pinned, here: Path, seconds: float
+) -> Printed:
+    times = {"ms": f"{seconds * 1000:.0f}", "s": f"{seconds:.0f}"}
+    argv = [_filled(word, {**words, **times}) for word in load.typed]
+    try:
+        done = subprocess.run(
+            [*_taskset(pinned.tool), *argv],
+            cwd=here,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=seconds + GRACE_S,
+            start_new_session=True,
+            preexec_fn=partial(die_with_parent, os.getpid(), signal.SIGKILL),
+        )
+    except subprocess.TimeoutExpired as error:
+        raise HandError(f"{load.tool} did not end by itself: {argv}") from error
+    if done.returncode != 0:
+        raise HandError(f"{load.tool} ended with {done.returncode}: {done.stderr[-1000:]}")
+    return Printed(out=here / "out", rows=here / "rows", stdout=done.stdout, duration_s=seconds)
+
+
+def _filled(word: str, words: Mapping[str, str]) -> str:
+    for name, text in words.items():
+        word = word.replace(f"{{{name}}}", text)
+    return word
+
+
+def _taskset(cpus: Sequence[int]) -> list[str]:
+    return ["taskset", "-c", ",".join(map(str, cpus))]
+
+
+@contextmanager
+def _serving(target: Target, pinned: Pinned) -> Iterator[int]:
+    """The port of a server that answers; it is gone afterwards."""
+    port = _free_port()
+    server = subprocess.Popen(
+        [*_taskset(pinned.server), *target.argv(str(port))],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        preexec_fn=partial(die_with_parent, os.getpid(), signal.SIGKILL),
+    )
+    try:
+        _await(server, port)
+        yield port
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _await(server: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + READY_S
+    while not _answers(port):
+        if server.poll() is not None or time.monotonic() > deadline:
+            raise HandError(f"the server does not answer on port {port}; exit {server.poll()}")
+        time.sleep(0.01)
+
+
+def _answers(port: int) -> bool:
+    asking = HTTPConnection("127.0.0.1", port, timeout=2)
+    try:
+        asking.request("GET", "/hello")
+        return asking.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        asking.close()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])

@@ -1,0 +1,173 @@
+"""The same loads through Pitwall: a run of one trial each, its readings from the database."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.fetching import finish_fetch
+from orchestrator.benchmarks.projects import create_project
+from orchestrator.benchmarks.services import save_definition
+from orchestrator.fleet.services import add_local_host, save_profile
+from orchestrator.measurements.readings import values_of
+from orchestrator.measurements.selectors import artifact_content
+from orchestrator.runs.models import Run, Trial, Trigger
+from orchestrator.runs.services import RunRequest, create_run
+from orchestrator.runs.states import RUN_ENDED, TrialState
+from perf.fidelity.direct import Pinned
+from perf.fidelity.extent import Extent
+from perf.fidelity.loads import Load
+from perf.fidelity.target import Target
+from perf.fidelity.tool_output import Figures
+from perf.fidelity.wrk_correction import as_wrk_prints
+
+HOST = "here"
+POLL_S = 0.25
+#: What a run may take beside its load.
+GRACE_S = 90.0
+
+
+class PitwallError(Exception):
+    """A run did not give a reading; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A trial's figures, and what else is known of it.
+
+    `as_printed`: the figures by the tool's own definition, where Pitwall's is another one on
+    purpose. `sampler_share`: CPU seconds of the sampler a second of load, None where the agent
+    cannot tell. `program`: the SHA-256 of the tool.
+    """
+
+    figures: Figures
+    as_printed: Figures | None
+    sampler_share: float | None
+    validity: str
+    reasons: tuple[str, ...]
+    pinned: Pinned
+    program: str
+
+
+class Pitwall:
+    """This machine as a host, and a benchmark for each load."""
+
+    def __init__(self, member: Member, target: Target, extent: Extent) -> None:
+        self._member = member
+        self._target = target
+        self._extent = extent
+        self._project = create_project(
+            member=member, slug="faithful", name="Faithful", repository_url=str(target.repository)
+        )
+        finish_fetch(self._project)
+        profile = save_profile(member=member, slug="here", name="This machine")
+        add_local_host(member=member, name=HOST, profile=profile, python=sys.executable)
+
+    def add(self, load: Load) -> None:
+        source = yaml.safe_dump(definition(load, self._target, self._extent))
+        save_definition(member=self._member, project=self._project, slug=_slug(load), source=source)
+
+    def measure(self, load: Load) -> Reading:
+        """One run of one trial, from its request to its readings."""
+        # As a golden job is: the only kind of run with one commit alone that has one trial.
+        run = create_run(
+            member=self._member,
+            request=RunRequest(
+                benchmark=_slug(load),
+                baseline=self._target.sha,
+                contenders=(),
+                hosts=(HOST,),
+                rounds=1,
+            ),
+            trigger=Trigger.GOLDEN,
+        )
+        self._wait_for(run, load)
+        return self._reading(load, Trial.objects.get(job__run=run))
+
+    def _wait_for(self, run: Run, load: Load) -> None:
+        """Not looking while the load runs: there may be no CPU to spare."""
+        loading_s = self._extent.warmup_s + self._extent.duration_s
+        deadline = time.monotonic() + loading_s + GRACE_S
+        time.sleep(loading_s)
+        states = Run.objects.filter(pk=run.pk).values_list("state", "message")
+        while (found := states.get())[0] not in RUN_ENDED:
+            if time.monotonic() > deadline:
+                raise PitwallError(f"the run of {load.title} is still {found[0]}")
+            time.sleep(POLL_S)
+
+    def _reading(self, load: Load, trial: Trial) -> Reading:
+        if trial.state != TrialState.MEASURED:
+            run = trial.job.run
+            raise PitwallError(
+                f"the trial of {load.title} is {trial.state}: {trial.message or run.message}"
+            )
+        values = values_of([trial.pk])[trial.pk]
+        result = self._file(trial, "result.json")
+        loaded = result["loads"][0]
+        return Reading(
+            figures=_figures(load, trial, values),
+            as_printed=self._as_printed(load, trial, values),
+            sampler_share=_sampler_share(loaded),
+            validity=trial.validity,
+            reasons=tuple(reason.partition(":")[0] for reason in trial.reasons),
+            pinned=_pinned(result),
+            program=result["tool"]["sha256"],
+        )
+
+    def _as_printed(self, load: Load, trial: Trial, values: dict[str, float]) -> Figures | None:
+        if load.tool != "wrk":
+            return None
+        report, rows = self._file(trial, "tool.json"), self._file(trial, "rows.json")
+        return as_wrk_prints(values["requests.rate"], report, rows)
+
+    def _file(self, trial: Trial, name: str) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads(artifact_content(self._member, trial.pk, name))
+        return content
+
+
+def definition(load: Load, target: Target, extent: Extent) -> dict[str, Any]:
+    """One CPU for the server and one for the tool, so that hand and Pitwall can pin alike."""
+    return {
+        "version": 1,
+        "title": load.title,
+        "subject": {"start": target.argv("{port}"), "ready": {"path": "/hello"}},
+        "load": {
+            "tool": load.tool,
+            **load.asked,
+            "warmup_s": extent.warmup_s,
+            "duration_s": extent.duration_s,
+        },
+        "limits": {"target": {"cpus": 1}, "generator": {"cpus": 1}},
+        "rounds": 1,
+        "cooldown_s": 0,
+    }
+
+
+def _slug(load: Load) -> str:
+    return load.key.replace("_", "-")
+
+
+def _figures(load: Load, trial: Trial, values: dict[str, float]) -> Figures:
+    keys = ("requests.rate", "latency.p50", "latency.p99")
+    missing = [key for key in keys if key not in values]
+    if missing:
+        raise PitwallError(
+            f"the trial of {load.title} has no {missing[0]}; {trial.validity}: {trial.reasons}"
+        )
+    return Figures(rate=values[keys[0]], p50=values[keys[1]], p99=values[keys[2]])
+
+
+def _sampler_share(loaded: dict[str, Any]) -> float | None:
+    used: float | None = loaded["usage"]["sampler_cpu_s"]
+    return None if used is None else used / (loaded["load_ended_at"] - loaded["load_started_at"])
+
+
+def _pinned(result: dict[str, Any]) -> Pinned:
+    limits = result["limits"]
+    return Pinned(server=tuple(limits["server"]["cpus"]), tool=tuple(limits["tool"]["cpus"]))

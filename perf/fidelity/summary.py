@@ -1,0 +1,163 @@
+"""What the pairs add up to, and what is wanted of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+from perf.fidelity.loads import Load
+from perf.fidelity.pitwall import Reading
+from perf.fidelity.ratios import Ratio, ratio_of
+from perf.fidelity.tool_output import Figures
+from perf.harness.report import Wanted, table
+
+METRICS = ("rate", "p50", "p99")
+TITLES = {"rate": "requests/s", "p50": "p50", "p99": "p99"}
+#: Of a ratio, where its interval leaves 1 out.
+TOLERANCE = 0.01
+#: Per cent of one core.
+SAMPLER_LIMIT = 1.0
+SAMPLER = "sampler_percent_of_a_core"
+SAMPLER_MAX = f"{SAMPLER}_max"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """The same load, by hand and through Pitwall."""
+
+    hand: Figures
+    pitwall: Reading
+
+    @property
+    def comparable(self) -> Figures:
+        """What Pitwall measured, by the tool's own definitions."""
+        return self.pitwall.as_printed or self.pitwall.figures
+
+
+Pairs = Mapping[Load, Sequence[Pair]]
+
+
+def measured(found: Pairs) -> dict[str, float]:
+    """Ratios of Pitwall to the hand, how far they are from 1, and the sampler's CPU time."""
+    values = {}
+    for load, pairs in found.items():
+        for metric in METRICS:
+            ratio = _ratio(pairs, metric, lambda pair: pair.comparable)
+            values[f"{load.key}_{metric}_ratio"] = ratio.estimate
+            values[f"{load.key}_{metric}_deviation"] = ratio.deviation
+        if _differs(pairs):
+            for metric in METRICS:
+                read = _ratio(pairs, metric, lambda pair: pair.pitwall.figures)
+                values[f"{load.key}_{metric}_as_read_ratio"] = read.estimate
+    shares = _sampler_percents(found)
+    return {**values, SAMPLER: median(shares), SAMPLER_MAX: max(shares)}
+
+
+def wanted(found: Pairs) -> dict[str, Wanted | None]:
+    """The same keys; what is null is only reported."""
+    limits = {"_deviation": Wanted(relation="<=", limit=TOLERANCE)}
+    limits[SAMPLER] = Wanted(relation="<", limit=SAMPLER_LIMIT)
+    return {
+        key: next((limit for end, limit in limits.items() if key.endswith(end)), None)
+        for key in measured(found)
+    }
+
+
+def text(found: Pairs) -> str:
+    """The tables for people."""
+    return "\n\n".join([_ratios_table(found), _trials_table(found)])
+
+
+def details(found: Pairs) -> dict[str, Any]:
+    """Every pair, for the file of results."""
+    return {
+        load.key: {
+            "ratios": {
+                metric: asdict(_ratio(pairs, metric, lambda pair: pair.comparable))
+                for metric in METRICS
+            },
+            "pairs": [_pair(pair) for pair in pairs],
+            "trials": dict(Counter(pair.pitwall.validity for pair in pairs)),
+            "reasons": dict(_reasons(pairs)),
+        }
+        for load, pairs in found.items()
+    }
+
+
+def _ratio(pairs: Sequence[Pair], metric: str, of: Callable[[Pair], Figures]) -> Ratio:
+    return ratio_of([getattr(of(pair), metric) / getattr(pair.hand, metric) for pair in pairs])
+
+
+def _differs(pairs: Sequence[Pair]) -> bool:
+    """Whether Pitwall's definitions are others than the tool's."""
+    return any(pair.pitwall.as_printed for pair in pairs)
+
+
+def _sampler_percents(found: Pairs) -> list[float]:
+    shares = [pair.pitwall.sampler_share for pairs in found.values() for pair in pairs]
+    known = [100 * share for share in shares if share is not None]
+    if not known:
+        raise ValueError("no trial tells what its sampler used")
+    return known
+
+
+def _reasons(pairs: Sequence[Pair]) -> Counter[str]:
+    return Counter(reason for pair in pairs for reason in pair.pitwall.reasons)
+
+
+def _pair(pair: Pair) -> dict[str, Any]:
+    reading = pair.pitwall
+    return {
+        "hand": asdict(pair.hand),
+        "pitwall": asdict(reading.figures),
+        "pitwall_as_printed": asdict(reading.as_printed) if reading.as_printed else None,
+        "sampler_share": reading.sampler_share,
+        "validity": reading.validity,
+    }
+
+
+def _ratios_table(found: Pairs) -> str:
+    rows = [
+        _row(load.title, metric, pairs, lambda pair: pair.comparable)
+        for load, pairs in found.items()
+        for metric in METRICS
+    ]
+    rows += [
+        _row(
+            f"{load.title}, as Pitwall defines it,",
+            metric,
+            pairs,
+            lambda pair: pair.pitwall.figures,
+        )
+        for load, pairs in found.items()
+        if _differs(pairs)
+        for metric in METRICS
+    ]
+    return table(("Pitwall ÷ by hand", "by hand", "ratio", "95 % from", "to", "sure"), rows)
+
+
+def _row(
+    title: str, metric: str, pairs: Sequence[Pair], of: Callable[[Pair], Figures]
+) -> tuple[str, ...]:
+    ratio = _ratio(pairs, metric, of)
+    hand = median(getattr(pair.hand, metric) for pair in pairs)
+    shown = f"{hand:.0f}/s" if metric == "rate" else f"{1000 * hand:.3f} ms"
+    numbers = [f"{each:.4f}" for each in (ratio.estimate, ratio.low, ratio.high)]
+    return (f"{title} {TITLES[metric]}", shown, *numbers, f"{100 * ratio.deviation:.2f} %")
+
+
+def _trials_table(found: Pairs) -> str:
+    rows = []
+    for load, pairs in found.items():
+        counts = Counter(pair.pitwall.validity for pair in pairs)
+        shares = [pair.pitwall.sampler_share for pair in pairs]
+        known = [100 * share for share in shares if share is not None]
+        spread = f"{median(known):.2f} % (most {max(known):.2f} %)" if known else "unknown"
+        why = ", ".join(f"{reason} {n}" for reason, n in _reasons(pairs).most_common(3))
+        valid = f"{counts['valid']} / {counts['suspect']} / {counts['invalid']}"
+        rows.append((load.title, valid, spread, str(len(shares) - len(known)), why or "-"))
+    head = ("Trials", "valid / suspect / invalid", "sampler, of a core", "unknown", "why")
+    return table(head, rows)

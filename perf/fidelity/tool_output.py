@@ -1,0 +1,66 @@
+"""The figures that load tools print themselves, read without anything of Pitwall's."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Good answers a second, and latencies in seconds."""
+
+    rate: float
+    p50: float
+    p99: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Printed:
+    """What one start of a tool left: its report, its log of requests, its stdout."""
+
+    out: Path
+    rows: Path
+    stdout: str
+    duration_s: float
+
+
+def of_oha(printed: Printed) -> Figures:
+    """Its JSON; the rate is answered ones by the duration: oha's own counts errors as well."""
+    report = json.loads(printed.out.read_bytes())
+    ok = sum(
+        count for code, count in report["statusCodeDistribution"].items() if code[0] in ("2", "3")
+    )
+    latencies = report["latencyPercentiles"]
+    return Figures(rate=ok / printed.duration_s, p50=latencies["p50"], p99=latencies["p99"])
+
+
+def of_ghz(printed: Printed) -> Figures:
+    """Its JSON report, which has nanoseconds."""
+    report = json.loads(printed.rows.read_bytes())
+    told = {each["percentage"]: each["latency"] / 1e9 for each in report["latencyDistribution"]}
+    return Figures(rate=report["rps"], p50=told[50], p99=told[99])
+
+
+def of_wrk(printed: Printed) -> Figures:
+    """The line that `percentiles.lua` adds to what it prints."""
+    told = json.loads(printed.stdout.splitlines()[-1])
+    return Figures(
+        rate=told["requests"] / told["duration_us"] * 1e6,
+        p50=told["p50_us"] / 1e6,
+        p99=told["p99_us"] / 1e6,
+    )
+
+
+def of_h2load(printed: Printed) -> Figures:
+    """The rate of its text; percentiles, which it does not print, of its log, by nearest rank."""
+    found = re.search(r"^finished in \S+, ([0-9.]+) req/s", printed.stdout, re.MULTILINE)
+    if found is None:
+        raise ValueError(f"h2load printed no rate: {printed.stdout[-300:]!r}")
+    lines = (line.split("\t") for line in printed.rows.read_text().splitlines())
+    us = sorted(int(latency) for _, status, latency in lines if status == "200")
+    p50, p99 = (us[math.ceil(share * len(us)) - 1] / 1e6 for share in (0.5, 0.99))
+    return Figures(rate=float(found[1]), p50=p50, p99=p99)

@@ -1,0 +1,44 @@
+"""wrk's own percentiles of what it measured, with the latencies that it makes up.
+
+wrk adds a latency for each mean interval of a connection that a slow answer lasted (`stats_correct`
+of src/stats.c, 4.1.0), and prints percentiles of all. Pitwall takes the made-up ones out. So what
+wrk prints and what Pitwall says differ by intent; to compare like with like, they are added again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from perf.fidelity.tool_output import Figures
+
+
+def as_wrk_prints(rate: float, report: Mapping[str, Any], rows: Mapping[str, Any]) -> Figures:
+    """Of a trial of wrk: `report` is its tool.json, `rows` its rows.json."""
+    measured = dict(zip(rows["ok"]["value_us"], rows["ok"]["count"], strict=True))
+    interval = report["duration_us"] // (report["requests"] // report["connections"])
+    counts = with_made_up(measured, int(interval))
+    return Figures(
+        rate=rate, p50=percentile_us(counts, 50) / 1e6, p99=percentile_us(counts, 99) / 1e6
+    )
+
+
+def with_made_up(measured: Mapping[int, int], interval: int) -> dict[int, int]:
+    """The counts by latency (µs) as wrk has them in the end."""
+    counts = dict(measured)
+    for us, count in measured.items():
+        if us >= 2 * interval:
+            for below in range(us - interval, interval, -interval):
+                counts[below] = counts.get(below, 0) + count
+    return counts
+
+
+def percentile_us(counts: Mapping[int, int], percentile: float) -> int:
+    """By wrk's rule: the first value of rank ⌊p/100 · n + 0.5⌋ or more."""
+    rank = int(percentile / 100 * sum(counts.values()) + 0.5)
+    passed = 0
+    for us in sorted(counts):
+        passed += counts[us]
+        if passed >= rank:
+            return us
+    raise ValueError("there is no latency")

@@ -1,0 +1,65 @@
+"""The environments of alternatives, filled with exactly what requirements/bench*.txt names."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import distributions
+from pathlib import Path
+
+from devstack.bootstrap import answers, fingerprint, run, uv_of_ours, uv_on_path
+from devstack.filelock import waiting_for_lock
+from devstack.places import CHECKOUT, STATE
+
+FOLDER = STATE / "bench"
+
+
+def alternatives_venv(which: str = "") -> Path:
+    """The folder of the environment's programs; made or made anew where it is not up to date.
+
+    `which`: of a benchmark whose rivals do not go together with the others'.
+    """
+    return venv_of(_name("venv", which), CHECKOUT / "requirements" / f"{_name('bench', which)}.txt")
+
+
+def venv_of(name: str, lock: Path) -> Path:
+    """The folder of the programs of an environment that is filled with what `lock` names."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    stamp = FOLDER / f"{name}.installed"
+    with waiting_for_lock(
+        FOLDER / f"{name}.lock", "pitwall: another process installs rivals; waiting."
+    ):
+        if not stamp.exists() or stamp.read_text() != fingerprint(lock):
+            stamp.unlink(missing_ok=True)
+            _fill(FOLDER / name, lock)
+            stamp.write_text(fingerprint(lock))
+    return FOLDER / name / "bin"
+
+
+def version_of(package: str, which: str = "") -> str:
+    """The version that is installed there, as its metadata says."""
+    places = [
+        str(path) for path in FOLDER.glob(f"{_name('venv', which)}/lib/python*/site-packages")
+    ]
+    return next(
+        found.version for found in distributions(path=places) if found.name.lower() == package
+    )
+
+
+def _name(stem: str, which: str) -> str:
+    return f"{stem}-{which}" if which else stem
+
+
+def _fill(venv: Path, lock: Path) -> None:
+    print("pitwall: installing the rivals of the benchmark", file=sys.stderr, flush=True)
+    python = str(venv / "bin" / "python")
+    base = str(getattr(sys, "_base_executable", sys.executable))
+    uv = uv_on_path() or uv_of_ours()
+    if uv is not None:
+        run([uv, "venv", "--quiet", "--clear", "--python", base, str(venv)])
+        # Compiled now, not in the first invocation that is measured.
+        install = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python]
+        run([*install, "--require-hashes", "-r", str(lock)])
+        return
+    if not answers([base, "-m", "venv", "--clear", str(venv)]):
+        raise RuntimeError(f"`{base} -m venv` failed; put uv on PATH")
+    run([python, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(lock)])

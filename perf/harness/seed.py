@@ -1,0 +1,95 @@
+"""What has to be there before a job can be queued: a team, its hosts, something to measure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.selectors import member_for_user
+from orchestrator.accounts.services import create_team, create_token, create_user
+from orchestrator.benchmarks.fetching import finish_fetch
+from orchestrator.benchmarks.projects import create_project
+from orchestrator.benchmarks.services import save_definition
+from orchestrator.core.ids import new_hex
+from orchestrator.fleet.services import (
+    NewHost,
+    add_credential,
+    add_host,
+    confirm_host_key,
+    save_profile,
+)
+from perf.harness.ssh_hosts import PYTHON, Fleet
+
+DEFINITION = """\
+version: 1
+title: {title}
+subject:
+  start: ["{{python}}", "server.py", "--port", "{{port}}"]
+  ready: {{path: /hello, status: 200, body: "Hello, World!", timeout_s: 10}}
+load:
+  path: /hello
+  connections: "{{connections}}"
+  duration_s: {duration_s}
+  warmup_s: {warmup_s}
+matrix:
+  connections: {connections}
+rounds: 1
+cooldown_s: 0
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """Who asks for the runs, and the secret of an API token of theirs."""
+
+    member: Member
+    token: str
+
+
+def make_account() -> Account:
+    team = create_team(slug="bench", name="Bench")
+    user = create_user(username="bench", password=new_hex(), team=team, role=Role.OWNER)
+    member = member_for_user(user)
+    return Account(member=member, token=create_token(member=member, name="bench").secret)
+
+
+def add_fleet(member: Member, fleet: Fleet) -> None:
+    """Every host under its own name, its key confirmed."""
+    save_profile(member=member, slug="loopback", name="This machine over loopback")
+    key = fleet.client.private_openssh
+    credential = add_credential(member=member, name="bench", private_key=key)
+    for host in fleet.hosts:
+        new = NewHost(
+            name=host.name,
+            profile_slug="loopback",
+            address="127.0.0.1",
+            port=host.port,
+            login=host.user,
+            credential_id=credential.pk,
+            work_dir=str(host.work_dir),
+            python=PYTHON,
+        )
+        row, _ = add_host(member=member, new=new)
+        confirm_host_key(member=member, host_id=row.pk, host_key=host.host_key)
+
+
+def add_benchmark(
+    member: Member,
+    repository: Path,
+    slug: str,
+    *,
+    duration_s: float,
+    warmup_s: float,
+    connections: list[int],
+) -> None:
+    """A project over the repository with one benchmark, both named `slug`: a case a number."""
+    project = create_project(
+        member=member, slug=slug, name=slug.title(), repository_url=str(repository)
+    )
+    finish_fetch(project)
+    source = DEFINITION.format(
+        title=slug.title(), duration_s=duration_s, warmup_s=warmup_s, connections=connections
+    )
+    save_definition(member=member, project=project, slug=slug, source=source)

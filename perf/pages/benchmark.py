@@ -1,0 +1,154 @@
+"""The benchmark itself: PostgreSQL and Redis run already, started by `python -m perf.pages`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# Before Django reads its settings: the made project is a folder of this machine.
+os.environ["PITWALL_ALLOW_LOCAL_REPOSITORIES"] = "1"
+import perf.harness.django_setup  # noqa: F401
+
+# isort: split
+from django.conf import settings
+from django.core.management import call_command
+from django.test import Client
+
+from perf.harness.machine import machine
+from perf.harness.report import keep, verdict
+from perf.harness.web_servers import collect_static, serving
+from perf.pages import live_run, summary
+from perf.pages.lighthouse import MissingError, install, looks, programs
+from tests.browser.screens import screens_of
+from tests.support.filled import Filled, fill
+
+NAME = "pages"
+LIVE = "live"
+SITE = "orchestrator.config.wsgi"
+FORMS = ("mobile", "desktop")
+ROUNDS = 3
+MAIN = (
+    "overview", "runs", "run-new", "run", "run-running", "trial", "compare", "history", "alerts",
+    "alert", "report", "report-new", "hosts", "host", "benchmarks", "benchmark", "schedules",
+    "settings",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Which screens are looked at, as on what, how often; and whether a run is watched live."""
+
+    names: tuple[str, ...]
+    forms: tuple[str, ...]
+    rounds: int
+    live: bool
+    short: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    looks: list[dict[str, Any]]
+    waits: dict[str, list[float]]
+
+
+def main() -> int:
+    options = parse()
+    came_from, began = machine(), time.monotonic()
+    try:
+        found = looked(plan_of(options))
+    except MissingError as error:
+        print(error, file=sys.stderr)
+        return 1
+    medians = summary.medians_of(found.looks)
+    of_looks, of_waits = summary.measured(medians), live_run.measured(found.waits)
+    wanted = summary.wanted(of_looks) | {key: live_run.wanted(key) for key in of_waits}
+    answer = verdict(NAME, of_looks | of_waits, wanted)
+    tables = [summary.text(medians)] if found.looks else []
+    tables += [live_run.text(found.waits)] if found.waits else []
+    print("", *tables, f"{time.monotonic() - began:.0f} s in all\n", sep="\n\n")
+    if options.keep:
+        more = {"machine": came_from, "details": summary.details(found.looks)}
+        print(f"kept in {keep(NAME, {**answer, **more})}")
+    print(json.dumps(answer))
+    return 0
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m perf.pages")
+    parser.add_argument("--short", action="store_true", help="only see that it works")
+    parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="looks at each screen")
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=(*MAIN, LIVE),
+        help="this screen, or how soon a live run shows a result; more than once",
+    )
+    return parser.parse_args()
+
+
+def plan_of(options: argparse.Namespace) -> Plan:
+    asked = options.only or [*(MAIN[:1] if options.short else MAIN), LIVE]
+    return Plan(
+        names=tuple(each for each in asked if each != LIVE),
+        forms=FORMS[:1] if options.short else FORMS,
+        rounds=1 if options.short else options.rounds,
+        live=LIVE in asked,
+        short=options.short,
+    )
+
+
+def looked(plan: Plan) -> Found:
+    found = programs()
+    npm = found.pop("npm")
+    if plan.names:
+        install(npm)
+    collect_static()
+    call_command("migrate", verbosity=0)
+    with tempfile.TemporaryDirectory(prefix="pwb-") as folder:
+        filled = fill(Path(folder))
+        cookie = cookie_of(filled)
+        with serving(SITE, Path(folder), {}) as server:
+            base = f"http://127.0.0.1:{server.port}"
+            wanted = addresses(plan, filled, base)
+            visit = live_run.LoggedIn(chromium=found["chromium"], base=base, cookie=cookie)
+            return Found(
+                looks=list(told(looks(wanted, cookie=cookie, **found))) if wanted else [],
+                waits=live_run.waits(filled, visit, short=plan.short) if plan.live else {},
+            )
+
+
+def addresses(plan: Plan, filled: Filled, base: str) -> list[dict[str, str]]:
+    """Every round begins with another screen."""
+    screens = [screen for screen in screens_of(filled) if screen.name in plan.names]
+    return [
+        {"name": screen.name, "url": base + screen.path, "form": form}
+        for number in range(plan.rounds)
+        for screen in screens[number:] + screens[:number]
+        for form in plan.forms
+    ]
+
+
+def told(looks: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for look in looks:
+        scores = " ".join(str(look[score]) for score in summary.SCORES)
+        print(f"  {look['name']} {look['form']}: {scores} {' '.join(look['failed'])}", flush=True)
+        yield look
+
+
+def cookie_of(filled: Filled) -> str:
+    client = Client()
+    client.force_login(filled.personas.alice.user)
+    return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Benchmark of pages and ingest: generated data, databases, page requests, ingest."""

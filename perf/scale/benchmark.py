@@ -1,0 +1,117 @@
+"""The benchmark itself: PostgreSQL and Redis run already, started by `python -m perf.scale`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import perf.harness.django_setup  # noqa: F401
+
+# isort: split
+from perf.harness.machine import machine
+from perf.harness.report import keep, verdict
+from perf.harness.web_servers import Server, collect_static, serving, serving_bare
+from perf.scale import summary
+from perf.scale.databases import Postgres, fill
+from perf.scale.extent import FULL, SHORT, Extent
+from perf.scale.ingest import Load, Sender
+from perf.scale.loading import Made
+from perf.scale.page_requests import Contest
+from perf.scale.summary import Found
+
+NAME = "scale"
+SITE = "orchestrator.config.wsgi"
+LOADS = {
+    summary.ONE: Load(clients=1, results_a_post=50),
+    summary.FOUR: Load(clients=4, results_a_post=50),
+    summary.SINGLE: Load(clients=1, results_a_post=1),
+    summary.METRICS_4: Load(clients=1, results_a_post=50, metrics=4),
+    summary.NEW_COMMIT: Load(clients=8, results_a_post=50, commits=False),
+}
+
+
+def main() -> None:
+    options = parse()
+    extent = SHORT if options.short else FULL
+    came_from, began = machine(), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="pwb-") as name:
+        found = measured(extent, Path(name))
+    answer = verdict(NAME, summary.measured(found), summary.wanted(found))
+    print(f"\n{summary.text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    if options.keep:
+        more = {"machine": came_from, "details": summary.details(found)}
+        print(f"kept in {keep(NAME, {**answer, **more})}")
+    print(json.dumps(answer))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m perf.scale")
+    parser.add_argument("--short", action="store_true", help="only see that it works")
+    parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
+    return parser.parse_args()
+
+
+def measured(extent: Extent, folder: Path) -> Found:
+    postgres = Postgres.ours()
+    collect_static()
+    urls = {size: postgres.database(f"scale_{size.lower()}") for size in extent.sizes}
+    made = filled(postgres, urls)
+    found = Found(sites=made)
+    with sites_of(made, urls, folder) as sites, serving_bare(folder) as bare:
+        contest = Contest(sites, bare, postgres, clients=extent.clients)
+        say("warming up")
+        contest.warm_up()
+        for number in range(extent.rounds):
+            say(f"pages, round {number + 1} of {extent.rounds}")
+            contest.round(-(-extent.requests // extent.rounds))
+        found.beside, found.first_s = contest.found, contest.first_s
+        print(f"\n{summary.pages_text(found)}\n", flush=True)
+        for size in dict.fromkeys((extent.smallest, extent.largest)):
+            sender = Sender(made[size], sites[size][1], postgres, urls[size])
+            send(found, size, sender, extent)
+        found.memory_bytes = {size: each.memory_bytes() for size, (_, each) in sites.items()}
+    return found
+
+
+def filled(postgres: Postgres, urls: dict[str, str]) -> dict[str, Made]:
+    made = {}
+    with postgres.loading():
+        for size, url in urls.items():
+            say(f"filling a database of {size} trials")
+            made[size] = fill(url, size)
+            say(f"  {made[size].trials:,} trials: {made[size].seconds}")
+    return made
+
+
+@contextmanager
+def sites_of(
+    made: dict[str, Made], urls: dict[str, str], folder: Path
+) -> Iterator[dict[str, tuple[Made, Server]]]:
+    with ExitStack() as stack:
+        yield {
+            size: (each, stack.enter_context(serving(SITE, folder, {"DATABASE_URL": urls[size]})))
+            for size, each in made.items()
+        }
+
+
+def send(found: Found, size: str, sender: Sender, extent: Extent) -> None:
+    sender.send(Load(clients=8, results_a_post=50, metrics=4), 1.0)
+    for number in range(extent.ingest_rounds):
+        say(f"ingest at {size}, round {number + 1} of {extent.ingest_rounds}")
+        for name, load in LOADS.items():
+            found.sent.setdefault((name, size), []).append(sender.send(load, extent.ingest_s))
+        again = sender.repeat(LOADS[summary.ONE], extent.ingest_s)
+        found.sent.setdefault((summary.AGAIN, size), []).append(again)
+
+
+def say(text: str) -> None:
+    print(f"  {text}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

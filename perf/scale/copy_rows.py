@@ -1,0 +1,196 @@
+"""Readings and points of a project as bytes of PostgreSQL's binary COPY, made with numpy.
+
+All rows of one kind are equally long, so that a table of them is an array of records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perf.scale.catalog import BEGAN, EVERY, Part
+from perf.scale.extent import METRICS
+
+#: What a binary COPY begins and ends with.
+HEAD = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
+TAIL = b"\xff\xff"
+EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+INT4, INT8, FLOAT8 = 23, 20, 701
+
+READING_COLUMNS = (
+    "id", "case_id", "commit_id", "at", "host_id", "validity", "metrics", "values", "provenance",
+)  # fmt: skip
+#: In binary form: a version, then the text.
+TOLD = b'\x01{"token": "made"}'
+POINT_COLUMNS = (
+    "series_id", "commit_id", "epoch", "shape", "position", "at", "n", "suspect", "invalid",
+    "mean", "mean_log", "m2_log", "values", "blocks",
+)  # fmt: skip
+#: Commits whose rows are made at once.
+BATCH = 40
+
+Rows = NDArray[Any]
+
+
+def array_type(element: str, count: int) -> np.dtype[Any]:
+    """A one-dimensional array in binary form."""
+    item = np.dtype([("size", ">i4"), ("value", element)])
+    head = [(name, ">i4") for name in ("dimensions", "nulls", "oid", "count", "lower")]
+    return np.dtype([*head, ("items", item, (count,))])
+
+
+def record_type(fields: dict[str, Any]) -> np.dtype[Any]:
+    """A row: the number of its fields, then each behind its length; None is always NULL."""
+    parts: list[Any] = [("fields", ">i2")]
+    for name, kind in fields.items():
+        parts.append((f"{name}_size", ">i4"))
+        if kind is not None:
+            parts.append((name, kind))
+    return np.dtype(parts)
+
+
+def reading_type(metrics: int, *, told: bool) -> np.dtype[Any]:
+    """`told`: it was sent to us, and says by whom."""
+    return record_type(
+        {
+            "id": "V16", "case_id": ">i8", "commit_id": ">i8", "at": ">i8", "host_id": "V16",
+            "validity": "S5", "metrics": array_type(">i4", metrics),
+            "values": array_type(">f8", metrics),
+            "provenance": f"S{len(TOLD)}" if told else None,
+        }
+    )  # fmt: skip
+
+
+def point_type(trials: int) -> np.dtype[Any]:
+    return record_type(
+        {
+            "series_id": ">i8", "commit_id": ">i8", "epoch": ">i2", "shape": ">i4",
+            "position": ">i4", "at": ">i8", "n": ">i4", "suspect": ">i4", "invalid": ">i4",
+            "mean": ">f8", "mean_log": ">f8", "m2_log": ">f8",
+            "values": array_type(">f8", trials), "blocks": array_type(">i8", trials),
+        }
+    )  # fmt: skip
+
+
+def blank(kind: np.dtype[Any], count: int) -> Rows:
+    """So many rows with every length filled in, all values zero."""
+    names = kind.names or ()
+    sizes = [name for name in names if name.endswith("_size")]
+    rows = np.zeros(count, dtype=kind)
+    rows["fields"] = len(sizes)
+    for size in sizes:
+        name = size.removesuffix("_size")
+        rows[size] = kind[name].itemsize if name in names else -1
+    return rows
+
+
+def fill_array(column: Rows, oid: int, values: NDArray[Any]) -> None:
+    """`values`: a row an array."""
+    column["dimensions"], column["oid"], column["lower"] = 1, oid, 1
+    column["count"] = values.shape[1]
+    column["items"]["size"] = column["items"]["value"].dtype.itemsize
+    column["items"]["value"] = values
+
+
+class Maker:
+    """The rows of one project, batch after batch of its commits, oldest first.
+
+    `blocks[commit][trial]` are the numbers of the blocks; values are about a level of their
+    series, 2 % of noise, and a step of some per cent now and then.
+    """
+
+    def __init__(self, part: Part, metrics: list[int], blocks: NDArray[np.int64]) -> None:
+        self._part = part
+        self._metrics = np.array(metrics)
+        self._blocks = blocks
+        self._random = np.random.default_rng(part.benchmark.pk)
+        levels = np.array(list(METRICS.values()))
+        self._levels = levels * self._random.uniform(0.5, 2.0, (len(part.cells), 1))
+        self._cases = np.array([case for case, _ in part.cells])
+        hosts = b"".join(host.pk.bytes for _, host in part.cells)
+        self._hosts = np.frombuffer(hosts, dtype="V16")
+        self._series = np.array(part.series)
+
+    def batches(self) -> Iterator[tuple[bytes, bytes]]:
+        """Readings and points of some commits."""
+        oldest = len(self._part.commits) - self._part.full
+        for begin, end, cells in ((0, oldest, self._part.line), (oldest, None, len(self._cases))):
+            places = range(len(self._part.commits))[begin:end]
+            for start in places[::BATCH] if cells else ():
+                yield self._batch(np.array(range(start, min(start + BATCH, places[-1] + 1))), cells)
+
+    def _batch(self, places: NDArray[np.int64], cells: int) -> tuple[bytes, bytes]:
+        """`values[commit, cell, trial, metric]` of these commits and the first cells."""
+        if self._random.random() < 0.2:
+            self._levels *= self._random.uniform(0.95, 1.05, self._levels.shape)
+        shape = (len(places), cells, self._part.trials, len(METRICS))
+        noise = np.exp(self._random.normal(0.0, 0.02, shape))
+        values = self._levels[None, :cells, None, :] * noise
+        return self._readings(places, values), self._points(places, values)
+
+    def _readings(self, places: NDArray[np.int64], values: NDArray[np.float64]) -> bytes:
+        """Those of our own trials, then those that were sent."""
+        own = self._part.own_cells
+        parts = [
+            self._some_readings(places, values[:, cells], cells, told=told)
+            for cells, told in ((slice(own), False), (slice(own, values.shape[1]), True))
+            if values[:, cells].size
+        ]
+        return b"".join(parts)
+
+    def _some_readings(
+        self, places: NDArray[np.int64], values: NDArray[np.float64], which: slice, *, told: bool
+    ) -> bytes:
+        commits, cells, trials, metrics = values.shape
+        rows = blank(reading_type(metrics, told=told), commits * cells * trials)
+        ids = np.repeat(np.array(self._part.commits)[places], cells * trials)
+        number = np.tile(np.arange(cells * trials), commits) + (which.start or 0) * trials
+        rows["id"] = reading_ids(ids, number)
+        rows["commit_id"] = ids
+        rows["case_id"] = np.tile(np.repeat(self._cases[which][:cells], trials), commits)
+        rows["host_id"] = np.tile(np.repeat(self._hosts[which][:cells], trials), commits)
+        rows["at"] = np.repeat(instants(places), cells * trials)
+        rows["validity"] = b"valid"
+        flat = values.reshape(-1, metrics)
+        fill_array(rows["metrics"], INT4, np.broadcast_to(self._metrics, flat.shape))
+        fill_array(rows["values"], FLOAT8, flat)
+        if told:
+            rows["provenance"] = TOLD
+        return rows.tobytes()
+
+    def _points(self, places: NDArray[np.int64], values: NDArray[np.float64]) -> bytes:
+        commits, cells, trials, metrics = values.shape
+        flat = values.transpose(0, 1, 3, 2).reshape(-1, trials)
+        logs = np.log(flat)
+        rows = blank(point_type(trials), len(flat))
+        each = cells * metrics
+        rows["series_id"] = np.tile(self._series[:cells].ravel(), commits)
+        rows["commit_id"] = np.repeat(np.array(self._part.commits)[places], each)
+        rows["position"] = np.repeat(places, each)
+        rows["at"] = np.repeat(instants(places), each)
+        rows["shape"] = 1
+        rows["n"] = trials
+        rows["mean"] = flat.mean(axis=1)
+        rows["mean_log"] = logs.mean(axis=1)
+        rows["m2_log"] = logs.var(axis=1) * trials
+        fill_array(rows["values"], FLOAT8, flat)
+        fill_array(rows["blocks"], INT8, np.repeat(self._blocks[places], each, axis=0))
+        return rows.tobytes()
+
+
+def reading_ids(commits: NDArray[np.int64], numbers: NDArray[np.int64]) -> Rows:
+    """UUIDs of version 8 as `results.ingest` makes them: the commit first."""
+    whole = np.zeros(len(commits), dtype=[("high", ">u8"), ("low", ">u8")])
+    whole["high"] = commits.astype(np.uint64) << np.uint64(16) | np.uint64(0x8000)
+    whole["low"] = numbers.astype(np.uint64) | np.uint64(1 << 63)
+    return whole.view("V16")
+
+
+def instants(places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Microseconds since 2000 at which the commits were measured."""
+    first = (BEGAN - EPOCH).total_seconds() * 1e6
+    return (first + (places + 0.5) * EVERY.total_seconds() * 1e6).astype(np.int64)

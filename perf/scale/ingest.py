@@ -1,0 +1,188 @@
+"""Ingest through the API: one client and four, many results a post and one by one.
+
+What was accepted is counted in the answers and afterwards in the tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, LiteralString
+
+import psycopg
+
+from perf.harness.processes import tree_cpu_s
+from perf.harness.web_servers import Server
+from perf.scale.databases import Postgres
+from perf.scale.extent import METRICS
+from perf.scale.http_clients import Connection, Request, in_parallel
+from perf.scale.loading import Made
+
+#: A new commit after so many results of a client.
+RESULTS_A_COMMIT = 500
+CASES = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """`metrics` of each result; with `commits` false all are of one commit, new for all clients."""
+
+    clients: int
+    results_a_post: int
+    metrics: int = 1
+    commits: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """`accepted` as the answers say; `lost` and `doubled` are what the tables have otherwise."""
+
+    accepted: int
+    repeated: int
+    elapsed_s: float
+    server_cpu_s: float
+    postgres_cpu_s: float
+    lost: int
+    doubled: int
+
+    @property
+    def rate(self) -> float:
+        return (self.accepted + self.repeated) / self.elapsed_s
+
+    @property
+    def cpu_ms(self) -> float:
+        """Server and PostgreSQL, a result."""
+        used = self.server_cpu_s + self.postgres_cpu_s
+        return 1000 * used / max(1, self.accepted + self.repeated)
+
+
+class Sender:
+    """Sends made results to one server."""
+
+    def __init__(self, made: Made, server: Server, postgres: Postgres, database: str) -> None:
+        self._made = made
+        self._server = server
+        self._postgres = postgres
+        self._database = database
+        with psycopg.connect(database) as connection:
+            newest = _one(connection, "SELECT max(id) FROM benchmarks_commit", [])
+        # A reading's id begins with the number of its commit.
+        self._first = uuid.UUID(int=(newest + 1) << 80)
+        self._headers = {
+            "Authorization": f"Bearer {made.token}",
+            "Content-Type": "application/json",
+        }
+
+    def send(self, load: Load, seconds: float) -> Sent:
+        """New results for so long; every client has its own host."""
+        name = uuid.uuid4().hex[:8]
+        return self._measured(
+            load, seconds, lambda client, number: self._body(load, name, client, number)
+        )
+
+    def repeat(self, load: Load, seconds: float) -> Sent:
+        """One post, sent again and again."""
+        name = uuid.uuid4().hex[:8]
+        body = self._body(load, name, 0, 0)
+        self._measured(load, 0.0, lambda client, number: body)
+        return self._measured(load, seconds, lambda client, number: body)
+
+    def _measured(self, load: Load, seconds: float, body: Callable[[int, int], bytes]) -> Sent:
+        before = self._counted()
+        accepted, repeated = [0] * load.clients, [0] * load.clients
+        began, used = [0.0], [(0.0, 0.0)]
+        ended = [0.0] * load.clients
+        # Bodies are made before, in turns: what a client costs is not what is measured.
+        most = max(1, int(seconds * (1_000 if load.results_a_post == 1 else 250) / load.clients))
+        posts = [[body(client, number) for number in range(most)] for client in range(load.clients)]
+
+        def start() -> None:
+            used[0] = self._cpu_s()
+            began[0] = time.perf_counter()
+
+        ready = threading.Barrier(load.clients, action=start)
+
+        def work(client: int, connection: Connection) -> None:
+            ready.wait()
+            for each in posts[client]:
+                request = Request(path="/api/v1/results", headers=self._headers, body=each)
+                answer = json.loads(connection.ask(request))
+                accepted[client] += answer["accepted"]
+                repeated[client] += answer["repeated"]
+                if time.perf_counter() - began[0] > seconds:
+                    break
+            ended[client] = time.perf_counter()
+
+        def job(client: int) -> Callable[[Connection], None]:
+            return lambda connection: work(client, connection)
+
+        in_parallel(self._server.port, [job(client) for client in range(load.clients)])
+        server, postgres = self._cpu_s()
+        difference = self._counted() - before - sum(accepted)
+        return Sent(
+            accepted=sum(accepted),
+            repeated=sum(repeated),
+            elapsed_s=max(ended) - began[0],
+            server_cpu_s=server - used[0][0],
+            postgres_cpu_s=postgres - used[0][1],
+            lost=max(0, -difference),
+            doubled=max(0, difference),
+        )
+
+    def _body(self, load: Load, name: str, client: int, number: int) -> bytes:
+        part = number * load.results_a_post // RESULTS_A_COMMIT if load.commits else 0
+        whose = client if load.commits else 0
+        commit = hashlib.sha1(f"{name} {whose} {part}".encode()).hexdigest()
+        metrics = list(METRICS.items())[: load.metrics]
+        results = []
+        for place in range(load.results_a_post):
+            case = (number * load.results_a_post + place) % CASES
+            results.append(
+                {
+                    "project": self._made.project,
+                    "benchmark": self._made.benchmark,
+                    "host": f"ci-{client}",
+                    "commit": commit,
+                    "parameters": {
+                        "framework": f"framework-{case % 10}",
+                        "page": f"page-{case // 10 % 4}",
+                        "connections": 2 ** (case // 40),
+                    },
+                    "metrics": {key: level * random.uniform(0.9, 1.1) for key, level in metrics},
+                    "at": "2026-11-20T08:00:00Z",
+                    "id": f"{name}-{client}-{number}-{place}",
+                }
+            )
+        return json.dumps({"results": results}).encode()
+
+    def _cpu_s(self) -> tuple[float, float]:
+        return tree_cpu_s(self._server.pid), self._postgres.cpu_s()
+
+    def _counted(self) -> int:
+        """Readings of commits that were sent, and the trials of their points: the same number."""
+        with psycopg.connect(self._database) as connection:
+            readings = _one(
+                connection, "SELECT count(*) FROM results_reading WHERE id >= %s", [self._first]
+            )
+            series = """
+                SELECT array_agg(s.id) FROM results_series s JOIN fleet_host h ON h.id = s.host_id
+                JOIN results_metric m ON m.id = s.metric_id
+                WHERE h.transport = 'external' AND m.key = %s"""
+            sums = (
+                "SELECT coalesce(sum(n + invalid), 0) FROM results_point WHERE series_id = ANY(%s)"
+            )
+            trials = _one(connection, sums, [_one(connection, series, [next(iter(METRICS))])])
+        if readings != trials:
+            raise AssertionError(f"{readings} readings, {trials} trials in points")
+        return int(readings)
+
+
+def _one(connection: psycopg.Connection, query: LiteralString, values: Sequence[object]) -> Any:
+    row = connection.execute(query, values).fetchone()
+    return row[0] if row else None

@@ -1,0 +1,150 @@
+"""The pages beside a bare view: what they cost, at every size, in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import cycle, islice, pairwise
+from statistics import median, quantiles
+from urllib.parse import urlencode
+
+from perf.harness.processes import tree_cpu_s
+from perf.harness.web_servers import Server
+from perf.scale.databases import Postgres
+from perf.scale.http_clients import Request, ask_many
+from perf.scale.loading import Made
+
+BARE = Request(path="/")
+#: So many addresses are asked for over and over where it is told what that costs.
+AGAIN = 2
+
+
+@dataclass(slots=True, kw_only=True)
+class Cost:
+    """Of one page: seconds in the server and as the client saw them, request by request.
+
+    Medians are of what clients saw, because the same clients see the bare view; the limit on the
+    slow ones is on the server's own time.
+    """
+
+    served_s: list[float] = field(default_factory=list)
+    seen_s: list[float] = field(default_factory=list)
+    cpu_s: float = 0.0
+    wire_bytes: int = 0
+
+    @property
+    def p95_s(self) -> float:
+        return quantiles(self.served_s, n=20)[-1] if len(self.served_s) > 1 else self.served_s[0]
+
+    @property
+    def median_s(self) -> float:
+        return median(self.seen_s)
+
+    @property
+    def cpu_ms(self) -> float:
+        return 1000 * self.cpu_s / len(self.served_s)
+
+
+@dataclass(slots=True, kw_only=True)
+class Beside:
+    """A page and the bare view in the same minutes."""
+
+    page: Cost = field(default_factory=Cost)
+    bare: Cost = field(default_factory=Cost)
+
+    @property
+    def ratio(self) -> float:
+        return self.page.median_s / self.bare.median_s
+
+    @property
+    def cpu_ratio(self) -> float:
+        return self.page.cpu_ms / self.bare.cpu_ms if self.bare.cpu_ms else 0.0
+
+
+def pages(made: Made) -> Mapping[str, Iterator[Request]]:
+    """What is asked for, signed in as a browser is, again and again.
+
+    Histories and comparisons are of another series or pair of commits each time, as far as there
+    are others; what is asked for again, as by all who follow one link, is in rows of its own, and
+    so are leaderboards of other commits.
+    """
+    headers = {"Cookie": f"sessionid={made.session}", "Accept-Encoding": "gzip"}
+    key = f"{made.project}/{made.benchmark}"
+
+    def asked(paths: Iterable[str]) -> Iterator[Request]:
+        return cycle([Request(path=path, headers=headers) for path in paths])
+
+    data = [f"/history/{number}/data" for number, _, _ in made.series]
+    histories = [_history(key, made.host, *each[1:]) for each in made.series]
+    comparisons = [_compare(key, *pair) for pair in pairwise(made.full)]
+    return {
+        "history data": asked(data),
+        "history data seen before": asked(data[-AGAIN:]),
+        "history page": asked(histories),
+        "history page seen before": asked(histories[-AGAIN:]),
+        "comparison": asked(comparisons),
+        "comparison seen before": asked(comparisons[-AGAIN:]),
+        "overview": asked(["/"]),
+        "leaderboard": asked(["/reports/leaderboard/"]),
+        "leaderboards of other commits": asked(
+            f"/reports/leaderboard/?commit={sha[:12]}" for sha in made.full
+        ),
+        "run list": asked(["/runs/"]),
+    }
+
+
+def _history(benchmark: str, host: str, case: str, metric: str) -> str:
+    query = {"benchmark": benchmark, "case": case, "host": host, "metric": metric}
+    return f"/history/?{urlencode(query)}"
+
+
+def _compare(benchmark: str, contender: str, baseline: str) -> str:
+    query = {"benchmark": benchmark, "baseline": baseline, "contender": contender}
+    return f"/compare/?{urlencode(query)}"
+
+
+class Contest:
+    """All pages of all sizes, the bare view before each."""
+
+    def __init__(
+        self,
+        sites: Mapping[str, tuple[Made, Server]],
+        bare: Server,
+        postgres: Postgres,
+        *,
+        clients: int,
+    ) -> None:
+        self._servers = {size: server for size, (_, server) in sites.items()}
+        self._bare = bare
+        self._postgres = postgres
+        self._clients = clients
+        asked = {size: pages(made) for size, (made, _) in sites.items()}
+        names = next(iter(asked.values()))
+        self._asked = {(name, size): asked[size][name] for name in names for size in asked}
+        self.found = {key: Beside() for key in self._asked}
+        #: The very first request of each page to a server that has just started.
+        self.first_s: dict[tuple[str, str], float] = {}
+
+    def warm_up(self) -> None:
+        """Every thread has answered; what was asked for is not asked for again soon."""
+        for (name, size), requests in self._asked.items():
+            server = self._servers[size]
+            self.first_s[name, size] = self._cost(server, [next(requests)], Cost())
+            self._cost(server, list(islice(requests, 2 * self._clients)), Cost())
+        self._cost(self._bare, [BARE] * 4 * self._clients, Cost())
+
+    def round(self, requests: int) -> None:
+        for (name, size), asked in self._asked.items():
+            beside = self.found[name, size]
+            self._cost(self._bare, [BARE] * requests, beside.bare)
+            self._cost(self._servers[size], list(islice(asked, requests)), beside.page)
+
+    def _cost(self, server: Server, requests: Sequence[Request], cost: Cost) -> float:
+        """The seconds of the slowest as its client saw it."""
+        before = tree_cpu_s(server.pid) + self._postgres.cpu_s()
+        asked = ask_many(server.port, requests, clients=self._clients)
+        cost.served_s += server.served_s(len(asked.seconds))
+        cost.cpu_s += tree_cpu_s(server.pid) + self._postgres.cpu_s() - before
+        cost.seen_s += asked.seconds
+        cost.wire_bytes = asked.wire_bytes
+        return max(asked.seconds)

@@ -1,0 +1,201 @@
+"""The figures of this benchmark: what is wanted of which, and how they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from perf.harness.report import Wanted, table
+from perf.scale.ingest import Sent
+from perf.scale.loading import Made
+from perf.scale.page_requests import Beside
+
+#: A page's median may be so many times that of the bare view.
+RATIOS = {"history data": 6.0, "comparison": 12.0, "overview": 5.0}
+P95_S = 0.05
+FLAT = 1.5
+KILOBYTES = 30.0
+ONE, FOUR, SINGLE, METRICS_4, AGAIN, NEW_COMMIT = (
+    "one client, 50 a post",
+    "four clients, 50 a post",
+    "one by one",
+    "one client, 50 a post, 4 metrics",
+    "a post repeated",
+    "8 clients at one new commit",
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Found:
+    """Everything measured; `sent[load, size]` are the rounds."""
+
+    sites: Mapping[str, Made]
+    beside: dict[tuple[str, str], Beside] = field(default_factory=dict)
+    sent: dict[tuple[str, str], list[Sent]] = field(default_factory=dict)
+    first_s: dict[tuple[str, str], float] = field(default_factory=dict)
+    memory_bytes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def smallest(self) -> str:
+        return next(iter(self.sites))
+
+    @property
+    def largest(self) -> str:
+        return list(self.sites)[-1]
+
+    @property
+    def pages(self) -> list[str]:
+        return list(dict.fromkeys(name for name, _ in self.beside))
+
+
+def wanted(found: Found) -> dict[str, Wanted | None]:
+    limits: dict[str, Wanted | None] = {}
+    for page in found.pages:
+        key = page.replace(" ", "_")
+        limits[f"{key}_to_bare"] = (
+            Wanted(relation="<=", limit=RATIOS[page]) if page in RATIOS else None
+        )
+        limits[f"{key}_p95_s"] = Wanted(relation="<", limit=P95_S)
+        limits[f"{key}_growth"] = Wanted(relation="<=", limit=FLAT)
+    return {
+        **limits,
+        "history_data_kb": Wanted(relation="<", limit=KILOBYTES),
+        "ingest_one_client_per_s": Wanted(relation=">=", limit=4_000),
+        "ingest_four_clients_per_s": Wanted(relation=">=", limit=6_000),
+        "ingest_one_by_one_per_s": Wanted(relation=">=", limit=300),
+        "ingest_cpu_ms": Wanted(relation="<", limit=0.25),
+        "ingest_growth": Wanted(relation="<=", limit=FLAT),
+        "results_lost": Wanted(relation="<=", limit=0),
+        "results_doubled": Wanted(relation="<=", limit=0),
+        "trials": None,
+        "load_s": None,
+    }
+
+
+def measured(found: Found) -> dict[str, float]:
+    """At the largest size; `growth` is the ratio there to that at the smallest."""
+    figures: dict[str, float] = {}
+    large, small = found.largest, found.smallest
+    for page in found.pages:
+        key = page.replace(" ", "_")
+        here = found.beside[page, large]
+        figures[f"{key}_to_bare"] = here.ratio
+        figures[f"{key}_p95_s"] = here.page.p95_s
+        figures[f"{key}_growth"] = here.ratio / found.beside[page, small].ratio
+    rate = {load: rate_of(found.sent[load, large]) for load in (ONE, FOUR, SINGLE)}
+    every = [sent for rounds in found.sent.values() for sent in rounds]
+    return {
+        **figures,
+        "history_data_kb": found.beside["history data", large].page.wire_bytes / 1000,
+        "ingest_one_client_per_s": rate[ONE],
+        "ingest_four_clients_per_s": rate[FOUR],
+        "ingest_one_by_one_per_s": rate[SINGLE],
+        "ingest_cpu_ms": median(sent.cpu_ms for sent in found.sent[ONE, large]),
+        "ingest_growth": rate_of(found.sent[ONE, small]) / rate[ONE],
+        "results_lost": float(sum(sent.lost for sent in every)),
+        "results_doubled": float(sum(sent.doubled for sent in every)),
+        "trials": float(found.sites[large].trials),
+        "load_s": sum(found.sites[large].seconds.values()),
+    }
+
+
+def rate_of(rounds: list[Sent]) -> float:
+    return median(sent.rate for sent in rounds)
+
+
+def text(found: Found) -> str:
+    return "\n\n".join([_sites(found), pages_text(found), _sent(found)])
+
+
+def details(found: Found) -> dict[str, Any]:
+    """What stands beside the figures that are kept."""
+    return {
+        "databases": {
+            size: {
+                "trials": made.trials,
+                "points": made.points,
+                "runs": made.runs,
+                "bytes": made.bytes,
+                "seconds": made.seconds,
+                "server_bytes": found.memory_bytes.get(size),
+            }
+            for size, made in found.sites.items()
+        },
+        "pages": {
+            f"{page}, {size}": {
+                "bare_s": round(each.bare.median_s, 5),
+                "median_s": round(each.page.median_s, 5),
+                "p95_s": round(each.page.p95_s, 5),
+                "to_bare": round(each.ratio, 2),
+                "served_s": round(median(each.page.served_s), 5),
+                "cpu_ms": round(each.page.cpu_ms, 2),
+                "bare_cpu_ms": round(each.bare.cpu_ms, 2),
+                "bytes": each.page.wire_bytes,
+                "first_s": round(found.first_s[page, size], 3),
+                "requests": len(each.page.served_s),
+            }
+            for (page, size), each in found.beside.items()
+        },
+        "ingest": {
+            f"{load}, {size}": {
+                "per_s": round(rate_of(rounds)),
+                "cpu_ms": round(median(sent.cpu_ms for sent in rounds), 3),
+                "results": sum(sent.accepted + sent.repeated for sent in rounds),
+            }
+            for (load, size), rounds in found.sent.items()
+        },
+    }
+
+
+def _sites(found: Found) -> str:
+    rows = [
+        [
+            size,
+            f"{made.trials:,}",
+            f"{made.points:,}",
+            f"{made.runs:,}",
+            f"{made.bytes / 1e9:.2f} GB",
+            f"{sum(made.seconds.values()):.0f} s",
+            f"{found.memory_bytes.get(size, 0) / 1e6:.0f} MB",
+        ]
+        for size, made in found.sites.items()
+    ]
+    head = ["database", "trials", "points", "runs", "on disk", "filled in", "server's memory"]
+    return table(head, rows)
+
+
+def pages_text(found: Found) -> str:
+    """What is known before anything is sent."""
+    rows = [
+        [
+            f"{page}, {size}",
+            f"{1000 * each.bare.median_s:.1f}",
+            f"{1000 * each.page.median_s:.1f}",
+            f"{each.ratio:.1f}",
+            f"{1000 * each.page.p95_s:.1f}",
+            f"{each.page.cpu_ms:.1f}",
+            f"{each.cpu_ratio:.1f}",
+            f"{each.page.wire_bytes / 1000:.1f}",
+            f"{found.first_s[page, size]:.2f}",
+        ]
+        for (page, size), each in found.beside.items()
+    ]
+    head = ["page", "bare ms", "ms", "to bare", "server p95", "CPU ms", "to bare", "kB", "first s"]
+    return table(head, rows)
+
+
+def _sent(found: Found) -> str:
+    rows = [
+        [
+            f"{load}, {size}",
+            f"{rate_of(rounds):,.0f}",
+            f"{median(sent.cpu_ms for sent in rounds):.3f}",
+            f"{sum(sent.accepted + sent.repeated for sent in rounds):,}",
+            str(sum(sent.lost for sent in rounds)),
+            str(sum(sent.doubled for sent in rounds)),
+        ]
+        for (load, size), rounds in found.sent.items()
+    ]
+    return table(["ingest", "results/s", "CPU ms each", "results", "lost", "doubled"], rows)

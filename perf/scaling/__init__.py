@@ -1,1 +1,0 @@
-"""The parts of `perf/scale.py`: made data, servers, pages, ingest."""

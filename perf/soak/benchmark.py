@@ -1,0 +1,199 @@
+"""The benchmark itself: PostgreSQL and Redis run already, started by `python -m perf.soak`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import perf.harness.django_setup  # noqa: F401
+
+# isort: split
+from django.core.management import call_command
+
+from devstack.demo_client import Client
+from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.sharing import set_public
+from orchestrator.core.progress import Progress
+from perf.harness.machine import machine
+from perf.harness.report import Wanted, keep, table, verdict
+from perf.harness.repositories import server_repository
+from perf.harness.seed import Account, add_benchmark, add_fleet, make_account
+from perf.harness.ssh_hosts import running_fleet
+from perf.harness.web_servers import collect_static
+from perf.soak.faults import Faults
+from perf.soak.losses import left_over, trials
+from perf.soak.memory import Growth, Watch, growth
+from perf.soak.services import Parts, running_parts
+from perf.soak.usage import Use, wait_for_the_end
+
+NAME = "soak"
+HOSTS = 4
+FULL_MINUTES = 60.0
+END_S = 300.0
+NONE = Wanted(relation="<=", limit=0)
+ONCE = Wanted(relation=">=", limit=1)
+WANTED = {
+    "runs_not_finished": NONE,
+    "trials_not_measured": NONE,
+    "trials_without_an_end": NONE,
+    "trials_lost": NONE,
+    "trials_made_up": NONE,
+    "trials_measured_twice": NONE,
+    "trials_without_readings": NONE,
+    "trials_in_no_point": NONE,
+    "processes_left": NONE,
+    "folders_left": NONE,
+    "leases_left": NONE,
+    "pages_with_another_answer": NONE,
+    "processes_that_ended": NONE,
+}
+#: In an hour, by the memory of an hour's second half. Shorter forms cannot tell.
+FLAT = {
+    "{}_growth_low": Wanted(relation="<=", limit=0.01),
+    "{}_growth_high": Wanted(relation="<=", limit=0.10),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    minutes: float
+    fault_every_s: float
+    sample_every_s: float
+
+    @property
+    def judges_memory(self) -> bool:
+        return self.minutes >= FULL_MINUTES
+
+
+def main() -> None:
+    options = parse()
+    extent = extent_of(options)
+    came_from, began = machine(), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="pws-") as name:
+        found = soak(extent, options.seed, Path(name))
+    struck = {f"struck_{'_'.join(name.lower().split())}": n for name, n in found.faults.items()}
+    figures = {**found.counts, **struck, **figures_of(found.memory)}
+    wanted = {key: WANTED.get(key) for key in figures} | dict.fromkeys(struck, ONCE)
+    if extent.judges_memory:
+        wanted |= {key.format(each): want for key, want in FLAT.items() for each in found.memory}
+    answer = verdict(NAME, figures, wanted)
+    print(f"\n{text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    if options.keep:
+        details = {
+            "minutes": extent.minutes,
+            "seed": options.seed,
+            "pages": found.pages,
+            "memory": {name: asdict(each) for name, each in found.memory.items()},
+        }
+        print(f"kept in {keep(NAME, {**answer, 'machine': came_from, 'details': details})}")
+    print(json.dumps(answer))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m perf.soak")
+    parser.add_argument("--minutes", type=float, default=FULL_MINUTES)
+    parser.add_argument("--short", action="store_true", help="half a minute, to see that it works")
+    parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of the faults")
+    return parser.parse_args()
+
+
+def extent_of(options: argparse.Namespace) -> Extent:
+    if options.short:
+        return Extent(minutes=0.5, fault_every_s=3, sample_every_s=0.5)
+    return Extent(minutes=options.minutes, fault_every_s=20, sample_every_s=2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Soaked:
+    counts: dict[str, int]  # what is wrong
+    faults: dict[str, int]  # how often each struck
+    pages: dict[str, int]  # by status
+    memory: dict[str, Growth]
+
+
+def soak(extent: Extent, seed: int, folder: Path) -> Soaked:
+    account, shas, project = prepare(folder)
+    with running_fleet(folder, HOSTS) as fleet:
+        add_fleet(account.member, fleet)
+        with running_parts(folder) as parts:
+            url = f"http://127.0.0.1:{parts.web.port}"
+            public = f"{url}/public/{account.member.team.slug}/{project.slug}/"
+            use = Use(Client(url, account.token), fleet, shas, public)
+            faults = Faults(parts, fleet, seed=seed, every_s=extent.fault_every_s)
+            watch = use_and_break(extent, parts, use, faults)
+            wait_for_the_end(use.asked, limit_s=END_S)
+            counts = trials(use.asked, fleet)
+        counts |= left_over(fleet)
+    counts["pages_with_another_answer"] = use.wrong_answers
+    counts["processes_that_ended"] = len(watch.ended)
+    memory = {name: growth(samples) for name, samples in watch.own.items()}
+    memory |= {f"{name}_rss": growth(samples) for name, samples in watch.rss.items()}
+    pages = {str(status): number for status, number in sorted(use.answers.items())}
+    return Soaked(counts=counts, faults=faults.struck, pages=pages, memory=memory)
+
+
+def prepare(folder: Path) -> tuple[Account, tuple[str, str], Project]:
+    """Who asks, the commits of the server to measure, and the public project they belong to."""
+    collect_static()
+    call_command("migrate", verbosity=0)
+    account = make_account()
+    shas = server_repository(folder / "server")
+    add_benchmark(
+        account.member, folder / "server", "soak", duration_s=0.3, warmup_s=0.1, connections=[1, 4]
+    )
+    project = Project.objects.get()
+    set_public(member=account.member, project=project, public=True)
+    return account, shas, project
+
+
+def use_and_break(extent: Extent, parts: Parts, use: Use, faults: Faults) -> Watch:
+    """Runs, pages and faults for as long as the extent says, with memory watched."""
+    began, length_s = time.monotonic(), 60 * extent.minutes
+    with Progress("Soaking, seconds", out=sys.stderr) as show:
+
+        def tell() -> None:
+            note = f"{len(use.asked)} runs, {sum(faults.struck.values())} faults"
+            show(int(min(time.monotonic() - began, length_s)), int(length_s), note)
+
+        watch = Watch(pids=parts.steady, every_s=extent.sample_every_s, tick=tell)
+        with watch, use:
+            faults.break_things(length_s)
+    return watch
+
+
+def figures_of(memory: dict[str, Growth]) -> dict[str, float]:
+    return {
+        f"{name}_{key}": value
+        for name, found in memory.items()
+        for key, value in (
+            ("mib", found.mean_bytes / 2**20),
+            ("growth", found.share_an_hour),
+            ("growth_low", found.low),
+            ("growth_high", found.high),
+        )
+    }
+
+
+def text(found: Soaked) -> str:
+    counts = [[name.replace("_", " "), str(number)] for name, number in found.counts.items()]
+    faults = [[name, str(number)] for name, number in sorted(found.faults.items())]
+    sizes = [
+        [name, f"{each.mean_bytes / 2**20:.1f}"]
+        + [f"{100 * share:+.2f}" for share in (each.share_an_hour, each.low, each.high)]
+        for name, each in found.memory.items()
+    ]
+    head = ["memory, second half", "MiB", "% an hour", "low", "high"]
+    return "\n\n".join(
+        [table(["faults", "struck"], faults), table(["", "number"], counts), table(head, sizes)]
+    )
+
+
+if __name__ == "__main__":
+    main()

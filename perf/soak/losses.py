@@ -1,0 +1,92 @@
+"""What is lost, doubled or left behind: hosts' journals and processes beside the database."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from uuid import UUID
+
+from django.db.models import F, Sum
+
+from devstack.processes import parents_of_all
+from orchestrator.results.models import Point, Reading
+from orchestrator.runs.models import HostLease, Job, Run, Trial
+from perf.harness.ssh_hosts import Fleet
+from perf.soak.faults import is_of
+from tests.support.journals import read_journals
+
+#: An agent that was told to stop takes a moment.
+PATIENCE_S = 30.0
+#: What an agent keeps below its work directory from one job to the next.
+KEPT = frozenset(
+    {"agents", "builds", "bundles", "host.lock", "installs", "jobs", "programs.json", "pruned",
+     "repositories", "sources", "tools"}
+)  # fmt: skip
+
+
+def trials(asked: Iterable[UUID], fleet: Fleet) -> dict[str, int]:
+    """Counts of trials, and of those of which the hosts tell something else than the database."""
+    ours = Trial.objects.filter(job__run__in=list(asked))
+    for trial in ours.exclude(state="measured"):
+        print(f"  {trial.state}: trial {trial.pk}: {trial.message[:1000]}", flush=True)
+    measured = {str(pk) for pk in ours.filter(state="measured").values_list("pk", flat=True)}
+    done = Counter(
+        trial
+        for host in fleet.hosts
+        for step in read_journals(host.work_dir)
+        for trial in set(step.trials("trial_done"))
+    )
+    counted = Point.objects.filter(series__metric__key="requests.rate").aggregate(
+        all=Sum(F("n") + F("invalid"))
+    )
+    return {
+        "runs": len(list(asked)),
+        "runs_not_finished": Run.objects.filter(pk__in=list(asked))
+        .exclude(state="finished")
+        .count(),
+        "trials": ours.count(),
+        "trials_measured": len(measured),
+        "trials_failed": ours.filter(state="failed").count(),
+        "trials_not_measured": ours.count() - len(measured),
+        "trials_without_an_end": ours.filter(state="planned").count(),
+        "trials_lost": len(set(done) - measured),
+        "trials_made_up": len(measured - set(done)),
+        "trials_measured_twice": sum(times > 1 for times in done.values()),
+        "trials_without_readings": len(measured) - Reading.objects.filter(pk__in=measured).count(),
+        "trials_in_no_point": len(measured) - int(counted["all"] or 0),
+    }
+
+
+def left_over(fleet: Fleet) -> dict[str, int]:
+    """Processes and folders that nothing needs any more; what is ending is waited for."""
+    give_up = time.monotonic() + PATIENCE_S
+    while (left := _processes(fleet)) and time.monotonic() < give_up:
+        time.sleep(0.5)
+    for line in left:
+        print(f"  still there: {line}", flush=True)
+    jobs = {str(pk) for pk in Job.objects.values_list("pk", flat=True)}
+    odd = [path for host in fleet.hosts for path in _odd(host.work_dir, jobs)]
+    for path in odd:
+        print(f"  left behind: {path}", flush=True)
+    return {
+        "processes_left": len(left),
+        "folders_left": len(odd),
+        "leases_left": HostLease.objects.count(),
+    }
+
+
+def _processes(fleet: Fleet) -> list[str]:
+    return [
+        f"{pid} {Path(f'/proc/{pid}/cmdline').read_bytes()[:200]!r}"
+        for pid in parents_of_all()
+        for host in fleet.hosts
+        if is_of(pid, host)
+    ]
+
+
+def _odd(work_dir: Path, jobs: set[str]) -> list[Path]:
+    """All that is neither one of the folders that stay nor of a job that the database knows."""
+    strange = [path for path in work_dir.iterdir() if path.name not in KEPT]
+    return strange + [path for path in work_dir.glob("jobs/*") if path.name not in jobs]

@@ -1,0 +1,136 @@
+"""Who uses Pitwall meanwhile: a CI that asks for runs, and people who look at pages."""
+
+from __future__ import annotations
+
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from itertools import count
+from uuid import UUID
+
+from django.db import OperationalError, connection
+
+from devstack.demo_client import ApiError, Client
+from orchestrator.runs.models import Run
+from orchestrator.runs.states import RUN_ENDED
+from perf.harness.ssh_hosts import Fleet
+
+NOBODY = 0
+#: What a page may answer while something is broken: 503 says that the database is away.
+RIGHT = frozenset({200, 503, NOBODY})
+#: Runs that wait or are at work at a time, for each host.
+AHEAD = 2
+LOOK_EVERY_S = 0.2
+
+
+class Use:
+    """Keeps all hosts busy and looks at pages, each in a thread of its own, until it is left.
+
+    `asked` are the runs; `answers` counts pages by their status, NOBODY where there was none.
+    """
+
+    def __init__(self, client: Client, fleet: Fleet, shas: tuple[str, str], pages: str) -> None:
+        self.asked: list[UUID] = []
+        self.answers: Counter[int] = Counter()
+        self._client, self._fleet, self._shas, self._pages = client, fleet, shas, pages
+        self._over = threading.Event()
+        self._threads = [
+            threading.Thread(target=work, daemon=True) for work in (self._ask, self._look)
+        ]
+
+    @property
+    def wrong_answers(self) -> int:
+        return sum(number for status, number in self.answers.items() if status not in RIGHT)
+
+    def __enter__(self) -> Use:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _ask(self) -> None:
+        """A key makes each request safe to repeat: one that broke off is sent again."""
+        for number in count():
+            host = self._fleet.hosts[number % len(self._fleet.hosts)].name
+            wanted = {
+                "benchmark": "soak",
+                "baseline": self._shas[0],
+                "contenders": [self._shas[1]],
+                "hosts": [host],
+                "rounds": 1,
+            }
+            while not self._over.wait(0.1):
+                if self._waiting() >= AHEAD * len(self._fleet.hosts):
+                    continue
+                try:
+                    made = self._client.post("/api/v1/runs", wanted, key=f"soak-{number}")
+                    self.asked.append(UUID(made["id"]))
+                    break
+                except ApiError:
+                    continue
+            if self._over.is_set():
+                connection.close()
+                return
+
+    def _waiting(self) -> int:
+        return len(self.asked[-100:]) - len(self._ended())
+
+    def _ended(self) -> list[UUID]:
+        """Of the last hundred, in no order. Faults end sessions of the database, ours too: none is
+        seen then."""
+        try:
+            ended = Run.objects.filter(pk__in=self.asked[-100:], state__in=RUN_ENDED)
+            return list(ended.values_list("pk", flat=True))
+        except OperationalError:
+            connection.close()
+            return []
+
+    def _look(self) -> None:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        while not self._over.wait(LOOK_EVERY_S):
+            if ended := self._ended():
+                for page in self._pages_of(max(ended)):
+                    self.answers[_answer(opener, page)] += 1
+                    if self._over.wait(LOOK_EVERY_S):
+                        break
+        connection.close()
+
+    def _pages_of(self, run: UUID) -> list[str]:
+        """None of them shows more the longer the soak takes: that would be growth that is right."""
+        first, second = self._shas
+        compared = f"benchmark=soak/soak&baseline={first}&contender={second}&run={run}"
+        return [
+            f"{self._pages}runs/",
+            f"{self._pages}runs/{run}/",
+            f"{self._pages}compare/?{compared}",
+            f"{self._pages}history/?benchmark=soak/soak",
+        ]
+
+
+def _answer(opener: urllib.request.OpenerDirector, page: str) -> int:
+    """The status, NOBODY where there is no answer."""
+    try:
+        with opener.open(page, timeout=30) as answer:
+            answer.read()
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return NOBODY
+
+
+def wait_for_the_end(asked: list[UUID], *, limit_s: float) -> None:
+    """Until all runs have ended; TimeoutError where they do not."""
+    # Faults ended the sessions of the database, that of this thread too.
+    connection.close()
+    give_up = time.monotonic() + limit_s
+    while left := Run.objects.filter(pk__in=asked).exclude(state__in=RUN_ENDED).count():
+        if time.monotonic() > give_up:
+            raise TimeoutError(f"{left} runs do not end")
+        time.sleep(0.5)
