@@ -19,16 +19,16 @@ from orchestrator.benchmarks.models import ShareLink
 from orchestrator.benchmarks.sharing import SHAREABLE, public_project, shared_by
 from orchestrator.core.errors import NotFoundError
 from orchestrator.web.access import visitor_of
-from orchestrator.web.comparisons.view_options import Look
+from orchestrator.web.comparisons.view_options import ViewOptions
 from orchestrator.web.errors import error_page
 from orchestrator.web.middleware import GetResponse
 
 _PUBLIC = re.compile(r"/public/(?P<team>[-\w]+)/(?P<project>[-\w]+)(?=/)")
 _SHARED = re.compile(r"/shared/(?P<secret>pws_[-\w]+)(?=/)")
-#: Page → what in its query only says how it looks; all else is as it was when it was shared.
-_LOOKS: Mapping[str, frozenset[str]] = {
+#: Page → the view options in its query; all else is as it was when it was shared.
+_VIEW_OPTIONS: Mapping[str, frozenset[str]] = {
     "run": frozenset({"cases", "page", "invalid"}),
-    "compare": frozenset({*(each.name for each in fields(Look)), "of", "on", "format"}),
+    "compare": frozenset({*(each.name for each in fields(ViewOptions)), "of", "on", "format"}),
     "report": frozenset({"format"}),
 }
 _LINK = re.compile(r"<a\b([^>]*)>(.*?)</a>", re.DOTALL)
@@ -92,11 +92,11 @@ def _visitor(request: HttpRequest, place: str, named: Mapping[str, str]) -> Visi
 
 
 def _pinned(asked: QueryDict, link: ShareLink) -> QueryDict:
-    """The query that was shared, with no more than another look at it."""
+    """The query that was shared, with no more than other view options."""
     query = QueryDict(link.query, mutable=True)
-    looks = _LOOKS.get(link.page, frozenset())
+    options = _VIEW_OPTIONS.get(link.page, frozenset())
     for name, values in asked.lists():
-        if name in looks:
+        if name in options:
             query.setlist(name, values)
     return query
 

@@ -86,7 +86,7 @@ def test_it_says_what_survives_the_number_of_tests(world: World, alice: Client) 
 
 def test_it_draws_interval_bars_on_the_side_of_the_change(world: World, alice: Client) -> None:
     page = _page(alice, world).content.decode()
-    places = [int(each) for each in re.findall(r'<path class="p" d="M(-?\d+) 6h0"', page)]
+    places = [int(each) for each in re.findall(r'<path class="point" d="M(-?\d+) 6h0"', page)]
     bars = {row.metric.key: row.bar for row in _case(alice, world).context["case"].primary}
 
     assert places[0] < 0 < places[1]

@@ -4,15 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from django.utils.html import escape
-from django.utils.safestring import SafeString, mark_safe
-
 from orchestrator.comparisons.compared import ComparisonReport, MetricComparison
 from orchestrator.comparisons.heat import METRIC, Axis, HeatMap, Tile, axes_of, heat_map, metrics_of
 from orchestrator.comparisons.rows import ORDER
 from orchestrator.core.units import format_change
 from orchestrator.stats.comparison import Verdict
-from orchestrator.web.comparisons.view_options import Look
+from orchestrator.web.comparisons.view_options import ViewOptions
 from orchestrator.web.templatetags.pitwall import VERDICT_SYMBOLS
 
 #: (value, words, whether it is chosen)
@@ -22,102 +19,107 @@ _SHADES = (1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeatView:
-    """`hidden` are the fields that say of what comparison it is."""
+class TileView:
+    """`note`: which metric it is where that is not obvious, and how many cases share the tile."""
 
-    heat: HeatMap
-    head: SafeString
-    body: SafeString
+    url: str
+    verdict: str
+    symbol: str
+    shade: int
+    change: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatMapView:
+    """`rows`: (title, tiles), None where nothing was compared. `hidden` are the fields that name
+    the comparison."""
+
+    map: HeatMap
+    rows: tuple[tuple[str, tuple[TileView | None, ...]], ...]
     choices: tuple[tuple[str, str, tuple[Option, ...]], ...]
     hidden: tuple[tuple[str, str], ...]
     left_out: str
-    several: bool
+    has_shared_tiles: bool
 
 
-def heat_view(report: ComparisonReport, look: Look, base: Mapping[str, str]) -> HeatView | None:
+def heat_map_view(
+    report: ComparisonReport, options: ViewOptions, base: Mapping[str, str]
+) -> HeatMapView | None:
     """None where there is nothing to draw; see `heat_map`. `base` is the comparison's query."""
     axes = axes_of(report)
-    heat = heat_map(report, axes, rows=look.rows, columns=look.columns, metric=look.metric)
+    heat = heat_map(report, axes, rows=options.rows, columns=options.columns, metric=options.metric)
     if heat is None:
         return None
-    links = _Links(heat, look, base)
-    return HeatView(
-        heat=heat,
-        head=_head(heat),
-        body=mark_safe("\n".join(_line(heat, links, *row) for row in heat.rows.values)),
+    links = _TileLinks(heat, options, base)
+    return HeatMapView(
+        map=heat,
+        rows=tuple((title, _row_tiles(heat, links, row)) for row, title in heat.rows.values),
         choices=_choices(report, axes, heat),
-        hidden=(*base.items(), *_kept(look)),
+        hidden=(*base.items(), *_kept_options(options)),
         left_out=_left_out((heat.rows, heat.columns)),
-        several=any(tile.cases > 1 for tile in heat.tiles.values()),
+        has_shared_tiles=any(tile.cases > 1 for tile in heat.tiles.values()),
     )
 
 
-class _Links:
-    """Where a tile leads: to its only case, or to the rows of all that lie in it."""
+class _TileLinks:
+    """The address of a tile: that of its only case, or of the rows of all its cases."""
 
-    def __init__(self, heat: HeatMap, look: Look, base: Mapping[str, str]) -> None:
-        self.case = escape(urlencode(base))
+    def __init__(self, heat: HeatMap, options: ViewOptions, base: Mapping[str, str]) -> None:
+        self.case = urlencode(base)
         axes = {"rows": heat.rows.name, "columns": heat.columns.name}
-        self.rows = {**base, **look.query(**axes, row="", column="", all="", verdict="")}
+        self.rows = {**base, **options.query(**axes, row="", column="", all="", verdict="")}
         self.by_metric = heat.rows.name == METRIC, heat.columns.name == METRIC
 
-    def of(self, tile: Tile, row: str, column: str) -> str:
+    def url_of(self, tile: Tile, row: str, column: str) -> str:
         if tile.cases == 1:
             case = tile.case
-            return f"case?{self.case}&amp;of={case.case.key}&amp;on={case.host.pk.hex}"
+            return f"case?{self.case}&of={case.case.key}&on={case.host.pk.hex}"
         places = zip(("row", "column"), (row, column), self.by_metric, strict=True)
         limits = {name: value for name, value, is_metric in places if not is_metric}
-        return f"?{escape(urlencode({**self.rows, **limits}))}#cases"
+        return f"?{urlencode({**self.rows, **limits})}#cases"
 
 
-def _head(heat: HeatMap) -> SafeString:
-    titles = "".join(f'<th scope="col">{escape(title)}</th>' for _, title in heat.columns.values)
-    rows, columns = escape(heat.rows.title), escape(heat.columns.title)
-    # Every value is escaped; all else are words of our own.
-    return mark_safe(f'<tr><th scope="col">{rows} <span class="muted">\\ {columns}</span></th>'
-                     f"{titles}</tr>")  # fmt: skip
-
-
-def _line(heat: HeatMap, links: _Links, row: str, title: str) -> str:
-    named = METRIC not in (heat.rows.name, heat.columns.name) and not heat.metric
-    cells = "".join(
-        _cell(heat.tiles.get((row, column)), links, row, column, named)
-        for column, _ in heat.columns.values
+def _row_tiles(heat: HeatMap, links: _TileLinks, row: str) -> tuple[TileView | None, ...]:
+    names_metric = METRIC not in (heat.rows.name, heat.columns.name) and not heat.metric
+    tiles = ((column, heat.tiles.get((row, column))) for column, _ in heat.columns.values)
+    return tuple(
+        _tile_view(tile, links.url_of(tile, row, column), names_metric=names_metric)
+        if tile
+        else None
+        for column, tile in tiles
     )
-    return f'<tr><th scope="row">{escape(title)}</th>{cells}</tr>'
 
 
-def _cell(tile: Tile | None, links: _Links, row: str, column: str, named: bool) -> str:
-    """`named`: which metric it is has to be said."""
-    if tile is None:
-        return '<td class="none"><span class="visually-hidden">not compared</span></td>'
-    change = "" if tile.metric is None else format_change(tile.metric.change)
-    told = named and ORDER[tile.verdict] <= ORDER[Verdict.INCONCLUSIVE]
-    said = [_short(tile.metric)] if told and tile.metric else []
+def _tile_view(tile: Tile, url: str, *, names_metric: bool) -> TileView:
+    notes = []
+    if tile.metric and names_metric and ORDER[tile.verdict] <= ORDER[Verdict.INCONCLUSIVE]:
+        notes.append(_short_name(tile.metric))
     if tile.cases > 1:
-        said.append(_counts(tile))
-    small = f"<small>{' · '.join(said)}</small>" if said else ""
-    symbol, word = VERDICT_SYMBOLS[tile.verdict], tile.verdict
-    return (
-        f'<td data-verdict="{word}" data-shade="{_shade(tile)}">'
-        f'<a href="{links.of(tile, row, column)}"><span aria-hidden="true">{symbol}</span>'
-        f'<span class="visually-hidden">{word}</span> {change}</a>{small}</td>'
+        notes.append(_case_counts(tile))
+    return TileView(
+        url=url,
+        verdict=tile.verdict,
+        symbol=VERDICT_SYMBOLS[tile.verdict],
+        shade=_shade(tile),
+        change="" if tile.metric is None else format_change(tile.metric.change),
+        note=" · ".join(notes),
     )
 
 
-def _short(metric: MetricComparison) -> str:
+def _short_name(metric: MetricComparison) -> str:
     family, _, name = metric.key.partition(".")
-    return escape(name if family in ("requests", "latency") else family)
+    return name if family in ("requests", "latency") else family
 
 
-def _counts(tile: Tile) -> str:
+def _case_counts(tile: Tile) -> str:
     """How many are as bad, and what else there is: `▼ 1 ▲ 2 of 12`."""
-    told = [
-        f"{VERDICT_SYMBOLS[verdict]}&nbsp;{tile.counts[verdict]}"
+    counts = [
+        f"{VERDICT_SYMBOLS[verdict]}\u00a0{tile.counts[verdict]}"
         for verdict in (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.INCONCLUSIVE)
         if tile.counts.get(verdict)
     ]
-    return f"{' '.join(told)} of {tile.cases}" if told else f"{tile.cases} cases"
+    return f"{' '.join(counts)} of {tile.cases}" if counts else f"{tile.cases} cases"
 
 
 def _shade(tile: Tile) -> int:
@@ -147,8 +149,8 @@ def _choices(
     )
 
 
-def _kept(look: Look) -> list[tuple[str, str]]:
-    return [("verdict", look.verdict)] if look.verdict else []
+def _kept_options(options: ViewOptions) -> list[tuple[str, str]]:
+    return [("verdict", options.verdict)] if options.verdict else []
 
 
 def _left_out(axes: Sequence[Axis]) -> str:

@@ -7,8 +7,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
-from django.utils.html import escape
-from django.utils.safestring import SafeString, mark_safe
 
 from orchestrator.benchmarks.choice import MAX_LENGTH
 from orchestrator.benchmarks.spec import MAX_ROUNDS
@@ -36,15 +34,46 @@ _UNITS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A primary metric. `td` and `svg` begin each of its cells and bars: the bars' axis, in
-    ten-thousandths, their margin and their zero are those of the column."""
+    """A primary metric. The bars of its cells share one axis, in units of 1/10,000 of a change:
+    from -`half_width` to +`half_width`, with `margin_path` in its middle."""
 
     key: str
     title: str
     better: str
     reach_shown: str
-    td: str
-    svg: str
+    half_width: int
+    margin_path: str
+
+    @property
+    def view_box(self) -> str:
+        return f"{-self.half_width} 0 {2 * self.half_width} 12"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeCell:
+    """The change of a metric with its interval: as text, and as the paths of its bar. Without an
+    interval there is no bar."""
+
+    change: str
+    interval: str = ""
+    verdict: str = ""
+    title: str = ""
+    range_path: str = ""
+    point_path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRow:
+    """A row of the table; `host` is empty if all rows have the same one. A cell is None if its
+    metric was not measured on both sides."""
+
+    url: str
+    label: str
+    host: str
+    verdict: str
+    symbol: str
+    remark: str
+    cells: tuple[tuple[Column, ChangeCell | None], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,22 +122,16 @@ def columns_of(report: ComparisonReport) -> list[Column]:
     return [_column(metrics[0], metrics) for metrics in same.values()]
 
 
-def rows_of(
+def case_rows(
     cases: Sequence[CaseComparison],
     columns: Sequence[Column],
     query: Mapping[str, str],
     *,
-    several: bool,
-) -> SafeString:
-    """The rows of the table. `query` is that of the page; see `compare_case` for what is added.
-    With `several` hosts each row names its own.
-
-    Written here and not in a template, which would take longer for hundreds of them than all else
-    that the page does.
-    """
-    base = escape(urlencode(query))
-    # What people wrote is escaped; all else are numbers and words of our own.
-    return mark_safe("\n".join(_row(case, columns, base, several) for case in cases))
+    names_host: bool,
+) -> list[CaseRow]:
+    """The rows of the table. `query` is that of the page; the link of a row adds its case to it."""
+    base = urlencode(query)
+    return [_case_row(case, columns, base, names_host=names_host) for case in cases]
 
 
 def case_view(report: ComparisonReport, case: CaseComparison, names: tuple[str, str]) -> CaseView:
@@ -193,15 +216,14 @@ def _points(report: ComparisonReport, known: Behind, key: str) -> tuple[str, str
 
 def _column(metric: MetricComparison, same: Sequence[MetricComparison]) -> Column:
     reach = reach_of(same)
-    end, margin = round(reach * _UNITS), round(metric.margin * _UNITS)
+    margin = round(metric.margin * _UNITS)
     return Column(
         key=metric.key,
         title=metric.title,
         better=metric.better,
         reach_shown=_reach_shown(reach),
-        td=f'<td class="number" data-m="{escape(metric.title)}"',
-        svg=f'<svg viewBox="{-end} 0 {2 * end} 12" preserveAspectRatio="none" aria-hidden="true">'
-        f'<path class="m" d="M{-margin} 6H{margin}"/><path class="z" d="M0 0V12"/>',
+        half_width=round(reach * _UNITS),
+        margin_path=f"M{-margin} 6H{margin}",
     )
 
 
@@ -209,54 +231,56 @@ def _reach_shown(reach: float) -> str:
     return f"{reach * 100:.{0 if reach >= 0.1 else 1}f} %"
 
 
-def _row(case: CaseComparison, columns: Sequence[Column], base: str, several: bool) -> str:
+def _case_row(
+    case: CaseComparison, columns: Sequence[Column], base: str, *, names_host: bool
+) -> CaseRow:
     metrics = {metric.info.key: metric for metric in case.metrics}
-    host = case.host.name
+    host, label = case.host.name, case.case.label
     if case.contender_host.pk != case.host.pk:
-        host = f"{host} → {case.contender_host.name}"
-    label = case.case.label
+        host, names_host = f"{host} → {case.contender_host.name}", True
     if case.contender_case.pk != case.case.pk:
         label = f"{label} → {case.contender_case.label}"
-    on = f' <span class="muted">on {escape(host)}</span>' if several or "→" in host else ""
-    remark = _remark(case)
-    cells = "".join([_cell(metrics.get(each.key), each) for each in columns])
-    return (
-        f'<tr><th scope="row"><a href="case?{base}&amp;of={case.case.key}&amp;on='
-        f'{case.host.pk.hex}">{escape(label)}</a>{on}</th><td><span class="badge verdict" '
-        f'data-verdict="{case.verdict}"><span aria-hidden="true">{VERDICT_SYMBOLS[case.verdict]}'
-        f"</span> {case.verdict}</span>{remark and f'<small>{remark}</small>'}</td>{cells}</tr>"
+    return CaseRow(
+        url=f"case?{base}&of={case.case.key}&on={case.host.pk.hex}",
+        label=label,
+        host=host if names_host else "",
+        verdict=case.verdict,
+        symbol=VERDICT_SYMBOLS[case.verdict],
+        remark=_remark(case),
+        cells=tuple((column, _change_cell(metrics.get(column.key))) for column in columns),
     )
 
 
 def _remark(case: CaseComparison) -> str:
-    """What the row has to say beside its numbers."""
-    said = []
+    """What qualifies the verdict of a row."""
+    remarks = []
     if not case.paired:
-        said.append("unpaired")
+        remarks.append("unpaired")
     elif case.verdict == Verdict.INCONCLUSIVE and case.missing_blocks:
         time = f", {format_duration(case.missing_s)}" if case.missing_s else ""
-        said.append(f"{case.missing_blocks} more blocks{time}")
+        remarks.append(f"{case.missing_blocks} more blocks{time}")
     if case.excluded_blocks:
-        said.append(f"✕ {case.excluded_blocks} excluded")
+        remarks.append(f"✕ {case.excluded_blocks} excluded")
     if case.suspect_blocks:
-        said.append(f"! {case.suspect_blocks} suspect")
-    return " · ".join(said)
+        remarks.append(f"! {case.suspect_blocks} suspect")
+    return " · ".join(remarks)
 
 
-def _cell(metric: MetricComparison | None, column: Column) -> str:
-    """The change with its interval, as text and as a bar: a line, and a dot that is no line."""
+def _change_cell(metric: MetricComparison | None) -> ChangeCell | None:
     found = None if metric is None else metric.found
     if metric is None or found is None or found.change is None:
-        return f"{column.td}>–</td>"
+        return None
     change = format_change(found.change)
     if found.low is None or found.high is None:
-        return f"{column.td}><b>{change}</b></td>"
-    low, middle, high = (int(x * _UNITS) for x in (found.low, found.change, found.high))
-    title = "" if metric.q_value is None else f' title="q = {metric.q_value:.2g}"'
-    return (
-        f'{column.td} data-verdict="{metric.verdict}"{title}><b>{change}</b> {column.svg}'
-        f'<path class="r" d="M{low} 6H{high}"/><path class="p" d="M{middle} 6h0"/></svg>'
-        f"<small>{format_change(found.low)} to {format_change(found.high)}</small></td>"
+        return ChangeCell(change=change)
+    low, point, high = (int(x * _UNITS) for x in (found.low, found.change, found.high))
+    return ChangeCell(
+        change=change,
+        interval=f"{format_change(found.low)} to {format_change(found.high)}",
+        verdict=metric.verdict or "",
+        title="" if metric.q_value is None else f"q = {metric.q_value:.2g}",
+        range_path=f"M{low} 6H{high}",
+        point_path=f"M{point} 6h0",
     )
 
 

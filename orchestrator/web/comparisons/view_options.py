@@ -1,4 +1,4 @@
-"""How the page of a comparison is looked at: which rows of its table, and by what its heat map."""
+"""The view options of a comparison: the rows of its table, and the axes of its heat map."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _LEAST_FOLDED = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class ViewOptions:
     """As the address says it; all of it may be empty.
 
     `rows`, `columns` and `metric` are those of the heat map, `row` and `column` values on these
@@ -66,43 +66,44 @@ class Rows:
     unlimited_query: str
 
 
-def look_of(given: Mapping[str, str]) -> Look:
-    said = {each.name: given.get(each.name, "").strip() for each in fields(Look)}
-    known = said["verdict"] in VERDICT_SYMBOLS
-    return Look(**{**said, "verdict": said["verdict"] if known else ""})
+def view_options_of(given: Mapping[str, str]) -> ViewOptions:
+    values = {each.name: given.get(each.name, "").strip() for each in fields(ViewOptions)}
+    if values["verdict"] not in VERDICT_SYMBOLS:
+        values["verdict"] = ""
+    return ViewOptions(**values)
 
 
 def chosen_rows(
-    report: ComparisonReport, heat: HeatMap | None, look: Look, base: Mapping[str, str]
+    report: ComparisonReport, heat: HeatMap | None, options: ViewOptions, base: Mapping[str, str]
 ) -> Rows:
     """The rows of the table. `base` is the query of the comparison itself."""
-    limits = _limits(heat, look)
+    limits = _limits(heat, options)
     inside = [
         case
         for case in report.cases
         if all(value_of(case, name) == value for name, _, value in limits)
     ]
-    chosen = [case for case in inside if look.verdict in ("", case.verdict)]
-    shown = chosen if look.all or look.verdict else _without_folded(chosen)
+    chosen = [case for case in inside if options.verdict in ("", case.verdict)]
+    shown = chosen if options.all or options.verdict else _without_folded(chosen)
 
     def query(**changes: str) -> str:
-        return urlencode({**base, **look.query(**changes)})
+        return urlencode({**base, **options.query(**changes)})
 
     return Rows(
         shown=tuple(shown),
         chosen=len(chosen),
         folded=_in_words(chosen[len(shown) :]),
         all_query=query(all="1"),
-        filters=_filters(inside, look, query(verdict="", all="")),
+        filters=_filters(inside, options, query(verdict="", all="")),
         limits=tuple((title, value) for _, title, value in limits),
         unlimited_query=query(row="", column="", all=""),
     )
 
 
-def _limits(heat: HeatMap | None, look: Look) -> list[tuple[str, str, str]]:
+def _limits(heat: HeatMap | None, options: ViewOptions) -> list[tuple[str, str, str]]:
     if heat is None:
         return []
-    asked = (heat.rows, look.row), (heat.columns, look.column)
+    asked = (heat.rows, options.row), (heat.columns, options.column)
     return [(axis.name, axis.title, value) for axis, value in asked
             if value and axis.name != METRIC]  # fmt: skip
 
@@ -120,10 +121,10 @@ def _in_words(cases: list[CaseComparison]) -> str:
     return ", ".join(f"{count} {verdict}" for verdict, count in counts)
 
 
-def _filters(cases: list[CaseComparison], look: Look, base: str) -> tuple[Filter, ...]:
+def _filters(cases: list[CaseComparison], options: ViewOptions, base: str) -> tuple[Filter, ...]:
     """Nothing to choose from where all have the same verdict."""
     counts = Counter(case.verdict for case in cases)
-    if len(counts) < 2 and not look.verdict:
+    if len(counts) < 2 and not options.verdict:
         return ()
     one_each = [
         Filter(
@@ -131,10 +132,10 @@ def _filters(cases: list[CaseComparison], look: Look, base: str) -> tuple[Filter
             symbol=VERDICT_SYMBOLS[verdict],
             cases=counts[verdict],
             query=f"{base}&verdict={verdict}",
-            chosen=look.verdict == verdict,
+            chosen=options.verdict == verdict,
         )
         for verdict in ORDER
-        if counts[verdict] or look.verdict == verdict
+        if counts[verdict] or options.verdict == verdict
     ]
-    every = Filter(title="all", symbol="", cases=len(cases), query=base, chosen=not look.verdict)
+    every = Filter(title="all", symbol="", cases=len(cases), query=base, chosen=not options.verdict)
     return (every, *one_each)

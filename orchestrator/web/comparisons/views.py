@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.urls import reverse
 
 from orchestrator.accounts.members import Member
@@ -23,9 +24,15 @@ from orchestrator.core.kept import kept
 from orchestrator.measurements.result_versions import mark_of_results
 from orchestrator.runs.models import Run
 from orchestrator.web.access import for_member, open_to_visitors
-from orchestrator.web.comparisons.heat_map import heat_view
-from orchestrator.web.comparisons.presenters import BAR, case_view, columns_of, more_blocks, rows_of
-from orchestrator.web.comparisons.view_options import Look, chosen_rows, look_of
+from orchestrator.web.comparisons.heat_map import heat_map_view
+from orchestrator.web.comparisons.presenters import (
+    BAR,
+    case_rows,
+    case_view,
+    columns_of,
+    more_blocks,
+)
+from orchestrator.web.comparisons.view_options import ViewOptions, chosen_rows, view_options_of
 from orchestrator.web.errors import status_of
 from orchestrator.web.forms import benchmark_key, choices_among
 from orchestrator.web.refs import chosen_benchmark, chosen_of, chosen_run
@@ -75,11 +82,11 @@ def _kept_result(request: HttpRequest, member: Member, benchmark: Benchmark) -> 
 
     def made() -> dict[str, Any]:
         report = compare_sides(member, benchmark=benchmark, sides=sides, run=run, all_metrics=False)
-        shown = _shown(report, run, benchmark_key(benchmark), look_of(request.GET))
+        shown = _report_context(report, run, benchmark_key(benchmark), view_options_of(request.GET))
         if len(report.cases) > 1:
             return shown
         whole = compare_sides(member, benchmark=benchmark, sides=sides, run=run)
-        return {**shown, **_in_full(whole, whole.cases[0])}
+        return {**shown, **_case_context(whole, whole.cases[0])}
 
     pks = tuple(commit.pk for commit in commits)
     key = ("compare", member.sight, request.get_full_path(), pks)
@@ -128,7 +135,7 @@ def compare_case(request: HttpRequest, member: Member) -> HttpResponse:
         "report": report,
         "more": more_blocks(report, [case], key),
         "address": f"{reverse('compare')}?{urlencode(query)}",
-        **_in_full(report, case),
+        **_case_context(report, case),
     }
     part = "#case" if request.headers.get("HX-Request") else ""
     return render(request, f"comparisons/case.html{part}", context)
@@ -200,12 +207,14 @@ def _case(report: ComparisonReport, key: str, host: str) -> CaseComparison:
     return case
 
 
-def _shown(report: ComparisonReport, run: Run | None, key: str, look: Look) -> dict[str, Any]:
+def _report_context(
+    report: ComparisonReport, run: Run | None, key: str, options: ViewOptions
+) -> dict[str, Any]:
     columns = columns_of(report)
     query = address_of(report, run)
-    heat = heat_view(report, look, query)
-    rows = chosen_rows(report, heat.heat if heat else None, look, query)
-    here = urlencode({**query, **look.query()})
+    heat = heat_map_view(report, options, query)
+    rows = chosen_rows(report, heat.map if heat else None, options, query)
+    here = urlencode({**query, **options.query()})
     return {
         "report": report,
         # The first one of an unpaired comparison stands above the others.
@@ -213,7 +222,12 @@ def _shown(report: ComparisonReport, run: Run | None, key: str, look: Look) -> d
         "columns": columns,
         "heat": heat,
         "chosen": rows,
-        "rows": rows_of(rows.shown, columns, query, several=_several_hosts(report)),
+        # Rendered here, so that both are kept with the rest: hundreds of rows take some time.
+        "rows": render_to_string(
+            "comparisons/_case_rows.html",
+            {"rows": case_rows(rows.shown, columns, query, names_host=_several_hosts(report))},
+        ),
+        "tiles": render_to_string("comparisons/_heat_map.html", {"heat": heat}) if heat else "",
         "more": more_blocks(report, report.cases, key),
         "one_host": _one_host(report),
         "all_runs": urlencode({name: value for name, value in query.items() if name != "run"}),
@@ -227,7 +241,7 @@ def _shown(report: ComparisonReport, run: Run | None, key: str, look: Look) -> d
     }
 
 
-def _in_full(report: ComparisonReport, case: CaseComparison) -> dict[str, Any]:
+def _case_context(report: ComparisonReport, case: CaseComparison) -> dict[str, Any]:
     return {"case": case_view(report, case, _names(report)), **BAR}
 
 
