@@ -21,7 +21,7 @@ _STEP: tuple[_Argument, ...] = (("job", {}), ("step", {}))
 _OFFSET: _Argument = ("--offset", {"type": int, "default": 0})
 #: Verb: the module and function that carry it out, its arguments, and what it does.
 VERBS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
-    "facts": ("commands.upkeep.facts", (), "print what this host says of itself"),
+    "facts": ("commands.prepare.facts", (), "print what this host says of itself"),
     "quiet": ("commands.quiet.quiet", (), "look how much else works here"),
     "user": (
         "sandbox.user.tell",
@@ -35,7 +35,7 @@ VERBS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
     "stop": ("commands.stop.stop", _STEP, "end a step and all that it started"),
     "stop-all": ("commands.stop.stop_all", (), "end every step below the work directory"),
     "prune": (
-        "commands.upkeep.prune",
+        "commands.prune.prune",
         (
             ("--keep-days", {"type": float, "required": True}),
             ("--limit-bytes", {"type": int, "default": None}),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent import lock
-from agents.hostagent.commands.prune import prune, size
+from agents.hostagent.commands.prune import remove_old_items, size
 
 KB = 1024
 DAY_S = 86_400
@@ -69,7 +69,7 @@ def held(path: Path) -> Iterator[None]:
 
 
 def test_it_removes_what_was_not_used_for_some_days(root: Path) -> None:
-    removed, size_left = prune(root, keep_days=3.5)
+    removed, size_left = remove_old_items(root, keep_days=3.5)
     assert set(removed) == set(ALL[:3])
     assert left(root) == set(ALL[3:])
     assert size_left == size(root)
@@ -77,15 +77,15 @@ def test_it_removes_what_was_not_used_for_some_days(root: Path) -> None:
 
 def test_it_removes_the_longest_unused_until_the_limit_holds(root: Path) -> None:
     limit = size(root) - 100 * KB
-    removed, size_left = prune(root, keep_days=100, limit_bytes=limit)
+    removed, size_left = remove_old_items(root, keep_days=100, limit_bytes=limit)
     assert removed == ["builds/b1", "tools/t1"]
     assert size_left == size(root) <= limit
 
 
 def test_it_removes_repositories_last(root: Path) -> None:
-    removed, _ = prune(root, keep_days=100, limit_bytes=70 * KB + _folders(root))
+    removed, _ = remove_old_items(root, keep_days=100, limit_bytes=70 * KB + _folders(root))
     assert removed == [*ALL[1:]]
-    removed, size_left = prune(root, keep_days=100, limit_bytes=0)
+    removed, size_left = remove_old_items(root, keep_days=100, limit_bytes=0)
     assert removed == ["repositories/p1.git"]
     assert left(root) == set()
     assert size_left == size(root)
@@ -100,7 +100,7 @@ def test_it_goes_by_the_last_use_and_not_by_the_making(root: Path) -> None:
     used(root / "jobs/j1/a1-r1/contact", days=0)
     (root / "sources/s1.tar.gz").read_bytes()
     os.utime(root / "sources/s1.tar.gz", (time.time(), time.time() - 50 * DAY_S))
-    removed, _ = prune(root, keep_days=0.5)
+    removed, _ = remove_old_items(root, keep_days=0.5)
     assert left(root) == {"builds/b1", "jobs/j1", "sources/s1.tar.gz"}
     assert len(removed) == 3
 
@@ -110,7 +110,7 @@ def test_it_sees_that_a_tool_was_run(root: Path) -> None:
     old = time.time() - 50 * DAY_S
     os.utime(root / "tools/t1/oha", (time.time(), old))
     used(root / "tools/t1", days=50)
-    prune(root, keep_days=0.5)
+    remove_old_items(root, keep_days=0.5)
     assert left(root) == {"tools/t1"}
 
 
@@ -118,18 +118,18 @@ def test_it_removes_nothing_that_a_living_step_may_use(root: Path) -> None:
     put(root, "jobs/j2", days=9)
     (root / "jobs/j2/a1-r1").mkdir(exist_ok=True)
     with held(root / "jobs/j2/a1-r1/supervisor.lock"):
-        removed, _ = prune(root, keep_days=0, limit_bytes=0)
+        removed, _ = remove_old_items(root, keep_days=0, limit_bytes=0)
         assert removed == ["jobs/j1"]
     with held(root / "host.lock"):
-        removed, _ = prune(root, keep_days=0, limit_bytes=0)
+        removed, _ = remove_old_items(root, keep_days=0, limit_bytes=0)
         assert removed == ["jobs/j2"]
-    removed, _ = prune(root, keep_days=0, limit_bytes=0)
+    removed, _ = remove_old_items(root, keep_days=0, limit_bytes=0)
     assert left(root) == set()
 
 
 def test_it_keeps_jobs_that_may_still_be_fetched(root: Path) -> None:
     used(root / "jobs/j1/a1-r1/contact", days=0.01)
-    prune(root, keep_days=100, limit_bytes=0)
+    remove_old_items(root, keep_days=100, limit_bytes=0)
     assert left(root) == {"jobs/j1"}
 
 
@@ -137,17 +137,17 @@ def test_it_takes_a_link_for_itself(root: Path, tmp_path_factory: pytest.TempPat
     outside = tmp_path_factory.mktemp("outside")
     (outside / "precious").write_text("kept")
     (root / "tools/link").symlink_to(outside)
-    prune(root, keep_days=0)
+    remove_old_items(root, keep_days=0)
     assert (outside / "precious").read_text() == "kept"
     assert left(root) == set()
 
 
 def test_it_has_nothing_to_do_in_a_new_directory(tmp_path: Path) -> None:
-    assert prune(tmp_path, keep_days=0, limit_bytes=0) == ([], size(tmp_path))
+    assert remove_old_items(tmp_path, keep_days=0, limit_bytes=0) == ([], size(tmp_path))
 
 
 def test_it_knows_what_was_installed_by_its_mark(tmp_path: Path) -> None:
     for name in ("installs/old", "installs/used"):
         put(tmp_path, name, days=40)
     used(tmp_path / "installs/used/.done", days=1)
-    assert prune(tmp_path, keep_days=30)[0] == ["installs/old"]
+    assert remove_old_items(tmp_path, keep_days=30)[0] == ["installs/old"]

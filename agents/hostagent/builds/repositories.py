@@ -17,7 +17,7 @@ from typing import Any, Optional
 
 from ..errors import AgentError, BadArgument
 from ..files import write_bytes
-from ..paths import bundle_file, checked_id, repository
+from ..paths import bundle_file, repository
 
 #: Knows `worktree add --force` for a tree that is gone, `worktree prune` and `safe.directory`.
 OLDEST_GIT = (2, 17)
@@ -147,9 +147,3 @@ def _environment(home: Path) -> dict[str, str]:
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ALLOW_PROTOCOL": "file",
     }
-
-
-def checked_source(project: str, commit: str) -> None:
-    """BadArgument unless both can name what they are to name."""
-    checked_id(project)
-    _checked_sha(commit)

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..platform import facts
+from ..platform import facts as host_facts
 from . import status, stop
 
 #: The disk is measured this often; a large work directory takes a while to add up.
@@ -16,18 +16,22 @@ PRUNE_EVERY_S = 600.0
 STAMP = "pruned"
 
 
+def facts(root: Path, _options: Namespace) -> dict[str, Any]:
+    return {"facts": host_facts.gather(root)}
+
+
 def ready(root: Path, options: Namespace) -> dict[str, Any]:
     """End what is left over, prune now and then, and tell the facts and what is there."""
     stopped = stop.stop_all(root, options)["stopped"]
     if _is_due(root / STAMP):
-        _module(".upkeep").prune(root, options)
+        _module(".prune").prune(root, options)
         (root / STAMP).touch()
     there = {}
     if options.commits:
         there = _module("..builds.repositories").commits(root, options)["present"]
     return {
         "stopped": stopped,
-        "facts": facts.gather(root, options.programs),
+        "facts": host_facts.gather(root, options.programs),
         **status.has(root, options),
         "commits": there,
     }

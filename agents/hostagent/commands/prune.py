@@ -6,11 +6,13 @@ import contextlib
 import os
 import stat
 import time
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 from .. import lock
+from ..builds.repositories import forget_worktrees
 from ..files import remove_tree
 from ..paths import DONE, StepDir, all_steps
 
@@ -29,7 +31,16 @@ class Item(NamedTuple):
     rank: int
 
 
-def prune(root: Path, keep_days: float, limit_bytes: Optional[int] = None) -> tuple[list[str], int]:
+def prune(root: Path, options: Namespace) -> dict[str, Any]:
+    """{"removed": [path], "bytes": size of what is left}."""
+    removed, left = remove_old_items(root, options.keep_days, options.limit_bytes)
+    forget_worktrees(root)
+    return {"removed": removed, "bytes": left}
+
+
+def remove_old_items(
+    root: Path, keep_days: float, limit_bytes: Optional[int] = None
+) -> tuple[list[str], int]:
     """Remove what was not used for `keep_days`, then the longest unused until `limit_bytes` hold.
 
     Returns the paths removed and the bytes left. Repositories go last. While any step is live

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from ..errors import PeerLost
+from ..monitoring.host_monitor import Sampling
 from ..paths import StepDir
+from ..platform.processes import Child
 from ..step.dropped_trials import Dropped
 from ..step.keepalive import Contact
 from ..step.plan import Plan, Trial
-from .everywhere import AnySampling, Everywhere
 from .follower_connection import Peer, connect
 from .local_host import Here, Part
-from .remote_host import RemotePart, There
+from .remote_host import RemotePart, RemoteSampling, There
 from .secure_channel import scope
 
 AnyPart = Union[Part, RemotePart]
+AnySampling = Union[Sampling, RemoteSampling]
 
 
 class Stage:
@@ -66,6 +69,12 @@ class Stage:
         for peer in self._peers.values():
             peer.pulse()
 
+    def sleep_until(self, end: float) -> None:
+        """Sleep until that time of the monotonic clock, and check the liveness of all meanwhile."""
+        while (left := end - time.monotonic()) > 0:
+            self.beat()
+            time.sleep(min(0.05, left))
+
     def start(self, trial: Trial, name: str, words: Mapping[str, str]) -> AnyPart:
         program = trial.program(name)
         assert program is not None
@@ -100,3 +109,46 @@ class Stage:
         """A trial is over, well or not: nothing of it stays on any follower."""
         for peer in self._peers.values():
             peer.call("clear", self.beat)
+
+
+class Everywhere:
+    """The sampling of each host of a trial, by its label."""
+
+    def __init__(self, hosts: Mapping[str, AnySampling], trial: Trial, lead: str) -> None:
+        self._hosts = hosts
+        self._trial = trial
+        self._lead = lead
+
+    def __call__(self, tool: Optional[Child], seconds: float) -> None:
+        for sampling in self._hosts.values():
+            sampling(tool, seconds)
+
+    def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
+        """ "usage", "samples", "ambient" of LOADED, and "load_before" of the two that matter."""
+        found = {label: sampling.end(tool_cpu_s) for label, sampling in self._hosts.items()}
+        server = found[self._trial.server.on]
+        return {
+            "usage": _with_services(server["usage"], found, {s.on for s in self._trial.services}),
+            "samples": server["samples"],
+            "ambient": {label: part["ambient"] for label, part in found.items()},
+            "load_before": _highest([server["load_before"], found[self._lead]["load_before"]]),
+        }
+
+
+def _with_services(
+    usage: dict[str, Any], found: Mapping[str, dict[str, Any]], hosts: Collection[str]
+) -> dict[str, Any]:
+    """What the services used on all the hosts where there are any."""
+    spent = [found[label]["services_cpu_s"] for label in hosts]
+    if not spent:
+        return usage
+    if None in spent:
+        why = "one of several hosts with services could not tell"
+        reasons = {"services_cpu_s": why, **usage["reasons"]}
+        return {**usage, "services_cpu_s": None, "reasons": reasons}
+    reasons = {key: why for key, why in usage["reasons"].items() if key != "services_cpu_s"}
+    return {**usage, "services_cpu_s": sum(spent), "reasons": reasons}
+
+
+def _highest(loads: Iterable[Optional[float]]) -> Optional[float]:
+    return max((load for load in loads if load is not None), default=None)

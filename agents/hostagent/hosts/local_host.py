@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, Union
 
-from ..builds.builder import installs
+from ..builds import installs
 from ..errors import AgentError, BuildFailed, TrialFailed
 from ..files import remove_tree, tail_bytes, tail_text, write_bytes
 from ..monitoring import environment

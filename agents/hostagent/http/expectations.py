@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Optional
 
 from ..step.plan import Check, Expected
 from .content_codings import Undecodable, decoded
 from .messages import Answer
-from .patterns import search_problem
 
 _SHOWN = 200
 _BEFORE = 20
+#: A process of its own: some regular expressions never come to an end.
+_PATTERN_PROGRAM = """\
+import json, re, sys
+request = json.load(sys.stdin)
+print(json.dumps(re.search(request["pattern"], request["text"]) is not None))
+"""
 
 
 def problem_of(check: Check, answer: Answer) -> Optional[str]:
@@ -61,7 +69,7 @@ def _body_problem(expected: Expected, answer: Answer, timeout_s: float) -> Optio
         return str(error)
     if kind == "text":
         return _text_problem(str(value), text)
-    return search_problem(str(value), text, timeout_s)
+    return _pattern_problem(str(value), text, timeout_s)
 
 
 def _text_problem(expected: str, came: str) -> Optional[str]:
@@ -87,3 +95,19 @@ def _excerpt(answer: Answer) -> str:
     except Undecodable:
         return f"a body of {len(body)} bytes"
     return f"body {body[:_SHOWN].decode('utf-8', 'replace')!r}"
+
+
+def _pattern_problem(pattern: str, text: str, timeout_s: float) -> Optional[str]:
+    """None where `pattern` is found anywhere in `text`; else why not."""
+    argv = [sys.executable, "-I", "-S", "-c", _PATTERN_PROGRAM]
+    request = json.dumps({"pattern": pattern, "text": text})
+    try:
+        done = subprocess.run(
+            argv, input=request, capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"a body in which {pattern!r} was searched for {timeout_s:g} s, without an end"
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()[-1:]
+        return f"a body in which {pattern!r} cannot be searched for: {''.join(said)}"
+    return None if json.loads(done.stdout) else f"body {text[:200]!r} without {pattern!r}"

@@ -12,7 +12,6 @@ from ..step.plan import Search
 from .capacity import Search as Rates
 from .objective import Probe, Verdict, judge
 from .pass_context import Run
-from .resting import rest
 from .trial_pass import Loaded, Record, run_pass
 
 
@@ -43,7 +42,7 @@ def search(run: Run, wanted: Search, record: Record) -> dict[str, Any]:
         probe = _probe(run._replace(rate=rate), wanted, record, rate)
         probes.append(probe)
         rates.tell(rate, probe.verdict.passed)
-        rest(time.monotonic() + run.trial.cooldown_s, run.stage.beat)
+        run.stage.sleep_until(time.monotonic() + run.trial.cooldown_s)
     if not record.loads and probes[-1].failure is not None:
         raise probes[-1].failure
     return {**rates.outcome(), "probes": [probe.told() for probe in probes]}

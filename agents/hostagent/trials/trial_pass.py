@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional
 
-from ..builds.builder import installs
+from ..builds import installs
 from ..load.load_output import Traces, check_end, measured, passing
 from ..load.load_runner import Outcome
 from ..paths import tree_dir

@@ -13,7 +13,6 @@ from ..protocol import SCHEMA
 from ..step.plan import Trial
 from .capacity_search import search
 from .pass_context import Run, Tell
-from .resting import rest
 from .trial_pass import Record, run_pass
 
 
@@ -36,7 +35,7 @@ def run_trial(stage: Stage, trial: Trial, tell: Tell) -> None:
             reduce(loaded.traces, trial.tool, loaded.load, loaded.outcome.hung)
     result = {**_result(run, record, started_at), "hosts": hosts, "search": found}
     write_json(run.folder / "result.json", result)
-    rest(stopped + trial.cooldown_s, stage.beat)
+    stage.sleep_until(stopped + trial.cooldown_s)
 
 
 def _result(run: Run, record: Record, started_at: float) -> dict[str, Any]:
