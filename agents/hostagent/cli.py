@@ -24,7 +24,7 @@ VERBS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
     "facts": ("commands.prepare.facts", (), "print what this host says of itself"),
     "quiet": ("commands.quiet.quiet", (), "look how much else works here"),
     "user": (
-        "sandbox.user.tell",
+        "sandbox.user.check_user",
         (("name", {}),),
         "check that measured code can run as this user",
     ),

@@ -73,7 +73,7 @@ class StepDir:
         return self.path / "supervisor.log"
 
     @property
-    def contact(self) -> Path:
+    def keepalive(self) -> Path:
         return self.path / "contact"
 
     @property

@@ -66,7 +66,7 @@ tuning that a supervisor which is no more left behind.
 Plan (plan.json), the same for every host of the job but for `self`, `tuning`, `run_as` and `tls`:
 
     {"schema": 4, "job": "...", "step": "a1-r1",
-     "silence_s": 600,                     stop everything when `contact` is older than this
+     "silence_s": 600,                     stop everything when `keepalive` is older than this
      "self": "a", "lead": "a",             labels of hosts; the lead's supervisor works through the trials
      "secret": "<64 hex digits>" | null,   the job's own; needed where there are several hosts
      "hosts": {"a": {"address": "10.9.0.1", "port": null},

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from agents.hostagent.trials.capacity import CONFIRMED_SHARE, Search
+from agents.hostagent.trials.capacity import CONFIRMED_SHARE, CapacitySearch
 
 LOW, HIGH = 100.0, 100_000.0
 AMPLE = 60
@@ -17,12 +17,12 @@ AMPLE = 60
 
 def search(answer, *, low=LOW, high=HIGH, max_probes=AMPLE, confirmations=5):
     """All probes, as (rate, passed), and the outcome; `answer(rate, n)` says whether it passed."""
-    rates = Search(low, high, max_probes, confirmations)
+    rates = CapacitySearch(low, high, max_probes, confirmations)
     probes = []
     while (rate := rates.next_rate()) is not None:
         passed = answer(rate, len(probes))
         probes.append((rate, passed))
-        rates.tell(rate, passed)
+        rates.add_probe(rate, passed)
     return probes, rates.outcome()
 
 
@@ -130,7 +130,7 @@ def test_an_end_that_no_probe_bounds_is_unknown():
 
 
 def test_before_any_probe_nothing_is_known():
-    assert Search(LOW, HIGH, AMPLE, 5).outcome() == {
+    assert CapacitySearch(LOW, HIGH, AMPLE, 5).outcome() == {
         "capacity": None, "low": None, "high": None, "stopped": "budget",
     }  # fmt: skip
 
@@ -142,20 +142,20 @@ def test_it_can_do_without_confirmations():
 
 
 def test_it_asks_for_the_same_rate_until_it_is_told():
-    rates = Search(LOW, HIGH, AMPLE, 5)
+    rates = CapacitySearch(LOW, HIGH, AMPLE, 5)
     assert [rates.next_rate(), rates.next_rate()] == [100, 100]
     with pytest.raises(ValueError, match="tell of the one at 100"):
-        rates.tell(200, True)
-    rates.tell(100, True)
+        rates.add_probe(200, True)
+    rates.add_probe(100, True)
     assert rates.next_rate() == 200
 
 
 def test_it_hears_nothing_after_its_end():
-    rates = Search(LOW, HIGH, 1, 5)
-    rates.tell(LOW, True)
+    rates = CapacitySearch(LOW, HIGH, 1, 5)
+    rates.add_probe(LOW, True)
     assert rates.next_rate() is None
     with pytest.raises(ValueError, match="the search is over"):
-        rates.tell(200, True)
+        rates.add_probe(200, True)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_it_hears_nothing_after_its_end():
 )
 def test_it_refuses_what_it_cannot_search(arguments, said):
     with pytest.raises(ValueError, match=said):
-        Search(*arguments)
+        CapacitySearch(*arguments)
 
 
 def test_it_does_the_same_for_the_same_answers():

@@ -6,7 +6,7 @@ import pytest
 
 from agents.hostagent.readers.request_counter import Tally
 from agents.hostagent.step.plan import Objective
-from agents.hostagent.trials.objective import Probe, judge
+from agents.hostagent.trials.objective import Probe, evaluate
 
 
 def rows(*latencies_us: int, bad: int = 0) -> dict[str, Any]:
@@ -39,23 +39,23 @@ CASES = {
 def test_it_judges_a_probe_of_twenty_requests(
     reduced: dict[str, Any], term: tuple[str, str, float], holds: bool
 ) -> None:
-    verdict = judge([Objective(*term)], Probe(reduced, None, due=20))
+    verdict = evaluate([Objective(*term)], Probe(reduced, None, due=20))
     assert verdict.passed is holds
     assert term[0] in verdict.why
 
 
 def test_it_counts_those_that_were_not_answered_among_the_failed() -> None:
     term = Objective("success", ">=", 0.9)
-    assert judge([term], Probe(rows(*MOST_FAST), 0, due=10)).passed
-    assert not judge([term], Probe(rows(*MOST_FAST), 2, due=10)).passed
+    assert evaluate([term], Probe(rows(*MOST_FAST), 0, due=10)).passed
+    assert not evaluate([term], Probe(rows(*MOST_FAST), 2, due=10)).passed
 
 
 def test_it_says_which_of_several_was_missed() -> None:
     terms = [Objective("latency.p50", "<", 0.5), Objective("latency.p99", "<", 0.05)]
-    verdict = judge(terms, Probe(rows(*MOST_FAST), None, due=10))
+    verdict = evaluate(terms, Probe(rows(*MOST_FAST), None, due=10))
     assert verdict == (False, "latency.p99 0.1 is not < 0.05")
 
 
 def test_it_refuses_an_objective_that_it_does_not_know() -> None:
     with pytest.raises(ValueError, match=r"cpu\.total"):
-        judge([Objective("cpu.total", "<", 1.0)], Probe(rows(1), None, due=1))
+        evaluate([Objective("cpu.total", "<", 1.0)], Probe(rows(1), None, due=1))

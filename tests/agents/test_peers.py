@@ -8,9 +8,16 @@ import pytest
 
 from agents.hostagent.errors import PeerLost
 from agents.hostagent.hosts import listener, secure_channel
-from agents.hostagent.hosts.follower_connection import Peer, connect
-from agents.hostagent.hosts.listener import Door
-from agents.hostagent.hosts.secure_channel import FOLLOWER, LEAD, Channel, Handshake, Lines, scope
+from agents.hostagent.hosts.follower_connection import FollowerConnection, connect
+from agents.hostagent.hosts.listener import FollowerListener
+from agents.hostagent.hosts.secure_channel import (
+    FOLLOWER,
+    LEAD,
+    Channel,
+    Handshake,
+    LineBuffer,
+    scope,
+)
 from agents.hostagent.step.plan import Host
 
 SECRET = "5e" * 32
@@ -28,8 +35,8 @@ def wire() -> Iterator[tuple[socket.socket, socket.socket]]:
 def shaken(secret: str = SECRET, place: str = SCOPE) -> tuple[Handshake, Handshake]:
     """Lead and follower after both have greeted; the lead may have other ideas of the job."""
     lead, follower = Handshake(secret, place, LEAD), Handshake(SECRET, SCOPE, FOLLOWER)
-    follower.greeted(lead.greeting())
-    lead.greeted(follower.greeting())
+    follower.read_greeting(lead.greeting())
+    lead.read_greeting(follower.greeting())
     return lead, follower
 
 
@@ -72,7 +79,7 @@ def test_it_refuses_the_proof_of_another_time() -> None:
 )
 def test_it_refuses_an_opening_that_is_none(line: bytes) -> None:
     with pytest.raises(PeerLost):
-        Handshake(SECRET, SCOPE, FOLLOWER).greeted(line)
+        Handshake(SECRET, SCOPE, FOLLOWER).read_greeting(line)
 
 
 def channels(left: socket.socket, right: socket.socket) -> tuple[Channel, Channel]:
@@ -137,7 +144,7 @@ def test_it_tells_a_closed_connection(wire: tuple[socket.socket, socket.socket])
 
 
 def test_it_takes_lines_of_a_bounded_length_only() -> None:
-    lines = Lines(10)
+    lines = LineBuffer(10)
     lines.add(b"a\nbc")
     assert [lines.next(), lines.next()] == [b"a", None]
     lines.add(b"d\n")
@@ -148,12 +155,12 @@ def test_it_takes_lines_of_a_bounded_length_only() -> None:
 
 
 @pytest.fixture
-def open_door(monkeypatch: pytest.MonkeyPatch) -> Door:
+def open_door(monkeypatch: pytest.MonkeyPatch) -> FollowerListener:
     monkeypatch.setattr(listener, "HANDSHAKE_S", 0.3)
-    return Door("127.0.0.1", SECRET, SCOPE)
+    return FollowerListener("127.0.0.1", SECRET, SCOPE)
 
 
-def ping(peer: Peer) -> dict[str, object]:
+def ping(peer: FollowerConnection) -> dict[str, object]:
     return peer.call("ping", lambda: None)
 
 
@@ -163,14 +170,14 @@ def answer_one(channel: Channel) -> None:
     channel.send({"answer": {"it": "is me"}})
 
 
-def test_it_lets_the_lead_in_past_strangers(open_door: Door) -> None:
+def test_it_lets_the_lead_in_past_strangers(open_door: FollowerListener) -> None:
     here = ("127.0.0.1", open_door.port)
-    strangers = [socket.create_connection(here) for _ in range(listener.MAX_CALLERS + 3)]
+    strangers = [socket.create_connection(here) for _ in range(listener.MAX_PENDING + 3)]
     strangers[0].sendall(b"GET / HTTP/1.1\r\n\r\n")
     strangers[1].sendall(b"x" * 5000)
     strangers[2].sendall(Handshake("57" * 32, SCOPE, LEAD).greeting())
     with ThreadPoolExecutor() as pool:
-        admitted = pool.submit(open_door.admit, lambda: None)
+        admitted = pool.submit(open_door.accept_lead, lambda: None)
         peer = connect("b", Host("127.0.0.1", open_door.port), SECRET, SCOPE)
         channel = admitted.result()
         answering = pool.submit(answer_one, channel)
@@ -197,23 +204,23 @@ def _rest(connection: socket.socket) -> bytes:
     return data.partition(b"\n")[2]
 
 
-def test_it_shows_a_silent_caller_out(open_door: Door) -> None:
+def test_it_shows_a_silent_caller_out(open_door: FollowerListener) -> None:
     with (
         ThreadPoolExecutor() as pool,
-        socket.create_connection(("127.0.0.1", open_door.port)) as caller,
+        socket.create_connection(("127.0.0.1", open_door.port)) as pending,
     ):
-        admitted = pool.submit(open_door.admit, lambda: None)
-        caller.settimeout(10)
-        assert caller.recv(10) == b""
+        admitted = pool.submit(open_door.accept_lead, lambda: None)
+        pending.settimeout(10)
+        assert pending.recv(10) == b""
         peer = connect("b", Host("127.0.0.1", open_door.port), SECRET, SCOPE)
         admitted.result().close()
         peer.close()
 
 
-def test_it_names_the_host_that_does_not_know_the_secret(open_door: Door) -> None:
+def test_it_names_the_host_that_does_not_know_the_secret(open_door: FollowerListener) -> None:
     with ThreadPoolExecutor() as pool:
-        admitted = pool.submit(open_door.admit, lambda: None)
-        with pytest.raises(PeerLost, match=r"host b \(127\.0\.0\.1:\d+\) cannot be led"):
+        admitted = pool.submit(open_door.accept_lead, lambda: None)
+        with pytest.raises(PeerLost, match=r"agent of host b \(127\.0\.0\.1:\d+\): "):
             connect("b", Host("127.0.0.1", open_door.port), "57" * 32, SCOPE)
         peer = connect("b", Host("127.0.0.1", open_door.port), SECRET, SCOPE)
         admitted.result().close()

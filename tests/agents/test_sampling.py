@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agents.hostagent.monitoring.process_trees import Tree
-from agents.hostagent.monitoring.sampler import Sampler, ToolWatch
+from agents.hostagent.monitoring.sampler import Sampler, ToolMonitor
 from agents.hostagent.platform import system
 from agents.hostagent.platform.processes import Child
 from agents.hostagent.platform.usage import Usage, grown, total
@@ -204,7 +204,7 @@ def test_it_does_not_take_our_own_memory_for_that_of_a_tool(server: Child, tmp_p
 
 
 def test_it_gives_the_tools_cpu_nearest_to_a_time(server: Child) -> None:
-    watch = ToolWatch()
+    watch = ToolMonitor()
     assert watch.cpu_s_at(1.0) is None
     assert watch.peak_rss_bytes is None
     first = watch(server, 0.0)

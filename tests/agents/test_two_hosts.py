@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agents.hostagent.errors import AgentError
-from agents.hostagent.hosts.follower_connection import Peer, connect
+from agents.hostagent.hosts.follower_connection import FollowerConnection, connect
 from agents.hostagent.hosts.secure_channel import scope
 from agents.hostagent.step.plan import Host
 from tests.agents.pair import (
@@ -263,7 +263,7 @@ def test_it_refuses_a_lead_with_another_secret(pair: Pair) -> None:
 
 
 @contextlib.contextmanager
-def led(pair: Pair, trial: dict[str, Any]) -> Iterator[Peer]:
+def led(pair: Pair, trial: dict[str, Any]) -> Iterator[FollowerConnection]:
     """The follower's line in our own hands."""
     follower, port = pair.follow(trial)
     place = scope(follower.job, follower.name, "b")
@@ -275,13 +275,18 @@ def led(pair: Pair, trial: dict[str, Any]) -> Iterator[Peer]:
 
 
 REFUSED: tuple[dict[str, Any], ...] = (
-    {"name": "start", "trial": "t9", "part": "server", "words": {}},
-    {"name": "start", "trial": "t1", "part": "service:db:1", "words": {}},
-    {"name": "start", "trial": "t1", "part": "server", "words": {"python": "/bin/sh"}},
-    {"name": "start", "trial": "t1", "part": "server", "words": {"app_host": "x; reboot"}},
-    {"name": "start", "trial": "t1", "part": "server", "words": {"app_host": 5}},
-    {"name": "start", "trial": "t1", "part": "server", "words": {}, "argv": ["/bin/sh"]},
-    {"name": "stop", "part": "server"},
+    {"name": "start", "trial": "t9", "process": "server", "placeholders": {}},
+    {"name": "start", "trial": "t1", "process": "service:db:1", "placeholders": {}},
+    {"name": "start", "trial": "t1", "process": "server", "placeholders": {"python": "/bin/sh"}},
+    {
+        "name": "start",
+        "trial": "t1",
+        "process": "server",
+        "placeholders": {"app_host": "x; reboot"},
+    },
+    {"name": "start", "trial": "t1", "process": "server", "placeholders": {"app_host": 5}},
+    {"name": "start", "trial": "t1", "process": "server", "placeholders": {}, "argv": ["/bin/sh"]},
+    {"name": "stop", "process": "server"},
     {"name": "serve"},
 )
 
@@ -297,9 +302,9 @@ def test_it_starts_only_what_its_own_plan_says(pair: Pair) -> None:
             with pytest.raises(AgentError, match="host b: "):
                 peer.call(call["name"], lambda: None, **words)
         given = {"app_host": "10.0.0.1", "app_port": "1", "app_addresses": "[::1]:1,h-1:2"}
-        started = peer.call("start", lambda: None, trial="t1", part="server", words=given)
+        started = peer.call("start", lambda: None, trial="t1", process="server", placeholders=given)
         assert started["argv"][1:] == ["server.py", ADDRESSES["b"], str(started["port"])]
-        peer.call("bye", lambda: None)
+        peer.call("end_round", lambda: None)
 
 
 def has_ipv6() -> bool:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from agents.hostagent.step.plan import Objective
-from agents.hostagent.trials.objective import Probe, judge
+from agents.hostagent.trials.objective import Probe, evaluate
 from orchestrator.benchmarks.objective import ALWAYS, Term, failed, in_words, parse
 
 
@@ -152,6 +152,6 @@ def test_it_judges_as_the_agent_does(text):
         probe = Probe(rows(rng), rng.choice([None, 0, 1]), 100.0)
         values = {term.metric: probe.value(term.metric) for term in terms}
         passed = failed(terms, values) is None
-        assert passed == judge(sent, probe).passed
+        assert passed == evaluate(sent, probe).passed
         seen.add(passed)
     assert seen == {True, False}

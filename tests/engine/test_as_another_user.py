@@ -93,10 +93,10 @@ def test_its_check_up_and_its_jobs_say_why_it_cannot(
     set_host_care(member=team.alice, host_id=host.pk, run_as="not-there")
     steps = check_now(member=team.alice, host_id=host.pk, again=CheckStep.PYTHON)
     assert steps.blocked == agent_check(steps)
-    assert "to run as not-there on this host: there is no such user" in agent_check(steps).message
+    assert "run as not-there on this host: there is no such user" in agent_check(steps).message
     run = measure(engine, team, tmp_path / "origin", server(), server(start="#"))
     assert run.state == "failed"
-    assert "to run as not-there on this host: there is no such user" in run.message
+    assert "cannot run as not-there on this host: there is no such user" in run.message
     assert not Trial.objects.filter(state="measured").exists()
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from agents.hostagent.paths import stdout_of
 from agents.hostagent.readers.registry import READERS
-from agents.hostagent.sandbox.placeholders import replace
+from agents.hostagent.sandbox.placeholders import fill_placeholders
 from orchestrator.dispatch.tls import make_certificates
 from orchestrator.loadtools.model import LoadSpec, TrialReading
 from orchestrator.loadtools.registry import TOOLS
@@ -90,8 +90,8 @@ def run(
         **(words or {}),
     }
     for invocation in adapter.invocations(spec, 1):
-        argv = replace((invocation.argv[0], *extra, *invocation.argv[1:]), known)
-        env = {key: replace([value], known)[0] for key, value in invocation.env.items()}
+        argv = fill_placeholders((invocation.argv[0], *extra, *invocation.argv[1:]), known)
+        env = {key: fill_placeholders([value], known)[0] for key, value in invocation.env.items()}
         with open(stdout_of(out), "wb") as stdout:
             started_at = time.time()
             done = subprocess.run(

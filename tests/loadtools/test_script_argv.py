@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from agents.hostagent.sandbox.placeholders import replace as filled
+from agents.hostagent.sandbox.placeholders import fill_placeholders
 from orchestrator.loadtools.model import GrpcCall, LoadSpec
 from orchestrator.loadtools.registry import TOOLS
 
@@ -20,7 +20,7 @@ WORDS = {"port": "4711", "address": "[::1]", "ca": "/job/ca.pem", "probe_rate": 
 
 def asked(spec):
     argv = SCRIPT.invocations(spec, 2)[-1].argv
-    return json.loads(filled(argv, WORDS)[-1])
+    return json.loads(fill_placeholders(argv, WORDS)[-1])
 
 
 def test_the_command_gets_one_more_argument():
@@ -58,7 +58,7 @@ def test_a_call_is_told_as_in_the_definition():
 
 def test_a_primer_is_gentle():
     primer, measure = SCRIPT.invocations(replace(LOAD, primer_s=3.0), 2)
-    told = json.loads(filled(primer.argv, WORDS)[-1])
+    told = json.loads(fill_placeholders(primer.argv, WORDS)[-1])
     assert (primer.kind, measure.kind) == ("primer", "measure")
     assert (told["rate"], told["connections"], told["duration_s"], told["warmup_s"]) == (
         10, 1, 3.0, 0.0,
@@ -94,7 +94,7 @@ def test_over_http3_it_asks_once_itself():
     assert SCRIPT.probe(LOAD) is None
     spec = replace(LOAD, protocol="h3", tls=True, model="open", rate=9.0, primer_s=1.0)
     argv = SCRIPT.probe(spec)
-    told = json.loads(filled(argv, WORDS)[-1])
+    told = json.loads(fill_placeholders(argv, WORDS)[-1])
     assert argv[:-1] == LOAD.command
     assert (told["protocol"], told["tls"], told["ca"]) == ("h3", True, "/job/ca.pem")
     assert (told["requests"], told["duration_s"], told["warmup_s"]) == (1, None, 0.0)

@@ -1,4 +1,4 @@
-"""The commands that install or build something for a commit: one after the other, in its tree."""
+"""Run the install or build commands of a commit in its tree, one after the other."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from ..files import tail_text
 from ..paths import StepDir
 from ..platform.limits import ended_with
 from ..platform.processes import Child, child_environment
-from ..sandbox.directories import Grounds
-from ..sandbox.placeholders import replace
+from ..sandbox.directories import Sandbox
+from ..sandbox.placeholders import fill_placeholders
 from ..step.plan import Build
 
-Beat = Callable[[], None]
+Heartbeat = Callable[[], None]
 
 
-class Commands(NamedTuple):
-    """Where the commands of one build run, and what they know.
+class BuildCommands(NamedTuple):
+    """The commands of one build: their tree, environment and placeholders.
 
-    `beat` is called often while one runs, and may raise to end everything.
+    `heartbeat` is called often while one runs, and may raise to end everything.
     """
 
     step: StepDir
     build: Build
     tree: Path
-    words: Mapping[str, object]
-    beat: Beat
-    grounds: Grounds
+    placeholders: Mapping[str, object]
+    heartbeat: Heartbeat
+    sandbox: Sandbox
 
     @property
     def log(self) -> Path:
         return self.step.build_log(self.build.id)
 
     def run(self, kind: str, commands: Sequence[Sequence[str]], timeout_s: float) -> None:
-        """All of them within `timeout_s` together; BuildFailed says which went wrong, and how."""
+        """Run all commands within `timeout_s` together; BuildFailed with the first failure."""
         deadline = time.monotonic() + timeout_s
         for command in commands:
-            argv = replace(command, self.words)
-            shown = " ".join(argv)
-            code = self._run(f"the {kind} step {shown!r}", argv, deadline)
+            argv = fill_placeholders(command, self.placeholders)
+            text = " ".join(argv)
+            code = self._run(f"the {kind} step {text!r}", argv, deadline)
             if code is None:
-                raise BuildFailed(f"{shown!r} took longer than {timeout_s:g} s", self._tail())
+                raise BuildFailed(f"{text!r} took longer than {timeout_s:g} s", self._tail())
             if code:
                 raise BuildFailed(
-                    f"the {kind} step {shown!r} ended with {ended_with(code)}", self._tail()
+                    f"the {kind} step {text!r} ended with {ended_with(code)}", self._tail()
                 )
 
     def _run(self, name: str, argv: list[str], deadline: float) -> Optional[int]:
@@ -61,7 +61,7 @@ class Commands(NamedTuple):
                     env=self._environment(),
                     stdout=output,
                     stderr=output,
-                    account=self.grounds.account,
+                    account=self.sandbox.account,
                 )
             except OSError as error:
                 raise BuildFailed(f"{name} cannot be started: {error}") from error
@@ -72,13 +72,16 @@ class Commands(NamedTuple):
                 child.kill()
 
     def _environment(self) -> dict[str, str]:
-        own = {key: replace([value], self.words)[0] for key, value in self.build.env.items()}
-        home = self.grounds.environment(self.build.tree)
+        own = {
+            key: fill_placeholders([value], self.placeholders)[0]
+            for key, value in self.build.env.items()
+        }
+        home = self.sandbox.environment(self.build.tree)
         return child_environment(self.step.path, {**home, **own}, self.build.path)
 
     def _wait(self, child: Child, deadline: float) -> None:
         while child.exit_code is None and time.monotonic() < deadline:
-            self.beat()
+            self.heartbeat()
             time.sleep(0.02)
 
     def _tail(self) -> str:

@@ -1,4 +1,4 @@
-"""From a commit's source to a built tree, once per commit and recipe."""
+"""Build the tree of a commit from its source, once per commit and recipe."""
 
 from __future__ import annotations
 
@@ -8,65 +8,67 @@ from typing import NamedTuple, Optional
 from ..errors import AgentError, BuildFailed
 from ..files import append_file, remove_tree, write_bytes
 from ..paths import DONE, NOTE, StepDir, below, build_dir, installed_for, tree_dir
-from ..sandbox.directories import Grounds
+from ..sandbox.directories import Sandbox
 from ..step.plan import Build, Install
 from . import installs
 from .archive import unpack
-from .build_steps import Beat, Commands
+from .build_steps import BuildCommands, Heartbeat
 from .repositories import add_worktree
 
 LOG = "build.log"
 
 
-class Made(NamedTuple):
-    """`cached`: all of it was there. `installed`: the name of what is installed for it."""
+class BuildResult(NamedTuple):
+    """`cached`: nothing had to be built. `installed`: the name of the install of the tree."""
 
     cached: bool
     installed: Optional[str]
 
 
-def ensure(step: StepDir, build: Build, beat: Beat, grounds: Grounds) -> Made:
-    """Make the tree, and what it needs, unless it is there. BuildFailed says what went wrong.
+def ensure_build(
+    step: StepDir, build: Build, heartbeat: Heartbeat, sandbox: Sandbox
+) -> BuildResult:
+    """Build the tree, and what it needs, unless it exists. Raises BuildFailed with the error.
 
-    A build that was cut short has no mark beside its tree, one that another user has made has that
-    user's; both are made anew. `beat` is called often while something runs, and may raise to end
-    everything. What install and build wrote is kept, and is in the step's log also where nothing
-    had to be done.
+    An interrupted build has no `.done` file next to its tree; the file of another user's build
+    contains that user. Both are built again. `heartbeat` is called often while a command runs, and
+    may raise to end everything. The output of install and build is stored, and is in the step's
+    log even if the tree was cached.
     """
     folder, tree = build_dir(step.root, build.tree), tree_dir(step.root, build.tree)
     log = step.build_log(build.id)
     log.write_bytes(b"")
-    built = grounds.made(folder / DONE)
+    built = sandbox.is_complete(folder / DONE)
     if not built:
         remove_tree(folder)
-        _check_out(step, build, tree, grounds)
-    name = None if build.install is None else _name_of(build.install, step, build)
-    words = {"tree": tree, **installs.words(step.root, build.tree)}
-    commands = Commands(step, build, tree, words, beat, grounds)
-    installed = name is None or installs.ensure(commands, name)
+        _check_out_source(step, build, tree, sandbox)
+    name = None if build.install is None else _noted_install(build.install, step, build)
+    placeholders = {"tree": tree, **installs.placeholders(step.root, build.tree)}
+    commands = BuildCommands(step, build, tree, placeholders, heartbeat, sandbox)
+    installed = name is None or installs.ensure_install(commands, name)
     if built:
-        (folder / DONE).touch()  # prune goes by the last use
+        (folder / DONE).touch()  # prune reads it as the time of the last use
         append_file(folder / LOG, log)
-        return Made(installed, name)
+        return BuildResult(installed, name)
     began = log.stat().st_size
-    grounds.open(build.tree)
+    sandbox.open(build.tree)
     commands.run("build", build.steps, build.timeout_s)
     (folder / LOG).write_bytes(log.read_bytes()[began:])
-    write_bytes(folder / DONE, grounds.mark)
-    return Made(False, name)
+    write_bytes(folder / DONE, sandbox.owner_note)
+    return BuildResult(False, name)
 
 
-def _name_of(install: Install, step: StepDir, build: Build) -> str:
-    """As noted, since the build may have changed the files that the name is made of."""
+def _noted_install(install: Install, step: StepDir, build: Build) -> str:
+    """The noted name: the build may have changed the files from which the name is computed."""
     noted = installed_for(step.root, build.tree)
     if noted is not None:
         return noted
-    name = installs.name_of(install, tree_dir(step.root, build.tree))
+    name = installs.install_name(install, tree_dir(step.root, build.tree))
     write_bytes(build_dir(step.root, build.tree) / NOTE, name.encode())
     return name
 
 
-def _check_out(step: StepDir, build: Build, tree: Path, grounds: Grounds) -> None:
+def _check_out_source(step: StepDir, build: Build, tree: Path, sandbox: Sandbox) -> None:
     if build.archive is not None:
         unpack(below(step.root, build.archive), tree)
     elif build.repository is not None:
@@ -74,4 +76,4 @@ def _check_out(step: StepDir, build: Build, tree: Path, grounds: Grounds) -> Non
             add_worktree(step.root, build.repository, build.commit, tree)
         except AgentError as error:
             raise BuildFailed(error.message) from error
-    grounds.settle(tree)
+    sandbox.give_checkout(tree)

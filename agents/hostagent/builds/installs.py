@@ -1,7 +1,7 @@
-"""What a subject needs beside its source: a folder of its own, once for all with the same recipe.
+"""The dependencies of a subject: one folder for all builds with the same recipe.
 
-It lies below `installs/`, named by the recipe's key and the contents of the files that it reads. A
-tree that uses it has a note of that name beside it.
+It is below `installs/`; its name is a hash of the recipe's key and of the contents of its files. A
+note with that name is next to each tree that uses it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from ..errors import BuildFailed
 from ..files import append_file, remove_tree, write_bytes
 from ..paths import DONE, below, install_dir, installed_for
 from ..step.plan import Install
-from .build_steps import Commands
+from .build_steps import BuildCommands
 
 LOG = "install.log"
 
 
-def name_of(install: Install, tree: Path) -> str:
-    """BuildFailed where the commit has not all of the files that the recipe reads."""
+def install_name(install: Install, tree: Path) -> str:
+    """The hash; BuildFailed if a file of the recipe is missing in the commit."""
     digest = hashlib.sha256(install.key.encode())
     for file in install.files:
         try:
@@ -30,40 +30,40 @@ def name_of(install: Install, tree: Path) -> str:
     return digest.hexdigest()[:32]
 
 
-def folder(root: Path, name: str) -> Path:
-    """What `{installed}` stands for."""
+def content_folder(root: Path, name: str) -> Path:
+    """The value of `{installed}`."""
     return install_dir(root, name) / "installed"
 
 
-def words(root: Path, tree: str) -> dict[str, str]:
-    """`installed`, where something is."""
+def placeholders(root: Path, tree: str) -> dict[str, str]:
+    """`installed`, if the tree has an install."""
     name = installed_for(root, tree)
-    return {} if name is None else {"installed": str(folder(root, name))}
+    return {} if name is None else {"installed": str(content_folder(root, name))}
 
 
-def ensure(commands: Commands, name: str) -> bool:
-    """Make what the build has to have installed unless it is there; True if it was.
+def ensure_install(commands: BuildCommands, name: str) -> bool:
+    """Run the install steps of the build unless the install exists; True if it existed.
 
-    One that was cut short has no mark and is made anew. Its log comes to the end of the build's.
-    BuildFailed says what went wrong.
+    An interrupted install has no `.done` file and is done again. Its log is appended to that of
+    the build. Raises BuildFailed with the error.
     """
     root, install = commands.step.root, commands.build.install
     assert install is not None
-    place = install_dir(root, name)
-    if commands.grounds.made(place / DONE):
-        (place / DONE).touch()  # prune goes by the last use
-        append_file(place / LOG, commands.log)
+    install_folder = install_dir(root, name)
+    if commands.sandbox.is_complete(install_folder / DONE):
+        (install_folder / DONE).touch()  # prune reads it as the time of the last use
+        append_file(install_folder / LOG, commands.log)
         return True
-    remove_tree(place)
-    folder(root, name).mkdir(parents=True)
-    commands.grounds.give(folder(root, name))
-    commands.grounds.open(commands.build.tree)
+    remove_tree(install_folder)
+    content_folder(root, name).mkdir(parents=True)
+    commands.sandbox.give(content_folder(root, name))
+    commands.sandbox.open(commands.build.tree)
     began = commands.log.stat().st_size
     commands.run("install", install.steps, install.timeout_s)
-    (place / LOG).write_bytes(commands.log.read_bytes()[began:])
+    (install_folder / LOG).write_bytes(commands.log.read_bytes()[began:])
     try:
-        commands.grounds.keep(folder(root, name))
-    except OSError as error:  # such as names of folders in folders, longer than a path may be
-        raise BuildFailed(f"what was installed cannot be kept: {error}") from error
-    write_bytes(place / DONE, commands.grounds.mark)
+        commands.sandbox.take_back(content_folder(root, name))
+    except OSError as error:  # such as a path that is too long
+        raise BuildFailed(f"the installed files cannot be stored: {error}") from error
+    write_bytes(install_folder / DONE, commands.sandbox.owner_note)
     return False

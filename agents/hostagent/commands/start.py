@@ -16,7 +16,7 @@ from ..errors import AgentError
 from ..files import no_space, tail_text
 from ..paths import StepDir
 from ..rounds import supervisor
-from ..rounds.supervisor import Hold
+from ..rounds.supervisor import WorkLocks
 from ..step.plan import Plan
 from ..step.plan_parser import load_plan
 
@@ -31,29 +31,29 @@ def start(root: Path, options: Namespace) -> dict[str, Any]:
     plan = load_plan(step.plan, root)
     if plan.run_as is not None:
         # Whoever asks is told now, and no supervisor is left behind that could only fail.
-        _load("sandbox.user").account_of(plan.run_as, root)
-    hold = Hold(step)
-    if not hold.is_taken:
+        _load("sandbox.user").find_account(plan.run_as, root)
+    locks = WorkLocks(step)
+    if not locks.are_held:
         return _await_other(step)
     try:
         if step.pid_file.exists():  # another start came and went
             return _already(step)
-        step.contact.touch()
+        step.keepalive.touch()
         if not hasattr(os, "fork"):
-            hold.release()
+            locks.release()
             return _leave_program_behind(step)
-        return {"pid": _leave_behind(step, plan, hold)}
+        return {"pid": _leave_behind(step, plan, locks)}
     finally:
-        hold.release()
+        locks.release()
 
 
 def supervise(root: Path, options: Namespace) -> None:
     step = _step(root, options)
     plan = load_plan(step.plan, root)
-    hold = Hold(step)
-    if hold.is_taken:
+    locks = WorkLocks(step)
+    if locks.are_held:
         supervisor.run(step, plan, lambda: None)
-        hold.release()
+        locks.release()
 
 
 def _step(root: Path, options: Namespace) -> StepDir:
@@ -76,7 +76,7 @@ def _await_other(step: StepDir) -> dict[str, Any]:
     raise _not_started(step)
 
 
-def _leave_behind(step: StepDir, plan: Plan, hold: Hold) -> int:
+def _leave_behind(step: StepDir, plan: Plan, locks: WorkLocks) -> int:
     """Fork a supervisor, which keeps the locks that we let go of; its pid once it works.
 
     Not a program of its own: to load Python and the agent a second time would take longer than
@@ -85,7 +85,7 @@ def _leave_behind(step: StepDir, plan: Plan, hold: Hold) -> int:
     told, tell = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _become_supervisor(step, plan, hold, tell)
+        _become_supervisor(step, plan, locks, tell)
     os.close(tell)
     with open(told, "rb") as pipe:
         if pipe.read():
@@ -100,7 +100,7 @@ def _leave_program_behind(step: StepDir) -> dict[str, Any]:
     return {"pid": pid}
 
 
-def _become_supervisor(step: StepDir, plan: Plan, hold: Hold, tell: int) -> None:
+def _become_supervisor(step: StepDir, plan: Plan, locks: WorkLocks, tell: int) -> None:
     def ready() -> None:
         os.write(tell, b"1")
         os.close(tell)
@@ -109,9 +109,9 @@ def _become_supervisor(step: StepDir, plan: Plan, hold: Hold, tell: int) -> None
         os.setsid()
         os.chdir(step.root)
         _redirect(step.log)
-        _close_others({*hold.fds, tell})
+        _close_others({*locks.fds, tell})
         supervisor.run(step, plan, ready)
-        hold.release()
+        locks.release()
     except BaseException as error:
         sys.excepthook(type(error), error, error.__traceback__)
     finally:

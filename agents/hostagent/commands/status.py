@@ -20,7 +20,7 @@ def status(root: Path, options: Namespace) -> dict[str, Any]:
     # Asked before the journal is read: a supervisor that ends in between has written it all.
     alive = lock.is_held(step.lock)
     if step.path.is_dir():
-        step.contact.touch()
+        step.keepalive.touch()
     events, offset = journal.read_from(step.journal, options.offset)
     return {
         "alive": alive,

@@ -1,4 +1,4 @@
-"""The lead's view of all hosts of the job: where each part of a trial runs, whoever runs it."""
+"""All hosts of the job, as the lead sees them: it starts and monitors processes on each host."""
 
 from __future__ import annotations
 
@@ -8,129 +8,134 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from ..errors import PeerLost
-from ..monitoring.host_monitor import Sampling
+from ..monitoring.host_monitor import HostMonitor
 from ..paths import StepDir
 from ..platform.processes import Child
-from ..step.dropped_trials import Dropped
-from ..step.keepalive import Contact
+from ..step.dropped_trials import DroppedTrials
+from ..step.keepalive import Keepalive
 from ..step.plan import Plan, Trial
-from .follower_connection import Peer, connect
-from .local_host import Here, Part
-from .remote_host import RemotePart, RemoteSampling, There
+from .follower_connection import FollowerConnection, connect
+from .local_host import LocalHost, TrialProcess
+from .remote_host import RemoteHost, RemoteHostMonitor, RemoteProcess
 from .secure_channel import scope
 
-AnyPart = Union[Part, RemotePart]
-AnySampling = Union[Sampling, RemoteSampling]
+AnyProcess = Union[TrialProcess, RemoteProcess]
+AnyMonitor = Union[HostMonitor, RemoteHostMonitor]
 
 
-class Stage:
-    """All places of a plan, and the beat that is kept while something is waited for."""
+class AllHosts:
+    """All hosts of a plan, and the heartbeat that each waiting loop calls."""
 
-    def __init__(self, here: Here, step: StepDir, plan: Plan, contact: Contact) -> None:
+    def __init__(
+        self, local_host: LocalHost, step: StepDir, plan: Plan, keepalive: Keepalive
+    ) -> None:
         self.step = step
         self.plan = plan
-        self.dropped = Dropped(step)
-        self._contact = contact
-        self._peers: dict[str, Peer] = {}
-        self.grounds = here.grounds
-        self._here = here
+        self.dropped = DroppedTrials(step)
+        self._keepalive = keepalive
+        self._followers: dict[str, FollowerConnection] = {}
+        self.sandbox = local_host.sandbox
+        self._local_host = local_host
 
     @contextlib.contextmanager
-    def met(self) -> Iterator[None]:
-        """Lead all followers in the block; after a good end they learn that the round is done."""
+    def connected(self) -> Iterator[None]:
+        """Connect to all followers; after a successful block, end the round on them."""
         try:
             for label in self.plan.followers:
-                self._meet(label)
+                self._connect(label)
             yield
-            self._part()
+            self._end_round()
         finally:
-            for peer in self._peers.values():
-                peer.close()
+            for follower in self._followers.values():
+                follower.close()
 
-    def _meet(self, label: str) -> None:
+    def _connect(self, label: str) -> None:
         plan = self.plan
         assert plan.secret is not None
-        place = scope(plan.job, plan.step, label)
-        self._peers[label] = connect(label, plan.hosts[label], plan.secret, place)
+        channel_scope = scope(plan.job, plan.step, label)
+        self._followers[label] = connect(label, plan.hosts[label], plan.secret, channel_scope)
 
-    def _part(self) -> None:
-        """All trials are told of by now: a peer that is lost here changes nothing."""
-        for peer in self._peers.values():
+    def _end_round(self) -> None:
+        """All trials are in the journal: the loss of a follower changes nothing now."""
+        for follower in self._followers.values():
             with contextlib.suppress(PeerLost):
-                peer.call("bye", self._contact.beat)
+                follower.call("end_round", self._keepalive.heartbeat)
 
-    def beat(self) -> None:
-        """To be called often; raises Aborted where nobody asks any more or a peer is lost.
+    def heartbeat(self) -> None:
+        """Call this often: it raises Aborted if nobody polls any more or a follower is lost.
 
-        And TrialFailed where the trial that is on was dropped.
+        It raises TrialFailed if the current trial was dropped.
         """
-        self._contact.beat()
+        self._keepalive.heartbeat()
         self.dropped.check()
-        for peer in self._peers.values():
-            peer.pulse()
+        for follower in self._followers.values():
+            follower.heartbeat()
 
     def sleep_until(self, end: float) -> None:
         """Sleep until that time of the monotonic clock, and check the liveness of all meanwhile."""
         while (left := end - time.monotonic()) > 0:
-            self.beat()
+            self.heartbeat()
             time.sleep(min(0.05, left))
 
-    def start(self, trial: Trial, name: str, words: Mapping[str, str]) -> AnyPart:
+    def start(self, trial: Trial, name: str, placeholders: Mapping[str, str]) -> AnyProcess:
         program = trial.program(name)
         assert program is not None
-        return self._place(program.on).start(trial.id, name, words)
+        return self._host(program.on).start(trial.id, name, placeholders)
 
     def prepare(self, trial: Trial) -> dict[str, Any]:
-        """Each host before anything of the trial starts there, its files written."""
-        return {label: self._place(label).prepare(trial.id) for label in self.plan.hosts}
+        """Write the files of the trial and measure the environment of each host, by label."""
+        return {label: self._host(label).prepare(trial.id) for label in self.plan.hosts}
 
-    def sampling(self, trial: Trial, parts: Sequence[AnyPart]) -> Everywhere:
-        """Begin to look at all hosts; `parts` are all of the trial's that run."""
-        for peer in self._peers.values():
-            peer.forget_gap()
-        hosts: dict[str, AnySampling] = {
-            label: There(self.step, peer, self.beat).sampling(trial.id)
-            for label, peer in self._peers.items()
+    def monitor(self, trial: Trial, processes: Sequence[AnyProcess]) -> AllHostsMonitor:
+        """Begin to monitor all hosts; `processes` are all running ones of the trial."""
+        for follower in self._followers.values():
+            follower.reset_gap()
+        hosts: dict[str, AnyMonitor] = {
+            label: RemoteHost(self.step, follower, self.heartbeat).monitor(trial.id)
+            for label, follower in self._followers.items()
         }
-        here = [part for part in parts if isinstance(part, Part)]
-        hosts[self.plan.me] = self._here.sampling(trial.id, here)
-        return Everywhere(hosts, trial, self.plan.me)
+        local_host = [process for process in processes if isinstance(process, TrialProcess)]
+        hosts[self.plan.me] = self._local_host.monitor(trial.id, local_host)
+        return AllHostsMonitor(hosts, trial, self.plan.me)
 
-    def _place(self, label: str) -> Union[Here, There]:
+    def _host(self, label: str) -> Union[LocalHost, RemoteHost]:
         if label == self.plan.me:
-            return self._here
-        return There(self.step, self._peers[label], self.beat)
+            return self._local_host
+        return RemoteHost(self.step, self._followers[label], self.heartbeat)
 
     def gap_s(self) -> Optional[float]:
-        """The longest wait for a peer's answer since sampling began; None without peers."""
-        return max((peer.longest_gap() for peer in self._peers.values()), default=None)
+        """The longest wait for a follower's answer since the monitor began; None without one."""
+        return max((follower.longest_gap() for follower in self._followers.values()), default=None)
 
     def clear(self) -> None:
-        """A trial is over, well or not: nothing of it stays on any follower."""
-        for peer in self._peers.values():
-            peer.call("clear", self.beat)
+        """Remove all processes of the trial from the followers after its end."""
+        for follower in self._followers.values():
+            follower.call("clear", self.heartbeat)
 
 
-class Everywhere:
-    """The sampling of each host of a trial, by its label."""
+class AllHostsMonitor:
+    """The monitors of all hosts of a trial, by label."""
 
-    def __init__(self, hosts: Mapping[str, AnySampling], trial: Trial, lead: str) -> None:
+    def __init__(self, hosts: Mapping[str, AnyMonitor], trial: Trial, lead: str) -> None:
         self._hosts = hosts
         self._trial = trial
         self._lead = lead
 
     def __call__(self, tool: Optional[Child], seconds: float) -> None:
-        for sampling in self._hosts.values():
-            sampling(tool, seconds)
+        for monitor in self._hosts.values():
+            monitor(tool, seconds)
 
     def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
-        """ "usage", "samples", "ambient" of LOADED, and "load_before" of the two that matter."""
-        found = {label: sampling.end(tool_cpu_s) for label, sampling in self._hosts.items()}
+        """ "usage", "samples" and "ambient" of LOADED, and "load_before".
+
+        "load_before" is the higher one of the server's host and of the lead.
+        """
+        found = {label: monitor.end(tool_cpu_s) for label, monitor in self._hosts.items()}
         server = found[self._trial.server.on]
         return {
             "usage": _with_services(server["usage"], found, {s.on for s in self._trial.services}),
             "samples": server["samples"],
-            "ambient": {label: part["ambient"] for label, part in found.items()},
+            "ambient": {label: process["ambient"] for label, process in found.items()},
             "load_before": _highest([server["load_before"], found[self._lead]["load_before"]]),
         }
 
@@ -138,12 +143,12 @@ class Everywhere:
 def _with_services(
     usage: dict[str, Any], found: Mapping[str, dict[str, Any]], hosts: Collection[str]
 ) -> dict[str, Any]:
-    """What the services used on all the hosts where there are any."""
+    """Add what the services used on all hosts."""
     spent = [found[label]["services_cpu_s"] for label in hosts]
     if not spent:
         return usage
     if None in spent:
-        why = "one of several hosts with services could not tell"
+        why = "unknown on one of several hosts with services"
         reasons = {"services_cpu_s": why, **usage["reasons"]}
         return {**usage, "services_cpu_s": None, "reasons": reasons}
     reasons = {key: why for key, why in usage["reasons"].items() if key != "services_cpu_s"}

@@ -1,4 +1,4 @@
-"""Where a follower waits for its lead: whoever cannot prove to be it is shown out."""
+"""The listener of a follower: it accepts its lead and closes all other connections."""
 
 from __future__ import annotations
 
@@ -11,49 +11,49 @@ from typing import Optional
 
 from ..errors import Aborted, PeerLost
 from ..platform.ports import family_of
-from .secure_channel import FOLLOWER, Channel, Handshake, Lines, notice_loss
+from .secure_channel import FOLLOWER, Channel, Handshake, LineBuffer, enable_keepalive
 
 HANDSHAKE_S = 5.0
-#: Strangers at a time; the oldest goes when another one comes.
-MAX_CALLERS = 32
+#: The maximum of unauthenticated connections; a new one replaces the oldest.
+MAX_PENDING = 32
 POLL_S = 0.2
 _OPENING_BYTES = 256
 
 
-class Caller:
-    """A connection that has not proven anything yet."""
+class PendingConnection:
+    """A connection that is not authenticated yet."""
 
     def __init__(self, connection: socket.socket, handshake: Handshake) -> None:
         connection.setblocking(False)
         self.connection = connection
         self.deadline = time.monotonic() + HANDSHAKE_S
         self._handshake = handshake
-        self._lines = Lines(_OPENING_BYTES)
-        self._greeted = False
+        self._buffer = LineBuffer(_OPENING_BYTES)
+        self._greeting_received = False
 
-    def hear(self) -> Optional[Channel]:
-        """Read what came; the channel once the caller has proven itself, PeerLost if it cannot."""
+    def read_handshake(self) -> Optional[Channel]:
+        """Continue the handshake; the channel once it is complete, PeerLost if it fails."""
         data = self.connection.recv(_OPENING_BYTES)
         if not data:
-            raise PeerLost("the caller left")
-        self._lines.add(data)
-        while (line := self._lines.next()) is not None:
-            if self._greeted:
-                return self._admit(line)
-            self._handshake.greeted(line)
-            self._greeted = True
+            raise PeerLost("the connection was closed")
+        self._buffer.add(data)
+        while (line := self._buffer.next()) is not None:
+            if self._greeting_received:
+                return self._accept_lead(line)
+            self._handshake.read_greeting(line)
+            self._greeting_received = True
             self.connection.send(self._handshake.greeting())
         return None
 
-    def _admit(self, line: bytes) -> Channel:
+    def _accept_lead(self, line: bytes) -> Channel:
         self._handshake.check(line)
         self.connection.send(self._handshake.proof())
-        notice_loss(self.connection)
+        enable_keepalive(self.connection)
         return self._handshake.channel(self.connection)
 
 
-class Door:
-    """Listens on `address` at a port that the kernel chooses, until one lead is in."""
+class FollowerListener:
+    """Listens on `address`, on a port that the kernel chooses, until a lead is connected."""
 
     def __init__(self, address: str, secret: str, scope: str) -> None:
         self._secret = secret
@@ -66,57 +66,57 @@ class Door:
         self.port = int(self._listener.getsockname()[1])
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
-        self._callers: dict[socket.socket, Caller] = {}
+        self._pending: dict[socket.socket, PendingConnection] = {}
 
-    def admit(self, wait: Callable[[], None]) -> Channel:
-        """The lead's channel; all else is closed then. `wait` is called often, and may raise."""
+    def accept_lead(self, wait: Callable[[], None]) -> Channel:
+        """The channel to the lead; closes all others. `wait` is called often, and may raise."""
         try:
             while True:
                 wait()
                 for key, _ in self._selector.select(POLL_S):
-                    channel = self._attend(key.fileobj)  # type: ignore[arg-type]
+                    channel = self._handle_event(key.fileobj)  # type: ignore[arg-type]
                     if channel is not None:
                         return channel
-                self._show_out_the_late()
+                self._close_expired()
         finally:
-            self._close()
+            self._close_all()
 
-    def _attend(self, connection: socket.socket) -> Optional[Channel]:
+    def _handle_event(self, connection: socket.socket) -> Optional[Channel]:
         if connection is self._listener:
-            self._let_in()
+            self._accept_pending()
             return None
-        caller = self._callers.get(connection)
+        pending = self._pending.get(connection)
         try:
-            channel = caller.hear() if caller else None
+            channel = pending.read_handshake() if pending else None
         except (OSError, PeerLost):
-            self._show_out(connection)
+            self._close_pending(connection)
             return None
         if channel is not None:
-            self._callers.pop(connection)
+            self._pending.pop(connection)
             self._selector.unregister(connection)
         return channel
 
-    def _let_in(self) -> None:
-        with contextlib.suppress(OSError):  # it may be gone again
+    def _accept_pending(self) -> None:
+        with contextlib.suppress(OSError):  # the client may have disconnected
             connection, _ = self._listener.accept()
-            if len(self._callers) >= MAX_CALLERS:
-                self._show_out(next(iter(self._callers)))
+            if len(self._pending) >= MAX_PENDING:
+                self._close_pending(next(iter(self._pending)))
             handshake = Handshake(self._secret, self._scope, FOLLOWER)
-            self._callers[connection] = Caller(connection, handshake)
+            self._pending[connection] = PendingConnection(connection, handshake)
             self._selector.register(connection, selectors.EVENT_READ)
 
-    def _show_out_the_late(self) -> None:
+    def _close_expired(self) -> None:
         now = time.monotonic()
-        for caller in [caller for caller in self._callers.values() if caller.deadline < now]:
-            self._show_out(caller.connection)
+        for pending in [pending for pending in self._pending.values() if pending.deadline < now]:
+            self._close_pending(pending.connection)
 
-    def _show_out(self, connection: socket.socket) -> None:
-        if self._callers.pop(connection, None):
+    def _close_pending(self, connection: socket.socket) -> None:
+        if self._pending.pop(connection, None):
             self._selector.unregister(connection)
             connection.close()
 
-    def _close(self) -> None:
-        for connection in list(self._callers):
-            self._show_out(connection)
+    def _close_all(self) -> None:
+        for connection in list(self._pending):
+            self._close_pending(connection)
         self._selector.close()
         self._listener.close()

@@ -1,4 +1,4 @@
-"""The parts of a trial that run on this host: its server, and processes of its services."""
+"""The processes of a trial on this host: its server, and processes of its services."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from ..builds import installs
 from ..errors import AgentError, BuildFailed, TrialFailed
 from ..files import remove_tree, tail_bytes, tail_text, write_bytes
 from ..monitoring import environment
-from ..monitoring.host_monitor import Cast, Sampling
+from ..monitoring.host_monitor import HostMonitor, MonitoredProcesses
 from ..paths import StepDir, tree_dir
 from ..platform.listening_sockets import is_of_child
 from ..platform.ports import free_port
 from ..platform.processes import Child, child_environment
-from ..sandbox.directories import Grounds
-from ..sandbox.placeholders import replace
-from ..sandbox.tls_files import tls_words
+from ..sandbox.directories import Sandbox
+from ..sandbox.placeholders import fill_placeholders
+from ..sandbox.tls_files import tls_placeholders
 from ..sandbox.user import Account
 from ..step.plan import SERVER, Plan, Server, Service, Trial
 
 GRACE_S = 5.0
 LOG_BYTES = 64 * 1024
-#: Addresses and ports, alone or as a list: nothing else is a service's word.
-_WORD = re.compile(r"[0-9A-Za-z.:\[\],_-]*\Z")
+#: The value of a placeholder of a service: addresses and ports, single or as a list.
+_SERVICE_VALUE = re.compile(r"[0-9A-Za-z.:\[\],_-]*\Z")
 
 
-class Part:
+class TrialProcess:
     """One running process of a trial, and where it listens."""
 
     def __init__(self, name: str, child: Child, address: str, port: int, log: Path) -> None:
@@ -52,51 +52,51 @@ class Part:
 
     @property
     def has_port(self) -> Optional[bool]:
-        """Whether it is this part that answers at its port; None where the system does not tell."""
+        """Whether this process listens on its port; None if the system does not show it."""
         return is_of_child(self.child, self.address, self.port)
 
     def output(self) -> str:
         return tail_text(self.log)
 
     def stop(self) -> None:
-        """End it with its whole tree; of its log the end is kept."""
+        """Stop its whole process tree, and keep the tail of its log."""
         self.child.stop(GRACE_S)
         write_bytes(self.log, tail_bytes(self.log, LOG_BYTES))
 
 
-class Here:
-    """This host as a place where parts run, each as this host's own plan says."""
+class LocalHost:
+    """This host: it starts processes as its own plan defines them."""
 
     def __init__(
-        self, step: StepDir, plan: Plan, broken: Mapping[str, BuildFailed], grounds: Grounds
+        self, step: StepDir, plan: Plan, failed_builds: Mapping[str, BuildFailed], sandbox: Sandbox
     ) -> None:
-        """`broken`: the trees that could not be built here."""
-        self._broken = broken
-        self.grounds = grounds
+        """`failed_builds`: the failures of this host by tree."""
+        self._failed_builds = failed_builds
+        self.sandbox = sandbox
         self._step = step
         self._plan = plan
         self._address = plan.address(plan.me)
 
-    def start(self, trial_id: str, name: str, words: Mapping[str, str]) -> Part:
-        """The part, started but not known to be ready.
+    def start(self, trial_id: str, name: str, placeholders: Mapping[str, str]) -> TrialProcess:
+        """Start a process, without waiting until it is ready.
 
-        `words`: those of the services. TrialFailed where it cannot be started, AgentError where
-        the plan has no such part here or no such word.
+        `placeholders`: those of the services. TrialFailed if it cannot be started, AgentError if
+        the plan has no such process here or no such placeholder.
         """
         trial = self._trial(trial_id)
         program = trial.program(name)
         if program is None or program.on != self._plan.me:
-            raise AgentError(f"the plan of this host has no part {name} of trial {trial_id}")
-        _check_words(trial, words)
-        failed = self._broken.get(trial.tree)
+            raise AgentError(f"the plan of this host has no process {name} of trial {trial_id}")
+        _check_placeholders(trial, placeholders)
+        failed = self._failed_builds.get(trial.tree)
         if failed is not None:
             raise TrialFailed("build_failed", failed.message, failed.output)
-        return self._start(trial, program, name, words)
+        return self._start(trial, program, name, placeholders)
 
     def prepare(self, trial_id: str) -> dict[str, Any]:
-        """Make the trial's folder anew with its files; AMBIENT_BEFORE of protocol.py."""
+        """Create the folder of the trial with its files; return AMBIENT_BEFORE of protocol.py."""
         trial = self._trial(trial_id)
-        self.grounds.open(trial.tree)
+        self.sandbox.open(trial.tree)
         folder = self._step.trial(trial.id)
         remove_tree(folder)
         folder.mkdir(parents=True)
@@ -104,15 +104,15 @@ class Here:
             write_bytes(folder / name, text.encode())
         return environment.before()
 
-    def sampling(self, trial_id: str, parts: Sequence[Part]) -> Sampling:
-        """Begin to look at this host; `parts`: those of the trial that run on it."""
+    def monitor(self, trial_id: str, processes: Sequence[TrialProcess]) -> HostMonitor:
+        """Begin to monitor this host; `processes`: those of the trial on it."""
         trial = self._trial(trial_id)
-        server = next((part for part in parts if part.name == SERVER), None)
-        return Sampling(
-            Cast(
+        server = next((process for process in processes if process.name == SERVER), None)
+        return HostMonitor(
+            MonitoredProcesses(
                 server=server.child if server else None,
                 port=server.port if server else None,
-                services=[part.child for part in parts if part is not server],
+                services=[process.child for process in processes if process is not server],
                 tool=self._plan.is_lead,
                 cpus=trial.cpus_on(self._plan.me, with_tool=self._plan.is_lead),
             )
@@ -125,50 +125,56 @@ class Here:
         return trial
 
     def _start(
-        self, trial: Trial, program: Union[Server, Service], name: str, given: Mapping[str, str]
-    ) -> Part:
+        self,
+        trial: Trial,
+        program: Union[Server, Service],
+        name: str,
+        service_placeholders: Mapping[str, str],
+    ) -> TrialProcess:
         folder = self._step.trial(trial.id)
         folder.mkdir(parents=True, exist_ok=True)
         port = free_port(self._address, program.port)
         tree = tree_dir(self._step.root, trial.tree)
-        words = {
-            **given,
-            **tls_words(self._step, self._plan),
+        placeholders = {
+            **service_placeholders,
+            **tls_placeholders(self._step, self._plan),
             "python": sys.executable,
             "port": str(port),
             "bind": self._address,
             "trial_dir": str(folder),
             "tree": str(tree),
-            **installs.words(self._step.root, trial.tree),
-            **self.grounds.words(),
+            **installs.placeholders(self._step.root, trial.tree),
+            **self.sandbox.placeholders(),
         }
-        argv = replace(program.argv, words)
-        env = {key: replace([value], words)[0] for key, value in program.env.items()}
+        argv = fill_placeholders(program.argv, placeholders)
+        env = {
+            key: fill_placeholders([value], placeholders)[0] for key, value in program.env.items()
+        }
         log = folder / log_name(name)
-        # A service may well run on a host that has nothing built.
-        cwd = tree if name == SERVER or tree.is_dir() else self.grounds.cwd(folder)
-        env = {**self.grounds.environment(trial.tree), **env}
+        # A service may run on a host without a build.
+        cwd = tree if name == SERVER or tree.is_dir() else self.sandbox.cwd(folder)
+        env = {**self.sandbox.environment(trial.tree), **env}
         own = child_environment(self._step.path, env, trial.path.get(self._plan.me, ()))
-        child = _spawn(argv, own, cwd, log, program, name, self.grounds.account)
-        part = Part(name, child, self._address, port, log)
-        part.argv = argv
-        return part
+        child = _spawn(argv, own, cwd, log, program, name, self.sandbox.account)
+        process = TrialProcess(name, child, self._address, port, log)
+        process.argv = argv
+        return process
 
 
-def log_name(part: str) -> str:
-    return f"{part.replace(':', '-')}.log"
+def log_name(process: str) -> str:
+    return f"{process.replace(':', '-')}.log"
 
 
-def _check_words(trial: Trial, words: Mapping[str, str]) -> None:
-    """A peer gives values to words that the plan has, and no other text."""
-    known = {
+def _check_placeholders(trial: Trial, placeholders: Mapping[str, str]) -> None:
+    """Accept from the lead only placeholders of the plan, and only addresses and ports."""
+    names = {
         f"{service.name}_{kind}"
         for service in trial.services
         for kind in ("host", "port", "addresses")
     }
-    for word, value in words.items():
-        if word not in known or not isinstance(value, str) or not _WORD.match(value):
-            raise AgentError(f"{word!r} = {value!r} is no word of trial {trial.id}")
+    for key, value in placeholders.items():
+        if key not in names or not isinstance(value, str) or not _SERVICE_VALUE.match(value):
+            raise AgentError(f"{key!r} = {value!r} is no placeholder of trial {trial.id}")
 
 
 def _spawn(

@@ -1,4 +1,4 @@
-"""A follower as a place where parts run: the same to the lead as its own host (local_host.py)."""
+"""A follower as a host for processes, with the interface of the lead's own host (local_host.py)."""
 
 from __future__ import annotations
 
@@ -7,98 +7,109 @@ from pathlib import Path
 from typing import Any, Optional
 
 from ..files import write_bytes
-from ..monitoring.sampler import PERIOD_S, ToolWatch
+from ..monitoring.sampler import PERIOD_S, ToolMonitor
 from ..paths import StepDir
 from ..platform.processes import Child
-from .follower_connection import Peer
+from .follower_connection import FollowerConnection
 from .local_host import log_name
 
-Beat = Callable[[], None]
+Heartbeat = Callable[[], None]
 
 
-class RemotePart:
-    """A part on a follower; the same to the lead as one of its own."""
+class RemoteProcess:
+    """A process on a follower, with the interface of TrialProcess."""
 
-    def __init__(self, peer: Peer, beat: Beat, name: str, log: Path, started: Mapping[str, Any]):
+    def __init__(
+        self,
+        follower: FollowerConnection,
+        heartbeat: Heartbeat,
+        name: str,
+        log: Path,
+        started: Mapping[str, Any],
+    ):
         self.name = name
         self.port_checked: Optional[bool] = None
-        self.address = peer.address
+        self.address = follower.address
         self.port: int = started["port"]
         self.argv: list[str] = started["argv"]
         self.applied: dict[str, Any] = started["limits"]
-        self._peer = peer
-        self._beat = beat
+        self._follower = follower
+        self._heartbeat = heartbeat
         self._log = log
 
     @property
     def exit_code(self) -> Optional[int]:
-        code: Optional[int] = self._look()["exit_code"]
+        code: Optional[int] = self._poll()["exit_code"]
         return code
 
     @property
     def has_port(self) -> Optional[bool]:
-        found: Optional[bool] = self._peer.call("listens", self._beat, part=self.name)["has_port"]
+        found: Optional[bool] = self._follower.call("listens", self._heartbeat, process=self.name)[
+            "has_port"
+        ]
         return found
 
     def output(self) -> str:
-        return str(self._look()["output"])
+        return str(self._poll()["output"])
 
-    def _look(self) -> dict[str, Any]:
-        return self._peer.call("look", self._beat, part=self.name)
+    def _poll(self) -> dict[str, Any]:
+        return self._follower.call("poll", self._heartbeat, process=self.name)
 
     def stop(self) -> None:
-        """End it there; the end of its log comes here."""
-        stopped = self._peer.call("stop", self._beat, part=self.name)
+        """Stop it there, and write the tail of its log here."""
+        stopped = self._follower.call("stop", self._heartbeat, process=self.name)
         self.applied = stopped["limits"]
         write_bytes(self._log, stopped["log"].encode())
 
 
-class RemoteSampling:
-    """That host while a load runs, and the load tool here."""
+class RemoteHostMonitor:
+    """The monitor of a follower, and of the load tool on this host."""
 
-    def __init__(self, peer: Peer, beat: Beat, trial_id: str) -> None:
-        self._peer = peer
-        self._beat = beat
-        self._tool = ToolWatch()
-        peer.call("begin", beat, trial=trial_id)
+    def __init__(self, follower: FollowerConnection, heartbeat: Heartbeat, trial_id: str) -> None:
+        self._follower = follower
+        self._heartbeat = heartbeat
+        self._tool = ToolMonitor()
+        follower.call("begin_monitor", heartbeat, trial=trial_id)
 
     def __call__(self, tool: Optional[Child], seconds: float) -> None:
         if tool is not None and seconds >= len(self._tool.taken) * PERIOD_S:
             self._tool(tool, seconds)
 
     def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
-        """As Sampling.end; a sample's `tool_cpu_s` is the one taken here nearest to its time."""
-        found = self._peer.call("end", self._beat)
+        """As HostMonitor.end; `tool_cpu_s` of a sample is the nearest value of this host."""
+        found = self._follower.call("end_monitor", self._heartbeat)
         for sample in found["samples"]:
             sample["tool_cpu_s"] = self._tool.cpu_s_at(sample["t"])
         own = {"tool_cpu_s": tool_cpu_s, "tool_peak_rss_bytes": self._tool.peak_rss_bytes}
         if found["usage"] is not None:
-            _fill(found["usage"], own)
+            _fill_unknown(found["usage"], own)
         return found
 
 
-def _fill(usage: dict[str, Any], known: Mapping[str, Any]) -> None:
+def _fill_unknown(usage: dict[str, Any], known: Mapping[str, Any]) -> None:
     for key, value in known.items():
         if value is not None:
             usage[key] = value
             usage["reasons"].pop(key, None)
 
 
-class There:
-    """A follower as a place where parts run."""
+class RemoteHost:
+    """A follower as a host for processes."""
 
-    def __init__(self, step: StepDir, peer: Peer, beat: Beat) -> None:
+    def __init__(self, step: StepDir, follower: FollowerConnection, heartbeat: Heartbeat) -> None:
         self._step = step
-        self._peer = peer
-        self._beat = beat
+        self._follower = follower
+        self._heartbeat = heartbeat
 
-    def start(self, trial_id: str, name: str, words: Mapping[str, str]) -> RemotePart:
-        started = self._peer.call("start", self._beat, trial=trial_id, part=name, words=dict(words))
+    def start(self, trial_id: str, name: str, placeholders: Mapping[str, str]) -> RemoteProcess:
+        started = self._follower.call(
+            "start", self._heartbeat, trial=trial_id, process=name, placeholders=dict(placeholders)
+        )
         log = self._step.trial(trial_id) / log_name(name)
-        return RemotePart(self._peer, self._beat, name, log, started)
+        return RemoteProcess(self._follower, self._heartbeat, name, log, started)
 
     def prepare(self, trial_id: str) -> dict[str, Any]:
-        return self._peer.call("before", self._beat, trial=trial_id)
+        return self._follower.call("prepare", self._heartbeat, trial=trial_id)
 
-    def sampling(self, trial_id: str) -> RemoteSampling:
-        return RemoteSampling(self._peer, self._beat, trial_id)
+    def monitor(self, trial_id: str) -> RemoteHostMonitor:
+        return RemoteHostMonitor(self._follower, self._heartbeat, trial_id)

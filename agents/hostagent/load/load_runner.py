@@ -1,4 +1,4 @@
-"""One run of the load tool: started, watched, and ended at its wall limit."""
+"""One run of the load tool: start, watch, interrupt at its wall limit."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..errors import TrialFailed
 from ..paths import StepDir, below, stdout_of
 from ..platform.processes import Child, child_environment
 from ..platform.program_versions import version_of
-from ..sandbox.directories import Grounds
-from ..sandbox.placeholders import replace
+from ..sandbox.directories import Sandbox
+from ..sandbox.placeholders import fill_placeholders
 from ..sandbox.user import Account
 from ..step.plan import Limits, Load, Tool, Trial
 
@@ -26,10 +26,10 @@ POLL_S = 0.25
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a load ended. `hung`: the wall limit was reached and the tool was interrupted.
+class LoadOutcome:
+    """The end of a load. `hung`: the tool was interrupted at its wall limit.
 
-    `limits`: those of the tool as the kernel had them.
+    `limits`: those of the tool as the kernel applied them.
     """
 
     argv: list[str]
@@ -43,20 +43,20 @@ class Outcome:
 
 
 def tool_path(root: Path, tool: Tool) -> Path:
-    """The tool's program; TrialFailed where there is none that can be run."""
+    """The program of the tool; TrialFailed if it is missing or not executable."""
     path = Path(tool.path) if os.path.isabs(tool.path) else below(root, tool.path)
     if not os.access(path, os.X_OK) or path.is_dir():
         raise TrialFailed(
             "tool_missing", f"{tool.name} is not at {path}, or cannot be run; run the job again"
         )
-    # Links stay: a Python of a virtual environment is one.
+    # Keep symbolic links: the Python of a virtual environment is one.
     return Path(os.path.abspath(path))
 
 
-def identify(tool: Tool, path: Path) -> dict[str, Any]:
-    """Name, version (null if it does not tell) and SHA-256 of the tool."""
-    found = path.stat()
-    return {"name": tool.name, **_identity(tool.name, path, found.st_mtime_ns, found.st_size)}
+def identify_tool(tool: Tool, path: Path) -> dict[str, Any]:
+    """Name, version (null if unknown) and SHA-256 of the tool."""
+    status = path.stat()
+    return {"name": tool.name, **_identity(tool.name, path, status.st_mtime_ns, status.st_size)}
 
 
 @functools.lru_cache(maxsize=8)
@@ -67,25 +67,25 @@ def _identity(name: str, path: Path, _written_ns: int, _size: int) -> dict[str, 
     }
 
 
-def put_load(
+def run_load(
     step: StepDir,
     trial: Trial,
     load: Load,
-    words: Mapping[str, str],
+    placeholders: Mapping[str, str],
     path: Sequence[str],
     while_running: Callable[[Child, float], None],
-    grounds: Grounds,
-) -> Outcome:
+    sandbox: Sandbox,
+) -> LoadOutcome:
     """Run the tool to its end; `while_running(child, seconds)` is called while it works.
 
-    `words` has at least "out": what the tool says on stdout goes beside it. `path`: the folders
-    that come first on its PATH.
+    `placeholders` has at least "out": the file of stdout is next to it. `path`: the first folders
+    of its PATH.
 
-    At the wall limit it gets SIGINT, on which oha writes what it has, and SIGKILL 10 s later.
+    At the wall limit the tool gets SIGINT, on which oha writes its report, and SIGKILL 10 s later.
     """
-    program = _program(step, trial, load, words, grounds)
+    program = _program(step, trial, load, placeholders, sandbox)
     stderr = step.trial(trial.id) / "tool.stderr"
-    with open(stderr, "ab") as errors, open(stdout_of(Path(words["out"])), "wb") as out:
+    with open(stderr, "ab") as errors, open(stdout_of(Path(placeholders["out"])), "wb") as out:
         started_at, start = time.time(), time.monotonic()
         own = child_environment(step.path, {"NO_COLOR": "1", **program.env}, path)
         child = _spawn(program, trial.tool.limits, own, out, errors)
@@ -95,7 +95,7 @@ def put_load(
             child.kill()
     code = child.exit_code
     assert code is not None
-    return Outcome(
+    return LoadOutcome(
         argv=program.argv,
         rc=code,
         signal=-code if code < 0 else None,
@@ -115,16 +115,19 @@ class _Program(NamedTuple):
 
 
 def _program(
-    step: StepDir, trial: Trial, load: Load, words: Mapping[str, str], grounds: Grounds
+    step: StepDir, trial: Trial, load: Load, placeholders: Mapping[str, str], sandbox: Sandbox
 ) -> _Program:
-    """A load tool is the agent's: measured code must not get at it. A script is measured code."""
+    """A load tool runs as the agent's login, so that measured code cannot reach it.
+
+    A script in place of a load tool is measured code itself.
+    """
     folder, account, home = step.trial(trial.id), None, {}
     if trial.tool.is_measured_code:
-        words = {**words, **grounds.words()}
-        folder, account = grounds.cwd(folder), grounds.account
-        home = grounds.environment(trial.tree)
-    env = {key: replace([value], words)[0] for key, value in load.env.items()}
-    return _Program(replace(load.argv, words), {**home, **env}, folder, account)
+        placeholders = {**placeholders, **sandbox.placeholders()}
+        folder, account = sandbox.cwd(folder), sandbox.account
+        home = sandbox.environment(trial.tree)
+    env = {key: fill_placeholders([value], placeholders)[0] for key, value in load.env.items()}
+    return _Program(fill_placeholders(load.argv, placeholders), {**home, **env}, folder, account)
 
 
 def _spawn(
@@ -150,7 +153,7 @@ def _spawn(
 def _watch(
     child: Child, start: float, limit_s: float, while_running: Callable[[Child, float], None]
 ) -> bool:
-    """False where the tool had to be interrupted."""
+    """False if the tool was interrupted."""
     interrupted = False
     while child.exit_code is None:
         spent = time.monotonic() - start

@@ -12,7 +12,7 @@ from .process_trees import Trees
 from .sampler import Sampler, load1
 
 
-class Cast(NamedTuple):
+class MonitoredProcesses(NamedTuple):
     """What of a trial runs on one host.
 
     `port`: the server's. `tool`: the load tool runs here, too. `cpus`: those that all of them are
@@ -30,16 +30,16 @@ class Cast(NamedTuple):
         return [*self.services, *([self.server] if self.server else [])]
 
 
-class Sampling:
+class HostMonitor:
     """Made just before the load starts; call it often while the load runs, then `end` once."""
 
-    def __init__(self, cast: Cast) -> None:
-        self._cast = cast
+    def __init__(self, monitored: MonitoredProcesses) -> None:
+        self._monitored = monitored
         self._load_before = load1()
-        self._parts = Trees(cast.children)
-        self._services = Trees(cast.services)
-        self._during = During(cast.cpus)
-        self._sampler = _sampler(cast, self._during)
+        self._parts = Trees(monitored.children)
+        self._services = Trees(monitored.services)
+        self._during = During(monitored.cpus)
+        self._sampler = _sampler(monitored, self._during)
 
     def __call__(self, tool: Optional[Child], seconds: float) -> None:
         """Take a sample if one is due, `seconds` after the load began; no `tool` = not here."""
@@ -63,12 +63,14 @@ class Sampling:
         }
 
     def _ambient(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
-        parts_s = self._parts.cpu_s() if self._cast.children else 0.0
-        own_s = added(parts_s, tool_cpu_s) if self._cast.tool else parts_s
+        parts_s = self._parts.cpu_s() if self._monitored.children else 0.0
+        own_s = added(parts_s, tool_cpu_s) if self._monitored.tool else parts_s
         return self._during.end(own_s, self._parts.pids())
 
 
-def _sampler(cast: Cast, during: During) -> Optional[Sampler]:
-    if cast.server is None:
+def _sampler(monitored: MonitoredProcesses, during: During) -> Optional[Sampler]:
+    if monitored.server is None:
         return None
-    return Sampler(cast.server, port=cast.port, services=cast.services, sensors=during.look)
+    return Sampler(
+        monitored.server, port=monitored.port, services=monitored.services, sensors=during.look
+    )

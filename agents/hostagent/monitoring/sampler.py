@@ -25,7 +25,7 @@ _MOVED = ("read_bytes", "written_bytes")
 Sensors = Callable[[], "tuple[Optional[float], Optional[float]]"]
 
 
-class ToolWatch:
+class ToolMonitor:
     """CPU and memory of the load tool, for the host where it runs; call it once a second."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Sampler:
         self._services = Trees(services)
         self._port = port
         self._sensors = sensors or (lambda: (system.temperature_c(), system.clock_mhz()))
-        self._tool = ToolWatch()
+        self._tool = ToolMonitor()
         self._stolen = system.stolen_s()
         self._next_s = 0.0
         self.samples: list[dict[str, Any]] = []

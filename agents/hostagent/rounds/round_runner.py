@@ -1,4 +1,4 @@
-"""All builds and trials of one plan, in order: a follower builds and then follows."""
+"""All builds and trials of one plan, in order; a follower builds and then serves its lead."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ import traceback
 from collections.abc import Iterator
 from typing import Optional
 
-from ..builds.build_steps import Beat
-from ..builds.builder import ensure
+from ..builds.build_steps import Heartbeat
+from ..builds.builder import ensure_build
 from ..errors import Aborted, AgentError, BuildFailed, TrialFailed
 from ..files import no_space
-from ..hosts.all_hosts import Stage
+from ..hosts.all_hosts import AllHosts
 from ..hosts.follower import follow
-from ..hosts.local_host import Here
+from ..hosts.local_host import LocalHost
 from ..paths import StepDir
 from ..platform.linux.tuning import tuned
 from ..platform.orphans import end_leftovers
 from ..platform.processes import adopt_orphans, kill_descendants
-from ..sandbox.directories import Grounds
+from ..sandbox.directories import Sandbox
 from ..sandbox.tls_files import write_tls
 from ..step.journal import Journal
-from ..step.keepalive import Contact
+from ..step.keepalive import Keepalive
 from ..step.plan import Plan, Trial
 from ..trials.trial_runner import run_trial
 
 
-def carry_out(step: StepDir, plan: Plan, journal: Journal) -> None:
-    """Do this host's part of the plan; Aborted where it cannot be done to its end.
+def run_round(step: StepDir, plan: Plan, journal: Journal) -> None:
+    """Execute the plan on this host; Aborted if the round cannot be completed.
 
-    However it ends, nothing that it started is left, and the host is tuned as it was before.
+    In any case all started processes are killed, and the tuning of the host is undone.
     """
     adopt_orphans()
     end_leftovers(step.root)
     write_tls(step, plan)
-    grounds = Grounds(step, plan)
-    grounds.claim()
+    sandbox = Sandbox(step, plan)
+    sandbox.close_all()
     try:
         with _tuning(step, plan, journal):
-            _work(step, plan, journal, grounds)
+            _run_plan(step, plan, journal, sandbox)
     finally:
         kill_descendants()
-        grounds.close()
+        sandbox.close()
 
 
 @contextlib.contextmanager
@@ -52,8 +52,8 @@ def _tuning(step: StepDir, plan: Plan, journal: Journal) -> Iterator[None]:
         yield
         return
     try:
-        with tuned(step.root, plan.tuning) as said:
-            journal.append("tuned", applied=said["applied"], refused=said["refused"])
+        with tuned(step.root, plan.tuning) as outcome:
+            journal.append("tuned", applied=outcome["applied"], refused=outcome["refused"])
             try:
                 yield
             finally:
@@ -62,49 +62,49 @@ def _tuning(step: StepDir, plan: Plan, journal: Journal) -> Iterator[None]:
         journal.append("untuned")
 
 
-def _work(step: StepDir, plan: Plan, journal: Journal, grounds: Grounds) -> None:
-    contact = Contact(step, plan.silence_s)
-    broken: dict[str, BuildFailed] = {}
-    here = Here(step, plan, broken, grounds)
-    builder = Builder(step, plan, journal, broken, grounds)
+def _run_plan(step: StepDir, plan: Plan, journal: Journal, sandbox: Sandbox) -> None:
+    keepalive = Keepalive(step, plan.silence_s)
+    failed_builds: dict[str, BuildFailed] = {}
+    local_host = LocalHost(step, plan, failed_builds, sandbox)
+    builder = RoundBuilds(step, plan, journal, failed_builds, sandbox)
     if plan.is_lead:
-        stage = Stage(here, step, plan, contact)
-        with stage.met():
-            builder.run(stage.beat)
+        all_hosts = AllHosts(local_host, step, plan, keepalive)
+        with all_hosts.connected():
+            builder.run(all_hosts.heartbeat)
             for trial in plan.trials:
-                Turn(stage, trial, journal, broken).run()
+                TrialTask(all_hosts, trial, journal, failed_builds).run()
     else:
-        builder.run(contact.beat)
-        follow(here, step, plan, journal, contact)
+        builder.run(keepalive.heartbeat)
+        follow(local_host, step, plan, journal, keepalive)
 
 
-class Builder:
-    """The builds of this host, and the trees that could not be built."""
+class RoundBuilds:
+    """The builds of this host, and the failures by tree."""
 
     def __init__(
         self,
         step: StepDir,
         plan: Plan,
         journal: Journal,
-        broken: dict[str, BuildFailed],
-        grounds: Grounds,
+        failed_builds: dict[str, BuildFailed],
+        sandbox: Sandbox,
     ) -> None:
         self._step = step
-        self._grounds = grounds
+        self._sandbox = sandbox
         self._builds = [build for build in plan.builds if plan.me in build.on]
         self._journal = journal
-        self._broken = broken
+        self._failed_builds = failed_builds
 
-    def run(self, beat: Beat) -> None:
+    def run(self, heartbeat: Heartbeat) -> None:
         for build in self._builds:
-            beat()
+            heartbeat()
             who = {"build": build.id, "commit": build.commit}
             self._journal.append("build_started", **who, label=build.label)
             began = time.monotonic()
             try:
-                made = ensure(self._step, build, beat, self._grounds)
+                result = ensure_build(self._step, build, heartbeat, self._sandbox)
             except BuildFailed as failed:
-                self._broken[build.tree] = failed
+                self._failed_builds[build.tree] = failed
                 self._journal.append(
                     "build_failed",
                     **who,
@@ -115,46 +115,50 @@ class Builder:
             self._journal.append(
                 "build_done",
                 **who,
-                cached=made.cached,
+                cached=result.cached,
                 seconds=round(time.monotonic() - began, 3),
-                installed=made.installed,
+                installed=result.installed,
             )
 
 
-class Turn:
-    """One trial and what the journal says of it."""
+class TrialTask:
+    """One trial of the round, and its events in the journal."""
 
     def __init__(
-        self, stage: Stage, trial: Trial, journal: Journal, broken: dict[str, BuildFailed]
+        self,
+        all_hosts: AllHosts,
+        trial: Trial,
+        journal: Journal,
+        failed_builds: dict[str, BuildFailed],
     ) -> None:
-        self._stage = stage
+        self._all_hosts = all_hosts
         self._trial = trial
         self._journal = journal
-        self._broken = broken
+        self._failed_builds = failed_builds
 
     def run(self) -> None:
-        """The trial, unless its result is there already; only Aborted ends more than it."""
-        self._stage.beat()
-        if not (self._stage.step.trial(self._trial.id) / "result.json").exists():
-            if self._stage.dropped.has(self._trial.id):
+        """Run the trial unless its result exists; only Aborted ends more than the trial."""
+        self._all_hosts.heartbeat()
+        if not (self._all_hosts.step.trial(self._trial.id) / "result.json").exists():
+            if self._all_hosts.dropped.has(self._trial.id):
                 self._journal.append("trial_dropped", trial=self._trial.id)
                 return
             self._journal.append("trial_started", trial=self._trial.id)
-            self._stage.dropped.begin(self._trial.id)
-            failed = self._failure()
-            self._stage.dropped.begin(None)
-            self._stage.clear()
+            self._all_hosts.dropped.begin(self._trial.id)
+            failed = self._run()
+            self._all_hosts.dropped.begin(None)
+            self._all_hosts.clear()
             if failed is not None:
-                self._fail(failed)
+                self._report_failure(failed)
                 return
         self._journal.append("trial_done", trial=self._trial.id)
 
-    def _failure(self) -> Optional[TrialFailed]:
+    def _run(self) -> Optional[TrialFailed]:
         try:
-            self._need_build()
-            run_trial(self._stage, self._trial, self._tell)
+            self._require_build()
+            run_trial(self._all_hosts, self._trial, self._report_phase)
         except TrialFailed as failed:
-            return self._of_full_disk(failed) or failed
+            return self._blame_full_disk(failed) or failed
         except Aborted:
             raise
         except (AgentError, OSError, subprocess.SubprocessError) as error:
@@ -163,22 +167,22 @@ class Turn:
             return TrialFailed("internal", str(error))
         return None
 
-    def _of_full_disk(self, failed: TrialFailed) -> Optional[TrialFailed]:
-        """The same failure with the host to blame for it, if its disk is full."""
-        why = no_space(self._stage.step.root)
+    def _blame_full_disk(self, failed: TrialFailed) -> Optional[TrialFailed]:
+        """The failure as one of the host, if its disk is full."""
+        why = no_space(self._all_hosts.step.root)
         if not why:
             return None
         return TrialFailed("output_lost", f"{why}: {failed.message}", failed.output)
 
-    def _need_build(self) -> None:
-        failed = self._broken.get(self._trial.tree)
+    def _require_build(self) -> None:
+        failed = self._failed_builds.get(self._trial.tree)
         if failed is not None:
             raise TrialFailed("build_failed", failed.message, failed.output)
 
-    def _tell(self, phase: str, quiet_s: float) -> None:
+    def _report_phase(self, phase: str, quiet_s: float) -> None:
         self._journal.append("phase", trial=self._trial.id, phase=phase, quiet_s=quiet_s)
 
-    def _fail(self, failed: TrialFailed) -> None:
+    def _report_failure(self, failed: TrialFailed) -> None:
         self._journal.append(
             "trial_failed",
             trial=self._trial.id,

@@ -1,4 +1,4 @@
-"""The process that carries out one step on its own, detached from whoever started it."""
+"""The process that executes one step, detached from the process that started it."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from ..step.journal import Journal
 from ..step.plan import Plan
 
 
-class Hold:
-    """The step's own lock and the host's: whoever has both may work below this directory."""
+class WorkLocks:
+    """The locks of the step and of the host: their holder may work below the work directory."""
 
     def __init__(self, step: StepDir) -> None:
-        """Busy, with its name, where another step holds the host; `is_taken` False where this very
+        """Busy, with its name, where another step holds the host; `are_held` False where this very
         step is being carried out already."""
         self._fds: list[int] = []
-        own = lock.take(step.lock, patience_s=lock.PATIENCE_S)
-        self.is_taken = own is not None
-        if own is None:
+        step_lock = lock.take(step.lock, patience_s=lock.PATIENCE_S)
+        self.are_held = step_lock is not None
+        if step_lock is None:
             return
-        host = lock.take(host_lock(step.root), str(step), lock.PATIENCE_S)
-        if host is None:
-            os.close(own)
+        host_fd = lock.take(host_lock(step.root), str(step), lock.PATIENCE_S)
+        if host_fd is None:
+            os.close(step_lock)
             holder = lock.holder(host_lock(step.root)) or "another step"
-            raise Busy(f"{holder} is at work on this host; wait for its end, or stop it")
-        self._fds = [host, own]
+            raise Busy(f"{holder} uses this host; wait for its end, or stop it")
+        self._fds = [host_fd, step_lock]
 
     @property
     def fds(self) -> tuple[int, ...]:
@@ -45,9 +45,9 @@ class Hold:
 
 
 def run(step: StepDir, plan: Plan, ready: Callable[[], None]) -> None:
-    """Carry out the step; the caller has its Hold. `ready` is called once others can see us."""
+    """Execute the step; the caller holds its locks. `ready` is called after the pid is written."""
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _stopped)
+        signal.signal(number, _handle_signal)
     if hasattr(signal, "SIGHUP"):  # Windows has none
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     journal = Journal(step.journal)
@@ -56,8 +56,8 @@ def run(step: StepDir, plan: Plan, ready: Callable[[], None]) -> None:
         ready()
         journal.append("supervisor_started", pid=os.getpid())
         if not plan.is_empty:
-            # Most of the agent, and loaded only now: `start` has its answer already.
-            import_module(".round_runner", __package__).carry_out(step, plan, journal)
+            # Most of the agent is loaded only now: `start` has returned its answer already.
+            import_module(".round_runner", __package__).run_round(step, plan, journal)
         journal.append("round_done")
     except Aborted as abort:
         journal.append("aborted", reason=abort.message, code=abort.code)
@@ -68,7 +68,7 @@ def run(step: StepDir, plan: Plan, ready: Callable[[], None]) -> None:
         journal.close()
 
 
-def _stopped(_number: int, _frame: object) -> None:
-    # A second signal must not interrupt the tidying up.
+def _handle_signal(_number: int, _frame: object) -> None:
+    # A second signal must not interrupt the cleanup.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise Aborted("stopped", "stopped")

@@ -1,4 +1,4 @@
-"""The certificates of a job as files, and the words for them."""
+"""The certificates of a job as files, and their placeholders."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..step.plan import Plan
 
 
 def write_tls(step: StepDir, plan: Plan) -> None:
-    """Write what the plan gives this host; the folder and the key are their owner's only."""
+    """Write the TLS files of this host; only the owner may read the folder and the key."""
     if plan.tls is None:
         return
     step.tls.mkdir(mode=0o700, exist_ok=True)
@@ -20,19 +20,19 @@ def write_tls(step: StepDir, plan: Plan) -> None:
             _write(step.tls / f"{name}.pem", pem, 0o600 if name == "key" else 0o644)
 
 
-def tls_words(step: StepDir, plan: Plan) -> dict[str, str]:
-    """{ca}, {cert} and {key}, as far as this host has them."""
-    has = plan.tls._asdict() if plan.tls else {}
-    return {name: str(step.tls / f"{name}.pem") for name, pem in has.items() if pem is not None}
+def tls_placeholders(step: StepDir, plan: Plan) -> dict[str, str]:
+    """{ca}, {cert} and {key}, if this host has them."""
+    pems = plan.tls._asdict() if plan.tls else {}
+    return {name: str(step.tls / f"{name}.pem") for name, pem in pems.items() if pem is not None}
 
 
-def authority(step: StepDir, plan: Plan) -> Optional[Path]:
-    """Whom to trust when the server under test is asked; None without certificates."""
+def ca_file(step: StepDir, plan: Plan) -> Optional[Path]:
+    """The CA of the server under test; None without certificates."""
     return step.tls / "ca.pem" if plan.tls else None
 
 
 def _write(path: Path, text: str, mode: int) -> None:
-    """Never readable for others, not even for a moment."""
+    """Write atomically; the file is never readable for others, not even before its rename."""
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
     with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:

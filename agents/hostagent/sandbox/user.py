@@ -1,7 +1,7 @@
-"""The user of its own that measured code runs as, where a host names one: found, tried, become.
+"""The separate user for measured code, if a host names one: check it, and switch to it.
 
-The agent is root there and stays it. Where it cannot start programs as somebody else that is said,
-and nothing is started: never is anything run as another user than the one that was named.
+The agent is root on such a host. If it cannot start programs as that user, it reports an error and
+starts nothing: no measured code ever runs as another user than the named one.
 """
 
 from __future__ import annotations
@@ -28,114 +28,114 @@ class Account(NamedTuple):
     gid: int
 
     @property
-    def mark(self) -> bytes:
-        """What tells a tree that it made from one that somebody else has made."""
+    def owner_note(self) -> bytes:
+        """The content of the `.done` files of trees that this user made."""
         return f"{self.name} {self.uid}\n".encode()
 
     def become(self) -> None:
-        """In a child of ours, before its program. OSError where the kernel does not allow it.
+        """Switch to the user, in a child process before its program; OSError if not permitted.
 
-        With its own group and no other: one of those might bring rights, such as `docker`.
+        It has its own group and no other: another group might grant rights, such as `docker`.
         """
         os.setgroups([self.gid])
         os.setgid(self.gid)
         os.setuid(self.uid)
         if os.getresuid() != (self.uid,) * 3 or os.getresgid() != (self.gid,) * 3:
-            raise PermissionError(f"the kernel did not make it {self.name}")
+            raise PermissionError(f"the kernel did not switch to {self.name}")
 
 
-def account_of(name: str, root: Path) -> Account:
-    """The user, who can be switched to and can get to the work directory `root`.
+def find_account(name: str, root: Path) -> Account:
+    """The user, after the check that it can run programs and reach the work directory `root`.
 
-    AgentError says what is in the way, and what to do about it.
+    AgentError states the obstacle and its fix.
     """
-    why = _in_the_way(name)
+    why = _obstacle(name)
     if not why:
-        found = pwd.getpwnam(name)
-        account = Account(name, found.pw_uid, found.pw_gid)
-        why = _belonging(account, root) or _tried(account, root)
+        status = pwd.getpwnam(name)
+        account = Account(name, status.pw_uid, status.pw_gid)
+        why = _owned_path(account, root) or _child_obstacle(account, root)
         if not why:
             return account
-    raise AgentError(f"what is measured is to run as {name} on this host: {why}")
+    raise AgentError(f"measured code cannot run as {name} on this host: {why}")
 
 
-def tell(root: Path, options: Namespace) -> dict[str, Any]:
-    """The verb: whether measured code can run as this user."""
-    return {"user": account_of(options.name, root)._asdict()}
+def check_user(root: Path, options: Namespace) -> dict[str, Any]:
+    """The command `user`: check that measured code can run as this user."""
+    return {"user": find_account(options.name, root)._asdict()}
 
 
-def _in_the_way(name: str) -> str:
+def _obstacle(name: str) -> str:
     if not sys.platform.startswith("linux"):
-        return "only on Linux can the agent start programs as another user; name none"
+        return "the agent can start programs as another user only on Linux; name no user"
     try:
-        found = pwd.getpwnam(name)
+        status = pwd.getpwnam(name)
     except KeyError:
-        return f"there is no such user; make one there (useradd --system {name}), or name another"
-    if not found.pw_uid or not found.pw_gid:
-        return "that user, or its group, is root's; name one that may do nothing else there"
+        return f"there is no such user; create it (useradd --system {name}), or name another"
+    if not status.pw_uid or not status.pw_gid:
+        return "that user or its group is root; name a user without other rights on the host"
     if os.geteuid():
         login = pwd.getpwuid(os.geteuid()).pw_name
         return (
-            f"only root can start programs as somebody else, and Pitwall logs in as {login}; "
-            "let it log in as root, or name none"
+            f"only root can start programs as another user, and Pitwall logs in as {login}; "
+            "let it log in as root, or name no user"
         )
     return ""
 
 
-def _belonging(account: Account, root: Path) -> str:
-    """What it could put something else in the place of; empty where there is nothing."""
+def _owned_path(account: Account, root: Path) -> str:
+    """The first folder of the agent that the user owns and could replace, or ""."""
     inside = [path for path in root.iterdir() if path.name != SCRATCH] if root.is_dir() else []
     for path in (*root.parents, root, *inside):
         if path.lstat().st_uid == account.uid:
             return (
-                f"{path} belongs to it, and so the agent would not be safe from it; change the "
-                "work directory to a new one in a folder of root's, such as /var/lib/pitwall"
+                f"it owns {path} and could replace the agent's files; change the work directory "
+                "to a new one in a folder of root, such as /var/lib/pitwall"
             )
     return ""
 
 
-def _tried(account: Account, root: Path) -> str:
-    """What a child of ours finds that becomes this user; empty where nothing is in its way."""
-    told, tell = os.pipe()
+def _child_obstacle(account: Account, root: Path) -> str:
+    """The obstacle that a child process finds after it switched to the user, or ""."""
+    read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _try(account, root, tell)
-    os.close(tell)
-    with open(told, "rb") as pipe:
-        said = pipe.read().decode("utf-8", "replace")
+        _check_as(account, root, write_end)
+    os.close(write_end)
+    with open(read_end, "rb") as pipe:
+        obstacle = pipe.read().decode("utf-8", "replace")
     _pid, status = os.waitpid(pid, 0)
-    return said or ("" if status == 0 else f"the try to become it ended with {status}")
+    return obstacle or ("" if status == 0 else f"the switch to it ended with status {status}")
 
 
-def _try(account: Account, root: Path, tell: int) -> None:
+def _check_as(account: Account, root: Path, write_end: int) -> None:
     code = 1
     try:
         account.become()
-        os.write(tell, _beyond(account, root).encode())
+        os.write(write_end, _access_obstacle(root).encode())
         code = 0
     except OSError as error:
-        said = f"the agent may not become that user ({error}); does a container hold it back?"
-        os.write(tell, said.encode())
+        obstacle = f"the agent may not switch to that user ({error}); is it in a container?"
+        os.write(write_end, obstacle.encode())
     finally:
         os._exit(code)
 
 
-def _beyond(account: Account, root: Path) -> str:
-    """What of all that it needs the calling process cannot reach."""
+def _access_obstacle(root: Path) -> str:
+    """The first folder or program that the calling process cannot use as it must, or ""."""
     for folder in (*reversed(root.parents), root):
         if os.access(folder, os.W_OK) and not folder.stat().st_mode & stat.S_ISVTX:
             return (
-                f"it may write {folder}, and so put something else in the place of what is there; "
-                "change the work directory to one in a folder of root's, such as /var/lib/pitwall"
+                f"it may write {folder}, and so could replace the agent's files; change the work "
+                "directory to one in a folder of root, such as /var/lib/pitwall"
             )
         if folder != root and not os.access(folder, os.X_OK):
             return (
-                f"it cannot enter {folder}, and so not the work directory {root}; change the work "
-                "directory to one that it can reach, such as /var/lib/pitwall"
+                f"it cannot enter {folder}, and so cannot reach the work directory {root}; change "
+                "the work directory to one that it can reach, such as /var/lib/pitwall"
             )
     if not os.access(sys.executable, os.X_OK):
         return (
             f"it cannot run the agent's Python {sys.executable}; change the host's Python command "
-            "to one that everybody there can run, such as /usr/bin/python3"
+            "to one that all users can run, such as /usr/bin/python3"
         )
     return ""

@@ -1,6 +1,6 @@
-"""Trials of a step that nobody wants any more: their ids, in a file beside the plan.
+"""The dropped trials of a step: their ids, in a file next to the plan.
 
-The orchestrator writes the file anew whenever there are more; see protocol.py.
+The orchestrator writes the file again for each new drop; see protocol.py.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Optional
 from ..errors import TrialFailed
 from ..paths import StepDir
 
-#: A measured load must not feel that somebody looks.
+#: Reading the file more often could disturb a measured load.
 PERIOD_S = 1.0
 
 
-class Dropped:
-    """`check` ends the trial that is on, if it was dropped meanwhile."""
+class DroppedTrials:
+    """`check` ends the current trial if it was dropped."""
 
     def __init__(self, step: StepDir) -> None:
         self._path = step.dropped
@@ -26,25 +26,25 @@ class Dropped:
         self._next = 0.0
 
     def begin(self, trial: Optional[str]) -> None:
-        """This trial is on from now; None: none is, and nothing is ended."""
+        """Set the current trial; None: there is none, and `check` ends nothing."""
         self._trial = trial
 
     def has(self, trial: str) -> bool:
         return trial in read(self._path)
 
     def check(self) -> None:
-        """TrialFailed("cancelled"), once: what is then cleared away must not be ended again."""
+        """Raise TrialFailed("cancelled") once: the cleanup of the trial must not be interrupted."""
         now = time.monotonic()
         if self._trial is None or now < self._next:
             return
         self._next = now + PERIOD_S
         if self.has(self._trial):
             self._trial = None
-            raise TrialFailed("cancelled", "nobody wants it any more")
+            raise TrialFailed("cancelled", "the trial was cancelled")
 
 
 def read(path: Path) -> frozenset[str]:
-    """The ids in the file; none where there is none, or while a new one takes its place."""
+    """The ids in the file; none if it is missing, or while a new one replaces it."""
     try:
         return frozenset(json.loads(path.read_bytes()))
     except OSError:

@@ -1,4 +1,4 @@
-"""The journal of a step: one JSON object a line, only ever appended to."""
+"""The journal of a step: one JSON object per line, append only."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Journal:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def append(self, event: str, **fields: Any) -> None:
-        """OSError where it cannot be kept; then nothing of it is."""
+        """Append one event; OSError if it cannot be stored, and then nothing of it is written."""
         record = {"t": time.time(), "event": event, **fields}
         line = json.dumps(record).encode() + b"\n"
         before = os.fstat(self._fd).st_size
-        if os.write(self._fd, line) < len(line):  # what follows must not be joined to a half
+        if os.write(self._fd, line) < len(line):  # the next event must start on a new line
             os.ftruncate(self._fd, before)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(self._fd)
@@ -34,11 +34,11 @@ class Journal:
 
 
 def read_from(path: Path, offset: int) -> tuple[list[dict[str, Any]], int]:
-    """Events at or after byte `offset`, and the offset behind the last complete line.
+    """Events at or after byte `offset`, and the offset after the last complete line.
 
     A line without its newline is left for the next call. A file that is missing or shorter than
-    `offset` gives no events and the same offset. AgentError for a line that is no event: we write
-    none such, so something else wrote there.
+    `offset` gives no events and the same offset. AgentError for a line that is no event: another
+    program must have written it.
     """
     try:
         with open(path, "rb") as file:
@@ -52,16 +52,16 @@ def read_from(path: Path, offset: int) -> tuple[list[dict[str, Any]], int]:
 
 def _event(line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        event = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise AgentError(f"the journal of the step is damaged: {line[:80]!r}") from error
-    if not isinstance(found, dict):
+    if not isinstance(event, dict):
         raise AgentError(f"the journal of the step is damaged: {line[:80]!r}")
-    return found
+    return event
 
 
 def cut_partial_line(path: Path) -> None:
-    """Remove what a supervisor that was killed while writing left behind the last newline."""
+    """Remove the incomplete last line of a supervisor that was killed while it wrote."""
     try:
         with open(path, "r+b") as file:
             data = file.read()

@@ -1,4 +1,4 @@
-"""Whether anybody still cares for a step: its contact file, touched by every look."""
+"""The keepalive of a step: its `contact` file, which each poll touches."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from ..errors import Aborted
 from ..paths import StepDir
 
 
-class Contact:
-    """`beat` ends a step whose contact file has not changed for `silence_s`.
+class Keepalive:
+    """`heartbeat` ends a step whose `contact` file has not changed for `silence_s`.
 
-    The file's time is only compared with itself and never with the clock, which may be set while
+    The time of the file is compared only with itself, never with the clock, which may be set while
     the step runs.
     """
 
     def __init__(self, step: StepDir, silence_s: float) -> None:
-        self._path = step.contact
+        self._path = step.keepalive
         self._silence_s = silence_s
         self._seen: Optional[int] = None
         self._since = time.monotonic()
 
-    def beat(self) -> None:
-        """Aborted("silence") once nobody has asked for too long."""
+    def heartbeat(self) -> None:
+        """Raise Aborted("silence") if nobody has polled for `silence_s`."""
         touched = self._path.stat().st_mtime_ns if self._path.exists() else None
         if touched != self._seen:
             self._seen = touched

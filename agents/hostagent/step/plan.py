@@ -115,7 +115,7 @@ class Service(NamedTuple):
     ready: Ready
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def process_names(self) -> tuple[str, ...]:
         return tuple(f"service:{self.name}:{n}" for n in range(1, self.processes + 1))
 
 
@@ -200,11 +200,13 @@ class Trial(NamedTuple):
             return None
         return frozenset(cpu for cpus in held for cpu in cpus)
 
-    def program(self, part: str) -> Optional[Union[Server, Service]]:
-        """What `part` is one process of; None where the trial has no such part."""
-        if part == SERVER:
+    def program(self, process: str) -> Optional[Union[Server, Service]]:
+        """What `process` is one process of; None where the trial has no such part."""
+        if process == SERVER:
             return self.server
-        return next((service for service in self.services if part in service.parts), None)
+        return next(
+            (service for service in self.services if process in service.process_names), None
+        )
 
 
 class Tls(NamedTuple):

@@ -1,4 +1,4 @@
-"""The search for the highest rate that meets an objective: a pass of the trial for each probe."""
+"""The search for the highest rate that meets an objective: each probe is a pass of the trial."""
 
 from __future__ import annotations
 
@@ -6,69 +6,72 @@ import time
 from typing import Any, NamedTuple, Optional
 
 from ..errors import TrialFailed, UnderLoad
-from ..load.load_output import measured, reduce
+from ..load.load_output import measured, reduce_output
 from ..readers.registry import errors_of
 from ..step.plan import Search
-from .capacity import Search as Rates
-from .objective import Probe, Verdict, judge
-from .pass_context import Run
-from .trial_pass import Loaded, Record, run_pass
+from .capacity import CapacitySearch
+from .objective import Probe, Verdict, evaluate
+from .pass_context import PassContext
+from .trial_pass import LoadRecord, PassRecord, run_pass
 
 
-class Probed(NamedTuple):
-    """`load`: its number among the measured loads, None where nothing of it was kept.
-
-    `failure` is then why.
-    """
+class ProbeRecord(NamedTuple):
+    """`load`: its number among the measured loads; None for a discarded probe with a `failure`."""
 
     load: Optional[int]
     rate: float
     verdict: Verdict
     failure: Optional[TrialFailed] = None
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         passed, why = self.verdict
         return {"load": self.load, "rate": self.rate, "passed": passed, "why": why}
 
 
-def search(run: Run, wanted: Search, record: Record) -> dict[str, Any]:
-    """ "search" of result.json; the probes' loads are in the record.
+def search(context: PassContext, wanted: Search, record: PassRecord) -> dict[str, Any]:
+    """Return "search" of result.json; the loads of the probes are added to the record.
 
-    TrialFailed where a probe fails for another reason than its load, or none came to its end.
+    Raises TrialFailed if a probe fails for another reason than its load, or if no probe finished.
     """
-    rates = Rates(wanted.low, wanted.high, wanted.max_probes, wanted.confirmations)
-    probes: list[Probed] = []
+    rates = CapacitySearch(wanted.low, wanted.high, wanted.max_probes, wanted.confirmations)
+    probes: list[ProbeRecord] = []
     while (rate := rates.next_rate()) is not None:
-        probe = _probe(run._replace(rate=rate), wanted, record, rate)
+        probe = _probe(context._replace(rate=rate), wanted, record, rate)
         probes.append(probe)
-        rates.tell(rate, probe.verdict.passed)
-        run.stage.sleep_until(time.monotonic() + run.trial.cooldown_s)
+        rates.add_probe(rate, probe.verdict.passed)
+        context.all_hosts.sleep_until(time.monotonic() + context.trial.cooldown_s)
     if not record.loads and probes[-1].failure is not None:
         raise probes[-1].failure
-    return {**rates.outcome(), "probes": [probe.told() for probe in probes]}
+    return {**rates.outcome(), "probes": [probe.as_json() for probe in probes]}
 
 
-def _probe(run: Run, wanted: Search, record: Record, rate: float) -> Probed:
+def _probe(context: PassContext, wanted: Search, record: PassRecord, rate: float) -> ProbeRecord:
     number = len(record.loads)
     try:
-        run_pass(run, record)
+        run_pass(context, record)
     except UnderLoad as failed:
-        return _not_kept(run, number, rate, failed)
+        return _discard_probe(context, number, rate, failed)
     loaded = record.loads[number]
     if loaded.outcome.hung:
         record.loads.pop()
         why = f"the load tool did not end within {loaded.load.wall_limit_s:g} s"
-        return _not_kept(run, number, rate, TrialFailed("tool_failed", why, loaded.traces.said()))
-    return Probed(number, rate, _judged(run, wanted, loaded, rate))
+        return _discard_probe(
+            context, number, rate, TrialFailed("tool_failed", why, loaded.files.output())
+        )
+    return ProbeRecord(number, rate, _evaluate_probe(context, wanted, loaded, rate))
 
 
-def _not_kept(run: Run, number: int, rate: float, failure: TrialFailed) -> Probed:
-    """Not passed, and the next probe's files have the same names."""
-    measured(run.folder, number).remove()
-    return Probed(None, rate, Verdict(False, failure.message), failure)
+def _discard_probe(
+    context: PassContext, number: int, rate: float, failure: TrialFailed
+) -> ProbeRecord:
+    """Remove the files of a probe that did not finish: the next probe uses the same names."""
+    measured(context.folder, number).remove()
+    return ProbeRecord(None, rate, Verdict(False, failure.message), failure)
 
 
-def _judged(run: Run, wanted: Search, loaded: Loaded, rate: float) -> Verdict:
-    rows = reduce(loaded.traces, run.trial.tool, loaded.load)
-    errors = errors_of(run.trial.tool.reader, loaded.traces.out, rows)
-    return judge(wanted.objective, Probe(rows, errors, rate * wanted.duration_s))
+def _evaluate_probe(
+    context: PassContext, wanted: Search, loaded: LoadRecord, rate: float
+) -> Verdict:
+    rows = reduce_output(loaded.files, context.trial.tool, loaded.load)
+    errors = errors_of(context.trial.tool.reader, loaded.files.out, rows)
+    return evaluate(wanted.objective, Probe(rows, errors, rate * wanted.duration_s))

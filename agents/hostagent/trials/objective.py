@@ -1,4 +1,4 @@
-"""Whether one probe of a search meets its objective: from its reduced rows."""
+"""Evaluate the objective of a capacity search for one probe, from its reduced rows."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ _OPS: Mapping[str, Callable[[float, float], bool]] = {
 
 
 class Verdict(NamedTuple):
-    """`why`: what was found, of each objective, or of those that were missed."""
+    """`why`: the value of each objective, or only of the missed ones."""
 
     passed: bool
     why: str
 
 
 class Probe:
-    """What a probe came to. `due`: requests that the rate asked for within the window."""
+    """The result of a probe. `due`: the number of requests at its rate within the window."""
 
     def __init__(self, rows: Mapping[str, Any], errors: Optional[int], due: float) -> None:
-        """`errors`: requests without any answer, None where that is not known."""
+        """`errors`: requests without a response, None if unknown."""
         self._pairs = list(zip(rows["ok"]["value_us"], rows["ok"]["count"]))
         self._good = sum(rows["ok"]["count"])
         self._bad = sum(rows["other"]["count"]) + (errors or 0)
         self._due = due
 
     def value(self, metric: str) -> Optional[float]:
-        """In seconds or as a share; None where there is none. ValueError: no such metric."""
+        """The metric in seconds or as a share; None if unknown. ValueError: no such metric."""
         if metric == "delivered":
             return self._good / self._due
         if metric == "success":
             return self._good / (self._good + self._bad) if self._good + self._bad else None
         kind, _, name = metric.partition(".")
         if kind != "latency":
-            raise ValueError(f"no objective is called {metric!r}")
+            raise ValueError(f"unknown metric of an objective: {metric!r}")
         return self._latency_s(name) if self._good else None
 
     def _latency_s(self, name: str) -> Optional[float]:
@@ -54,11 +54,11 @@ class Probe:
         return None if us is None else us / 1e6
 
 
-def judge(objective: Sequence[Objective], probe: Probe) -> Verdict:
-    """Passed if all of them hold; what is not known does not."""
-    found = [(each, probe.value(each.metric)) for each in objective]
-    missed = [(each, value) for each, value in found if not _holds(each, value)]
-    return Verdict(not missed, ", ".join(_told(*each) for each in missed or found))
+def evaluate(objective: Sequence[Objective], probe: Probe) -> Verdict:
+    """The probe passes if all terms of the objective hold; an unknown value does not hold."""
+    values = [(term, probe.value(term.metric)) for term in objective]
+    missed = [(term, value) for term, value in values if not _holds(term, value)]
+    return Verdict(not missed, ", ".join(_describe(*pair) for pair in missed or values))
 
 
 def _holds(objective: Objective, value: Optional[float]) -> bool:
@@ -67,8 +67,8 @@ def _holds(objective: Objective, value: Optional[float]) -> bool:
     return _OPS[objective.op](value, objective.value)
 
 
-def _told(objective: Objective, value: Optional[float]) -> str:
+def _describe(objective: Objective, value: Optional[float]) -> str:
     if value is None:
-        return f"{objective.metric} is unknown, as nothing was answered well"
+        return f"{objective.metric} is unknown, as no request succeeded"
     verb = "is" if _holds(objective, value) else "is not"
     return f"{objective.metric} {value:.4g} {verb} {objective.op} {objective.value:g}"

@@ -1,4 +1,4 @@
-"""A trial on its way through its passes."""
+"""The context of a pass: the hosts, the trial, its load tool and its rate."""
 
 from __future__ import annotations
 
@@ -6,41 +6,47 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-from ..hosts.all_hosts import Stage
-from ..load.load_output import Traces
-from ..load.load_runner import Outcome, put_load
+from ..hosts.all_hosts import AllHosts
+from ..load.load_output import LoadFiles
+from ..load.load_runner import LoadOutcome, run_load
 from ..platform.processes import Child
 from ..step.plan import Load, Trial
 
-#: Told the phase and for how long nobody should ask.
-Tell = Callable[[str, float], None]
+#: Called with the phase, and with the seconds for which the orchestrator should not poll.
+PhaseReporter = Callable[[str, float], None]
 
 
-class Run(NamedTuple):
-    """A trial on its way. `rate`: that of a probe, None where nothing is searched for."""
+class PassContext(NamedTuple):
+    """`rate`: that of a probe, None outside a capacity search."""
 
-    stage: Stage
+    all_hosts: AllHosts
     trial: Trial
     tool: Path
-    tell: Tell
+    report: PhaseReporter
     rate: Optional[float] = None
 
     @property
     def folder(self) -> Path:
-        return self.stage.step.trial(self.trial.id)
+        return self.all_hosts.step.trial(self.trial.id)
 
-    def say(self, phase: str, quiet_s: float = 0.0) -> None:
-        self.tell(phase if self.rate is None else f"probing {self.rate:,.0f}/s", quiet_s)
+    def report_phase(self, phase: str, quiet_s: float = 0.0) -> None:
+        self.report(phase if self.rate is None else f"probing {self.rate:,.0f}/s", quiet_s)
 
-    def put(
+    def run_load(
         self,
         load: Load,
-        words: Mapping[str, str],
-        traces: Traces,
+        placeholders: Mapping[str, str],
+        files: LoadFiles,
         while_running: Callable[[Child, float], None],
-    ) -> Outcome:
-        words = {**words, **traces.words}
-        path = self.trial.path.get(self.stage.plan.me, ())
-        return put_load(
-            self.stage.step, self.trial, load, words, path, while_running, self.stage.grounds
+    ) -> LoadOutcome:
+        placeholders = {**placeholders, **files.placeholders}
+        path = self.trial.path.get(self.all_hosts.plan.me, ())
+        return run_load(
+            self.all_hosts.step,
+            self.trial,
+            load,
+            placeholders,
+            path,
+            while_running,
+            self.all_hosts.sandbox,
         )

@@ -1,4 +1,4 @@
-"""The running parts of a trial: services in their order, then the server; ended in reverse."""
+"""The running processes of a trial: services in order, then the server; stopped in reverse."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import Aborted, TrialFailed, UnderLoad
-from ..hosts.all_hosts import AnyPart, Stage
+from ..hosts.all_hosts import AllHosts, AnyProcess
 from ..platform.limits import ended_with
 from ..platform.ports import in_url
-from ..sandbox.tls_files import authority
+from ..sandbox.tls_files import ca_file
 from ..step.plan import SERVER, Service, Trial
 from .readiness import NotReady, await_ready
 
-#: A kernel's port may be taken by another between its choice and the start.
+#: Another program may take a port between the kernel's choice and the start of the process.
 STARTS = 4
 _SERVER_CODES = {
     "ended": "server_did_not_start",
@@ -23,117 +23,127 @@ _SERVER_CODES = {
 }
 
 
-class Running:
-    """The parts of a trial that run, in the order of their start, and the words for them."""
+class TrialProcesses:
+    """The running processes of a trial in the order of their start, and their placeholders."""
 
     def __init__(self) -> None:
-        self.parts: list[AnyPart] = []
-        self.words: dict[str, str] = {}
+        self.running: list[AnyProcess] = []
+        self.placeholders: dict[str, str] = {}
 
     @property
-    def server(self) -> AnyPart:
-        return self.parts[-1]
+    def server(self) -> AnyProcess:
+        return self.running[-1]
 
     def stop(self) -> None:
-        """End them, the last one first."""
-        for part in reversed(self.parts):
-            part.stop()
+        """Stop them, the last one first."""
+        for process in reversed(self.running):
+            process.stop()
 
     def check_alive(self) -> None:
-        """UnderLoad where a part ended by itself."""
-        for part in reversed(self.parts):
-            code = part.exit_code
+        """Raise UnderLoad if a process ended by itself."""
+        for process in reversed(self.running):
+            code = process.exit_code
             if code is not None:
-                kind = "server_died" if part.name == SERVER else "service_died"
+                kind = "server_died" if process.name == SERVER else "service_died"
                 raise UnderLoad(
                     kind,
-                    f"{described(part.name)} ended with {ended_with(code)} under load",
-                    part.output(),
+                    f"{describe_process(process.name)} ended with {ended_with(code)} under load",
+                    process.output(),
                 )
 
     def limits(self) -> dict[str, Any]:
-        return {part.name: part.applied for part in self.parts}
+        return {process.name: process.applied for process in self.running}
 
 
 @contextlib.contextmanager
-def running(stage: Stage, trial: Trial) -> Iterator[Running]:
-    """All parts of the trial, each ready; gone afterwards.
+def run_processes(all_hosts: AllHosts, trial: Trial) -> Iterator[TrialProcesses]:
+    """Start all processes of the trial, wait until each is ready, and stop them after the block.
 
-    Where the whole step ends, their end is left to those who kill all that it started.
+    When the whole step ends (Aborted), they are not stopped here: `run_round` kills all processes.
     """
-    parts = Running()
+    processes = TrialProcesses()
     try:
         for service in trial.services:
-            parts.words.update(_start_service(stage, trial, service, parts))
-        parts.parts.append(_start_ready(stage, trial, SERVER, parts.words))
-        yield parts
+            processes.placeholders.update(_start_service(all_hosts, trial, service, processes))
+        processes.running.append(
+            _start_until_ready(all_hosts, trial, SERVER, processes.placeholders)
+        )
+        yield processes
     except Aborted:
         raise
     except BaseException:
-        parts.stop()
+        processes.stop()
         raise
-    parts.stop()
+    processes.stop()
 
 
-def _start_service(stage: Stage, trial: Trial, service: Service, parts: Running) -> dict[str, str]:
+def _start_service(
+    all_hosts: AllHosts, trial: Trial, service: Service, processes: TrialProcesses
+) -> dict[str, str]:
     started = []
-    for name in service.parts:
-        started.append(_start_ready(stage, trial, name, parts.words))
-        parts.parts.append(started[-1])
-    return _words(service.name, started)
+    for name in service.process_names:
+        started.append(_start_until_ready(all_hosts, trial, name, processes.placeholders))
+        processes.running.append(started[-1])
+    return _placeholders(service.name, started)
 
 
-def _words(name: str, parts: Sequence[AnyPart]) -> dict[str, str]:
+def _placeholders(name: str, processes: Sequence[AnyProcess]) -> dict[str, str]:
     return {
-        f"{name}_host": parts[0].address,
-        f"{name}_port": str(parts[0].port),
-        f"{name}_addresses": ",".join(f"{in_url(part.address)}:{part.port}" for part in parts),
+        f"{name}_host": processes[0].address,
+        f"{name}_port": str(processes[0].port),
+        f"{name}_addresses": ",".join(
+            f"{in_url(process.address)}:{process.port}" for process in processes
+        ),
     }
 
 
-def _start_ready(stage: Stage, trial: Trial, name: str, words: Mapping[str, str]) -> AnyPart:
+def _start_until_ready(
+    all_hosts: AllHosts, trial: Trial, name: str, placeholders: Mapping[str, str]
+) -> AnyProcess:
     program = trial.program(name)
     assert program is not None
     ready = program.ready if isinstance(program, Service) else trial.ready
     for _ in range(STARTS):
-        part = stage.start(trial, name, words)
+        process = all_hosts.start(trial, name, placeholders)
         try:
-            await_ready(part, ready, stage.beat, authority(stage.step, stage.plan))
-            _check_port(part, fixed=program.port is not None)
-            return part
+            await_ready(
+                process, ready, all_hosts.heartbeat, ca_file(all_hosts.step, all_hosts.plan)
+            )
+            _check_port(process, fixed=program.port is not None)
+            return process
         except NotReady as not_ready:
-            output = part.output()
-            part.stop()
+            output = process.output()
+            process.stop()
             failure, taken = _failure(name, not_ready, output), _says_port_in_use(output)
-        except TrialFailed as not_ours:
-            part.stop()
-            failure, taken = not_ours, True
+        except TrialFailed as port_failure:
+            process.stop()
+            failure, taken = port_failure, True
         if program.port is not None or not taken:
             break
     raise failure
 
 
-def _check_port(part: AnyPart, *, fixed: bool) -> None:
-    """TrialFailed where another program answers at the port of this part."""
-    part.port_checked = part.has_port
-    if part.port_checked is False:
+def _check_port(process: AnyProcess, *, fixed: bool) -> None:
+    """Raise TrialFailed if another program listens on the port of this process."""
+    process.port_checked = process.has_port
+    if process.port_checked is False:
         raise TrialFailed(
             "port_in_use" if fixed else "internal",
-            f"another program than {described(part.name)} answers at port {part.port} of "
-            f"{part.address}: the two started at the same time; stop what holds the port",
-            part.output(),
+            f"another program than {describe_process(process.name)} listens on port "
+            f"{process.port} of {process.address}: both started at the same time; stop the other",
+            process.output(),
         )
 
 
 def _failure(name: str, not_ready: NotReady, output: str) -> TrialFailed:
     code = _SERVER_CODES[not_ready.why] if name == SERVER else "service_not_ready"
-    return TrialFailed(code, f"{described(name)} {not_ready}", output)
+    return TrialFailed(code, f"{describe_process(name)} {not_ready}", output)
 
 
-def described(part: str) -> str:
-    if part == SERVER:
+def describe_process(process: str) -> str:
+    if process == SERVER:
         return "the server"
-    _, name, number = part.split(":")
+    _, name, number = process.split(":")
     return f"service {name} (process {number})"
 
 

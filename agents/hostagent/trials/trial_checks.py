@@ -7,36 +7,40 @@ from typing import Any, Union
 
 from ..errors import TrialFailed, UnderLoad
 from ..http.checks import run_check
-from ..load.load_output import check_end, passing, reduce
-from ..sandbox.tls_files import authority
+from ..load.load_output import check_exit_code, reduce_output, unmeasured_files
+from ..sandbox.tls_files import ca_file
 from ..step.plan import Check, Load
-from .pass_context import Run
-from .services import Running
+from .pass_context import PassContext
+from .services import TrialProcesses
 
-#: What the load tool may take for one question beyond the question's own time.
+#: How long the load tool may take for one request in addition to the timeout of the check.
 _TOOL_S = 10.0
 
 
-def ask_all(run: Run, parts: Running, words: Mapping[str, str], when: str) -> list[dict[str, Any]]:
+def run_checks(
+    context: PassContext, processes: TrialProcesses, placeholders: Mapping[str, str], when: str
+) -> list[dict[str, Any]]:
     """CHECKED of protocol.py for each check, `when` "before" or "after" the loads.
 
-    TrialFailed at the first that is not answered as it should be; after the loads it is UnderLoad.
+    Raises TrialFailed at the first check with a problem; after the loads UnderLoad.
     """
     checked = []
-    for check in run.trial.checks:
-        run.stage.beat()
-        checked.append({"when": when, **_ask(run, parts, words, check)})
+    for check in context.trial.checks:
+        context.all_hosts.heartbeat()
+        checked.append({"when": when, **_run_check(context, processes, placeholders, check)})
         if checked[-1]["problem"] is not None:
-            raise _failure(parts, check, checked[-1])
+            raise _failure(processes, check, checked[-1])
     return checked
 
 
-def _ask(run: Run, parts: Running, words: Mapping[str, str], check: Check) -> dict[str, Any]:
-    server = parts.server
-    ca = authority(run.stage.step, run.stage.plan)
+def _run_check(
+    context: PassContext, processes: TrialProcesses, placeholders: Mapping[str, str], check: Check
+) -> dict[str, Any]:
+    server = processes.server
+    ca = ca_file(context.all_hosts.step, context.all_hosts.plan)
 
     def by_tool(argv: Sequence[str]) -> dict[str, Any]:
-        return _ask_by_tool(run, words, argv, check.timeout_s)
+        return _request_by_tool(context, placeholders, argv, check.timeout_s)
 
     try:
         return run_check(server.address, server.port, check, ca, by_tool)
@@ -45,20 +49,22 @@ def _ask(run: Run, parts: Running, words: Mapping[str, str], check: Check) -> di
         return {"name": check.name, "problem": f"no answer ({error})", **unknown}
 
 
-def _ask_by_tool(
-    run: Run, words: Mapping[str, str], argv: Sequence[str], timeout_s: float
+def _request_by_tool(
+    context: PassContext, placeholders: Mapping[str, str], argv: Sequence[str], timeout_s: float
 ) -> dict[str, Any]:
-    """What the load tool got for one request; OSError where it got nothing."""
-    traces = passing(run.folder, "check")
+    """Send one request with the load tool and return the response; OSError without a response."""
+    files = unmeasured_files(context.folder, "check")
     load = Load(tuple(argv), {}, "check", timeout_s + _TOOL_S, 0.0)
-    outcome = run.put(load, words, traces, lambda _child, _seconds: run.stage.beat())
+    outcome = context.run_load(
+        load, placeholders, files, lambda _child, _seconds: context.all_hosts.heartbeat()
+    )
     if outcome.hung:
-        raise TimeoutError(f"the load tool had none within {load.wall_limit_s:g} s")
-    check_end(traces, outcome.rc, outcome.hung)
-    rows = reduce(traces, run.trial.tool, load)
+        raise TimeoutError(f"the load tool got none within {load.wall_limit_s:g} s")
+    check_exit_code(files, outcome.rc, outcome.hung)
+    rows = reduce_output(files, context.trial.tool, load)
     if not rows["by_status"]:
-        raise ConnectionError(f"the load tool got nothing: {traces.out.read_text()[-500:]}")
-    traces.remove()
+        raise ConnectionError(f"the load tool got nothing: {files.out.read_text()[-500:]}")
+    files.remove()
     length = rows["length"]
     return {
         "status": int(next(iter(rows["by_status"]))),
@@ -68,13 +74,13 @@ def _ask_by_tool(
 
 
 def _failure(
-    parts: Running, check: Check, checked: Mapping[str, Any]
+    processes: TrialProcesses, check: Check, checked: Mapping[str, Any]
 ) -> Union[TrialFailed, UnderLoad]:
     after = checked["when"] == "after"
     if after:
-        parts.check_alive()
+        processes.check_alive()
     other = checked["protocol"] not in (None, check.protocol)
     code = "wrong_protocol" if other else "wrong_answer"
     message = f"check {check.name!r} {checked['when']} the load: {checked['problem']}"
     kind = UnderLoad if after else TrialFailed
-    return kind(code, message, parts.server.output())
+    return kind(code, message, processes.server.output())

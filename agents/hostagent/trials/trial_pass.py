@@ -1,4 +1,4 @@
-"""One pass of a trial: its parts started anew, asked, put under its loads, asked again, ended."""
+"""One pass of a trial: start its processes, check, run the loads, check again, stop."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional
 
 from ..builds import installs
-from ..load.load_output import Traces, check_end, measured, passing
-from ..load.load_runner import Outcome
+from ..load.load_output import LoadFiles, check_exit_code, measured, unmeasured_files
+from ..load.load_runner import LoadOutcome
 from ..paths import tree_dir
 from ..platform.ports import in_url
 from ..platform.processes import Child
-from ..sandbox.tls_files import tls_words
+from ..sandbox.tls_files import tls_placeholders
 from ..step.plan import Load
-from .pass_context import Run
-from .services import Running, running
-from .trial_checks import ask_all
+from .pass_context import PassContext
+from .services import TrialProcesses, run_processes
+from .trial_checks import run_checks
 
-#: For the start and end of the tool itself: a look starts a program on this host, which the last
-#: requests of a load would feel.
+#: For the start and end of the load tool. A poll starts a program on this host, which would
+#: disturb the last requests of a load.
 _SLACK_S = 0.5
 _UNMEASURED = {"primer": "priming", "warmup": "warming up"}
 
 
-class Loaded(NamedTuple):
+class LoadRecord(NamedTuple):
     """A measured load. `costs`: "usage", "samples", "ambient" of LOADED, and "load_before"."""
 
     load: Load
-    outcome: Outcome
+    outcome: LoadOutcome
     costs: Mapping[str, Any]
     gap_s: Optional[float]
-    traces: Traces
+    files: LoadFiles
     rate: Optional[float]
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """LOADED of protocol.py."""
         outcome = self.outcome
         return {
@@ -53,47 +53,47 @@ class Loaded(NamedTuple):
 
 
 @dataclass
-class Record:
-    """What result.json tells of the passes of a trial; of the last one where they differ."""
+class PassRecord:
+    """The content of result.json about the passes of a trial; of the last one if they differ."""
 
     port: Optional[int] = None
     port_checked: Optional[bool] = None
     server_argv: list[str] = field(default_factory=list)
     limits: dict[str, Any] = field(default_factory=dict)
     checks: list[dict[str, Any]] = field(default_factory=list)
-    loads: list[Loaded] = field(default_factory=list)
+    loads: list[LoadRecord] = field(default_factory=list)
 
 
-def run_pass(run: Run, record: Record) -> None:
-    """Add the measured loads to the record; each stands there only if the whole pass went well.
+def run_pass(context: PassContext, record: PassRecord) -> None:
+    """Run one pass, and add its measured loads to the record if the whole pass succeeded.
 
-    TrialFailed where it did not; UnderLoad where what was measured could not bear its load.
+    Raises TrialFailed otherwise; UnderLoad if the measured processes failed under load.
     """
-    run.say("starting")
-    with running(run.stage, run.trial) as parts:
-        record.port, record.server_argv = parts.server.port, parts.server.argv
-        record.port_checked = parts.server.port_checked
-        words = _words(run, parts)
-        checks = ask_all(run, parts, words, "before")
-        loads = _loads(run, parts, words, len(record.loads))
-        checks += ask_all(run, parts, words, "after")
-        run.say("stopping")
+    context.report_phase("starting")
+    with run_processes(context.all_hosts, context.trial) as processes:
+        record.port, record.server_argv = processes.server.port, processes.server.argv
+        record.port_checked = processes.server.port_checked
+        placeholders = _placeholders(context, processes)
+        checks = run_checks(context, processes, placeholders, "before")
+        loads = _run_loads(context, processes, placeholders, len(record.loads))
+        checks += run_checks(context, processes, placeholders, "after")
+        context.report_phase("stopping")
     record.checks = checks
     record.loads += loads
-    record.limits = {**parts.limits(), "tool": loads[-1].outcome.limits}
+    record.limits = {**processes.limits(), "tool": loads[-1].outcome.limits}
 
 
-def _words(run: Run, parts: Running) -> dict[str, str]:
-    server = parts.server
-    rate = {} if run.rate is None else {"probe_rate": f"{run.rate:.15g}"}
+def _placeholders(context: PassContext, processes: TrialProcesses) -> dict[str, str]:
+    server = processes.server
+    rate = {} if context.rate is None else {"probe_rate": f"{context.rate:.15g}"}
     return {
-        **parts.words,
-        **tls_words(run.stage.step, run.stage.plan),
+        **processes.placeholders,
+        **tls_placeholders(context.all_hosts.step, context.all_hosts.plan),
         "python": sys.executable,
-        "tool": str(run.tool),
-        "trial_dir": str(run.folder),
-        "tree": str(tree_dir(run.stage.step.root, run.trial.tree)),
-        **installs.words(run.stage.step.root, run.trial.tree),
+        "tool": str(context.tool),
+        "trial_dir": str(context.folder),
+        "tree": str(tree_dir(context.all_hosts.step.root, context.trial.tree)),
+        **installs.placeholders(context.all_hosts.step.root, context.trial.tree),
         "port": str(server.port),
         "bind": server.address,
         "address": in_url(server.address),
@@ -101,30 +101,34 @@ def _words(run: Run, parts: Running) -> dict[str, str]:
     }
 
 
-def _loads(run: Run, parts: Running, words: Mapping[str, str], first: int) -> list[Loaded]:
-    """All loads in turn; `first` is the number of the first measured one."""
-    loads: list[Loaded] = []
-    quiet = _Quiet(run)
-    for load in run.trial.loads:
-        run.say(_phase(run, load, len(loads)), quiet.left_s())
+def _run_loads(
+    context: PassContext, processes: TrialProcesses, placeholders: Mapping[str, str], first: int
+) -> list[LoadRecord]:
+    """Run all loads in order; `first` is the number of the first measured one."""
+    loads: list[LoadRecord] = []
+    delay = _PollDelay(context)
+    for load in context.trial.loads:
+        context.report_phase(_phase(context, load, len(loads)), delay.left_s())
         if load.kind == "measure":
-            traces = measured(run.folder, first + len(loads))
-            loads.append(_measure(run, load, parts, words, traces))
+            files = measured(context.folder, first + len(loads))
+            loads.append(_run_measured_load(context, load, processes, placeholders, files))
         else:
-            traces = passing(run.folder, "unmeasured")
-            run.put(load, words, traces, lambda _child, _seconds: run.stage.beat())
-            traces.remove()
-        parts.check_alive()
+            files = unmeasured_files(context.folder, "unmeasured")
+            context.run_load(
+                load, placeholders, files, lambda _child, _seconds: context.all_hosts.heartbeat()
+            )
+            files.remove()
+        processes.check_alive()
         if load.kind == "measure":
-            check_end(traces, loads[-1].outcome.rc, loads[-1].outcome.hung)
+            check_exit_code(files, loads[-1].outcome.rc, loads[-1].outcome.hung)
     return loads
 
 
-class _Quiet:
-    """For how long nobody should ask: to the end of all loads, as a look falls into one of them."""
+class _PollDelay:
+    """How long the orchestrator should not poll: until the end of all loads."""
 
-    def __init__(self, run: Run) -> None:
-        trial = run.trial
+    def __init__(self, context: PassContext) -> None:
+        trial = context.trial
         expected_s = trial.expected_s
         if trial.search:
             expected_s = sum(load.warmup_s for load in trial.loads) + trial.search.duration_s
@@ -135,23 +139,27 @@ class _Quiet:
         return round(max(0.0, self._ends - time.monotonic()), 3)
 
 
-def _phase(run: Run, load: Load, done: int) -> str:
+def _phase(context: PassContext, load: Load, done: int) -> str:
     if load.kind != "measure":
         return _UNMEASURED[load.kind]
-    steps = run.trial.measured
+    steps = context.trial.measured
     return "measuring" if steps == 1 else f"measuring step {done + 1} of {steps}"
 
 
-def _measure(
-    run: Run, load: Load, parts: Running, words: Mapping[str, str], traces: Traces
-) -> Loaded:
-    sampling = run.stage.sampling(run.trial, parts.parts)
+def _run_measured_load(
+    context: PassContext,
+    load: Load,
+    processes: TrialProcesses,
+    placeholders: Mapping[str, str],
+    files: LoadFiles,
+) -> LoadRecord:
+    monitor = context.all_hosts.monitor(context.trial, processes.running)
 
     def while_running(tool: Child, seconds: float) -> None:
-        run.stage.beat()
-        sampling(tool, seconds)
+        context.all_hosts.heartbeat()
+        monitor(tool, seconds)
 
-    outcome = run.put(load, words, traces, while_running)
-    gap_s = run.stage.gap_s()
-    costs = sampling.end(outcome.cpu_s)
-    return Loaded(load, outcome, costs, gap_s, traces, run.rate)
+    outcome = context.run_load(load, placeholders, files, while_running)
+    gap_s = context.all_hosts.gap_s()
+    costs = monitor.end(outcome.cpu_s)
+    return LoadRecord(load, outcome, costs, gap_s, files, context.rate)

@@ -1,4 +1,4 @@
-"""One trial from its first look at the hosts to the files that it leaves behind."""
+"""One trial: measure the environment of the hosts, run its passes, write its files."""
 
 from __future__ import annotations
 
@@ -6,45 +6,45 @@ import time
 from typing import Any
 
 from ..files import write_json
-from ..hosts.all_hosts import Stage
-from ..load.load_output import reduce
-from ..load.load_runner import identify, tool_path
+from ..hosts.all_hosts import AllHosts
+from ..load.load_output import reduce_output
+from ..load.load_runner import identify_tool, tool_path
 from ..protocol import SCHEMA
 from ..step.plan import Trial
 from .capacity_search import search
-from .pass_context import Run, Tell
-from .trial_pass import Record, run_pass
+from .pass_context import PassContext, PhaseReporter
+from .trial_pass import PassRecord, run_pass
 
 
-def run_trial(stage: Stage, trial: Trial, tell: Tell) -> None:
-    """Leave the trial's files behind, result.json last; TrialFailed says why there are none."""
+def run_trial(all_hosts: AllHosts, trial: Trial, report: PhaseReporter) -> None:
+    """Run the trial and write its files, result.json last; TrialFailed if it has no result."""
     started_at = time.time()
-    hosts = stage.prepare(trial)
-    run = Run(stage, trial, tool_path(stage.step.root, trial.tool), tell)
-    record = Record()
+    hosts = all_hosts.prepare(trial)
+    context = PassContext(all_hosts, trial, tool_path(all_hosts.step.root, trial.tool), report)
+    record = PassRecord()
     if trial.search is None:
-        found = None
-        run_pass(run, record)
+        search_result = None
+        run_pass(context, record)
     else:
-        found = search(run, trial.search, record)
+        search_result = search(context, trial.search, record)
     stopped = time.monotonic()
-    tell("cooling", 0)
-    # One process reads the rows meanwhile; the machine has most of its rest from that on.
+    report("cooling", 0)
+    # One process reads the rows during the cooldown; most of the machine is idle meanwhile.
     for loaded in record.loads:
-        if not loaded.traces.reduced.exists():
-            reduce(loaded.traces, trial.tool, loaded.load, loaded.outcome.hung)
-    result = {**_result(run, record, started_at), "hosts": hosts, "search": found}
-    write_json(run.folder / "result.json", result)
-    stage.sleep_until(stopped + trial.cooldown_s)
+        if not loaded.files.reduced.exists():
+            reduce_output(loaded.files, trial.tool, loaded.load, loaded.outcome.hung)
+    result = {**_result(context, record, started_at), "hosts": hosts, "search": search_result}
+    write_json(context.folder / "result.json", result)
+    all_hosts.sleep_until(stopped + trial.cooldown_s)
 
 
-def _result(run: Run, record: Record, started_at: float) -> dict[str, Any]:
-    trial, ended_at = run.trial, time.time()
+def _result(context: PassContext, record: PassRecord, started_at: float) -> dict[str, Any]:
+    trial, ended_at = context.trial, time.time()
     return {
         "schema": SCHEMA,
         "trial": trial.id,
         "tree": trial.tree,
-        "tool": identify(trial.tool, run.tool),
+        "tool": identify_tool(trial.tool, context.tool),
         "tool_cpus": trial.tool.cpus,
         "started_at": started_at,
         "ended_at": ended_at,
@@ -54,8 +54,8 @@ def _result(run: Run, record: Record, started_at: float) -> dict[str, Any]:
         "server_argv": record.server_argv,
         "server_exit": None,
         "checks": record.checks,
-        "loads": [loaded.told() for loaded in record.loads],
+        "loads": [loaded.as_json() for loaded in record.loads],
         "limits": record.limits,
-        "on": {"server": trial.server.on, "tool": run.stage.plan.me},
+        "on": {"server": trial.server.on, "tool": context.all_hosts.plan.me},
         "load_before": next((loaded.costs["load_before"] for loaded in record.loads), None),
     }

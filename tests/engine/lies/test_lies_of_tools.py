@@ -79,8 +79,8 @@ def failed(run: Run, lie: str) -> Trial:
     [
         ("silence", "tool_failed", "the load tool left no tool.json"),
         ("failure", "tool_failed", "the moon is in the wrong house"),
-        ("garbage", "tool_failed", "what the load tool left cannot be read"),
-        ("half", "tool_failed", "what the load tool left cannot be read: JSONDecodeError"),
+        ("garbage", "tool_failed", "the output of the load tool cannot be read"),
+        ("half", "tool_failed", "the output of the load tool cannot be read: JSONDecodeError"),
         ("list", "unreadable", "oha's output is a list, expected an object"),
     ],
 )

@@ -224,7 +224,7 @@ def _listen(role: str, given: bytes, _: Path) -> None:
     lines = given.split(b"\n")
     refused: PeerLost | None = None
     try:
-        handshake.greeted(lines[0])
+        handshake.read_greeting(lines[0])
         handshake.check(lines[-2] if len(lines) > 1 else b"")
         raise AssertionError("somebody got in without the secret")
     except PeerLost as error:
