@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from agents.hostagent.readers.ghz import code_in, failures
-from agents.hostagent.readers.grpc_status import number_of
+from agents.hostagent.readers.ghz import failures, find_code
+from agents.hostagent.readers.grpc_status import code_number
 from orchestrator.loadtools.model import GARBAGE, ToolOutputError
 from orchestrator.loadtools.reading import ToolReport
 
@@ -47,9 +47,9 @@ def _answered(output: Mapping[str, Any]) -> dict[int, int]:
     """Answered calls by gRPC's numeric status: those that the client gave up are taken out."""
     said = Counter[int | None]()
     for name, count in output["statusCodeDistribution"].items():
-        said[number_of(name)] += count
+        said[code_number(name)] += count
     for _, text, count in failures(output["errorDistribution"]):
-        said[code_in(text)] -= count
+        said[find_code(text)] -= count
     return {code: count for code, count in _known(said) if count}
 
 

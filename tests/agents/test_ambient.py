@@ -64,7 +64,7 @@ def assert_it_gives_reasons(facts: dict[str, Any], known: tuple[str, ...]) -> No
 
 @linux_only
 def test_it_looks_at_this_host_before_a_trial() -> None:
-    facts = environment.before()
+    facts = environment.measure_environment()
     known = ("load1", "run_queue", "busy_share", "boot_id")
     assert_it_gives_reasons(facts, known)
     assert 0 <= facts["busy_share"] <= 1
@@ -78,12 +78,12 @@ def test_it_looks_at_this_host_while_a_load_runs(
 ) -> None:
     monkeypatch.setattr(environment, "SHORTEST_S", 0.0)
     monkeypatch.setattr(environment, "FEWEST_SEGMENTS", 0)
-    during = environment.During()
+    during = environment.InterferenceMonitor()
     await_burnt(burner)
     # Some segments of TCP, on a host that may be idle.
     with socket.create_server(("127.0.0.1", 0)) as server:
         socket.create_connection(server.getsockname()).close()
-    during.look()
+    during.sample()
     facts = during.end(0.0, [])
     known = ("steal_share", "foreign_share", "retransmitted_share", "octets_out", "swapped_pages")
     assert_it_gives_reasons(facts, (*known, "clock_step_s", "boot_id", "ports_exhausted"))
@@ -100,7 +100,7 @@ def test_it_looks_at_this_host_while_a_load_runs(
 def test_a_short_load_has_counts_and_no_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "SHORTEST_S", 1e6)
     monkeypatch.setattr(environment, "FEWEST_SEGMENTS", 1 << 62)
-    facts = environment.During().end(0.0, [])
+    facts = environment.InterferenceMonitor().end(0.0, [])
     assert facts["foreign_cpu_s"] >= 0
     for key in ("foreign_share", "steal_share"):
         assert facts[key] is None
@@ -112,8 +112,8 @@ def test_a_short_load_has_counts_and_no_shares(monkeypatch: pytest.MonkeyPatch) 
 def test_it_names_strangers_and_not_our_own(
     burner: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(environment, "TOP", 100_000)  # tests beside this one may use more
-    ours, theirs = environment.During(), environment.During()
+    monkeypatch.setattr(environment, "MAX_FOREIGN", 100_000)  # tests beside this one may use more
+    ours, theirs = environment.InterferenceMonitor(), environment.InterferenceMonitor()
     await_burnt(burner)
     seen = {each["name"]: each["cpu_s"] for each in theirs.end(0.0, [])["foreign"]}
     assert seen["stranger"] >= 0.3
@@ -122,7 +122,7 @@ def test_it_names_strangers_and_not_our_own(
 
 @linux_only
 def test_it_takes_what_we_used_off_what_the_cpus_worked(burner: subprocess.Popen[bytes]) -> None:
-    with_it, without = environment.During(), environment.During()
+    with_it, without = environment.InterferenceMonitor(), environment.InterferenceMonitor()
     await_burnt(burner)
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     assert without.end(0.0, pids)["foreign_cpu_s"] > 0.2
@@ -130,7 +130,10 @@ def test_it_takes_what_we_used_off_what_the_cpus_worked(burner: subprocess.Popen
 
 
 def test_it_knows_every_fact_by_name() -> None:
-    before, during = environment.before(), environment.During().end(None, [])
+    before, during = (
+        environment.measure_environment(),
+        environment.InterferenceMonitor().end(None, []),
+    )
     others = {"cpus", "seconds", "reasons"}
     assert (before.keys() | during.keys()) - others == set(FACTS)
 
@@ -160,7 +163,7 @@ def test_the_clock_was_set_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     offsets = iter((1000.0, 1000.25))
     monkeypatch.setattr(environment, "_clock_offset_s", lambda: next(offsets))
     monkeypatch.setattr(environment, "_CLOCKS_AGREE", True)
-    assert environment.During().end(None, [])["clock_step_s"] == 0.25
+    assert environment.InterferenceMonitor().end(None, [])["clock_step_s"] == 0.25
 
 
 def test_it_keeps_the_span_of_clock_and_temperature(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,8 +172,8 @@ def test_it_keeps_the_span_of_clock_and_temperature(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(system, "clock_mhz", lambda _cpus: next(clocks))
     monkeypatch.setattr(system, "temperature_c", lambda: next(degrees))
     monkeypatch.setattr(environment, "PERIOD_S", 0.0)
-    during = environment.During([0])
-    assert [during.look() for _ in range(3)][1] == (None, 2400.0)
+    during = environment.InterferenceMonitor([0])
+    assert [during.sample() for _ in range(3)][1] == (None, 2400.0)
     facts = during.end(None, [])
     assert (facts["clock_mhz"], facts["temperature_c"]) == ([2400.0, 3000.0], [60.0, 71.5])
     assert facts["cpus"] == [0]
@@ -273,16 +276,16 @@ def test_it_says_that_the_meters_are_for_root(tmp_path: Path) -> None:
     assert "root only" in linux_counters.why_unknown(tmp_path)["energy_j"]
 
 
-def look(seconds: float, **counted: Any) -> counter_deltas.Moment:
-    return counter_deltas.Moment(seconds, 0.0, Counters(**counted))
+def look(seconds: float, **counted: Any) -> counter_deltas.CounterSnapshot:
+    return counter_deltas.CounterSnapshot(seconds, 0.0, Counters(**counted))
 
 
 def test_what_was_not_idle_was_work() -> None:
     start = look(10.0, cpus={0: Times(1.0, 1.0, 1.0), 1: Times(5.0, 0.0, 0.0)})
     end = look(20.0, cpus={0: Times(3.0, 2.0, 1.5), 1: Times(15.0, 0.0, 0.0)})
     # CPU 0: 10 s less 2 s idle, 1 s of interrupts and 0.5 s stolen; CPU 1: idle.
-    assert counter_deltas.worked_s(start, end) == pytest.approx(6.5)
-    assert counter_deltas.worked_s(start, end, interrupts=True) == pytest.approx(7.5)
+    assert counter_deltas.busy_s(start, end) == pytest.approx(6.5)
+    assert counter_deltas.busy_s(start, end, interrupts=True) == pytest.approx(7.5)
     assert counter_deltas.stolen_share(start.counters, end.counters, 10.0) == 0.025
 
 
@@ -300,12 +303,12 @@ def test_what_was_not_idle_was_work() -> None:
 def test_it_holds_an_estimate_to_its_bounds(
     value: float | None, least: float | None, most: float | None, expected: float | None
 ) -> None:
-    assert counter_deltas.between(value, least, most) == expected
+    assert counter_deltas.clamp(value, least, most) == expected
 
 
 def test_a_cpu_that_came_or_went_makes_it_unknown() -> None:
     start, end = look(0.0, cpus={0: Times(0, 0, 0)}), look(1.0, cpus={1: Times(0, 0, 0)})
-    assert counter_deltas.worked_s(start, end) is None
+    assert counter_deltas.busy_s(start, end) is None
     assert counter_deltas.stolen_share(start.counters, end.counters, 1.0) is None
 
 
@@ -333,16 +336,16 @@ def test_it_knows_who_used_cpu_in_between_and_where() -> None:
         6: Consumer("idle", 1, 0.0, 0),
         8: Consumer("ksoftirqd/0", 0, 9.0, 0),
     }
-    found = counter_deltas.foreigners(before, after, own_pids=[4])
+    found = counter_deltas.find_foreign_processes(before, after, own_pids=[4])
     assert found == [
-        counter_deltas.Foreign("make", 2.0, frozenset({0})),
-        counter_deltas.Foreign("cron", 0.5, frozenset({2})),
-        counter_deltas.Foreign("init", 0.25, frozenset({0, 1})),
+        counter_deltas.ForeignProcess("make", 2.0, frozenset({0})),
+        counter_deltas.ForeignProcess("cron", 0.5, frozenset({2})),
+        counter_deltas.ForeignProcess("init", 0.25, frozenset({0, 1})),
     ]
-    assert counter_deltas.used_on(found, None) == 2.75
-    assert counter_deltas.used_on(found, [1, 2]) == 0.75
-    assert counter_deltas.foreigners(None, after, []) is None
-    assert counter_deltas.used_on(None, [0]) is None
+    assert counter_deltas.foreign_cpu_s(found, None) == 2.75
+    assert counter_deltas.foreign_cpu_s(found, [1, 2]) == 0.75
+    assert counter_deltas.find_foreign_processes(None, after, []) is None
+    assert counter_deltas.foreign_cpu_s(None, [0]) is None
 
 
 @pytest.fixture

@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from agents.hostagent.readers.request_counter import Tally
+from agents.hostagent.readers.request_counter import RequestCounter
 from agents.hostagent.step.plan import Objective
 from agents.hostagent.trials.objective import Probe, evaluate
 
 
 def rows(*latencies_us: int, bad: int = 0) -> dict[str, Any]:
-    tally = Tally(0.0)
+    counter = RequestCounter(0.0)
     for us in latencies_us:
-        tally.add(0.0, us / 1e6, us, True, 200, 1)
+        counter.add(0.0, us / 1e6, us, True, 200, 1)
     if bad:
-        tally.add(0.0, 0.1, 1, False, 500, 1, count=bad)
-    return tally.rows_json()
+        counter.add(0.0, 0.1, 1, False, 500, 1, count=bad)
+    return counter.rows_json()
 
 
 #: Nine of ten in 1 ms, one in 100 ms.

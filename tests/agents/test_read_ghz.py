@@ -9,7 +9,7 @@ from agents.hostagent.errors import TrialFailed
 from agents.hostagent.readers import json_stream
 from agents.hostagent.readers.ghz import read
 from agents.hostagent.readers.grpc_status import failure
-from agents.hostagent.readers.schedule import schedule_of
+from agents.hostagent.readers.schedule import compute_schedule
 
 #: Start and latency in ms, status, error.
 Call = tuple[float, float, str, str]
@@ -168,10 +168,10 @@ def test_a_long_array_is_read_in_pieces(
 
 
 def test_a_schedule_begins_as_late_as_nothing_was_early() -> None:
-    assert schedule_of([103, 111, 129], [], 10) == (101, array("q", [101, 111, 121]))
-    assert schedule_of([129, 103, 111], [], 10) == (101, array("q", [121, 101, 111]))
-    assert schedule_of([110, 120], [100], 10) == (100, array("q", [110, 120]))
-    assert schedule_of([], [5], 10) == (5, array("q"))
+    assert compute_schedule([103, 111, 129], [], 10) == (101, array("q", [101, 111, 121]))
+    assert compute_schedule([129, 103, 111], [], 10) == (101, array("q", [121, 101, 111]))
+    assert compute_schedule([110, 120], [100], 10) == (100, array("q", [110, 120]))
+    assert compute_schedule([], [5], 10) == (5, array("q"))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from agents.hostagent.errors import TrialFailed
-from agents.hostagent.readers.h2load import read, shortened
+from agents.hostagent.readers.h2load import read, shorten
 
 
 def rows_of(folder, log, stdout="all is said\n"):
@@ -51,7 +51,7 @@ def test_no_log_is_a_lost_output(tmp_path):
 
 
 def test_of_a_long_text_both_ends_are_kept():
-    text = shortened("first" + "x" * 100_000 + "last")
+    text = shorten("first" + "x" * 100_000 + "last")
     assert text.startswith("first")
     assert text.endswith("last")
     assert len(text) < 33_000

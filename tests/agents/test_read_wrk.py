@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.hostagent.errors import TrialFailed
-from agents.hostagent.readers.wrk import measured, read
+from agents.hostagent.readers.wrk import read, remove_corrections
 
 
 def corrected(counts, expected):
@@ -28,16 +28,16 @@ def corrected(counts, expected):
     st.integers(1, 300),
 )
 def test_what_wrk_adds_is_taken_out_again(counts, expected):
-    assert measured(corrected(counts, expected), expected) == counts
+    assert remove_corrections(corrected(counts, expected), expected) == counts
 
 
 def test_it_is_not_taken_out_of_what_wrk_did_not_make():
     counts = {100: 1, 1000: 5}
-    assert measured(counts, 100) == counts
+    assert remove_corrections(counts, 100) == counts
 
 
 def test_no_interval_means_no_correction():
-    assert measured({5: 1}, 0) == {5: 1}
+    assert remove_corrections({5: 1}, 0) == {5: 1}
 
 
 REPORT = {

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agents.hostagent.monitoring.process_trees import Tree
+from agents.hostagent.monitoring.process_trees import ProcessTree
 from agents.hostagent.monitoring.sampler import Sampler, ToolMonitor
 from agents.hostagent.platform import system
 from agents.hostagent.platform.processes import Child
@@ -208,7 +208,7 @@ def test_it_gives_the_tools_cpu_nearest_to_a_time(server: Child) -> None:
     assert watch.cpu_s_at(1.0) is None
     assert watch.peak_rss_bytes is None
     first = watch(server, 0.0)
-    watch.taken.append((2.0, 7.5))
+    watch.readings.append((2.0, 7.5))
     assert (watch.cpu_s_at(0.9), watch.cpu_s_at(1.1)) == (first, 7.5)
 
 
@@ -217,7 +217,7 @@ def test_it_searches_for_processes_as_often_as_it_can_afford(
 ) -> None:
     searches: list[int] = []
     monkeypatch.setattr(server, "tree", lambda: searches.append(1) or {server.pid})
-    tree = Tree(server)
+    tree = ProcessTree(server)
     tree.usage()
     monkeypatch.setattr(system, "newest_pid", lambda: len(searches))
     tree._next_s = float("inf")

@@ -2,15 +2,15 @@
 
 import pytest
 
-from agents.hostagent.readers.request_counter import Tally, nearest_rank
+from agents.hostagent.readers.request_counter import RequestCounter, nearest_rank
 
 
 def test_it_keeps_the_warm_up_apart() -> None:
-    tally = Tally(2.0)
-    tally.add(0.25, 0.5, 250_000, True, 200, 10)
-    tally.add(1.5, 2.5, 1_000_000, False, 500, 20)  # began in the warm-up
-    tally.add(2.0, 2.25, 250_000, True, 200, 40)
-    rows = tally.rows_json()
+    counter = RequestCounter(2.0)
+    counter.add(0.25, 0.5, 250_000, True, 200, 10)
+    counter.add(1.5, 2.5, 1_000_000, False, 500, 20)  # began in the warm-up
+    counter.add(2.0, 2.25, 250_000, True, 200, 40)
+    rows = counter.rows_json()
     assert rows["all"] == {"n": 3, "percentiles": {}}
     assert rows["window"] == {"start_s": 2.0, "end_s": 2.25}
     assert rows["ok"] == {"value_us": [250_000], "count": [1]}
@@ -24,35 +24,35 @@ def test_it_keeps_the_warm_up_apart() -> None:
 
 
 def test_it_counts_seconds_from_the_start_of_a_window_that_is_no_whole_second() -> None:
-    tally = Tally(0.5)
+    counter = RequestCounter(0.5)
     for end_s in (0.25, 0.5, 1.49, 1.5):
-        tally.add(end_s - 0.125, end_s, 1000, True)
-    rows = tally.rows_json()
+        counter.add(end_s - 0.125, end_s, 1000, True)
+    rows = counter.rows_json()
     assert [each["t"] for each in rows["slices"]] == [0, 1]
     assert [each["t"] for each in rows["warmup"]["slices"]] == [-1, 0]
 
 
 def test_it_tells_the_lengths_of_good_answers_only() -> None:
-    tally = Tally(0.0)
+    counter = RequestCounter(0.0)
     for good, size in ((True, 12), (True, 10), (False, 5), (True, 11)):
-        tally.add(0.0, 1.0, 5, good, 200, size)
-    assert tally.rows_json()["length"] == {"min": 10, "max": 12}
+        counter.add(0.0, 1.0, 5, good, 200, size)
+    assert counter.rows_json()["length"] == {"min": 10, "max": 12}
 
 
 def test_it_does_not_know_the_bytes_of_all_when_it_lacks_those_of_one() -> None:
-    tally = Tally(0.0)
-    tally.add(0.0, 0.5, 5, True, 200, 10)
-    tally.add(0.0, 1.5, 5, True, 200)
-    rows = tally.rows_json()
+    counter = RequestCounter(0.0)
+    counter.add(0.0, 0.5, 5, True, 200, 10)
+    counter.add(0.0, 1.5, 5, True, 200)
+    rows = counter.rows_json()
     assert rows["bytes"] is None
     assert rows["length"] is None
     assert [each["bytes"] for each in rows["slices"]] == [10, None]
 
 
 def test_it_has_no_slices_without_times_and_no_statuses_without_any() -> None:
-    tally = Tally(1.0)
-    tally.add(None, None, 7, True, count=3)
-    rows = tally.rows_json()
+    counter = RequestCounter(1.0)
+    counter.add(None, None, 7, True, count=3)
+    rows = counter.rows_json()
     assert rows["slices"] == []
     assert rows["ok"] == {"value_us": [7], "count": [3]}
     assert rows["by_status"] is None
@@ -60,7 +60,7 @@ def test_it_has_no_slices_without_times_and_no_statuses_without_any() -> None:
 
 
 def test_it_counts_alike_rows_at_once_as_it_counts_them_one_by_one() -> None:
-    one_by_one, at_once = Tally(0.0), Tally(0.0)
+    one_by_one, at_once = RequestCounter(0.0), RequestCounter(0.0)
     for _ in range(4):
         one_by_one.add(0.25, 1.25, 9.6, True, 200, 3)
     at_once.add(0.25, 1.25, 9.6, True, 200, 3, count=4)
@@ -69,23 +69,23 @@ def test_it_counts_alike_rows_at_once_as_it_counts_them_one_by_one() -> None:
 
 
 def test_it_tells_no_errors_from_unknown_ones() -> None:
-    tally = Tally(0.0)
-    assert tally.rows_json()["errors"] is None
-    tally.tells_errors()
-    assert tally.rows_json()["errors"] == {}
-    tally.fail("timeout")
-    tally.fail("other", "boom", 2)
-    tally.fail("other", "boom")
-    rows = tally.rows_json()
+    counter = RequestCounter(0.0)
+    assert counter.rows_json()["errors"] is None
+    counter.reports_errors()
+    assert counter.rows_json()["errors"] == {}
+    counter.fail("timeout")
+    counter.fail("other", "boom", 2)
+    counter.fail("other", "boom")
+    rows = counter.rows_json()
     assert rows["errors"] == {"timeout": 1, "other": 3}
     assert rows["error_texts"] == {"other": ["boom"]}
 
 
 def test_it_keeps_few_and_short_texts() -> None:
-    tally = Tally(0.0)
+    counter = RequestCounter(0.0)
     for n in range(100):
-        tally.fail("other", f"{n}" + "x" * 1000)
-    (texts,) = tally.rows_json()["error_texts"].values()
+        counter.fail("other", f"{n}" + "x" * 1000)
+    (texts,) = counter.rows_json()["error_texts"].values()
     assert len(texts) == 20
     assert {len(text) for text in texts} == {300}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.hostagent.readers.wrk import measured
+from agents.hostagent.readers.wrk import remove_corrections
 from orchestrator.benchmarks.loads import load_specs_of, tool_of
 from orchestrator.benchmarks.spec import from_data
 from perf.fidelity.extent import FULL
@@ -57,7 +57,7 @@ def test_it_starts_wrk_as_pitwall_does_but_for_the_script():
     [({100: 5, 250: 2, 1000: 1}, 100), ({10: 3}, 100), ({200: 1, 201: 1, 999: 4}, 100)],
 )
 def test_it_adds_what_the_agent_takes_out_of_the_latencies_of_wrk(counts, interval):
-    assert measured(with_made_up(counts, interval), interval) == counts
+    assert remove_corrections(with_made_up(counts, interval), interval) == counts
 
 
 def test_it_adds_a_latency_for_each_interval_that_a_slow_answer_lasted():

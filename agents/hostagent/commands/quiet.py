@@ -7,16 +7,16 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from ..monitoring.environment import During
+from ..monitoring.environment import InterferenceMonitor
 
 LOOK_S = 2.0
 
 
 def quiet(_root: Path, _options: Namespace) -> dict[str, Any]:
     """{"quiet": AMBIENT_DURING} of a short look while nothing of ours works."""
-    look = During()
+    look = InterferenceMonitor()
     end = time.monotonic() + LOOK_S
     while time.monotonic() < end:
-        look.look()
+        look.sample()
         time.sleep(0.5)
     return {"quiet": look.end(0.0, ())}

@@ -102,7 +102,7 @@ class LocalHost:
         folder.mkdir(parents=True)
         for name, text in trial.files.items():
             write_bytes(folder / name, text.encode())
-        return environment.before()
+        return environment.measure_environment()
 
     def monitor(self, trial_id: str, processes: Sequence[TrialProcess]) -> HostMonitor:
         """Begin to monitor this host; `processes`: those of the trial on it."""

@@ -72,7 +72,7 @@ class RemoteHostMonitor:
         follower.call("begin_monitor", heartbeat, trial=trial_id)
 
     def __call__(self, tool: Optional[Child], seconds: float) -> None:
-        if tool is not None and seconds >= len(self._tool.taken) * PERIOD_S:
+        if tool is not None and seconds >= len(self._tool.readings) * PERIOD_S:
             self._tool(tool, seconds)
 
     def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:

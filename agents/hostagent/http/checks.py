@@ -10,34 +10,34 @@ from typing import Any, Optional
 
 from ..platform.ports import in_url
 from ..step.plan import Check, Expected, Ready
-from .connection import open_line, trusting
-from .expectations import problem_of
-from .messages import Answer, Fault, Question
+from .connection import create_tls_context, open_connection
+from .expectations import find_problem
+from .messages import Request, Response, ResponseError
 
 #: Asks once over HTTP/3: what the load tool's command line got, as {"status": …, "length": …}.
-AskByTool = Callable[[Sequence[str]], Mapping[str, Any]]
+RequestByTool = Callable[[Sequence[str]], Mapping[str, Any]]
 
 _READY_TIMEOUT_S = 5.0
 #: Loaded when they are needed: HTTP/2 costs a start of the agent more than all the rest.
-_SPEAKERS = {"h1": ".http1", "h2": ".http2", "grpc": ".grpc"}
+_PROTOCOL_MODULES = {"h1": ".http1", "h2": ".http2", "grpc": ".grpc"}
 
 
 def run_check(
-    address: str, port: int, check: Check, ca: Optional[Path], ask_by_tool: AskByTool
+    address: str, port: int, check: Check, ca: Optional[Path], request_by_tool: RequestByTool
 ) -> dict[str, Any]:
     """CHECKED of protocol.py without "when". OSError where nobody answered at all."""
     if check.protocol == "h3":
-        return _checked_by_tool(check, ask_by_tool)
-    answer = _ask(address, port, check, ca)
-    body = None if answer.status is None else answer.body or b""
+        return _check_by_tool(check, request_by_tool)
+    response = _send_request(address, port, check, ca)
+    body = None if response.status is None else response.body or b""
     return {
         "name": check.name,
-        "problem": problem_of(check, answer),
-        "protocol": answer.protocol,
-        "status": answer.status,
+        "problem": find_problem(check, response),
+        "protocol": response.protocol,
+        "status": response.status,
         "length": None if body is None else len(body),
         "sha256": None if body is None else hashlib.sha256(body).hexdigest(),
-        "encoding": answer.encoding,
+        "encoding": response.encoding,
     }
 
 
@@ -48,7 +48,7 @@ def ready_problem(address: str, port: int, ready: Ready, ca: Optional[Path]) -> 
     """
     timeout_s = min(ready.timeout_s, _READY_TIMEOUT_S)
     if ready.path is None:
-        return _connected(address, port, ready, timeout_s, ca)
+        return _connection_problem(address, port, ready, timeout_s, ca)
     check = Check(
         name="ready",
         method="GET",
@@ -65,52 +65,52 @@ def ready_problem(address: str, port: int, ready: Ready, ca: Optional[Path]) -> 
         encoding=None,
         grpc_status=0,
     )
-    problem = problem_of(check, _ask(address, port, check, ca))
-    return None if problem is None else f"{problem} for {_asked(ready)}"
+    problem = find_problem(check, _send_request(address, port, check, ca))
+    return None if problem is None else f"{problem} for {_describe_request(ready)}"
 
 
-def _asked(ready: Ready) -> str:
+def _describe_request(ready: Ready) -> str:
     return f"a call of {ready.path}" if ready.protocol == "grpc" else f"GET {ready.path}"
 
 
-def _connected(
+def _connection_problem(
     address: str, port: int, ready: Ready, timeout_s: float, ca: Optional[Path]
 ) -> Optional[str]:
-    tls = trusting(ca) if ready.tls else None
-    speaker = _speaker(ready.protocol)
+    tls = create_tls_context(ca) if ready.tls else None
+    protocol_module = _protocol_module(ready.protocol)
     try:
-        line = open_line(address, port, timeout_s, tls, speaker.ALPN)
-        line.close()
-        speaker.agree(line)
-    except Fault as fault:
+        connection = open_connection(address, port, timeout_s, tls, protocol_module.ALPN)
+        connection.close()
+        protocol_module.check_protocol(connection)
+    except ResponseError as fault:
         return str(fault)
     return None
 
 
-def _ask(address: str, port: int, check: Check, ca: Optional[Path]) -> Answer:
-    tls = trusting(ca) if check.tls else None
-    speaker = _speaker(check.protocol)
+def _send_request(address: str, port: int, check: Check, ca: Optional[Path]) -> Response:
+    tls = create_tls_context(ca) if check.tls else None
+    protocol_module = _protocol_module(check.protocol)
     authority = f"{in_url(address)}:{port}"
-    question = Question(authority, check.method, check.path, check.headers, check.body)
+    request = Request(authority, check.method, check.path, check.headers, check.body)
     try:
-        line = open_line(address, port, check.timeout_s, tls, speaker.ALPN)
+        connection = open_connection(address, port, check.timeout_s, tls, protocol_module.ALPN)
         try:
-            speaker.agree(line)
-            answer: Answer = speaker.ask(line, question)
-            return answer
+            protocol_module.check_protocol(connection)
+            response: Response = protocol_module.send_request(connection, request)
+            return response
         finally:
-            line.close()
-    except Fault as fault:
-        return Answer(protocol=fault.protocol, fault=str(fault))
+            connection.close()
+    except ResponseError as fault:
+        return Response(protocol=fault.protocol, fault=str(fault))
 
 
-def _speaker(protocol: str) -> Any:
-    return import_module(_SPEAKERS[protocol], __package__)
+def _protocol_module(protocol: str) -> Any:
+    return import_module(_PROTOCOL_MODULES[protocol], __package__)
 
 
-def _checked_by_tool(check: Check, ask_by_tool: AskByTool) -> dict[str, Any]:
+def _check_by_tool(check: Check, request_by_tool: RequestByTool) -> dict[str, Any]:
     """Nothing but status and length is known of what the load tool got."""
-    told = ask_by_tool(check.argv or ())
+    told = request_by_tool(check.argv or ())
     status, length = told["status"], told["length"]
     return {
         "name": check.name,

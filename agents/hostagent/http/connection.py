@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Optional, Union
 
 from ..errors import TrialFailed
-from .messages import Fault
+from .messages import ResponseError
 
-_KEPT = 64
+_FIRST_BYTES = 64
 
 
-class Line:
+class Connection:
     """`alpn` is what TLS agreed on, None for nothing; `first` are the first bytes that came.
 
     OSError where the connection breaks or the deadline is over.
@@ -32,8 +32,8 @@ class Line:
     def recv_into(self, buffer: Union[bytearray, memoryview]) -> int:
         self._sock.settimeout(remaining(self._deadline))
         count = self._sock.recv_into(buffer)
-        if len(self.first) < _KEPT:
-            self.first += bytes(buffer[: min(count, _KEPT)])
+        if len(self.first) < _FIRST_BYTES:
+            self.first += bytes(buffer[: min(count, _FIRST_BYTES)])
         return count
 
     def recv(self, size: int) -> bytes:
@@ -46,30 +46,30 @@ class Line:
 
     def makefile(self, *_mode: object) -> io.BufferedReader:
         """What http.client reads from."""
-        return io.BufferedReader(_Reading(self))
+        return io.BufferedReader(_RawReader(self))
 
     def close(self) -> None:
         self._sock.close()
 
 
-class _Reading(io.RawIOBase):
-    def __init__(self, line: Line) -> None:
-        self._line = line
+class _RawReader(io.RawIOBase):
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        return self._line.recv_into(buffer)
+        return self._connection.recv_into(buffer)
 
 
-def open_line(
+def open_connection(
     address: str,
     port: int,
     timeout_s: float,
     tls: Optional[ssl.SSLContext] = None,
     alpn: Sequence[str] = (),
-) -> Line:
+) -> Connection:
     """Connected, and with `tls` after a handshake that offered `alpn`.
 
     OSError where nothing answers, Fault where the handshake shows that it never will.
@@ -79,16 +79,16 @@ def open_line(
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls is None:
-            return Line(sock, deadline)
+            return Connection(sock, deadline)
         tls.set_alpn_protocols(list(alpn))
         sock.settimeout(remaining(deadline))
-        return Line(_shaken(sock, tls, address), deadline)
+        return Connection(_wrap_tls(sock, tls, address), deadline)
     except BaseException:
         sock.close()
         raise
 
 
-def trusting(ca: Optional[Path]) -> ssl.SSLContext:
+def create_tls_context(ca: Optional[Path]) -> ssl.SSLContext:
     """TLS that trusts the job's own authority, or those of the system where it has none."""
     try:
         return ssl.create_default_context(cafile=None if ca is None else str(ca))
@@ -96,15 +96,17 @@ def trusting(ca: Optional[Path]) -> ssl.SSLContext:
         raise TrialFailed("internal", f"the job's authority {ca} is not there: {error}") from error
 
 
-def _shaken(sock: socket.socket, tls: ssl.SSLContext, address: str) -> ssl.SSLSocket:
+def _wrap_tls(sock: socket.socket, tls: ssl.SSLContext, address: str) -> ssl.SSLSocket:
     try:
         return tls.wrap_socket(sock, server_hostname=address)
     except ssl.SSLCertVerificationError as error:
-        raise Fault(f"a certificate that is not valid for {address}: {_reason(error)}") from error
+        raise ResponseError(
+            f"a certificate that is not valid for {address}: {_reason(error)}"
+        ) from error
     except ssl.SSLEOFError as error:
         raise ConnectionResetError("the connection ended in the TLS handshake") from error
     except ssl.SSLError as error:
-        raise Fault(f"no TLS as it was asked for: {_reason(error)}") from error
+        raise ResponseError(f"no TLS as it was asked for: {_reason(error)}") from error
 
 
 def _reason(error: ssl.SSLError) -> str:

@@ -6,33 +6,33 @@ import contextlib
 import http.client
 from typing import Optional
 
-from .connection import Line
+from .connection import Connection
 from .messages import (
     BODY_LIMIT,
     TOO_LONG,
-    Answer,
-    Fault,
-    Question,
-    begins_http2,
+    Request,
+    Response,
+    ResponseError,
     content_encoding,
-    gathered,
+    join_headers,
+    starts_http2,
 )
 
 ALPN = ("http/1.1",)
 _WITH_BODY = {"POST", "PUT", "PATCH"}
 
 
-def agree(line: Line) -> None:
+def check_protocol(connection: Connection) -> None:
     """Nothing else was offered, and a server without ALPN speaks HTTP/1.1."""
 
 
-def ask(line: Line, question: Question) -> Answer:
+def send_request(connection: Connection, request: Request) -> Response:
     """What came; OSError where nothing did, Fault where it was no HTTP/1.1."""
     try:
         # A server that does not want the body may answer and close before it has read it.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            line.sendall(_head(question) + (question.body or b""))
-        response = http.client.HTTPResponse(line, method=question.method)  # type: ignore[arg-type]
+            connection.sendall(_head(request) + (request.body or b""))
+        response = http.client.HTTPResponse(connection, method=request.method)  # type: ignore[arg-type]
         try:
             response.begin()
             return _read(response)
@@ -41,34 +41,34 @@ def ask(line: Line, question: Question) -> Answer:
     except http.client.RemoteDisconnected:
         raise
     except http.client.HTTPException as error:
-        raise _what_came(line.first, f"{type(error).__name__}: {error}") from error
+        raise _describe_response(connection.first, f"{type(error).__name__}: {error}") from error
     except OSError as error:
-        if not line.first:
+        if not connection.first:
             raise
-        raise _what_came(line.first, f"it breaks off: {error}") from error
+        raise _describe_response(connection.first, f"it breaks off: {error}") from error
 
 
-def _head(question: Question) -> bytes:
-    names = {name.lower() for name, _ in question.headers}
-    lines = [f"{question.method} {question.path} HTTP/1.1"]
+def _head(request: Request) -> bytes:
+    names = {name.lower() for name, _ in request.headers}
+    lines = [f"{request.method} {request.path} HTTP/1.1"]
     if "host" not in names:
-        lines.append(f"Host: {question.authority}")
-    lines += [f"{name}: {value}" for name, value in question.headers]
-    if _needs_length(question, names):
-        lines.append(f"Content-Length: {len(question.body or b'')}")
+        lines.append(f"Host: {request.authority}")
+    lines += [f"{name}: {value}" for name, value in request.headers]
+    if _needs_length(request, names):
+        lines.append(f"Content-Length: {len(request.body or b'')}")
     return "".join(f"{line}\r\n" for line in [*lines, ""]).encode()
 
 
-def _needs_length(question: Question, names: set[str]) -> bool:
+def _needs_length(request: Request, names: set[str]) -> bool:
     if names & {"content-length", "transfer-encoding"}:
         return False
-    return question.body is not None or question.method in _WITH_BODY
+    return request.body is not None or request.method in _WITH_BODY
 
 
-def _read(response: http.client.HTTPResponse) -> Answer:
-    headers = gathered(response.getheaders())
+def _read(response: http.client.HTTPResponse) -> Response:
+    headers = join_headers(response.getheaders())
     body, fault = _body(response)
-    return Answer(
+    return Response(
         protocol="h1",
         status=response.status,
         headers=headers,
@@ -85,7 +85,7 @@ def _body(response: http.client.HTTPResponse) -> tuple[bytes, Optional[str]]:
         while len(body) <= BODY_LIMIT:
             piece = response.read1(1 << 16)
             if not piece:
-                return bytes(body), _missing(response, len(body))
+                return bytes(body), _missing_part(response, len(body))
             body += piece
     except http.client.IncompleteRead as error:
         body += error.partial
@@ -95,15 +95,15 @@ def _body(response: http.client.HTTPResponse) -> tuple[bytes, Optional[str]]:
     return bytes(body[:BODY_LIMIT]), TOO_LONG
 
 
-def _missing(response: http.client.HTTPResponse, came: int) -> Optional[str]:
+def _missing_part(response: http.client.HTTPResponse, received: int) -> Optional[str]:
     if not response.length:
         return None
-    return f"a body that ends after {came} of {came + response.length} bytes"
+    return f"a body that ends after {received} of {received + response.length} bytes"
 
 
-def _what_came(first: bytes, why: str) -> Fault:
-    if begins_http2(first):
-        return Fault("HTTP/2 instead of HTTP/1.1", "h2")
+def _describe_response(first: bytes, why: str) -> ResponseError:
+    if starts_http2(first):
+        return ResponseError("HTTP/2 instead of HTTP/1.1", "h2")
     if not first.startswith(b"HTTP/1."):
-        return Fault(f"{first!r} instead of HTTP/1.1")
-    return Fault(f"broken HTTP/1.1 ({why})", "h1")
+        return ResponseError(f"{first!r} instead of HTTP/1.1")
+    return ResponseError(f"broken HTTP/1.1 ({why})", "h1")

@@ -15,16 +15,16 @@ import h2.events
 import h2.exceptions
 import h2.settings
 
-from .connection import Line
+from .connection import Connection
 from .messages import (
     BODY_LIMIT,
     TOO_LONG,
-    Answer,
-    Fault,
-    Question,
-    begins_http2,
+    Request,
+    Response,
+    ResponseError,
     content_encoding,
-    gathered,
+    join_headers,
+    starts_http2,
 )
 
 #: With HTTP/1.1 on offer a server that falls back to it is seen to do so.
@@ -33,26 +33,26 @@ _STREAM = 1
 _PIECE = 1 << 16
 
 
-def agree(line: Line) -> None:
+def check_protocol(connection: Connection) -> None:
     """Fault where TLS did not agree on HTTP/2."""
-    if line.tls and line.alpn != "h2":
-        raise Fault("HTTP/1.1 instead of HTTP/2 (ALPN)", "h1")
+    if connection.tls and connection.alpn != "h2":
+        raise ResponseError("HTTP/1.1 instead of HTTP/2 (ALPN)", "h1")
 
 
-def ask(line: Line, question: Question) -> Answer:
+def send_request(connection: Connection, request: Request) -> Response:
     """What came; OSError where nothing did, Fault where it was no HTTP/2.
 
     Without TLS the server has to know beforehand that HTTP/2 comes.
     """
-    return _Exchange(line, question).answer()
+    return _Exchange(connection, request).response()
 
 
 class _Exchange:
     """One stream from its request to its end; `_fault` says why it ended otherwise."""
 
-    def __init__(self, line: Line, question: Question) -> None:
-        self._line = line
-        self._question = question
+    def __init__(self, connection: Connection, request: Request) -> None:
+        self._connection = connection
+        self._request = request
         self._h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
         self._h2.local_settings = h2.settings.Settings(
             client=True, initial_values={h2.settings.SettingCodes.ENABLE_PUSH: 0}
@@ -60,24 +60,24 @@ class _Exchange:
         self._headers: dict[str, str] = {}
         self._trailers: dict[str, str] = {}
         self._body = bytearray()
-        self._over = False
+        self._ended = False
         self._fault: Optional[str] = None
 
-    def answer(self) -> Answer:
+    def response(self) -> Response:
         try:
-            self._ask()
-            while not self._over:
-                self._take()
+            self._send_request()
+            while not self._ended:
+                self._receive()
         except h2.exceptions.ProtocolError as error:
-            self._break(f"broken HTTP/2 ({type(error).__name__}: {error})")
+            self._fail(f"broken HTTP/2 ({type(error).__name__}: {error})")
         except OSError as error:
-            if not self._line.first:
+            if not self._connection.first:
                 raise
-            self._break(f"an answer that breaks off after {len(self._body)} bytes: {error}")
-        return self._told()
+            self._fail(f"an answer that breaks off after {len(self._body)} bytes: {error}")
+        return self._response()
 
-    def _ask(self) -> None:
-        body = self._question.body
+    def _send_request(self) -> None:
+        body = self._request.body
         self._h2.initiate_connection()
         self._h2.send_headers(_STREAM, self._request_headers(), end_stream=body is None)
         self._flush()
@@ -85,12 +85,12 @@ class _Exchange:
             self._send(body)
 
     def _request_headers(self) -> list[tuple[str, str]]:
-        asked = self._question
+        asked = self._request
         headers = [(name.lower(), value) for name, value in asked.headers]
         authority = next((value for name, value in headers if name == "host"), asked.authority)
         return [
             (":method", asked.method),
-            (":scheme", "https" if self._line.tls else "http"),
+            (":scheme", "https" if self._connection.tls else "http"),
             (":authority", authority),
             (":path", asked.path),
             *((name, value) for name, value in headers if name != "host"),
@@ -98,10 +98,10 @@ class _Exchange:
 
     def _send(self, body: bytes) -> None:
         """As fast as the server lets us, and no longer than it listens."""
-        while not self._over:
+        while not self._ended:
             window = self._h2.local_flow_control_window(_STREAM)
             if body and not window:
-                self._take()
+                self._receive()
                 continue
             size = min(window, self._h2.max_outbound_frame_size)
             piece, body = body[:size], body[size:]
@@ -111,33 +111,33 @@ class _Exchange:
                 return
 
     def _flush(self) -> None:
-        self._line.sendall(self._h2.data_to_send())
+        self._connection.sendall(self._h2.data_to_send())
 
-    def _take(self) -> None:
+    def _receive(self) -> None:
         """Wait for more and read it."""
-        data = self._line.recv(_PIECE)
+        data = self._connection.recv(_PIECE)
         if not data:
             raise ConnectionResetError("the connection ended before the answer")
         for event in self._h2.receive_data(data):
-            if not self._over:
-                self._see(event)
+            if not self._ended:
+                self._handle_event(event)
         self._flush()
 
-    def _see(self, event: h2.events.Event) -> None:
+    def _handle_event(self, event: h2.events.Event) -> None:
         if isinstance(event, h2.events.ResponseReceived):
             self._headers = _read(event.headers)
         elif isinstance(event, h2.events.TrailersReceived):
             self._trailers = _read(event.headers)
         elif isinstance(event, h2.events.DataReceived):
-            self._see_data(event)
+            self._handle_data(event)
         elif isinstance(event, h2.events.StreamEnded):
-            self._over = True
+            self._ended = True
         elif isinstance(event, h2.events.StreamReset):
             self._end(f"a stream that is reset ({_name(event.error_code)})")
         elif isinstance(event, h2.events.ConnectionTerminated):
             self._end(f"the end of the connection (GOAWAY, {_name(event.error_code)})")
 
-    def _see_data(self, event: h2.events.DataReceived) -> None:
+    def _handle_data(self, event: h2.events.DataReceived) -> None:
         self._body += event.data
         self._h2.acknowledge_received_data(event.flow_controlled_length, _STREAM)
         if len(self._body) > BODY_LIMIT:
@@ -146,19 +146,19 @@ class _Exchange:
 
     def _end(self, fault: str) -> None:
         self._fault = fault
-        self._over = True
+        self._ended = True
 
-    def _break(self, fault: str) -> None:
+    def _fail(self, fault: str) -> None:
         """Tell `fault`, or what was spoken where it never was HTTP/2."""
-        if self._line.first.startswith(b"HTTP/1."):
-            raise Fault("HTTP/1.1 instead of HTTP/2", "h1")
-        if not begins_http2(self._line.first):
-            raise Fault(f"{self._line.first!r} instead of HTTP/2")
+        if self._connection.first.startswith(b"HTTP/1."):
+            raise ResponseError("HTTP/1.1 instead of HTTP/2", "h1")
+        if not starts_http2(self._connection.first):
+            raise ResponseError(f"{self._connection.first!r} instead of HTTP/2")
         self._end(fault)
 
-    def _told(self) -> Answer:
+    def _response(self) -> Response:
         status = self._headers.pop(":status", None)
-        return Answer(
+        return Response(
             protocol="h2",
             status=None if status is None else int(status),
             headers=self._headers,
@@ -170,7 +170,9 @@ class _Exchange:
 
 
 def _read(headers: Iterable[tuple[Any, Any]]) -> dict[str, str]:
-    return gathered((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
+    return join_headers(
+        (name.decode("latin-1"), value.decode("latin-1")) for name, value in headers
+    )
 
 
 def _name(code: Any) -> str:

@@ -11,7 +11,7 @@ TOO_LONG = f"a body longer than {BODY_LIMIT >> 20} MiB, of which no more was rea
 TITLES = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3", "grpc": "gRPC"}
 
 
-class Question(NamedTuple):
+class Request(NamedTuple):
     """`authority` is the server's "host:port"; `body` of gRPC is the message, not yet framed."""
 
     authority: str
@@ -21,7 +21,7 @@ class Question(NamedTuple):
     body: Optional[bytes]
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """`body` is as it came: without chunks and frames, but with its content coding.
 
     Names of headers are in lower case. `fault` says what kept the answer from being what was asked
@@ -38,7 +38,7 @@ class Answer(NamedTuple):
     fault: Optional[str] = None
 
 
-class Fault(Exception):
+class ResponseError(Exception):
     """Somebody answered, but not as asked; the text says what came, as Answer.fault does."""
 
     def __init__(self, text: str, protocol: Optional[str] = None) -> None:
@@ -46,7 +46,7 @@ class Fault(Exception):
         self.protocol = protocol
 
 
-def gathered(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+def join_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """By name in lower case; several of one name joined as RFC 9110 has it."""
     found: dict[str, str] = {}
     for name, value in headers:
@@ -55,7 +55,7 @@ def gathered(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
-def begins_http2(first: bytes) -> bool:
+def starts_http2(first: bytes) -> bool:
     """Whether a server's first bytes are a frame on stream 0: SETTINGS, or GOAWAY at once."""
     return first[3:4] in {b"\4", b"\7"} and first[5:9] == bytes(4)
 

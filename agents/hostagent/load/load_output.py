@@ -47,7 +47,7 @@ class LoadFiles(NamedTuple):
             path.unlink(missing_ok=True)
 
 
-def measured(folder: Path, n: int) -> LoadFiles:
+def measured_files(folder: Path, n: int) -> LoadFiles:
     """The files of the n-th measured load of a trial, n from 0."""
     report, rows = load_files(n)
     return LoadFiles(folder / report, (folder / rows).with_suffix(".raw"), folder / rows)

@@ -12,7 +12,7 @@ from ..platform.counters import Consumer, Counters, Times
 _INTERRUPTS = ("ksoftirqd/", "irq/", "napi/")
 
 
-class Moment(NamedTuple):
+class CounterSnapshot(NamedTuple):
     """`own_s`: CPU of the agent itself."""
 
     monotonic_s: float
@@ -20,12 +20,12 @@ class Moment(NamedTuple):
     counters: Counters
 
 
-def moment(cpus: Optional[Collection[int]]) -> Moment:
+def take_snapshot(cpus: Optional[Collection[int]]) -> CounterSnapshot:
     """`cpus`: those whose time matters; None = all."""
-    return Moment(time.monotonic(), time.process_time(), system.counters(cpus))
+    return CounterSnapshot(time.monotonic(), time.process_time(), system.counters(cpus))
 
 
-class Foreign(NamedTuple):
+class ForeignProcess(NamedTuple):
     """What a process that is not ours used between two looks, and where it was seen."""
 
     name: str
@@ -33,11 +33,11 @@ class Foreign(NamedTuple):
     cpus: frozenset[int]
 
 
-def foreigners(
+def find_foreign_processes(
     before: Optional[Mapping[int, Consumer]],
     after: Optional[Mapping[int, Consumer]],
     own_pids: Collection[int],
-) -> Optional[list[Foreign]]:
+) -> Optional[list[ForeignProcess]]:
     """Those who used CPU in between, the thirstiest first; None where it is not told.
 
     Threads of the kernel that work off interrupts are left out: it is mostly our own packets.
@@ -49,7 +49,7 @@ def foreigners(
         was = before.get(pid, now._replace(cpu_s=0.0))
         cpu_s = now.cpu_s - was.cpu_s - inherited.get(pid, 0.0)
         if cpu_s > 0 and pid not in own_pids and not now.name.startswith(_INTERRUPTS):
-            found.append(Foreign(now.name, round(cpu_s, 3), frozenset((was.cpu, now.cpu))))
+            found.append(ForeignProcess(now.name, round(cpu_s, 3), frozenset((was.cpu, now.cpu))))
     return sorted(found, key=lambda foreign: foreign.cpu_s, reverse=True)
 
 
@@ -67,27 +67,29 @@ def _inherited(before: Mapping[int, Consumer], after: Mapping[int, Consumer]) ->
     return found
 
 
-def used_on(foreign: Optional[list[Foreign]], cpus: Optional[Collection[int]]) -> Optional[float]:
+def foreign_cpu_s(
+    foreign: Optional[list[ForeignProcess]], cpus: Optional[Collection[int]]
+) -> Optional[float]:
     """CPU seconds of those that were seen on one of these CPUs; None = on any."""
     if foreign is None:
         return None
     return sum(each.cpu_s for each in foreign if cpus is None or not each.cpus.isdisjoint(cpus))
 
 
-def added(*parts: Optional[float]) -> Optional[float]:
+def add_known(*parts: Optional[float]) -> Optional[float]:
     """Their sum; None where one of them is."""
     return None if None in parts else sum(part for part in parts if part is not None)
 
 
-def between(
-    value: Optional[float], least: Optional[float], most: Optional[float]
-) -> Optional[float]:
+def clamp(value: Optional[float], least: Optional[float], most: Optional[float]) -> Optional[float]:
     """The value, or the bound that it breaks; `least` where it is not known."""
     at_least = max((each for each in (value, least) if each is not None), default=None)
     return at_least if at_least is None or most is None else min(at_least, most)
 
 
-def worked_s(start: Moment, end: Moment, *, interrupts: bool = False) -> Optional[float]:
+def busy_s(
+    start: CounterSnapshot, end: CounterSnapshot, *, interrupts: bool = False
+) -> Optional[float]:
     """What the CPUs worked, with or without what they did for interrupts.
 
     Kernels without accounting of interrupts count them among the time of processes as well. So
@@ -110,7 +112,7 @@ def stolen_share(was: Counters, now: Counters, seconds: float) -> Optional[float
     pairs = _pairs(was, now)
     if pairs is None:
         return None
-    return share(sum(b.stolen_s - a.stolen_s for a, b in pairs), seconds * len(pairs))
+    return ratio(sum(b.stolen_s - a.stolen_s for a, b in pairs), seconds * len(pairs))
 
 
 def _pairs(was: Counters, now: Counters) -> Optional[list[tuple[Times, Times]]]:
@@ -131,6 +133,6 @@ def joules(was: Counters, now: Counters) -> Optional[float]:
     return round(spent, 3)
 
 
-def share(part: Optional[float], whole: float) -> Optional[float]:
+def ratio(part: Optional[float], whole: float) -> Optional[float]:
     """None where there is no whole."""
     return None if part is None or whole <= 0 else round(max(0.0, part) / whole, 6)

@@ -43,49 +43,49 @@ from typing import Any, Optional
 from ..platform import system
 from ..platform.usage import grown
 from .counter_deltas import (
-    Foreign,
-    Moment,
-    added,
-    between,
-    foreigners,
+    CounterSnapshot,
+    ForeignProcess,
+    add_known,
+    busy_s,
+    clamp,
+    find_foreign_processes,
+    foreign_cpu_s,
     joules,
-    moment,
-    share,
+    ratio,
     stolen_share,
-    used_on,
-    worked_s,
+    take_snapshot,
 )
 from .sampler import load1
 
-LOOK_S = 0.3
+ENVIRONMENT_S = 0.3
 PERIOD_S = 1.0
-TOP = 3
+MAX_FOREIGN = 3
 #: Under these there is a count, and no share: the kernel counts CPU time in ticks of 10 ms.
 SHORTEST_S = 1.0
 FEWEST_SEGMENTS = 1000
 #: Elsewhere wall and monotonic clock run apart by themselves, or tick too coarsely to tell.
 _CLOCKS_AGREE = sys.platform.startswith("linux")
-_TOO_LITTLE = {
+_TOO_SHORT = {
     "steal_share": f"the load took less than {SHORTEST_S:g} s, or no CPU time is told",
     "foreign_share": f"the load took less than {SHORTEST_S:g} s, or no CPU time is told",
     "retransmitted_share": f"fewer than {FEWEST_SEGMENTS} TCP segments were sent",
 }
-_GROWN = ("listen_overflows", "listen_drops", "swapped_pages", "throttle_count", "quota_periods")
+_COUNTED = ("listen_overflows", "listen_drops", "swapped_pages", "throttle_count", "quota_periods")
 
 
-def before() -> dict[str, Any]:
+def measure_environment() -> dict[str, Any]:
     """AMBIENT_BEFORE; takes LOOK_S."""
-    start = moment(None)
-    time.sleep(LOOK_S)
-    standing, end = system.standing(), moment(None)
-    others_s = added(worked_s(start, end), start.own_s - end.own_s)
+    start = take_snapshot(None)
+    time.sleep(ENVIRONMENT_S)
+    standing, end = system.standing(), take_snapshot(None)
+    others_s = add_known(busy_s(start, end), start.own_s - end.own_s)
     total_s = (end.monotonic_s - start.monotonic_s) * len(end.counters.cpus or ())
     pressed_s = grown(start.counters, end.counters, "pressure_s")
     known = {
         "load1": load1(),
         "run_queue": standing.run_queue,
-        "busy_share": share(others_s, total_s),
-        "pressure": share(pressed_s, end.monotonic_s - start.monotonic_s),
+        "busy_share": ratio(others_s, total_s),
+        "pressure": ratio(pressed_s, end.monotonic_s - start.monotonic_s),
         "on_battery": standing.on_battery,
         "temperature_c": system.temperature_c(),
         "clock_mhz": system.clock_mhz(),
@@ -94,29 +94,29 @@ def before() -> dict[str, Any]:
     return {"cpus": os.cpu_count(), **known, "reasons": _reasons(known)}
 
 
-class During:
+class InterferenceMonitor:
     """See the module's docstring."""
 
     def __init__(self, cpus: Optional[Collection[int]] = None) -> None:
         self._cpus = None if cpus is None else frozenset(cpus)
         self._next_s = 0.0
-        self._sensed: tuple[Optional[float], Optional[float]] = (None, None)
+        self._last_reading: tuple[Optional[float], Optional[float]] = (None, None)
         self._temperatures: list[float] = []
         self._clocks: list[float] = []
         self._consumers = system.consumers()
-        self._start = moment(self._cpus)
-        self._offset_s = _clock_offset_s()
+        self._start = take_snapshot(self._cpus)
+        self._start_offset_s = _clock_offset_s()
 
-    def look(self) -> tuple[Optional[float], Optional[float]]:
+    def sample(self) -> tuple[Optional[float], Optional[float]]:
         """Temperature and clock, at most a second old."""
         now = time.monotonic()
         if now >= self._next_s:
             self._next_s = now + 0.9 * PERIOD_S
-            self._sensed = (system.temperature_c(), system.clock_mhz(self._cpus))
-            for value, kept in zip(self._sensed, (self._temperatures, self._clocks)):
+            self._last_reading = (system.temperature_c(), system.clock_mhz(self._cpus))
+            for value, kept in zip(self._last_reading, (self._temperatures, self._clocks)):
                 if value is not None:
                     kept.append(value)
-        return self._sensed
+        return self._last_reading
 
     def end(self, own_cpu_s: Optional[float], own_pids: Collection[int]) -> dict[str, Any]:
         """AMBIENT_DURING.
@@ -124,38 +124,42 @@ class During:
         `own_cpu_s`: what our parts on this host used meanwhile, the agent left out; None where
         that is not known.
         """
-        offset_s, end = _clock_offset_s(), moment(self._cpus)
+        offset_s, end = _clock_offset_s(), take_snapshot(self._cpus)
         standing = system.standing()
         seconds = end.monotonic_s - self._start.monotonic_s
-        counted = self._counted(end, seconds)
+        counted = self._counter_facts(end, seconds)
         known = {
             **counted,
-            **self._others(end, seconds, own_cpu_s, {*own_pids, os.getpid()}),
+            **self._foreign_facts(end, seconds, own_cpu_s, {*own_pids, os.getpid()}),
             "ports_exhausted": system.ports_exhausted(),
-            "temperature_c": _span(self._temperatures),
-            "clock_mhz": _span(self._clocks),
-            "clock_step_s": round(offset_s - self._offset_s, 6) if _CLOCKS_AGREE else None,
+            "temperature_c": _range(self._temperatures),
+            "clock_mhz": _range(self._clocks),
+            "clock_step_s": round(offset_s - self._start_offset_s, 6) if _CLOCKS_AGREE else None,
             "on_battery": standing.on_battery,
             "boot_id": standing.boot_id,
         }
         cpus = None if self._cpus is None else sorted(self._cpus)
         return {"seconds": seconds, "cpus": cpus, **known, "reasons": _reasons(known)}
 
-    def _counted(self, end: Moment, seconds: float) -> dict[str, Any]:
+    def _counter_facts(self, end: CounterSnapshot, seconds: float) -> dict[str, Any]:
         was, now = self._start.counters, end.counters
         resent, sent = (grown(was, now, f"segments_{name}") for name in ("resent", "sent"))
         return {
             "steal_share": None if seconds < SHORTEST_S else stolen_share(was, now, seconds),
-            "pressure_share": share(grown(was, now, "pressure_s"), seconds),
-            "retransmitted_share": None if (sent or 0) < FEWEST_SEGMENTS else share(resent, sent),
-            **{name: grown(was, now, name) for name in _GROWN},
+            "pressure_share": ratio(grown(was, now, "pressure_s"), seconds),
+            "retransmitted_share": None if (sent or 0) < FEWEST_SEGMENTS else ratio(resent, sent),
+            **{name: grown(was, now, name) for name in _COUNTED},
             "octets_out": grown(was, now, "octets_out"),
             "octets_in": grown(was, now, "octets_in"),
             "energy_j": joules(was, now),
         }
 
-    def _others(
-        self, end: Moment, seconds: float, own_cpu_s: Optional[float], own_pids: Collection[int]
+    def _foreign_facts(
+        self,
+        end: CounterSnapshot,
+        seconds: float,
+        own_cpu_s: Optional[float],
+        own_pids: Collection[int],
     ) -> dict[str, Any]:
         """The sum over processes, held to what the CPUs worked without us.
 
@@ -163,23 +167,23 @@ class During:
         lost their parent.
         """
         ours_s = None if own_cpu_s is None else self._start.own_s - end.own_s - own_cpu_s
-        foreign = foreigners(self._consumers, system.consumers(), own_pids)
+        foreign = find_foreign_processes(self._consumers, system.consumers(), own_pids)
         least, most = (
-            added(worked_s(self._start, end, interrupts=each), ours_s) for each in (False, True)
+            add_known(busy_s(self._start, end, interrupts=each), ours_s) for each in (False, True)
         )
-        foreign_s = between(used_on(foreign, self._cpus), least, most)
+        foreign_s = clamp(foreign_cpu_s(foreign, self._cpus), least, most)
         return {
             "foreign_cpu_s": None if foreign_s is None else round(max(0.0, foreign_s), 3),
-            "foreign_share": None if seconds < SHORTEST_S else share(foreign_s, seconds),
-            "foreign": foreign and [_told(each) for each in foreign[:TOP]],
+            "foreign_share": None if seconds < SHORTEST_S else ratio(foreign_s, seconds),
+            "foreign": foreign and [_foreign_json(each) for each in foreign[:MAX_FOREIGN]],
         }
 
 
-def _told(foreign: Foreign) -> dict[str, Any]:
+def _foreign_json(foreign: ForeignProcess) -> dict[str, Any]:
     return {"name": foreign.name, "cpu_s": foreign.cpu_s}
 
 
-def _span(values: list[float]) -> Optional[list[float]]:
+def _range(values: list[float]) -> Optional[list[float]]:
     return [min(values), max(values)] if values else None
 
 
@@ -194,7 +198,7 @@ def _clock_offset_s() -> float:
 
 def _reasons(known: Mapping[str, Any]) -> dict[str, str]:
     """Why, for each fact that is not known."""
-    why = {**_TOO_LITTLE, **system.why_unknown()}
+    why = {**_TOO_SHORT, **system.why_unknown()}
     if not _CLOCKS_AGREE:
         why["clock_step_s"] = "the clocks of this system run apart without anybody setting them"
     return {

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
 
 from ..platform.processes import Child
-from .counter_deltas import added
-from .environment import During
-from .process_trees import Trees
+from .counter_deltas import add_known
+from .environment import InterferenceMonitor
+from .process_trees import ProcessTrees
 from .sampler import Sampler, load1
 
 
@@ -36,24 +36,24 @@ class HostMonitor:
     def __init__(self, monitored: MonitoredProcesses) -> None:
         self._monitored = monitored
         self._load_before = load1()
-        self._parts = Trees(monitored.children)
-        self._services = Trees(monitored.services)
-        self._during = During(monitored.cpus)
-        self._sampler = _sampler(monitored, self._during)
+        self._processes = ProcessTrees(monitored.children)
+        self._services = ProcessTrees(monitored.services)
+        self._interference = InterferenceMonitor(monitored.cpus)
+        self._sampler = _sampler(monitored, self._interference)
 
     def __call__(self, tool: Optional[Child], seconds: float) -> None:
         """Take a sample if one is due, `seconds` after the load began; no `tool` = not here."""
         if self._sampler:
             self._sampler(tool, seconds)
         else:
-            self._during.look()
+            self._interference.sample()
 
     def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
         """Of LOADED "usage" (None without the server) and "samples"; "ambient" of this host.
 
         And "load_before", and "services_cpu_s" of the services here.
         """
-        ambient = self._ambient(tool_cpu_s)
+        ambient = self._end_interference(tool_cpu_s)
         return {
             "usage": self._sampler.usage(tool_cpu_s) if self._sampler else None,
             "samples": self._sampler.samples if self._sampler else [],
@@ -62,15 +62,18 @@ class HostMonitor:
             "ambient": ambient,
         }
 
-    def _ambient(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
-        parts_s = self._parts.cpu_s() if self._monitored.children else 0.0
-        own_s = added(parts_s, tool_cpu_s) if self._monitored.tool else parts_s
-        return self._during.end(own_s, self._parts.pids())
+    def _end_interference(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
+        processes_s = self._processes.cpu_s() if self._monitored.children else 0.0
+        own_s = add_known(processes_s, tool_cpu_s) if self._monitored.tool else processes_s
+        return self._interference.end(own_s, self._processes.pids())
 
 
-def _sampler(monitored: MonitoredProcesses, during: During) -> Optional[Sampler]:
+def _sampler(monitored: MonitoredProcesses, interference: InterferenceMonitor) -> Optional[Sampler]:
     if monitored.server is None:
         return None
     return Sampler(
-        monitored.server, port=monitored.port, services=monitored.services, sensors=during.look
+        monitored.server,
+        port=monitored.port,
+        services=monitored.services,
+        sensors=interference.sample,
     )

@@ -16,7 +16,7 @@ from ..platform.usage import Usage, grown
 SEARCH_SHARE = 0.003
 
 
-class Tree:
+class ProcessTree:
     """One child with all that it started."""
 
     def __init__(self, child: Child) -> None:
@@ -45,11 +45,11 @@ class Tree:
         return time.monotonic() >= self._next_s and system.newest_pid() != self._newest
 
 
-class Trees:
+class ProcessTrees:
     """What several parts of this host use together from now on."""
 
     def __init__(self, children: Iterable[Child]) -> None:
-        self._trees = [Tree(child) for child in children]
+        self._trees = [ProcessTree(child) for child in children]
         self._before = [tree.usage() for tree in self._trees]
 
     def cpu_s(self) -> Optional[float]:

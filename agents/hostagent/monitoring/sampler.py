@@ -11,7 +11,7 @@ from typing import Any, Optional
 from ..platform import system
 from ..platform.processes import Child
 from ..platform.usage import Usage, grown
-from .process_trees import Tree, Trees
+from .process_trees import ProcessTree, ProcessTrees
 
 try:
     import resource
@@ -29,26 +29,26 @@ class ToolMonitor:
     """CPU and memory of the load tool, for the host where it runs; call it once a second."""
 
     def __init__(self) -> None:
-        self.taken: list[tuple[float, Optional[float]]] = []
-        self._tree: Optional[Tree] = None
+        self.readings: list[tuple[float, Optional[float]]] = []
+        self._tree: Optional[ProcessTree] = None
         self._peak: Optional[int] = None
 
     def __call__(self, tool: Child, seconds: float) -> Optional[float]:
         """CPU seconds so far."""
         if self._tree is None or self._tree.child is not tool:
-            self._tree = Tree(tool)
+            self._tree = ProcessTree(tool)
         usage = self._tree.usage()
         cpu_s = usage.cpu_s if usage else None
-        self.taken.append((seconds, cpu_s))
+        self.readings.append((seconds, cpu_s))
         if usage and usage.peak_rss_bytes is not None:
             self._peak = max(self._peak or 0, usage.peak_rss_bytes)
         return cpu_s
 
     def cpu_s_at(self, seconds: float) -> Optional[float]:
         """What was read nearest to that time; None where nothing was."""
-        if not self.taken:
+        if not self.readings:
             return None
-        return min(self.taken, key=lambda taken: abs(taken[0] - seconds))[1]
+        return min(self.readings, key=lambda readings: abs(readings[0] - seconds))[1]
 
     @property
     def peak_rss_bytes(self) -> Optional[int]:
@@ -75,8 +75,8 @@ class Sampler:
         services: Sequence[Child] = (),
         sensors: Optional[Sensors] = None,
     ) -> None:
-        self._server = Tree(server)
-        self._services = Trees(services)
+        self._server = ProcessTree(server)
+        self._services = ProcessTrees(services)
         self._port = port
         self._sensors = sensors or (lambda: (system.temperature_c(), system.clock_mhz()))
         self._tool = ToolMonitor()
@@ -102,15 +102,15 @@ class Sampler:
                 "server_cpu_s": grown(self._before, server, "cpu_s"),
                 "server_rss_bytes": server.rss_bytes if server else None,
                 "tool_cpu_s": self._tool(tool, seconds) if tool else None,
-                "server_switches": self._sum(server, _SWITCHES),
-                "server_io_bytes": self._sum(server, _MOVED),
+                "server_switches": self._total_growth(server, _SWITCHES),
+                "server_io_bytes": self._total_growth(server, _MOVED),
                 "temperature_c": temperature_c,
                 "clock_mhz": clock_mhz,
                 "connections": None if self._port is None else system.established(self._port),
             }
         )
 
-    def _sum(self, server: Optional[Usage], names: tuple[str, ...]) -> Optional[int]:
+    def _total_growth(self, server: Optional[Usage], names: tuple[str, ...]) -> Optional[int]:
         parts = [grown(self._before, server, name) for name in names]
         return None if None in parts else sum(parts)
 
@@ -129,10 +129,10 @@ class Sampler:
             "steal_s": None if stolen is None or self._stolen is None else stolen - self._stolen,
             "sampler_cpu_s": self._own_s - self._own_before_s,
         }
-        reasons = {key: self._why(key, after) for key, value in known.items() if value is None}
+        reasons = {key: self._reason(key, after) for key, value in known.items() if value is None}
         return {**known, "reasons": reasons}
 
-    def _why(self, key: str, after: Optional[Usage]) -> str:
+    def _reason(self, key: str, after: Optional[Usage]) -> str:
         told = {
             "steal_s": "this system does not count what a hypervisor takes",
             "tool_cpu_s": "the load tool ran on another host, or was not waited for",

@@ -19,15 +19,15 @@ from typing import Any, Optional
 
 from ..errors import TrialFailed
 from ..files import write_json
-from .grpc_status import failure, number_of
+from .grpc_status import code_number, failure
 from .json_stream import read_object
-from .request_counter import Tally
-from .schedule import Schedule, schedule_of
+from .request_counter import RequestCounter
+from .schedule import Schedule, compute_schedule
 
 #: ghz's own percentiles of the calls that went well.
 PERCENTILES = (10, 25, 50, 75, 90, 95, 99)
 _NO_ANSWER = -1
-_SECOND = 1_000_000_000
+_SECOND_NS = 1_000_000_000
 
 
 def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]:
@@ -35,13 +35,13 @@ def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]
     if not raw.exists():
         raise TrialFailed("output_lost", "ghz left no report; is the disk full?")
     calls = _Calls()
-    report = read_object(raw, "details", calls.take)
+    report = read_object(raw, "details", calls.add)
     report.pop("details", None)
-    tally = Tally(warmup_s)
-    tally.tells_errors()
+    counter = RequestCounter(warmup_s)
+    counter.reports_errors()
     _check_complete(report, calls)
     for kind, text, count in failures(report["errorDistribution"]):
-        tally.fail(kind, text, count)
+        counter.fail(kind, text, count)
     rate = report["options"].get("rps") or None
     # ghz may make a few calls more between the end of its duration and noticing it, and it waits
     # for one interval before the first.
@@ -50,9 +50,9 @@ def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]
     for start_ns, end_ns, code in calls.timed(interval_ns):
         if start_ns <= stop_ns:
             latency_us = (end_ns - start_ns) / 1e3
-            tally.add(start_ns / 1e9, end_ns / 1e9, latency_us, code == 0, code)
+            counter.add(start_ns / 1e9, end_ns / 1e9, latency_us, code == 0, code)
     write_json(out, report)
-    return tally.rows_json(
+    return counter.rows_json(
         n=calls.answered,
         percentiles=_percentiles(sorted(calls.good_latencies())),
         protocol="grpc",
@@ -63,20 +63,20 @@ def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]
 def failures(distribution: Mapping[str, int]) -> Iterator[tuple[str, str, int]]:
     """(class, text, calls) of all that got no answer, of ghz's `errorDistribution`."""
     for text, count in distribution.items():
-        kind = failure(code_in(text), text)
+        kind = failure(find_code(text), text)
         if kind is not None:
             yield kind, text, count
 
 
-def code_in(text: str) -> Optional[int]:
+def find_code(text: str) -> Optional[int]:
     """The code in `rpc error: code = NotFound desc = …`."""
     head, _, rest = text.partition("code = ")
-    return number_of(rest.partition(" ")[0]) if head == "rpc error: " else None
+    return code_number(rest.partition(" ")[0]) if head == "rpc error: " else None
 
 
 def _interval_ns(rate: Optional[int]) -> Optional[int]:
     """As ghz's own pacer computes it."""
-    return None if rate is None else _SECOND // rate
+    return None if rate is None else _SECOND_NS // rate
 
 
 def _check_complete(report: Mapping[str, Any], calls: _Calls) -> None:
@@ -98,7 +98,7 @@ class _Calls:
         self._latency_ns = array("q")
         self._code = array("b")
 
-    def take(self, detail: Mapping[str, Any]) -> None:
+    def add(self, detail: Mapping[str, Any]) -> None:
         self._end_ns.append(_epoch_ns(detail["timestamp"]))
         self._latency_ns.append(detail["latency"])
         self._code.append(_outcome(detail["status"], detail["error"]))
@@ -117,7 +117,7 @@ class _Calls:
             return
         schedule = Schedule(min(starts), starts)
         if interval_ns is not None:
-            schedule = schedule_of(starts, (), interval_ns)
+            schedule = compute_schedule(starts, (), interval_ns)
         zero = schedule.begin_ns
         for start_ns, end_ns, code in zip(schedule.due_ns, self._end_ns, self._code):
             if code != _NO_ANSWER:
@@ -126,7 +126,7 @@ class _Calls:
 
 @functools.lru_cache(maxsize=4096)
 def _outcome(status: str, error: str) -> int:
-    code = number_of(status)
+    code = code_number(status)
     return _NO_ANSWER if code is None or (code and failure(code, error)) else code
 
 
@@ -134,7 +134,7 @@ def _epoch_ns(text: str) -> int:
     """Of `2026-11-21T10:35:00.123456789+01:00`, with or without a fraction, or Z."""
     zone = text[-1:] if text.endswith("Z") else text[-6:]
     fraction = text[20 : -len(zone)]
-    return _second(text[:19], zone) * _SECOND + int(fraction.ljust(9, "0"))
+    return _second(text[:19], zone) * _SECOND_NS + int(fraction.ljust(9, "0"))
 
 
 @functools.lru_cache(maxsize=64)
@@ -152,6 +152,6 @@ def _percentiles(ordered_ns: list[int]) -> dict[str, float]:
     for percentile in PERCENTILES if ordered_ns else ():
         rank = percentile / 100 * len(ordered_ns)
         place = int(rank) - 1 if rank == int(rank) else int(rank)
-        whole, part = divmod(ordered_ns[max(0, place)], _SECOND)
+        whole, part = divmod(ordered_ns[max(0, place)], _SECOND_NS)
         found[f"p{percentile}"] = whole + part / 1e9
     return found

@@ -14,7 +14,9 @@ NAMES = (
 )  # fmt: skip
 _NUMBERS = {name: number for number, name in enumerate(NAMES)}
 #: Codes that a client makes up where it got no answer; with others, the server spoke.
-_MADE_UP = frozenset(_NUMBERS[name] for name in ("Canceled", "Unknown", "Internal", "Unavailable"))
+_CLIENT_CODES = frozenset(
+    _NUMBERS[name] for name in ("Canceled", "Unknown", "Internal", "Unavailable")
+)
 
 #: What grpc-go says then, in order: the first that matches decides.
 _FAILURES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -37,7 +39,7 @@ _FAILURES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 )
 
 
-def number_of(name: str) -> Optional[int]:
+def code_number(name: str) -> Optional[int]:
     """The code of a name such as `NotFound`; None for a name that gRPC does not have."""
     return _NUMBERS.get(name)
 
@@ -53,6 +55,6 @@ def failure(code: Optional[int], text: str) -> Optional[str]:
         return "other"
     if code == _NUMBERS["DeadlineExceeded"]:
         return "timeout"
-    if code not in _MADE_UP:
+    if code not in _CLIENT_CODES:
         return None
     return next((kind for kind, pattern in _FAILURES if pattern.search(text)), None)

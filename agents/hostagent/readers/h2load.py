@@ -14,10 +14,10 @@ from typing import Any
 from ..errors import TrialFailed
 from ..files import write_json
 from ..paths import stdout_of
-from .request_counter import Tally
+from .request_counter import RequestCounter
 
 #: What is kept of stdout: how it begins and how it ends.
-KEPT_CHARS = 32_000
+STDOUT_CHARS = 32_000
 
 
 def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any
     if not rows.exists():
         raise TrialFailed("output_lost", "h2load left no log of its requests; is the disk full?")
     said = stdout_of(out).read_text("utf-8", "replace")
-    tally, failed = Tally(warmup_s), 0
+    counter, failed = RequestCounter(warmup_s), 0
     with open(rows, encoding="ascii", errors="replace") as lines:
         # The log is in the order of ends.
         first_us = min((start_us for start_us, _, _ in _requests(lines)), default=0)
@@ -35,11 +35,11 @@ def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any
             if status < 0:
                 failed += 1
             else:
-                tally.add(start_s, start_s + us / 1e6, us, 200 <= status < 400, status)
-    reduced = tally.rows_json()
+                counter.add(start_s, start_s + us / 1e6, us, 200 <= status < 400, status)
+    reduced = counter.rows_json()
     write_json(
         out,
-        {"stdout": shortened(said), "logged": {"answered": reduced["all"]["n"], "failed": failed}},
+        {"stdout": shorten(said), "logged": {"answered": reduced["all"]["n"], "failed": failed}},
     )
     return reduced
 
@@ -59,7 +59,7 @@ def _requests(lines: Iterable[str]) -> Iterator[tuple[int, int, int]]:
             ) from error
 
 
-def shortened(said: str) -> str:
-    if len(said) <= KEPT_CHARS:
+def shorten(said: str) -> str:
+    if len(said) <= STDOUT_CHARS:
         return said
-    return said[: KEPT_CHARS // 2] + "\n…\n" + said[-KEPT_CHARS // 2 :]
+    return said[: STDOUT_CHARS // 2] + "\n…\n" + said[-STDOUT_CHARS // 2 :]

@@ -22,14 +22,14 @@ from typing import Any, NamedTuple, Optional
 from ..errors import TrialFailed
 from ..files import write_json
 from .grpc_status import failure
-from .request_counter import Tally
-from .schedule import Schedule, schedule_of
+from .request_counter import RequestCounter
+from .schedule import Schedule, compute_schedule
 
 _NO_ANSWER = -1
-_SECOND = 1_000_000_000
+_SECOND_NS = 1_000_000_000
 _PROTOCOLS = {"HTTP/1.0": "h1", "HTTP/1.1": "h1", "HTTP/2.0": "h2"}
 _COLUMNS = ("metric_name", "timestamp", "metric_value")
-_LEFT_OUT = "all connections were busy when the request was due"
+_SKIPPED_TEXT = "all connections were busy when the request was due"
 #: k6's own error codes: below the number → class; what is before the first is told by its words.
 _CLASSES = (
     (1050, "timeout"), (1100, "dns"), (1200, "broken"), (1211, "timeout"), (1212, "refused"),
@@ -51,15 +51,15 @@ def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]
         except csv.Error as error:
             raise ValueError(f"k6's rows are no CSV: {error}") from error
     write_json(out, {**report, "answered": rows.by_status()})
-    tally = Tally(warmup_s)
-    tally.tells_errors()
+    counter = RequestCounter(warmup_s)
+    counter.reports_errors()
     for (kind, text), count in rows.failures.items():
-        tally.fail(kind, text, count)
+        counter.fail(kind, text, count)
     stop_ns = _duration_ns(asked)
     for request in rows.requests(asked["rate"]):
         if request.start_ns < stop_ns:
-            _add(tally, request, rows.is_grpc)
-    return tally.rows_json(
+            _add(counter, request, rows.is_grpc)
+    return counter.rows_json(
         n=rows.answered,
         percentiles=rows.extremes(),
         protocol=rows.protocol,
@@ -76,10 +76,10 @@ class _Request(NamedTuple):
     size: Optional[int]
 
 
-def _add(tally: Tally, request: _Request, is_grpc: bool) -> None:
+def _add(counter: RequestCounter, request: _Request, is_grpc: bool) -> None:
     good = request.status == 0 if is_grpc else 200 <= request.status < 400
     latency_us = (request.end_ns - request.start_ns) / 1e3
-    tally.add(
+    counter.add(
         request.start_ns / 1e9, request.end_ns / 1e9, latency_us, good, request.status, request.size
     )
 
@@ -114,7 +114,7 @@ class _Rows:
         if tuple(head[:3]) != _COLUMNS:
             raise ValueError(f"no rows of k6: they begin with {head[:3]}")
         self._place = {name: number for number, name in enumerate(head)}
-        take: Mapping[str, Callable[[Sequence[str]], None]] = {
+        add: Mapping[str, Callable[[Sequence[str]], None]] = {
             "http_req_duration": self._http,
             "http_req_blocked": self._blocked,
             "grpc_req_duration": self._grpc,
@@ -124,7 +124,7 @@ class _Rows:
             "dropped_iterations": self._dropped,
         }
         for row in rows:
-            act = take.get(row[0])
+            act = add.get(row[0])
             if act is not None:
                 act(row)
 
@@ -181,7 +181,7 @@ class _Rows:
     def _dropped(self, row: Sequence[str]) -> None:
         for _ in range(int(float(row[2]))):
             self._left_out_ns.append(int(row[1]))
-            self._fail("not_sent", _LEFT_OUT)
+            self._fail("not_sent", _SKIPPED_TEXT)
 
     def _cell(self, row: Sequence[str], name: str) -> str:
         return row[self._place[name]]
@@ -226,7 +226,7 @@ class _Rows:
         if rate is None:
             return Schedule(min(starts), starts)
         # The interval as k6 computes it, of a whole number of requests in 1,000 s.
-        return schedule_of(starts, self._left_out_ns, 1000 * _SECOND // round(rate * 1000))
+        return compute_schedule(starts, self._left_out_ns, 1000 * _SECOND_NS // round(rate * 1000))
 
 
 def _class(code: int, text: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TrialFailed
-from .request_counter import Tally
+from .request_counter import RequestCounter
 
 #: oha's own percentiles, by its own names.
 PERCENTILES = (10, 25, 50, 75, 90, 95, 99, 99.9, 99.99)
@@ -35,19 +35,19 @@ def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any
     if not rows.exists():
         raise TrialFailed("output_lost", "the load tool left no rows; is the disk full?")
     try:
-        return _reduced(rows, warmup_s)
+        return _count_rows(rows, warmup_s)
     except sqlite3.Error as error:
         raise TrialFailed("output_lost", f"the load tool's rows cannot be read: {error}") from error
 
 
-def _reduced(rows: Path, warmup_s: float) -> dict[str, Any]:
-    tally = Tally(warmup_s)
+def _count_rows(rows: Path, warmup_s: float) -> dict[str, Any]:
+    counter = RequestCounter(warmup_s)
     words = {"warmup": warmup_s, "up": int(warmup_s) + 1}
     with contextlib.closing(sqlite3.connect(f"file:{rows}?mode=ro", uri=True)) as database:
         for start_s, end_s, us, status, size, count in database.execute(_GROUPS, words):
             good = 200 <= status < 400
-            tally.add(start_s, end_s, us, good, status, size, count=count)
-        return tally.rows_json(percentiles=_percentiles(database))
+            counter.add(start_s, end_s, us, good, status, size, count=count)
+        return counter.rows_json(percentiles=_percentiles(database))
 
 
 def _percentiles(rows: sqlite3.Connection) -> dict[str, float]:
@@ -66,5 +66,5 @@ def errors(out: Path) -> int:
 
     Those that were under way when time was up are none.
     """
-    told: dict[str, int] = json.loads(out.read_bytes()).get("errorDistribution") or {}
-    return sum(count for text, count in told.items() if text != CUT_OFF)
+    tool_metrics: dict[str, int] = json.loads(out.read_bytes()).get("errorDistribution") or {}
+    return sum(count for text, count in tool_metrics.items() if text != CUT_OFF)

@@ -45,7 +45,7 @@ READERS: Mapping[str, Reader] = {
 _ERRORS: Mapping[str, Callable[[Path], int]] = {"oha": oha_errors}
 
 
-def errors_of(reader: str, out: Path, rows: Mapping[str, Any]) -> Optional[int]:
+def count_errors(reader: str, out: Path, rows: Mapping[str, Any]) -> Optional[int]:
     """How many requests got no answer; None where neither the rows nor the report tell."""
     if rows["errors"] is not None:
         return sum(rows["errors"].values())

@@ -33,7 +33,7 @@ class _Second:
         self.counts: dict[int, int] = {}
 
 
-class Tally:
+class RequestCounter:
     """Answered requests by latency, status and second; those of the warm-up apart."""
 
     def __init__(self, warmup_s: float) -> None:
@@ -81,7 +81,7 @@ class Tally:
         if status is not None:
             key = str(status)
             self._by_status[key] = self._by_status.get(key, 0) + count
-        self._size = _plus(self._size, size, count)
+        self._size = _add_sizes(self._size, size, count)
         if good and size is not None:
             low, high = self._lengths or (size, size)
             self._lengths = (min(low, size), max(high, size))
@@ -98,12 +98,12 @@ class Tally:
             second = seconds[t] = _Second()
         second.answered += count
         second.ok += count if good else 0
-        second.size = _plus(second.size, size, count)
+        second.size = _add_sizes(second.size, size, count)
         second.counts[us] = second.counts.get(us, 0) + count
 
     def fail(self, kind: str, text: str = "", count: int = 1) -> None:
         """`count` requests that got no answer; `kind` is their class, `text` what the tool said."""
-        self.tells_errors()
+        self.reports_errors()
         assert self._errors is not None
         self._errors[kind] = self._errors.get(kind, 0) + count
         texts = self._texts.setdefault(kind, [])
@@ -111,7 +111,7 @@ class Tally:
         if short and short not in texts and len(texts) < TEXTS_KEPT:
             texts.append(short)
 
-    def tells_errors(self) -> None:
+    def reports_errors(self) -> None:
         """These rows tell of every error: where none is told there was none."""
         if self._errors is None:
             self._errors = {}
@@ -123,7 +123,7 @@ class Tally:
         percentiles: Optional[Mapping[str, float]] = None,
         protocol: Optional[str] = None,
         corrected: bool = False,
-        told: Optional[Mapping[str, float]] = None,
+        tool_metrics: Optional[Mapping[str, float]] = None,
     ) -> dict[str, Any]:
         """The content of rows.json.
 
@@ -136,7 +136,7 @@ class Tally:
             "window": {"start_s": self._warmup_s, "end_s": self._end_s},
             "ok": _distribution(self._ok),
             "other": _distribution(self._other),
-            "by_status": dict(sorted(self._by_status.items())) or self._none_answered(),
+            "by_status": dict(sorted(self._by_status.items())) or self._empty_statuses(),
             "bytes": self._size,
             "length": self._length(),
             "warmup": {"n": self._warmup_n, "slices": _slices(self._warmup)},
@@ -145,10 +145,10 @@ class Tally:
             "error_texts": {kind: texts for kind, texts in self._texts.items() if texts},
             "protocol": protocol,
             "corrected": corrected,
-            "told": dict(told or {}),
+            "told": dict(tool_metrics or {}),
         }
 
-    def _none_answered(self) -> Optional[dict[str, int]]:
+    def _empty_statuses(self) -> Optional[dict[str, int]]:
         """Statuses are unknown, unless nothing was answered that could have had one."""
         return None if self._ok or self._other else {}
 
@@ -158,7 +158,7 @@ class Tally:
         return {"min": self._lengths[0], "max": self._lengths[1]}
 
 
-def _plus(total: Optional[int], size: Optional[int], count: int) -> Optional[int]:
+def _add_sizes(total: Optional[int], size: Optional[int], count: int) -> Optional[int]:
     """Their sum, unknown as soon as one is."""
     return None if total is None or size is None else total + size * count
 

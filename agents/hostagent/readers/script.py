@@ -15,7 +15,7 @@ from typing import Any, Optional
 from ..errors import TrialFailed
 from ..files import write_json
 from ..paths import stdout_of
-from .request_counter import Tally
+from .request_counter import RequestCounter
 
 PROTOCOLS = ("h1", "h2", "h3", "grpc")
 #: A latency of more is no latency, but a mistake in the unit.
@@ -24,16 +24,16 @@ MAX_READINGS = 100
 
 _CLASS = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
 _STATUS = re.compile(r"[A-Za-z0-9_]{1,40}\Z")
-_SHOWN_CHARS = 120
+_EXCERPT_CHARS = 120
 
 
-class _Wrong(Exception):
+class _InvalidLine(Exception):
     """What is wrong with a line."""
 
 
 def read(_folder: Path, out: Path, _rows: Path, warmup_s: float) -> dict[str, Any]:
     """TrialFailed("tool_failed") names the first line that is not as the contract has it."""
-    told = _Told(warmup_s)
+    tool_metrics = _ScriptOutput(warmup_s)
     number, last = 0, ""
     with open(stdout_of(out), encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
@@ -41,125 +41,125 @@ def read(_folder: Path, out: Path, _rows: Path, warmup_s: float) -> dict[str, An
                 continue
             last = line.strip()
             try:
-                told.take(_parsed(line))
-            except _Wrong as wrong:
+                tool_metrics.add(_parse_line(line))
+            except _InvalidLine as wrong:
                 raise TrialFailed(
                     "tool_failed",
-                    f"line {number} of the script's output: {wrong}: {last[:_SHOWN_CHARS]!r}",
+                    f"line {number} of the script's output: {wrong}: {last[:_EXCERPT_CHARS]!r}",
                 ) from wrong
-    if not told.is_done:
+    if not tool_metrics.is_done:
         raise TrialFailed(
             "tool_failed",
             'the script\'s output ends without {"type": "done"}, so it is not whole; '
-            + (f"line {number} is the last: {last[:_SHOWN_CHARS]!r}" if last else "it is empty"),
+            + (f"line {number} is the last: {last[:_EXCERPT_CHARS]!r}" if last else "it is empty"),
         )
-    write_json(out, {"lines": number, "ended_s": told.ended_s})
-    return told.rows_json()
+    write_json(out, {"lines": number, "ended_s": tool_metrics.ended_s})
+    return tool_metrics.rows_json()
 
 
-def _parsed(line: str) -> Mapping[str, Any]:
+def _parse_line(line: str) -> Mapping[str, Any]:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise _Wrong("not JSON, and only JSON lines may go to stdout") from error
+        raise _InvalidLine("not JSON, and only JSON lines may go to stdout") from error
     if not isinstance(found, dict):
-        raise _Wrong('not an object with a "type"')
+        raise _InvalidLine('not an object with a "type"')
     return found
 
 
-class _Told:
+class _ScriptOutput:
     """What the lines have told so far."""
 
     def __init__(self, warmup_s: float) -> None:
         self.is_done = False
         self.ended_s: Optional[float] = None
         self._corrected = False
-        self._tally = Tally(warmup_s)
-        self._tally.tells_errors()
+        self._counter = RequestCounter(warmup_s)
+        self._counter.reports_errors()
         self._readings: dict[str, float] = {}
         self._protocol: Optional[str] = None
-        self._takers: dict[str, Callable[[Mapping[str, Any]], None]] = {
+        self._handlers: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "request": self._request,
             "latencies": self._latencies,
             "error": self._error,
             "reading": self._reading,
-            "protocol": self._spoken,
+            "protocol": self._protocol_line,
             "done": self._done,
         }
 
-    def take(self, line: Mapping[str, Any]) -> None:
+    def add(self, line: Mapping[str, Any]) -> None:
         kind = line.get("type")
-        taker = self._takers.get(kind) if isinstance(kind, str) else None
-        if taker is None:
-            raise _Wrong(f"its type is {kind!r}, expected one of {', '.join(self._takers)}")
+        handler = self._handlers.get(kind) if isinstance(kind, str) else None
+        if handler is None:
+            raise _InvalidLine(f"its type is {kind!r}, expected one of {', '.join(self._handlers)}")
         if self.is_done:
-            raise _Wrong("it comes after the line of type done")
-        taker(line)
+            raise _InvalidLine("it comes after the line of type done")
+        handler(line)
 
     def rows_json(self) -> dict[str, Any]:
-        return self._tally.rows_json(
-            protocol=self._protocol, corrected=self._corrected, told=self._readings
+        return self._counter.rows_json(
+            protocol=self._protocol, corrected=self._corrected, tool_metrics=self._readings
         )
 
     def _request(self, line: Mapping[str, Any]) -> None:
         us = _latency(line.get("latency_us"))
-        start_s = _maybe(line, "start_s", _seconds)
-        self._tally.add(
+        start_s = _optional(line, "start_s", _seconds)
+        self._counter.add(
             start_s,
             None if start_s is None else start_s + us / 1e6,
             us,
             _flag(line, "ok", required=True),
-            _maybe(line, "status", _status),
-            _maybe(line, "bytes", _natural),
+            _optional(line, "status", _status),
+            _optional(line, "bytes", _whole_number),
         )
 
     def _latencies(self, line: Mapping[str, Any]) -> None:
         values, counts = line.get("value_us"), line.get("count")
         if not isinstance(values, list) or not isinstance(counts, list):
-            raise _Wrong("value_us and count have to be lists")
+            raise _InvalidLine("value_us and count have to be lists")
         if len(values) != len(counts):
-            raise _Wrong(f"value_us has {len(values)} entries and count {len(counts)}")
+            raise _InvalidLine(f"value_us has {len(values)} entries and count {len(counts)}")
         good = _flag(line, "ok", required=False, default=True)
-        status = _maybe(line, "status", _status)
+        status = _optional(line, "status", _status)
         for us, count in zip(values, counts):
-            if _natural(count, "count"):
-                self._tally.add(None, None, _latency(us), good, status, count=count)
+            if _whole_number(count, "count"):
+                self._counter.add(None, None, _latency(us), good, status, count=count)
 
     def _error(self, line: Mapping[str, Any]) -> None:
         kind, text = line.get("class"), line.get("text", "")
         if not isinstance(kind, str) or not _CLASS.match(kind):
-            raise _Wrong(f"class is {kind!r}, expected a word such as timeout or refused")
+            raise _InvalidLine(f"class is {kind!r}, expected a word such as timeout or refused")
         if not isinstance(text, str):
-            raise _Wrong(f"text is {text!r}, expected a text")
-        count = _natural(line.get("count", 1), "count")
+            raise _InvalidLine(f"text is {text!r}, expected a text")
+        count = _whole_number(line.get("count", 1), "count")
         if count:
-            self._tally.fail(kind, text, count)
+            self._counter.fail(kind, text, count)
 
     def _reading(self, line: Mapping[str, Any]) -> None:
         key = line.get("metric")
         if not isinstance(key, str):
-            raise _Wrong(f"metric is {key!r}, expected a key such as script.upload_s")
+            raise _InvalidLine(f"metric is {key!r}, expected a key such as script.upload_s")
         if key in self._readings:
-            raise _Wrong(f"{key} was told before")
+            raise _InvalidLine(f"{key} was told before")
         if len(self._readings) >= MAX_READINGS:
-            raise _Wrong(f"there are more than {MAX_READINGS} readings")
+            raise _InvalidLine(f"there are more than {MAX_READINGS} readings")
         self._readings[key] = _number(line.get("value"), "value")
 
-    def _spoken(self, line: Mapping[str, Any]) -> None:
+    def _protocol_line(self, line: Mapping[str, Any]) -> None:
         spoken = line.get("spoken")
         if spoken not in PROTOCOLS:
-            raise _Wrong(f"spoken is {spoken!r}, expected one of {', '.join(PROTOCOLS)}")
+            raise _InvalidLine(f"spoken is {spoken!r}, expected one of {', '.join(PROTOCOLS)}")
         if self._protocol not in (None, spoken):
-            raise _Wrong(f"spoken was {self._protocol} before")
+            raise _InvalidLine(f"spoken was {self._protocol} before")
         self._protocol = spoken
 
     def _done(self, line: Mapping[str, Any]) -> None:
-        self.ended_s = _maybe(line, "ended_s", _seconds)
+        self.ended_s = _optional(line, "ended_s", _seconds)
         self._corrected = _flag(line, "corrected", required=False, default=False)
         self.is_done = True
 
 
-def _maybe(line: Mapping[str, Any], name: str, check: Callable[[Any, str], Any]) -> Any:
+def _optional(line: Mapping[str, Any], name: str, check: Callable[[Any, str], Any]) -> Any:
     """None where it is missing or null."""
     value = line.get(name)
     return None if value is None else check(value, name)
@@ -167,39 +167,39 @@ def _maybe(line: Mapping[str, Any], name: str, check: Callable[[Any, str], Any])
 
 def _number(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise _Wrong(f"{name} is {value!r}, expected a number")
+        raise _InvalidLine(f"{name} is {value!r}, expected a number")
     return float(value)
 
 
 def _seconds(value: Any, name: str) -> float:
     seconds = _number(value, name)
     if not 0 <= seconds <= MAX_LATENCY_US / 1e6:
-        raise _Wrong(f"{name} is {value!r}, expected seconds since the load began")
+        raise _InvalidLine(f"{name} is {value!r}, expected seconds since the load began")
     return seconds
 
 
 def _latency(value: Any) -> float:
     us = _number(value, "latency_us")
     if not 0 <= us <= MAX_LATENCY_US:
-        raise _Wrong(f"a latency is {value!r}, expected microseconds")
+        raise _InvalidLine(f"a latency is {value!r}, expected microseconds")
     return us
 
 
-def _natural(value: Any, name: str) -> int:
+def _whole_number(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise _Wrong(f"{name} is {value!r}, expected a whole number from 0 on")
+        raise _InvalidLine(f"{name} is {value!r}, expected a whole number from 0 on")
     return value
 
 
 def _status(value: Any, name: str) -> str:
     text = str(value)
     if isinstance(value, bool) or not isinstance(value, (int, str)) or not _STATUS.match(text):
-        raise _Wrong(f"{name} is {value!r}, expected a status such as 200")
+        raise _InvalidLine(f"{name} is {value!r}, expected a status such as 200")
     return text
 
 
 def _flag(line: Mapping[str, Any], name: str, *, required: bool, default: bool = False) -> bool:
     value = line.get(name, None if required else default)
     if not isinstance(value, bool):
-        raise _Wrong(f"{name} is {value!r}, expected true or false")
+        raise _InvalidLine(f"{name} is {value!r}, expected true or false")
     return value

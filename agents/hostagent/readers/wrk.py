@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import TrialFailed
 from ..files import write_json
-from .request_counter import Tally
+from .request_counter import RequestCounter
 
 #: wrk's errors that are not of an answer's status, and what they are called everywhere.
 CLASSES = {
@@ -24,7 +24,7 @@ CLASSES = {
 
 
 #: Samples that wrk can have added; more would keep the host busy for minutes.
-MOST_ADDED = 10_000_000
+MAX_ADDED = 10_000_000
 
 
 def read(_folder: Path, out: Path, _rows: Path, warmup_s: float) -> dict[str, Any]:
@@ -36,24 +36,24 @@ def read(_folder: Path, out: Path, _rows: Path, warmup_s: float) -> dict[str, An
             "tool_failed", f"wrk's report is not whole: {error}; is the disk full?"
         ) from error
     added_to = dict(zip(report.pop("value_us"), report.pop("count")))
-    counts = measured(added_to, interval_us(report))
-    rows = _tally(report, counts, warmup_s)
+    counts = remove_corrections(added_to, interval_us(report))
+    rows = _counter(report, counts, warmup_s)
     report["added"] = sum(added_to.values()) - sum(counts.values())
     write_json(out, report)
     return rows
 
 
-def _tally(report: dict[str, Any], counts: dict[int, int], warmup_s: float) -> dict[str, Any]:
-    tally = Tally(warmup_s)
+def _counter(report: dict[str, Any], counts: dict[int, int], warmup_s: float) -> dict[str, Any]:
+    counter = RequestCounter(warmup_s)
     # With some bad ones among them, none can be called good.
     good = not report["errors"]["status"]
     for us, count in counts.items():
-        tally.add(None, None, us, good, count=count)
-    tally.tells_errors()
+        counter.add(None, None, us, good, count=count)
+    counter.reports_errors()
     for name, (kind, text) in CLASSES.items():
         if report["errors"][name]:
-            tally.fail(kind, text, report["errors"][name])
-    return tally.rows_json()
+            counter.fail(kind, text, report["errors"][name])
+    return counter.rows_json()
 
 
 def interval_us(report: dict[str, Any]) -> int:
@@ -62,7 +62,7 @@ def interval_us(report: dict[str, Any]) -> int:
     return int(report["duration_us"] // each) if each else 0
 
 
-def measured(counts: dict[int, int], interval: int) -> dict[int, int]:
+def remove_corrections(counts: dict[int, int], interval: int) -> dict[int, int]:
     """What wrk measured, from what it made of it in `stats_correct` (4.1.0, src/stats.c).
 
     From the smallest value of at least two intervals on, wrk adds a sample one, two, … intervals
@@ -78,8 +78,8 @@ def measured(counts: dict[int, int], interval: int) -> dict[int, int]:
         if us < 2 * interval:
             break
         steps += us // interval if left[us] else 0
-        if steps > MOST_ADDED:
-            raise ValueError(f"more than {MOST_ADDED:,} samples cannot be taken back")
+        if steps > MAX_ADDED:
+            raise ValueError(f"more than {MAX_ADDED:,} samples cannot be taken back")
         for below in range(us - interval, interval, -interval) if left[us] else ():
             left[below] = left.get(below, 0) - left[us]
     if any(count < 0 for count in left.values()):

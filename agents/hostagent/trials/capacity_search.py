@@ -6,8 +6,8 @@ import time
 from typing import Any, NamedTuple, Optional
 
 from ..errors import TrialFailed, UnderLoad
-from ..load.load_output import measured, reduce_output
-from ..readers.registry import errors_of
+from ..load.load_output import measured_files, reduce_output
+from ..readers.registry import count_errors
 from ..step.plan import Search
 from .capacity import CapacitySearch
 from .objective import Probe, Verdict, evaluate
@@ -65,7 +65,7 @@ def _discard_probe(
     context: PassContext, number: int, rate: float, failure: TrialFailed
 ) -> ProbeRecord:
     """Remove the files of a probe that did not finish: the next probe uses the same names."""
-    measured(context.folder, number).remove()
+    measured_files(context.folder, number).remove()
     return ProbeRecord(None, rate, Verdict(False, failure.message), failure)
 
 
@@ -73,5 +73,5 @@ def _evaluate_probe(
     context: PassContext, wanted: Search, loaded: LoadRecord, rate: float
 ) -> Verdict:
     rows = reduce_output(loaded.files, context.trial.tool, loaded.load)
-    errors = errors_of(context.trial.tool.reader, loaded.files.out, rows)
+    errors = count_errors(context.trial.tool.reader, loaded.files.out, rows)
     return evaluate(wanted.objective, Probe(rows, errors, rate * wanted.duration_s))

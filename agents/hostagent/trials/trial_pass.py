@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional
 
 from ..builds import installs
-from ..load.load_output import LoadFiles, check_exit_code, measured, unmeasured_files
+from ..load.load_output import LoadFiles, check_exit_code, measured_files, unmeasured_files
 from ..load.load_runner import LoadOutcome
 from ..paths import tree_dir
 from ..platform.ports import in_url
@@ -110,7 +110,7 @@ def _run_loads(
     for load in context.trial.loads:
         context.report_phase(_phase(context, load, len(loads)), delay.left_s())
         if load.kind == "measure":
-            files = measured(context.folder, first + len(loads))
+            files = measured_files(context.folder, first + len(loads))
             loads.append(_run_measured_load(context, load, processes, placeholders, files))
         else:
             files = unmeasured_files(context.folder, "unmeasured")

@@ -16,9 +16,9 @@ from agents.hostagent.builds.archive import unpack
 from agents.hostagent.errors import AgentError, BadPlan, BuildFailed, PeerLost
 from agents.hostagent.hosts.secure_channel import FOLLOWER, LEAD, Channel, Handshake
 from agents.hostagent.http import grpc, http1, http2
-from agents.hostagent.http.connection import Line
-from agents.hostagent.http.expectations import problem_of
-from agents.hostagent.http.messages import Fault, Question
+from agents.hostagent.http.connection import Connection
+from agents.hostagent.http.expectations import find_problem
+from agents.hostagent.http.messages import Request, ResponseError
 from agents.hostagent.step import journal
 from agents.hostagent.step.plan import Check, Expected
 from agents.hostagent.step.plan_parser import load_plan
@@ -275,10 +275,10 @@ def _be_asked(speaker: Any, given: bytes, _: Path) -> None:
     with here, there:
         there.sendall(given[:60_000])
         there.shutdown(socket.SHUT_WR)
-        line = Line(here, time.monotonic() + 20)
-        question = Question("127.0.0.1:1", "GET", "/", (("accept-encoding", "gzip"),), None)
-        answer = speaker.ask(line, question)
-    json.dumps([problem_of(_check(expected), answer) for expected in _EXPECTED])
+        line = Connection(here, time.monotonic() + 20)
+        question = Request("127.0.0.1:1", "GET", "/", (("accept-encoding", "gzip"),), None)
+        answer = speaker.send_request(line, question)
+    json.dumps([find_problem(_check(expected), answer) for expected in _EXPECTED])
 
 
 #: A pattern is searched for by a process of its own, which may be ended.
@@ -307,9 +307,9 @@ TARGETS = (
     Target(name="agent-follower", samples=_talks, change=changed_bytes,
            read=partial(_listen, FOLLOWER), errors=(PeerLost,), share=2),
     Target(name="agent-http1", samples=_http1_answers, change=changed_bytes,
-           read=partial(_be_asked, http1), errors=(OSError, Fault), share=3),
+           read=partial(_be_asked, http1), errors=(OSError, ResponseError), share=3),
     Target(name="agent-http2", samples=_http2_answers, change=changed_bytes,
-           read=partial(_be_asked, http2), errors=(OSError, Fault), share=2),
+           read=partial(_be_asked, http2), errors=(OSError, ResponseError), share=2),
     Target(name="agent-grpc", samples=_http2_answers, change=changed_bytes,
-           read=partial(_be_asked, grpc), errors=(OSError, Fault), share=2),
+           read=partial(_be_asked, grpc), errors=(OSError, ResponseError), share=2),
 )  # fmt: skip

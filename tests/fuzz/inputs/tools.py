@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agents.hostagent.errors import TrialFailed
-from agents.hostagent.load.load_output import measured, reduce
+from agents.hostagent.load.load_output import measured_files, reduce_output
 from agents.hostagent.paths import stdout_of
 from agents.hostagent.platform.program_versions import version_in
 from agents.hostagent.readers.registry import READERS
@@ -120,9 +120,9 @@ def _change_left(chance: random.Random, sample: Left, others: Sequence[Left]) ->
 
 
 def _lay(left: Left, folder: Path) -> None:
-    traces = measured(folder, 0)
-    stdout_of(traces.out).write_bytes(left.stdout)
-    for path, content in ((traces.out, left.out), (traces.raw, left.raw)):
+    files = measured_files(folder, 0)
+    stdout_of(files.out).write_bytes(left.stdout)
+    for path, content in ((files.out, left.out), (files.raw, left.raw)):
         if content is not None:
             path.write_bytes(content)
 
@@ -135,7 +135,7 @@ def _reduce(tool: str, left: Left, folder: Path) -> None:
     """As the agent does it after each load; what comes of it travels as JSON."""
     _lay(left, folder)
     load = Load(argv=(), env={}, kind="measure", wall_limit_s=1.0, warmup_s=0.0)
-    rows = reduce(measured(folder, 0), _tool(tool), load)
+    rows = reduce_output(measured_files(folder, 0), _tool(tool), load)
     json.dumps(rows)
 
 
@@ -147,12 +147,12 @@ def _told(tool: str) -> tuple[Told, ...]:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             _lay(left, folder)
-            traces = measured(folder, 0)
+            files = measured_files(folder, 0)
             try:
-                rows = READERS[TOOLS[tool].reader](folder, traces.out, traces.raw, 0.0)
+                rows = READERS[TOOLS[tool].reader](folder, files.out, files.raw, 0.0)
             except Exception:
                 continue  # A recording of a tool that failed.
-            found.append(Told(_spec(tool), traces.out.read_bytes(), _plain(rows), dict(_RESULT)))
+            found.append(Told(_spec(tool), files.out.read_bytes(), _plain(rows), dict(_RESULT)))
     return tuple(found)
 
 
