@@ -144,7 +144,7 @@ def test_it_can_do_without_confirmations():
 def test_it_asks_for_the_same_rate_until_it_is_told():
     rates = CapacitySearch(LOW, HIGH, AMPLE, 5)
     assert [rates.next_rate(), rates.next_rate()] == [100, 100]
-    with pytest.raises(ValueError, match="tell of the one at 100"):
+    with pytest.raises(ValueError, match="unexpected probe at 200: expected 100"):
         rates.add_probe(200, True)
     rates.add_probe(100, True)
     assert rates.next_rate() == 200
@@ -154,7 +154,7 @@ def test_it_hears_nothing_after_its_end():
     rates = CapacitySearch(LOW, HIGH, 1, 5)
     rates.add_probe(LOW, True)
     assert rates.next_rate() is None
-    with pytest.raises(ValueError, match="the search is over"):
+    with pytest.raises(ValueError, match="the search has ended"):
         rates.add_probe(200, True)
 
 

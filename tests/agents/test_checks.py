@@ -216,7 +216,7 @@ def test_it_believes_a_load_tool_that_spoke_another_protocol() -> None:
         ({"status": 404, "length": 13}, "status 404 instead of 200"),
         ({"status": 200, "length": 12}, "a body of 12 bytes instead of 13"),
         ({"status": 200, "length": None}, "a body of unknown length instead of 13 bytes"),
-        ({"status": None, "length": None}, "nothing that the load tool could read over HTTP/3"),
+        ({"status": None, "length": None}, "no response that the load tool could read over HTTP/3"),
     ],
 )
 def test_it_leaves_http3_to_the_load_tool(told: dict[str, int | None], said: str | None) -> None:

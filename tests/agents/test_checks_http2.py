@@ -148,7 +148,7 @@ def test_it_names_http_2_that_only_greets() -> None:
 
 def test_it_says_that_there_is_no_tls(ca: Path) -> None:
     with serving(saying(b"HTTP/1.0 400 no\r\n\r\n")) as port:
-        assert str(problem(port, H2_TLS, ca)).startswith("no TLS as it was asked for: ")
+        assert str(problem(port, H2_TLS, ca)).startswith("the TLS handshake failed: ")
 
 
 def test_it_trusts_nobody_but_the_authority_of_the_job(

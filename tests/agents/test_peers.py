@@ -116,7 +116,7 @@ def test_it_refuses_what_is_not_the_next_message(tamper: Line) -> None:
         near.sendall(tamper(relay.recv(1000)))
         if tamper is TAMPERING["repeated"]:
             assert follower.receive(1) == {"call": "stop"}
-        with pytest.raises(PeerLost, match="not the other side's next"):
+        with pytest.raises(PeerLost, match="not authentic"):
             follower.receive(1)
 
 

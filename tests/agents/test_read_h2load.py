@@ -40,7 +40,7 @@ def test_nothing_was_answered(tmp_path):
 
 @pytest.mark.parametrize("last", ["17000", "1700000000000000\t200\t1", "a\tb\tc\n", "\n"])
 def test_a_log_that_is_cut_off_names_the_line(last, tmp_path):
-    with pytest.raises(TrialFailed, match="line 2 of h2load's log is not whole") as failed:
+    with pytest.raises(TrialFailed, match="line 2 of h2load's log is incomplete") as failed:
         rows_of(tmp_path, "1700000000000000\t200\t10\n" + last)
     assert failed.value.code == "output_lost"
 

@@ -106,13 +106,16 @@ def test_a_line_that_is_wrong_is_named(line, why, tmp_path):
     ("lines", "why"),
     [
         ((DONE, '{"type": "error", "class": "a"}'), "line 2 .*after the line of type done"),
-        (('{"type": "reading", "metric": "script.a_s", "value": 1}',) * 2, "line 2 .*told before"),
+        (
+            ('{"type": "reading", "metric": "script.a_s", "value": 1}',) * 2,
+            "line 2 .*reported before",
+        ),
         (
             ('{"type": "protocol", "spoken": "h1"}', '{"type": "protocol", "spoken": "h2"}'),
             "line 2 .*was h1 before",
         ),
         ((), "it is empty"),
-        (('{"type": "error", "class": "a"}',), "not whole; line 1 is the last"),
+        (('{"type": "error", "class": "a"}',), "incomplete; line 1 is the last"),
     ],
 )
 def test_lines_have_to_fit_together(lines, why, tmp_path):

@@ -89,7 +89,7 @@ def test_nothing_was_answered(tmp_path):
 def test_half_a_report_is_a_failure(tmp_path):
     out = tmp_path / "tool.json"
     out.write_text(json.dumps(REPORT)[:-20])
-    with pytest.raises(TrialFailed, match="not whole"):
+    with pytest.raises(TrialFailed, match="incomplete"):
         read(tmp_path, out, tmp_path / "rows.raw", 0.0)
 
 

@@ -117,7 +117,7 @@ def test_it_says_that_the_server_was_gone(server: Child) -> None:
     server.kill()
     usage = sampler.usage(None)
     assert usage["server_cpu_s"] is None
-    assert usage["reasons"]["server_cpu_s"] == "the server was gone"
+    assert usage["reasons"]["server_cpu_s"] == "the server had ended"
     assert "another host" in usage["reasons"]["tool_cpu_s"]
 
 

@@ -1,4 +1,4 @@
-"""What a server answers, over whichever protocol it is asked, and whether that is right."""
+"""Send the request of a check over HTTP/1.1, HTTP/2 or gRPC, and compare the response."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from .connection import create_tls_context, open_connection
 from .expectations import find_problem
 from .messages import Request, Response, ResponseError
 
-#: Asks once over HTTP/3: what the load tool's command line got, as {"status": …, "length": …}.
+#: Sends one request over HTTP/3 with the load tool; returns {"status": …, "length": …}.
 RequestByTool = Callable[[Sequence[str]], Mapping[str, Any]]
 
 _READY_TIMEOUT_S = 5.0
-#: Loaded when they are needed: HTTP/2 costs a start of the agent more than all the rest.
+#: Loaded only when needed: loading HTTP/2 takes longer than the rest of the agent's start.
 _PROTOCOL_MODULES = {"h1": ".http1", "h2": ".http2", "grpc": ".grpc"}
 
 
 def run_check(
     address: str, port: int, check: Check, ca: Optional[Path], request_by_tool: RequestByTool
 ) -> dict[str, Any]:
-    """CHECKED of protocol.py without "when". OSError where nobody answered at all."""
+    """CHECKED of protocol.py without "when". OSError without any response."""
     if check.protocol == "h3":
         return _check_by_tool(check, request_by_tool)
     response = _send_request(address, port, check, ca)
@@ -42,9 +42,9 @@ def run_check(
 
 
 def ready_problem(address: str, port: int, ready: Ready, ca: Optional[Path]) -> Optional[str]:
-    """None where the server is ready; else what it answers instead. OSError where it does not yet.
+    """None if the server is ready, else its unexpected response. OSError without a response.
 
-    gRPC is asked by a call of `path` with an empty message, which has to end with OK.
+    With gRPC it calls `path` with an empty message, which must end with OK.
     """
     timeout_s = min(ready.timeout_s, _READY_TIMEOUT_S)
     if ready.path is None:
@@ -109,13 +109,13 @@ def _protocol_module(protocol: str) -> Any:
 
 
 def _check_by_tool(check: Check, request_by_tool: RequestByTool) -> dict[str, Any]:
-    """Nothing but status and length is known of what the load tool got."""
-    told = request_by_tool(check.argv or ())
-    status, length = told["status"], told["length"]
+    """CHECKED from the load tool's response, of which only status and length are known."""
+    response = request_by_tool(check.argv or ())
+    status, length = response["status"], response["length"]
     return {
         "name": check.name,
         "problem": _tool_problem(check, status, length),
-        "protocol": None if status is None else told.get("protocol") or "h3",
+        "protocol": None if status is None else response.get("protocol") or "h3",
         "status": status,
         "length": length,
         "sha256": None,
@@ -125,7 +125,7 @@ def _check_by_tool(check: Check, request_by_tool: RequestByTool) -> dict[str, An
 
 def _tool_problem(check: Check, status: Optional[int], length: Optional[int]) -> Optional[str]:
     if status is None:
-        return "nothing that the load tool could read over HTTP/3"
+        return "no response that the load tool could read over HTTP/3"
     if check.status not in (None, status):
         return f"status {status} instead of {check.status}"
     if check.response is None or check.response.kind != "length" or check.response.value == length:

@@ -1,4 +1,4 @@
-"""A connection to a server with one deadline for all that happens on it, TLS included."""
+"""A connection to a server with one deadline for all its operations, including TLS."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _FIRST_BYTES = 64
 
 
 class Connection:
-    """`alpn` is what TLS agreed on, None for nothing; `first` are the first bytes that came.
+    """`alpn`: the protocol that TLS negotiated, or None. `first`: the first received bytes.
 
-    OSError where the connection breaks or the deadline is over.
+    Its methods raise OSError if the connection breaks or the deadline has passed.
     """
 
     def __init__(self, sock: Union[socket.socket, ssl.SSLSocket], deadline: float) -> None:
@@ -45,7 +45,7 @@ class Connection:
         self._sock.sendall(data)
 
     def makefile(self, *_mode: object) -> io.BufferedReader:
-        """What http.client reads from."""
+        """The file from which http.client reads."""
         return io.BufferedReader(_RawReader(self))
 
     def close(self) -> None:
@@ -70,9 +70,9 @@ def open_connection(
     tls: Optional[ssl.SSLContext] = None,
     alpn: Sequence[str] = (),
 ) -> Connection:
-    """Connected, and with `tls` after a handshake that offered `alpn`.
+    """Connect, and with `tls` do a handshake that offers `alpn`.
 
-    OSError where nothing answers, Fault where the handshake shows that it never will.
+    OSError without a listener, ResponseError if the handshake fails for good.
     """
     deadline = time.monotonic() + timeout_s
     sock = socket.create_connection((address, port), timeout_s)
@@ -89,11 +89,11 @@ def open_connection(
 
 
 def create_tls_context(ca: Optional[Path]) -> ssl.SSLContext:
-    """TLS that trusts the job's own authority, or those of the system where it has none."""
+    """A TLS context that trusts the CA of the job, or without one those of the system."""
     try:
         return ssl.create_default_context(cafile=None if ca is None else str(ca))
     except OSError as error:
-        raise TrialFailed("internal", f"the job's authority {ca} is not there: {error}") from error
+        raise TrialFailed("internal", f"cannot read the CA of the job {ca}: {error}") from error
 
 
 def _wrap_tls(sock: socket.socket, tls: ssl.SSLContext, address: str) -> ssl.SSLSocket:
@@ -106,17 +106,17 @@ def _wrap_tls(sock: socket.socket, tls: ssl.SSLContext, address: str) -> ssl.SSL
     except ssl.SSLEOFError as error:
         raise ConnectionResetError("the connection ended in the TLS handshake") from error
     except ssl.SSLError as error:
-        raise ResponseError(f"no TLS as it was asked for: {_reason(error)}") from error
+        raise ResponseError(f"the TLS handshake failed: {_reason(error)}") from error
 
 
 def _reason(error: ssl.SSLError) -> str:
-    """OpenSSL's words, without the place in its source that follows them."""
+    """The message of OpenSSL, without the position in its source code."""
     message = getattr(error, "verify_message", None)
     return str(message or error.reason or error).rstrip(".")
 
 
 def remaining(deadline: float) -> float:
-    """Seconds left; TimeoutError where there are none."""
+    """The remaining seconds; TimeoutError after the deadline."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError("timed out")

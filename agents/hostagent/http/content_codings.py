@@ -1,4 +1,4 @@
-"""Content codings undone, as far as the standard library can: gzip and deflate."""
+"""Decode content codings that the standard library knows: gzip and deflate."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _GZIP = zlib.MAX_WBITS | 16
 
 
 class DecodingError(Exception):
-    """The text says what of a body cannot be decoded, and why."""
+    """A body cannot be decoded; the message contains the reason."""
 
 
 def decode_body(body: bytes, encoding: str) -> bytes:
-    """The body as it was before its coding; Undecodable where that cannot be had."""
+    """The decoded body; DecodingError if that is not possible."""
     if encoding == "identity":
         return body
     try:
@@ -30,17 +30,17 @@ def decode_body(body: bytes, encoding: str) -> bytes:
 
 
 def _decode_gzip(body: bytes) -> bytes:
-    """All members; a file of several is one body."""
+    """All members of the gzip file, joined."""
     whole = bytearray()
     while body:
-        one = zlib.decompressobj(_GZIP)
-        whole += _decompress(one, body, len(whole))
-        body = one.unused_data
+        member = zlib.decompressobj(_GZIP)
+        whole += _decompress(member, body, len(whole))
+        body = member.unused_data
     return bytes(whole)
 
 
 def _decode_deflate(body: bytes) -> bytes:
-    """With the zlib header that RFC 9110 asks for, or bare, as some servers send it."""
+    """With the zlib header of RFC 9110, or without it, as some servers send it."""
     try:
         return _decompress(zlib.decompressobj(), body, 0)
     except zlib.error:

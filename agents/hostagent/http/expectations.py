@@ -1,4 +1,4 @@
-"""Whether an answer is the expected one, and the words for it where it is not."""
+"""Compare a response with the expectations of a check, and describe the differences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .messages import Response
 
 _EXCERPT_CHARS = 200
 _CONTEXT_CHARS = 20
-#: A process of its own: some regular expressions never come to an end.
+#: Runs in a separate process, because some regular expressions do not terminate.
 _PATTERN_PROGRAM = """\
 import json, re, sys
 request = json.load(sys.stdin)
@@ -24,7 +24,7 @@ print(json.dumps(re.search(request["pattern"], request["text"]) is not None))
 
 
 def find_problem(check: Check, response: Response) -> Optional[str]:
-    """None where the answer is right; else all that is wrong with it, as what it was instead."""
+    """None if the response is as expected, else all differences as "actual instead of expected"."""
     return "; ".join(_problems(check, response)) or None
 
 
@@ -82,10 +82,10 @@ def _text_mismatch(expected: str, actual: str) -> Optional[str]:
     return f"body {actual[part]!r} instead of {expected[part]!r}, from character {start} on"
 
 
-def _common_prefix(one: str, other: str) -> int:
-    """How many characters both begin with."""
-    pairs = enumerate(zip(one, other))
-    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
+def _common_prefix(first: str, second: str) -> int:
+    """The length of the common prefix."""
+    pairs = enumerate(zip(first, second))
+    return next((n for n, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 def _excerpt(response: Response) -> str:
@@ -98,7 +98,7 @@ def _excerpt(response: Response) -> str:
 
 
 def _pattern_problem(pattern: str, text: str, timeout_s: float) -> Optional[str]:
-    """None where `pattern` is found anywhere in `text`; else why not."""
+    """None if `pattern` matches anywhere in `text`, else the problem."""
     argv = [sys.executable, "-I", "-S", "-c", _PATTERN_PROGRAM]
     request = json.dumps({"pattern": pattern, "text": text})
     try:

@@ -1,4 +1,4 @@
-"""gRPC: one unary call over HTTP/2, its messages as bytes."""
+"""gRPC: one unary call over HTTP/2, with messages as bytes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _PREFIX = struct.Struct(">BI")
 
 
 def send_request(connection: Connection, request: Request) -> Response:
-    """The one message that came as the answer's body; OSError and Fault as in http2.ask."""
+    """The response with its message as the body; errors as in http2.send_request."""
     body = frame_message(request.body or b"")
     other_headers = tuple(
         pair for pair in request.headers if pair[0].lower() not in dict(_GRPC_HEADERS)
     )
-    asked = request._replace(method="POST", headers=_GRPC_HEADERS + other_headers, body=body)
-    return _read(http2.send_request(connection, asked))
+    call = request._replace(method="POST", headers=_GRPC_HEADERS + other_headers, body=body)
+    return _read(http2.send_request(connection, call))
 
 
 def frame_message(message: bytes) -> bytes:
@@ -35,15 +35,15 @@ def _read(response: Response) -> Response:
     kind = response.headers.get("content-type", "")
     if not kind.startswith("application/grpc"):
         return response._replace(fault=f"HTTP/2 with content-type {kind!r} instead of gRPC")
-    # An error without a message comes in one block of headers.
+    # A response with an error and without a message has one block of headers.
     trailers = {**response.headers, **response.trailers}
-    told = response._replace(protocol="grpc", trailers=_decode_trailers(trailers))
+    response = response._replace(protocol="grpc", trailers=_decode_trailers(trailers))
     if response.fault is not None:
-        return told
+        return response
     status = trailers.get("grpc-status", "")
     if not status.isdigit():
-        return told._replace(fault=f"grpc-status {status!r}" if status else "no grpc-status")
-    return _unframe_message(told._replace(grpc_status=int(status)))
+        return response._replace(fault=f"grpc-status {status!r}" if status else "no grpc-status")
+    return _unframe_message(response._replace(grpc_status=int(status)))
 
 
 def _decode_trailers(trailers: dict[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""HTTP/1.1: one request over a line."""
+"""HTTP/1.1: one request over a connection."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _WITH_BODY = {"POST", "PUT", "PATCH"}
 
 
 def check_protocol(connection: Connection) -> None:
-    """Nothing else was offered, and a server without ALPN speaks HTTP/1.1."""
+    """ALPN offers nothing else, and a server without ALPN speaks HTTP/1.1."""
 
 
 def send_request(connection: Connection, request: Request) -> Response:
-    """What came; OSError where nothing did, Fault where it was no HTTP/1.1."""
+    """The response; OSError without one, ResponseError if it is not HTTP/1.1."""
     try:
-        # A server that does not want the body may answer and close before it has read it.
+        # A server that rejects the body may respond and close before it has read it.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             connection.sendall(_head(request) + (request.body or b""))
         response = http.client.HTTPResponse(connection, method=request.method)  # type: ignore[arg-type]
@@ -79,7 +79,7 @@ def _read(response: http.client.HTTPResponse) -> Response:
 
 
 def _body(response: http.client.HTTPResponse) -> tuple[bytes, Optional[str]]:
-    """What came of it, and why that is not all of it."""
+    """The received body, and why it is incomplete, or None."""
     body = bytearray()
     try:
         while len(body) <= BODY_LIMIT:

@@ -1,7 +1,7 @@
-"""HTTP/2: one request over a line.
+"""HTTP/2: one request over a connection.
 
-The only module that imports what is not in the standard library: h2, which travels in the bundle.
-Whoever asks over HTTP/2 loads it then, so that others are spared the time.
+The only module that imports a third-party package: h2, which is part of the bundle. It is loaded
+only for a request over HTTP/2, because loading it takes time.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from .messages import (
     starts_http2,
 )
 
-#: With HTTP/1.1 on offer a server that falls back to it is seen to do so.
+#: HTTP/1.1 is offered too, so that a fallback of the server is detected.
 ALPN = ("h2", "http/1.1")
 _STREAM = 1
 _PIECE = 1 << 16
 
 
 def check_protocol(connection: Connection) -> None:
-    """Fault where TLS did not agree on HTTP/2."""
+    """Raise ResponseError if TLS did not negotiate HTTP/2."""
     if connection.tls and connection.alpn != "h2":
         raise ResponseError("HTTP/1.1 instead of HTTP/2 (ALPN)", "h1")
 
 
 def send_request(connection: Connection, request: Request) -> Response:
-    """What came; OSError where nothing did, Fault where it was no HTTP/2.
+    """The response; OSError without one, ResponseError if it is not HTTP/2.
 
-    Without TLS the server has to know beforehand that HTTP/2 comes.
+    Without TLS it uses prior knowledge.
     """
     return _Exchange(connection, request).response()
 
 
 class _Exchange:
-    """One stream from its request to its end; `_fault` says why it ended otherwise."""
+    """One stream from its request to its end; `_fault` is the reason of an abnormal end."""
 
     def __init__(self, connection: Connection, request: Request) -> None:
         self._connection = connection
@@ -85,19 +85,19 @@ class _Exchange:
             self._send(body)
 
     def _request_headers(self) -> list[tuple[str, str]]:
-        asked = self._request
-        headers = [(name.lower(), value) for name, value in asked.headers]
-        authority = next((value for name, value in headers if name == "host"), asked.authority)
+        request = self._request
+        headers = [(name.lower(), value) for name, value in request.headers]
+        authority = next((value for name, value in headers if name == "host"), request.authority)
         return [
-            (":method", asked.method),
+            (":method", request.method),
             (":scheme", "https" if self._connection.tls else "http"),
             (":authority", authority),
-            (":path", asked.path),
+            (":path", request.path),
             *((name, value) for name, value in headers if name != "host"),
         ]
 
     def _send(self, body: bytes) -> None:
-        """As fast as the server lets us, and no longer than it listens."""
+        """Send the body as the flow control allows, until the stream ends."""
         while not self._ended:
             window = self._h2.local_flow_control_window(_STREAM)
             if body and not window:
@@ -114,7 +114,7 @@ class _Exchange:
         self._connection.sendall(self._h2.data_to_send())
 
     def _receive(self) -> None:
-        """Wait for more and read it."""
+        """Wait for data and handle its events."""
         data = self._connection.recv(_PIECE)
         if not data:
             raise ConnectionResetError("the connection ended before the answer")
@@ -149,7 +149,7 @@ class _Exchange:
         self._ended = True
 
     def _fail(self, fault: str) -> None:
-        """Tell `fault`, or what was spoken where it never was HTTP/2."""
+        """End the stream with `fault`; ResponseError if the server does not speak HTTP/2."""
         if self._connection.first.startswith(b"HTTP/1."):
             raise ResponseError("HTTP/1.1 instead of HTTP/2", "h1")
         if not starts_http2(self._connection.first):

@@ -1,18 +1,18 @@
-"""One question to a server and what came back, whichever protocol carried them."""
+"""A request to a server and its response, for all protocols."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Optional
 
-#: No more than this is read of a body.
+#: The rest of a longer body is not read.
 BODY_LIMIT = 16 << 20
 TOO_LONG = f"a body longer than {BODY_LIMIT >> 20} MiB, of which no more was read"
 TITLES = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3", "grpc": "gRPC"}
 
 
 class Request(NamedTuple):
-    """`authority` is the server's "host:port"; `body` of gRPC is the message, not yet framed."""
+    """`authority`: "host:port" of the server. `body` of gRPC: the message without its frame."""
 
     authority: str
     method: str
@@ -22,10 +22,10 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """`body` is as it came: without chunks and frames, but with its content coding.
+    """`body`: without chunks and frames, but with its content coding.
 
-    Names of headers are in lower case. `fault` says what kept the answer from being what was asked
-    for or from being whole; what is None did not come.
+    Header names are in lower case. `fault`: why the response is invalid or incomplete. Parts that
+    were not received are None.
     """
 
     protocol: Optional[str] = None
@@ -39,7 +39,7 @@ class Response(NamedTuple):
 
 
 class ResponseError(Exception):
-    """Somebody answered, but not as asked; the text says what came, as Answer.fault does."""
+    """The response has another protocol than requested; the message is as Response.fault."""
 
     def __init__(self, text: str, protocol: Optional[str] = None) -> None:
         super().__init__(text)
@@ -47,16 +47,16 @@ class ResponseError(Exception):
 
 
 def join_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """By name in lower case; several of one name joined as RFC 9110 has it."""
-    found: dict[str, str] = {}
+    """The headers by name in lower case; values of the same name joined as in RFC 9110."""
+    joined: dict[str, str] = {}
     for name, value in headers:
         key = name.lower()
-        found[key] = f"{found[key]}, {value}" if key in found else value
-    return found
+        joined[key] = f"{joined[key]}, {value}" if key in joined else value
+    return joined
 
 
 def starts_http2(first: bytes) -> bool:
-    """Whether a server's first bytes are a frame on stream 0: SETTINGS, or GOAWAY at once."""
+    """Whether the first bytes of a server are a SETTINGS or GOAWAY frame on stream 0."""
     return first[3:4] in {b"\4", b"\7"} and first[5:9] == bytes(4)
 
 

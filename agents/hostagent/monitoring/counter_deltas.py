@@ -1,4 +1,4 @@
-"""Two looks at a machine's counters, and what happened between them."""
+"""Two snapshots of the counters of a host, and their differences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INTERRUPTS = ("ksoftirqd/", "irq/", "napi/")
 
 
 class CounterSnapshot(NamedTuple):
-    """`own_s`: CPU of the agent itself."""
+    """`own_s`: CPU time of the agent itself."""
 
     monotonic_s: float
     own_s: float
@@ -21,12 +21,12 @@ class CounterSnapshot(NamedTuple):
 
 
 def take_snapshot(cpus: Optional[Collection[int]]) -> CounterSnapshot:
-    """`cpus`: those whose time matters; None = all."""
+    """`cpus`: those whose time is counted; None = all."""
     return CounterSnapshot(time.monotonic(), time.process_time(), system.counters(cpus))
 
 
 class ForeignProcess(NamedTuple):
-    """What a process that is not ours used between two looks, and where it was seen."""
+    """The CPU time of another process between two snapshots, and the CPUs that it ran on."""
 
     name: str
     cpu_s: float
@@ -38,77 +38,80 @@ def find_foreign_processes(
     after: Optional[Mapping[int, Consumer]],
     own_pids: Collection[int],
 ) -> Optional[list[ForeignProcess]]:
-    """Those who used CPU in between, the thirstiest first; None where it is not told.
+    """The other processes that used CPU time, the highest first; None if unknown.
 
-    Threads of the kernel that work off interrupts are left out: it is mostly our own packets.
+    Kernel threads that handle interrupts are excluded: they mostly handle our own packets.
     """
     if before is None or after is None:
         return None
-    inherited, found = _inherited(before, after), []
+    inherited, processes = _inherited(before, after), []
     for pid, now in after.items():
         was = before.get(pid, now._replace(cpu_s=0.0))
         cpu_s = now.cpu_s - was.cpu_s - inherited.get(pid, 0.0)
         if cpu_s > 0 and pid not in own_pids and not now.name.startswith(_INTERRUPTS):
-            found.append(ForeignProcess(now.name, round(cpu_s, 3), frozenset((was.cpu, now.cpu))))
-    return sorted(found, key=lambda foreign: foreign.cpu_s, reverse=True)
+            cpus = frozenset((was.cpu, now.cpu))
+            processes.append(ForeignProcess(now.name, round(cpu_s, 3), cpus))
+    return sorted(processes, key=lambda process: process.cpu_s, reverse=True)
 
 
 def _inherited(before: Mapping[int, Consumer], after: Mapping[int, Consumer]) -> dict[int, float]:
-    """By pid, what it has of processes that ended since, and that they had used before.
+    """By pid: the CPU time before the first snapshot of processes that ended since.
 
-    What a process has used until it ended goes to the parent that waits for it.
+    When a process ends, its CPU time is added to the parent that waits for it.
     """
-    found: dict[int, float] = {}
+    inherited: dict[int, float] = {}
     for pid in before.keys() - after.keys():
         heir = before[pid].parent
         while heir in before and heir not in after:
             heir = before[heir].parent
-        found[heir] = found.get(heir, 0.0) + before[pid].cpu_s
-    return found
+        inherited[heir] = inherited.get(heir, 0.0) + before[pid].cpu_s
+    return inherited
 
 
 def foreign_cpu_s(
     foreign: Optional[list[ForeignProcess]], cpus: Optional[Collection[int]]
 ) -> Optional[float]:
-    """CPU seconds of those that were seen on one of these CPUs; None = on any."""
+    """CPU seconds of the processes on one of these CPUs; None = on any."""
     if foreign is None:
         return None
-    return sum(each.cpu_s for each in foreign if cpus is None or not each.cpus.isdisjoint(cpus))
+    return sum(
+        process.cpu_s for process in foreign if cpus is None or not process.cpus.isdisjoint(cpus)
+    )
 
 
 def add_known(*parts: Optional[float]) -> Optional[float]:
-    """Their sum; None where one of them is."""
+    """The sum; None if a part is None."""
     return None if None in parts else sum(part for part in parts if part is not None)
 
 
 def clamp(value: Optional[float], least: Optional[float], most: Optional[float]) -> Optional[float]:
-    """The value, or the bound that it breaks; `least` where it is not known."""
-    at_least = max((each for each in (value, least) if each is not None), default=None)
+    """The value, limited to the bounds; `least` if it is unknown."""
+    at_least = max((number for number in (value, least) if number is not None), default=None)
     return at_least if at_least is None or most is None else min(at_least, most)
 
 
 def busy_s(
     start: CounterSnapshot, end: CounterSnapshot, *, interrupts: bool = False
 ) -> Optional[float]:
-    """What the CPUs worked, with or without what they did for interrupts.
+    """The busy time of the CPUs, with or without the time for interrupts.
 
-    Kernels without accounting of interrupts count them among the time of processes as well. So
-    what others used is at least this less our own, and with interrupts at most.
+    Kernels without interrupt accounting add it to the time of processes. So the time of other
+    processes is at least the value without interrupts minus our own, and at most that with them.
     """
     pairs = _pairs(start.counters, end.counters)
     if pairs is None:
         return None
     seconds = end.monotonic_s - start.monotonic_s
-    unworked = (
+    idle = (
         now.idle_s - was.idle_s + now.stolen_s - was.stolen_s
         + (0.0 if interrupts else now.interrupts_s - was.interrupts_s)
         for was, now in pairs
     )  # fmt: skip
-    return sum(seconds - each for each in unworked)
+    return sum(seconds - idle_s for idle_s in idle)
 
 
 def stolen_share(was: Counters, now: Counters, seconds: float) -> Optional[float]:
-    """What a hypervisor took of their time."""
+    """The share of the CPUs' time that the hypervisor took."""
     pairs = _pairs(was, now)
     if pairs is None:
         return None
@@ -116,14 +119,14 @@ def stolen_share(was: Counters, now: Counters, seconds: float) -> Optional[float
 
 
 def _pairs(was: Counters, now: Counters) -> Optional[list[tuple[Times, Times]]]:
-    """Before and after, by CPU; None where no time is told or a CPU came or went."""
+    """Before and after, by CPU; None without times, or if the set of CPUs changed."""
     if was.cpus is None or now.cpus is None or was.cpus.keys() != now.cpus.keys():
         return None
     return [(was.cpus[cpu], now.cpus[cpu]) for cpu in was.cpus]
 
 
 def joules(was: Counters, now: Counters) -> Optional[float]:
-    """What all packages used."""
+    """The energy of all CPU packages."""
     if was.energy is None or now.energy is None or was.energy.keys() != now.energy.keys():
         return None
     spent = 0.0
@@ -134,5 +137,5 @@ def joules(was: Counters, now: Counters) -> Optional[float]:
 
 
 def ratio(part: Optional[float], whole: float) -> Optional[float]:
-    """None where there is no whole."""
+    """part / whole; None without a part or a positive whole."""
     return None if part is None or whole <= 0 else round(max(0.0, part) / whole, 6)

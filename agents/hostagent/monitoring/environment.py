@@ -1,35 +1,36 @@
-"""What a host is like before a trial, and while its load runs: what its validity rests on.
+"""The environment of a host before a trial, and the interference while its load runs.
 
-On each host of the trial, once before anything of it starts (takes LOOK_S):
+The validity of a trial is judged by both. On each host of the trial, once before its processes
+start (takes ENVIRONMENT_S):
 
-    ambient.before()                                        -> AMBIENT_BEFORE
+    measure_environment()                                   -> AMBIENT_BEFORE
 
 and around each measured load, on each host:
 
     trees = Trees(children of all parts that run on this host)       # process_trees.py
-    during = During(cpus)            just before the load starts
-    during.look()                    often while it runs; Sampler(…, sensors=during.look) does so
-    during.end(added(trees.cpu_s(), tool_cpu_s), trees.pids())       -> AMBIENT_DURING
+    monitor = InterferenceMonitor(cpus)      just before the load starts
+    monitor.sample()                         often while it runs; Sampler(…, sensors=…) does so
+    monitor.end(add_known(trees.cpu_s(), tool_cpu_s), trees.pids())  -> AMBIENT_DURING
 
-`cpus`: all CPUs that parts of this host and the load tool are held to; None as soon as one of them
-is held to none. `tool_cpu_s`: where the tool ran on this host and has ended; else leave it out.
+`cpus`: all CPUs to which the processes of this host and the load tool are limited; None if one of
+them has no limit. `tool_cpu_s`: omit it if the tool ran on another host.
 
-Both are objects of JSON. A fact that cannot be read is null, and why is in "reasons".
+Both are JSON objects. A fact that cannot be read is null, with a reason in "reasons".
 
-AMBIENT_BEFORE: "cpus" of the machine · "load1" · "run_queue" (processes that could run, less
-ourselves) · "busy_share" (CPU of all others over a short look, of the whole machine) · "pressure"
-(the share of that look in which something waited for a CPU; avg10 would still tell of the trial
-before) · "on_battery" · "temperature_c" · "clock_mhz" · "boot_id".
+AMBIENT_BEFORE: "cpus" of the machine · "load1" · "run_queue" (runnable processes except ourselves)
+· "busy_share" (CPU share of all others on the whole machine during ENVIRONMENT_S) · "pressure"
+(the share of that time in which something waited for a CPU; avg10 would include the trial before)
+· "on_battery" · "temperature_c" · "clock_mhz" · "boot_id".
 
-AMBIENT_DURING: "seconds" · "cpus" (that were looked at) · "steal_share" (of their time) ·
-"foreign_cpu_s", "foreign_share" (what others used of these CPUs; 0.05 = 5 % of one core) ·
-"foreign" [{"name", "cpu_s"}] (the three others that used most, on any CPU) · "pressure_share" (in
-which something waited for a CPU, ourselves included) · "retransmitted_share" (of TCP segments) ·
+AMBIENT_DURING: "seconds" · "cpus" (that were observed) · "steal_share" (of their time) ·
+"foreign_cpu_s", "foreign_share" (use of these CPUs by others; 0.05 = 5 % of one core) ·
+"foreign" [{"name", "cpu_s"}] (the top three others, on any CPU) · "pressure_share" (in which
+something waited for a CPU, including ourselves) · "retransmitted_share" (of TCP segments) ·
 "listen_overflows", "listen_drops" · "ports_exhausted" (at the end) · "swapped_pages" ·
-"throttle_count" (by heat) · "quota_periods" (in which a quota that was set on us from above was
-used up) · "temperature_c", "clock_mhz" [min, max] · "clock_step_s" (of the wall clock against the
-monotonic one) · "octets_out", "octets_in" (IP, loopback included) · "energy_j" (of the CPU
-packages) · "on_battery" · "boot_id".
+"throttle_count" (thermal) · "quota_periods" (in which a quota of a parent group was exhausted) ·
+"temperature_c", "clock_mhz" [min, max] · "clock_step_s" (of the wall clock against the monotonic
+clock) · "octets_out", "octets_in" (IP, including loopback) · "energy_j" (of the CPU packages) ·
+"on_battery" · "boot_id".
 """
 
 from __future__ import annotations
@@ -60,21 +61,21 @@ from .sampler import load1
 ENVIRONMENT_S = 0.3
 PERIOD_S = 1.0
 MAX_FOREIGN = 3
-#: Under these there is a count, and no share: the kernel counts CPU time in ticks of 10 ms.
+#: No shares below these values: the kernel counts CPU time in ticks of 10 ms.
 SHORTEST_S = 1.0
 FEWEST_SEGMENTS = 1000
-#: Elsewhere wall and monotonic clock run apart by themselves, or tick too coarsely to tell.
+#: On other systems the wall and monotonic clocks drift apart, or are too coarse.
 _CLOCKS_AGREE = sys.platform.startswith("linux")
 _TOO_SHORT = {
-    "steal_share": f"the load took less than {SHORTEST_S:g} s, or no CPU time is told",
-    "foreign_share": f"the load took less than {SHORTEST_S:g} s, or no CPU time is told",
+    "steal_share": f"the load took less than {SHORTEST_S:g} s, or CPU times are unknown",
+    "foreign_share": f"the load took less than {SHORTEST_S:g} s, or CPU times are unknown",
     "retransmitted_share": f"fewer than {FEWEST_SEGMENTS} TCP segments were sent",
 }
 _COUNTED = ("listen_overflows", "listen_drops", "swapped_pages", "throttle_count", "quota_periods")
 
 
 def measure_environment() -> dict[str, Any]:
-    """AMBIENT_BEFORE; takes LOOK_S."""
+    """AMBIENT_BEFORE; takes ENVIRONMENT_S."""
     start = take_snapshot(None)
     time.sleep(ENVIRONMENT_S)
     standing, end = system.standing(), take_snapshot(None)
@@ -95,7 +96,7 @@ def measure_environment() -> dict[str, Any]:
 
 
 class InterferenceMonitor:
-    """See the module's docstring."""
+    """Measures AMBIENT_DURING; see the docstring of the module."""
 
     def __init__(self, cpus: Optional[Collection[int]] = None) -> None:
         self._cpus = None if cpus is None else frozenset(cpus)
@@ -113,16 +114,15 @@ class InterferenceMonitor:
         if now >= self._next_s:
             self._next_s = now + 0.9 * PERIOD_S
             self._last_reading = (system.temperature_c(), system.clock_mhz(self._cpus))
-            for value, kept in zip(self._last_reading, (self._temperatures, self._clocks)):
+            for value, values in zip(self._last_reading, (self._temperatures, self._clocks)):
                 if value is not None:
-                    kept.append(value)
+                    values.append(value)
         return self._last_reading
 
     def end(self, own_cpu_s: Optional[float], own_pids: Collection[int]) -> dict[str, Any]:
         """AMBIENT_DURING.
 
-        `own_cpu_s`: what our parts on this host used meanwhile, the agent left out; None where
-        that is not known.
+        `own_cpu_s`: the CPU time of our processes on this host, without the agent; None if unknown.
         """
         offset_s, end = _clock_offset_s(), take_snapshot(self._cpus)
         standing = system.standing()
@@ -161,21 +161,22 @@ class InterferenceMonitor:
         own_cpu_s: Optional[float],
         own_pids: Collection[int],
     ) -> dict[str, Any]:
-        """The sum over processes, held to what the CPUs worked without us.
+        """The sum over processes, limited to the busy time of the CPUs minus our own.
 
-        It knows nothing of processes that began and ended in between, and too much of those that
-        lost their parent.
+        The sum misses processes that started and ended in between, and counts too much of those
+        whose parent ended.
         """
         ours_s = None if own_cpu_s is None else self._start.own_s - end.own_s - own_cpu_s
         foreign = find_foreign_processes(self._consumers, system.consumers(), own_pids)
         least, most = (
-            add_known(busy_s(self._start, end, interrupts=each), ours_s) for each in (False, True)
+            add_known(busy_s(self._start, end, interrupts=with_interrupts), ours_s)
+            for with_interrupts in (False, True)
         )
         foreign_s = clamp(foreign_cpu_s(foreign, self._cpus), least, most)
         return {
             "foreign_cpu_s": None if foreign_s is None else round(max(0.0, foreign_s), 3),
             "foreign_share": None if seconds < SHORTEST_S else ratio(foreign_s, seconds),
-            "foreign": foreign and [_foreign_json(each) for each in foreign[:MAX_FOREIGN]],
+            "foreign": foreign and [_foreign_json(process) for process in foreign[:MAX_FOREIGN]],
         }
 
 
@@ -188,21 +189,21 @@ def _range(values: list[float]) -> Optional[list[float]]:
 
 
 def _clock_offset_s() -> float:
-    """Wall clock less monotonic clock, from the closest of a few pairs of looks."""
-    looks = []
+    """Wall clock minus monotonic clock, from the fastest of five readings."""
+    readings = []
     for _ in range(5):
         first, wall, last = time.monotonic(), time.time(), time.monotonic()
-        looks.append((last - first, wall - (first + last) / 2))
-    return min(looks)[1]
+        readings.append((last - first, wall - (first + last) / 2))
+    return min(readings)[1]
 
 
 def _reasons(known: Mapping[str, Any]) -> dict[str, str]:
-    """Why, for each fact that is not known."""
-    why = {**_TOO_SHORT, **system.why_unknown()}
+    """The reason for each unknown fact."""
+    reasons = {**_TOO_SHORT, **system.why_unknown()}
     if not _CLOCKS_AGREE:
-        why["clock_step_s"] = "the clocks of this system run apart without anybody setting them"
+        reasons["clock_step_s"] = "the clocks of this system drift apart by themselves"
     return {
-        key: why.get(key, "the system did not tell, or a count began anew")
+        key: reasons.get(key, "the system did not report it, or a counter was reset")
         for key, value in known.items()
         if value is None
     }

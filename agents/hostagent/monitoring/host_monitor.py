@@ -1,4 +1,4 @@
-"""A host while a load runs: what the parts there use, and what else goes on beside them."""
+"""Monitors a host while a load runs: what its processes use, and the interference by others."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .sampler import Sampler, load1
 
 
 class MonitoredProcesses(NamedTuple):
-    """What of a trial runs on one host.
+    """The processes of a trial on one host.
 
-    `port`: the server's. `tool`: the load tool runs here, too. `cpus`: those that all of them are
-    held to; None where one of them is held to none.
+    `port`: that of the server. `tool`: whether the load tool runs here. `cpus`: those to which all
+    of them are limited; None if one has no limit.
     """
 
     server: Optional[Child]
@@ -31,7 +31,7 @@ class MonitoredProcesses(NamedTuple):
 
 
 class HostMonitor:
-    """Made just before the load starts; call it often while the load runs, then `end` once."""
+    """Create it just before the load starts; call it often while the load runs, then `end` once."""
 
     def __init__(self, monitored: MonitoredProcesses) -> None:
         self._monitored = monitored
@@ -42,16 +42,16 @@ class HostMonitor:
         self._sampler = _sampler(monitored, self._interference)
 
     def __call__(self, tool: Optional[Child], seconds: float) -> None:
-        """Take a sample if one is due, `seconds` after the load began; no `tool` = not here."""
+        """Take a sample if one is due, `seconds` after the start; `tool` None: not on this host."""
         if self._sampler:
             self._sampler(tool, seconds)
         else:
             self._interference.sample()
 
     def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
-        """Of LOADED "usage" (None without the server) and "samples"; "ambient" of this host.
+        """ "usage" (None without the server) and "samples" of LOADED, "ambient" of this host.
 
-        And "load_before", and "services_cpu_s" of the services here.
+        Also "load_before", and "services_cpu_s" of the services on this host.
         """
         ambient = self._end_interference(tool_cpu_s)
         return {

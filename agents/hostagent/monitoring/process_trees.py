@@ -1,4 +1,4 @@
-"""The process trees of our own parts, for looks once a second that do not search each time."""
+"""The process trees of our own processes, sampled once per second without a search each time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..platform.process_table import HAS_PROC
 from ..platform.processes import Child
 from ..platform.usage import Usage, grown
 
-#: Searching for a tree's processes may cost this share of a core: on a host with few processes each
-#: look can search, on one with thousands it takes turns with what was found before.
+#: The search for the processes of a tree may use this share of a core. On a host with few processes
+#: each sample searches; on a host with thousands most samples use the last result.
 SEARCH_SHARE = 0.003
 
 
 class ProcessTree:
-    """One child with all that it started."""
+    """One child with all its descendants."""
 
     def __init__(self, child: Child) -> None:
         self.child = child
@@ -26,7 +26,7 @@ class ProcessTree:
         self._next_s = 0.0
 
     def usage(self) -> Optional[Usage]:
-        """What its processes used so far; None where none is left."""
+        """What its processes used so far; None if none is left."""
         if not HAS_PROC:
             return self.child.usage()
         if self._is_old():
@@ -34,31 +34,31 @@ class ProcessTree:
         return system.of_tree(self._pids)
 
     def search(self) -> set[int]:
-        """Its pids as they are now."""
+        """Search its current pids."""
         self._newest, start_s = system.newest_pid(), time.process_time()
         self._pids = self.child.tree()
         self._next_s = time.monotonic() + (time.process_time() - start_s) / SEARCH_SHARE
         return self._pids
 
     def _is_old(self) -> bool:
-        """Whether something was started since the last search, and a search can be afforded."""
+        """Whether a process was started since the last search, and a search is affordable."""
         return time.monotonic() >= self._next_s and system.newest_pid() != self._newest
 
 
 class ProcessTrees:
-    """What several parts of this host use together from now on."""
+    """The common usage of several children from now on."""
 
     def __init__(self, children: Iterable[Child]) -> None:
         self._trees = [ProcessTree(child) for child in children]
         self._before = [tree.usage() for tree in self._trees]
 
     def cpu_s(self) -> Optional[float]:
-        """CPU since this was made; None without parts, or where one of them cannot tell."""
+        """CPU time since the creation; None without children, or if one is unknown."""
         self.pids()
         after = [tree.usage() for tree in self._trees]
         spent = [grown(*pair, "cpu_s") for pair in zip(self._before, after)]
         return None if None in spent or not spent else sum(spent)
 
     def pids(self) -> set[int]:
-        """All processes of the parts, as they are now."""
+        """All current processes of the children."""
         return set().union(*(tree.search() for tree in self._trees))

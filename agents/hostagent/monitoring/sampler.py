@@ -1,4 +1,4 @@
-"""Samples at 1 Hz while a load runs: what the trees of server and load tool use of the host."""
+"""Samples once per second while a load runs: resource usage of the server and the load tool."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Sensors = Callable[[], "tuple[Optional[float], Optional[float]]"]
 
 
 class ToolMonitor:
-    """CPU and memory of the load tool, for the host where it runs; call it once a second."""
+    """CPU and memory of the load tool on the host where it runs; call it once per second."""
 
     def __init__(self) -> None:
         self.readings: list[tuple[float, Optional[float]]] = []
@@ -45,26 +45,26 @@ class ToolMonitor:
         return cpu_s
 
     def cpu_s_at(self, seconds: float) -> Optional[float]:
-        """What was read nearest to that time; None where nothing was."""
+        """The reading nearest to that time; None without readings."""
         if not self.readings:
             return None
-        return min(self.readings, key=lambda readings: abs(readings[0] - seconds))[1]
+        return min(self.readings, key=lambda reading: abs(reading[0] - seconds))[1]
 
     @property
     def peak_rss_bytes(self) -> Optional[int]:
-        """The highest peak seen, or the one at its end if that was higher."""
+        """The highest sampled peak, or the peak at its end if that was higher."""
         last = getattr(self._tree.child, "peak_rss_bytes", None) if self._tree else None
-        # It counts from the fork on, when the child was still as large as we are.
+        # It counts from the fork on, when the child was as large as the agent.
         if last is not None and last > _own_peak_bytes():
             return max(last, self._peak or 0)
         return self._peak
 
 
 class Sampler:
-    """Made just before the load starts; call it often while the load runs, then `usage` once.
+    """Create it just before the load starts; call it often while the load runs, then `usage` once.
 
-    `port`: where the server listens. `services`: those that run on this host. `sensors`: who reads
-    temperature and clock (During.look of environment.py), so that both are read once.
+    `port`: that of the server. `services`: those on this host. `sensors`: reads temperature and
+    clock (InterferenceMonitor.sample), so that both are read only once.
     """
 
     def __init__(
@@ -88,8 +88,8 @@ class Sampler:
         self._own_before_s = self._own_s = time.process_time()
 
     def __call__(self, tool: Optional[Child], seconds: float) -> None:
-        """Take a sample if one is due, `seconds` after the load began; no `tool` = not here."""
-        # What we do once the tool has ended takes nothing from it.
+        """Take a sample if one is due, `seconds` after the start; `tool` None: not on this host."""
+        # The CPU time of the agent after the end of the tool does not disturb it.
         self._own_s = time.process_time()
         if seconds < self._next_s:
             return
@@ -115,7 +115,7 @@ class Sampler:
         return None if None in parts else sum(parts)
 
     def usage(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
-        """What the whole load cost; null with a reason where the system does not tell."""
+        """The usage of the whole load; null with a reason if unknown."""
         self._server.search()
         after = self._server.usage()
         stolen = system.stolen_s()
@@ -133,20 +133,20 @@ class Sampler:
         return {**known, "reasons": reasons}
 
     def _reason(self, key: str, after: Optional[Usage]) -> str:
-        told = {
-            "steal_s": "this system does not count what a hypervisor takes",
+        reasons = {
+            "steal_s": "this system does not count the time that a hypervisor takes",
             "tool_cpu_s": "the load tool ran on another host, or was not waited for",
-            "tool_peak_rss_bytes": "the load tool ran on another host, or ended before it was seen",
+            "tool_peak_rss_bytes": "the load tool ran on another host, or ended before a sample",
             "services_cpu_s": "no service ran on this host, or one ended under load",
         }
-        if key in told:
-            return told[key]
+        if key in reasons:
+            return reasons[key]
         field = key.partition("_")[2]
         if self._before is None or after is None:
-            return "the server was gone"
+            return "the server had ended"
         if getattr(after, field) is None:
-            return system.UNKNOWN.get(field, "this system does not tell")
-        return "a process of the server ended and took its count along"
+            return system.UNKNOWN.get(field, "this system does not report it")
+        return "a process of the server ended, and its counters were lost"
 
 
 def load1() -> Optional[float]:

@@ -1,8 +1,8 @@
-"""h2load's log of requests, and what it said on stdout.
+"""Reads h2load's log of requests, and its stdout.
 
 A line of the log is "start in microseconds since the epoch, TAB, status, TAB, microseconds"; the
-status is -1 for a stream that failed. All its figures are a text on stdout, which goes as it is
-into {out}: {"stdout": text, "logged": {"answered": n, "failed": n}}.
+status is -1 for a failed stream. Its report is text on stdout, which is copied into {out}:
+{"stdout": text, "logged": {"answered": n, "failed": n}}.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from ..files import write_json
 from ..paths import stdout_of
 from .request_counter import RequestCounter
 
-#: What is kept of stdout: how it begins and how it ends.
+#: The maximum of stored stdout: its beginning and its end.
 STDOUT_CHARS = 32_000
 
 
 def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any]:
-    """TrialFailed where there is no log, or a line of it is none."""
+    """Read the log; TrialFailed if it is missing, or a line is invalid."""
     if not rows.exists():
         raise TrialFailed("output_lost", "h2load left no log of its requests; is the disk full?")
     said = stdout_of(out).read_text("utf-8", "replace")
     counter, failed = RequestCounter(warmup_s), 0
     with open(rows, encoding="ascii", errors="replace") as lines:
-        # The log is in the order of ends.
+        # The log is ordered by the ends of the requests.
         first_us = min((start_us for start_us, _, _ in _requests(lines)), default=0)
         lines.seek(0)
         for start_us, status, us in _requests(lines):
@@ -45,7 +45,7 @@ def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any
 
 
 def _requests(lines: Iterable[str]) -> Iterator[tuple[int, int, int]]:
-    """Start, status and latency of each line; TrialFailed for one that is cut off."""
+    """Start, status and latency of each line; TrialFailed for an incomplete one."""
     for number, line in enumerate(lines, 1):
         try:
             start_us, status, us = line.split("\t")
@@ -55,7 +55,7 @@ def _requests(lines: Iterable[str]) -> Iterator[tuple[int, int, int]]:
         except ValueError as error:
             raise TrialFailed(
                 "output_lost",
-                f"line {number} of h2load's log is not whole: {line[:80]!r}; is the disk full?",
+                f"line {number} of h2load's log is incomplete: {line[:80]!r}; is the disk full?",
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""A JSON object with one long array, read without holding the array in memory."""
+"""Read a JSON object with one long array without holding the array in memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 CHUNK = 1 << 20
-#: One value beside or in the array; a broken file is not read to its end in the hope for more.
+#: The maximum size of one value, so that a broken file is not read to its end.
 MAX_VALUE = 1 << 24
 _SPACE = " \t\r\n"
 _DELIMITERS = frozenset(_SPACE + ",:]}")
@@ -16,11 +16,11 @@ _decode = json.JSONDecoder().raw_decode
 
 
 def read_object(path: Path, array: str, add: Callable[[Any], None]) -> dict[str, Any]:
-    """The object in the file at `path` without its array `array`, whose elements `add` gets.
+    """The object in the file without its array `array`; `add` is called for each element of it.
 
-    ValueError where it is no object, or ends early.
+    ValueError if it is no object, or incomplete.
     """
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     with open(path, encoding="utf-8") as file:
         text = _Buffer(file)
         text.expect("{")
@@ -30,9 +30,9 @@ def read_object(path: Path, array: str, add: Callable[[Any], None]) -> dict[str,
             if name == array and text.skip("["):
                 _elements(text, add)
             else:
-                found[name] = text.value()
+                members[name] = text.value()
             text.skip(",")
-    return found
+    return members
 
 
 def _elements(text: _Buffer, add: Callable[[Any], None]) -> None:
@@ -42,7 +42,7 @@ def _elements(text: _Buffer, add: Callable[[Any], None]) -> None:
 
 
 class _Buffer:
-    """What was read of a file and not yet decoded."""
+    """The part of a file that was read and is not decoded yet."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -50,7 +50,7 @@ class _Buffer:
         self._position = 0
 
     def skip(self, token: str) -> bool:
-        """Whether `token` is next; then it is behind us."""
+        """Whether `token` is next; then skip it."""
         if self._next_char() != token:
             return False
         self._position += 1
@@ -71,7 +71,7 @@ class _Buffer:
                 if not self._read_more():
                     raise
                 continue
-            # Without what comes behind a value, a number may go on.
+            # A number at the end of the text may continue in the next chunk.
             if self._text[end : end + 1] in _DELIMITERS or not self._read_more():
                 self._position = end
                 return value

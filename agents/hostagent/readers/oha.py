@@ -1,9 +1,9 @@
-"""oha's rows (SQLite) reduced to what is kept: distinct latencies with counts, and slices.
+"""Reduces oha's rows (SQLite) to distinct latencies with counts, and slices.
 
-oha writes one row an answered request into the table `oha`: `start` and `end` in seconds since the
-load began, `duration` (with --latency-correction from the time when the request was due), `status`
-and `len_bytes`. SQLite does the grouping, so that millions of rows cost seconds and little memory.
-What was not answered has no row: only oha's report tells of it.
+oha writes one row per response into the table `oha`: `start` and `end` in seconds since the load
+began, `duration` (with --latency-correction from the time when the request was due), `status` and
+`len_bytes`. SQLite groups the rows, so that millions of them need seconds and little memory.
+A request without a response has no row: only oha's report contains it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 from ..errors import TrialFailed
 from .request_counter import RequestCounter
 
-#: oha's own percentiles, by its own names.
+#: The percentiles of oha's report.
 PERCENTILES = (10, 25, 50, 75, 90, 95, 99, 99.9, 99.99)
-#: What it calls a request that was under way when its time was up.
+#: oha's message for a request that was in progress at the end of the load.
 CUT_OFF = "aborted due to deadline"
 _GROUPS = (
     "SELECT min(start), max(end), CAST(round(duration * 1e6) AS INTEGER) AS us, status, "
@@ -30,7 +30,7 @@ _GROUPS = (
 
 
 def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any]:
-    """TrialFailed "output_lost" where the report is well and the rows are not."""
+    """Read the rows; TrialFailed "output_lost" if the report is valid and the rows are not."""
     json.loads(out.read_bytes())
     if not rows.exists():
         raise TrialFailed("output_lost", "the load tool left no rows; is the disk full?")
@@ -42,16 +42,16 @@ def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any
 
 def _count_rows(rows: Path, warmup_s: float) -> dict[str, Any]:
     counter = RequestCounter(warmup_s)
-    words = {"warmup": warmup_s, "up": int(warmup_s) + 1}
+    parameters = {"warmup": warmup_s, "up": int(warmup_s) + 1}
     with contextlib.closing(sqlite3.connect(f"file:{rows}?mode=ro", uri=True)) as database:
-        for start_s, end_s, us, status, size, count in database.execute(_GROUPS, words):
+        for start_s, end_s, us, status, size, count in database.execute(_GROUPS, parameters):
             good = 200 <= status < 400
             counter.add(start_s, end_s, us, good, status, size, count=count)
         return counter.rows_json(percentiles=_percentiles(database))
 
 
 def _percentiles(rows: sqlite3.Connection) -> dict[str, float]:
-    """Of all rows, by oha's rule: sorted[floor(p/100 · n)]."""
+    """The percentiles of all rows, by oha's rule: sorted[floor(p/100 · n)]."""
     durations = [row[0] for row in rows.execute("SELECT duration FROM oha ORDER BY duration")]
     n = len(durations)
     return {
@@ -62,9 +62,9 @@ def _percentiles(rows: sqlite3.Connection) -> dict[str, float]:
 
 
 def errors(out: Path) -> int:
-    """Requests of the whole load that got no answer, by oha's report.
+    """The number of requests of the whole load without a response, from oha's report.
 
-    Those that were under way when time was up are none.
+    Requests in progress at the end of the load are not errors.
     """
     tool_metrics: dict[str, int] = json.loads(out.read_bytes()).get("errorDistribution") or {}
     return sum(count for text, count in tool_metrics.items() if text != CUT_OFF)

@@ -1,6 +1,6 @@
-"""Who reduces what a load tool left behind, by the plan's `tool.reader`.
+"""The readers of load tools by name, as the plan gives it in `tool.reader`.
 
-A reader is called once a measured load, after everything of the trial was stopped:
+A reader is called once per measured load, after all processes of the trial were stopped:
 
     read(folder, out, rows, warmup_s) -> the content of rows.json (protocol.py)
 
@@ -8,12 +8,11 @@ A reader is called once a measured load, after everything of the trial was stopp
 what the tool said on stdout is `stdout_of(out)` (paths.py). A reader may rewrite `out` smaller, or
 write it where the tool said all on stdout: afterwards it is a JSON file. The caller removes `rows`.
 
-It raises TrialFailed("tool_failed" | "output_lost", message) where it knows what is wrong. What is
-garbage may raise what it likes of ValueError, LookupError, TypeError, AttributeError,
-ArithmeticError, RecursionError and sqlite3.Error; the trial fails with "tool_failed" and shows what
-the tool said.
+It raises TrialFailed("tool_failed" | "output_lost", message) for a known problem. For other invalid
+output it may raise ValueError, LookupError, TypeError, AttributeError, ArithmeticError,
+RecursionError or sqlite3.Error; the trial fails with "tool_failed" and shows the tool's output.
 
-A new reader is a module `read_<tool>.py` and a line here.
+A new reader is a module `<tool>.py` and an entry of READERS.
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ READERS: Mapping[str, Reader] = {
     "k6": k6,
 }
 
-#: Where rows do not tell of errors and the report does: its number, of the whole load.
+#: Readers whose rows have no errors: they count the errors of the whole load in the report.
 _ERRORS: Mapping[str, Callable[[Path], int]] = {"oha": oha_errors}
 
 
 def count_errors(reader: str, out: Path, rows: Mapping[str, Any]) -> Optional[int]:
-    """How many requests got no answer; None where neither the rows nor the report tell."""
+    """The number of requests without a response; None if neither rows nor report contain it."""
     if rows["errors"] is not None:
         return sum(rows["errors"].values())
     return _ERRORS[reader](out) if reader in _ERRORS else None

@@ -1,12 +1,12 @@
-"""Counting requests into rows.json (protocol.py): shared by all readers of rows.
+"""Counts requests for rows.json (protocol.py); all readers use it.
 
-    tally = Tally(warmup_s)
+    counter = RequestCounter(warmup_s)
     for row in …:
-        tally.add(start_s, end_s, latency_us, good, status=200, size=13)    # one that was answered
-    tally.fail("refused", "connection refused")                             # one that was not
-    rows = tally.rows_json(percentiles={…}, protocol="h2")
+        counter.add(start_s, end_s, latency_us, good, status=200, size=13)    # with a response
+    counter.fail("refused", "connection refused")                             # without one
+    rows = counter.rows_json(percentiles={…}, protocol="h2")
 
-It keeps counts of distinct values and no rows, so that millions of them fit into little memory.
+It stores counts of distinct values and no rows, so that millions of rows need little memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TEXT_CHARS = 300
 
 
 class _Second:
-    """What ended in one second."""
+    """The requests that ended in one second."""
 
     __slots__ = ("answered", "counts", "ok", "size")
 
@@ -34,10 +34,10 @@ class _Second:
 
 
 class RequestCounter:
-    """Answered requests by latency, status and second; those of the warm-up apart."""
+    """Counts requests by latency, status and second, and those of the warm-up separately."""
 
     def __init__(self, warmup_s: float) -> None:
-        """A request that starts before `warmup_s`, counted from the load's start, is warm-up."""
+        """A request that starts before `warmup_s` after the load's start is warm-up."""
         self._warmup_s = warmup_s
         self._n = 0
         self._end_s: Optional[float] = None
@@ -63,10 +63,10 @@ class RequestCounter:
         *,
         count: int = 1,
     ) -> None:
-        """`count` answered requests alike.
+        """Add `count` equal requests with a response.
 
-        Times are seconds since the load's start, None where the tool tells none: such a request
-        counts for the window and is in no slice. `good`: answered well. `size`: bytes of one body.
+        Times are seconds since the load's start, or None if the tool reports none: such a request
+        counts for the window and is in no slice. `good`: succeeded. `size`: bytes of one body.
         """
         in_window = start_s is None or start_s >= self._warmup_s
         self._n += count
@@ -102,7 +102,7 @@ class RequestCounter:
         second.counts[us] = second.counts.get(us, 0) + count
 
     def fail(self, kind: str, text: str = "", count: int = 1) -> None:
-        """`count` requests that got no answer; `kind` is their class, `text` what the tool said."""
+        """Add `count` requests without a response, of the class `kind`, with the tool's message."""
         self.reports_errors()
         assert self._errors is not None
         self._errors[kind] = self._errors.get(kind, 0) + count
@@ -112,7 +112,7 @@ class RequestCounter:
             texts.append(short)
 
     def reports_errors(self) -> None:
-        """These rows tell of every error: where none is told there was none."""
+        """The rows contain every error: without one there was none."""
         if self._errors is None:
             self._errors = {}
 
@@ -127,8 +127,8 @@ class RequestCounter:
     ) -> dict[str, Any]:
         """The content of rows.json.
 
-        `n`: rows of the whole load, where that is not what was added. `percentiles`: {"p99": s} of
-        all rows, by the tool's own definition.
+        `n`: rows of the whole load, if it differs from the number of added ones. `percentiles`:
+        {"p99": s} of all rows, as the tool defines them.
         """
         return {
             "schema": SCHEMA,
@@ -149,7 +149,7 @@ class RequestCounter:
         }
 
     def _empty_statuses(self) -> Optional[dict[str, int]]:
-        """Statuses are unknown, unless nothing was answered that could have had one."""
+        """Statuses are unknown (None), unless there was no response."""
         return None if self._ok or self._other else {}
 
     def _length(self) -> Optional[dict[str, int]]:
@@ -159,7 +159,7 @@ class RequestCounter:
 
 
 def _add_sizes(total: Optional[int], size: Optional[int], count: int) -> Optional[int]:
-    """Their sum, unknown as soon as one is."""
+    """The sum; None if one is unknown."""
     return None if total is None or size is None else total + size * count
 
 

@@ -1,4 +1,4 @@
-"""When requests of an open load were due, told from when they really started."""
+"""Compute when the requests of an open load were due, from the times when they started."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
-#: Bits for a request's place in a number that sorts by its start.
+#: Bits for the position of a request in a number that sorts by its start.
 _POSITION_BITS = 24
 
 
 class Schedule(NamedTuple):
-    """`begin_ns`: when the first request was due. `due_ns`: when each was, in their own order."""
+    """`begin_ns`: when the first request was due. `due_ns`: when each was due, in input order."""
 
     begin_ns: int
     due_ns: array[int]
@@ -20,24 +20,26 @@ class Schedule(NamedTuple):
 def compute_schedule(
     starts_ns: Sequence[int], skipped_ns: Sequence[int], interval_ns: float
 ) -> Schedule:
-    """When the requests that began at `starts_ns`, one at least of them or left out, were due.
+    """When the requests that started at `starts_ns` were due; needs one started or skipped one.
 
-    `skipped_ns`: when the tool left a request out because it could not send it; each took its
-    place in the schedule. The k-th of all is due k intervals after the first, and a tool is never
-    early: the schedule begins as late as no request would start before it is due. So a delay that
-    all requests of a load have in common is not seen.
+    `skipped_ns`: when the tool skipped a request that it could not send; each has its position in
+    the schedule. The k-th of all is due k intervals after the first. A tool never sends early: the
+    schedule begins as late as possible without a request that starts before it is due. So a delay
+    that is common to all requests of a load is not detected.
     """
     due = array("q", bytes(8 * len(starts_ns)))
     zero = [*starts_ns[:1], *skipped_ns[:1]][0]
     # One number a request: millions of pairs would need three times the memory.
-    marked = [(start - zero) << _POSITION_BITS | place for place, start in enumerate(starts_ns, 1)]
-    marked += [(at - zero) << _POSITION_BITS for at in skipped_ns]
-    marked.sort()
+    entries = [
+        (start - zero) << _POSITION_BITS | position for position, start in enumerate(starts_ns, 1)
+    ]
+    entries += [(at - zero) << _POSITION_BITS for at in skipped_ns]
+    entries.sort()
     begin = zero + min(
-        (token >> _POSITION_BITS) - round(k * interval_ns) for k, token in enumerate(marked)
+        (entry >> _POSITION_BITS) - round(k * interval_ns) for k, entry in enumerate(entries)
     )
-    for k, token in enumerate(marked):
-        place = token & ((1 << _POSITION_BITS) - 1)
-        if place:
-            due[place - 1] = begin + round(k * interval_ns)
+    for k, entry in enumerate(entries):
+        position = entry & ((1 << _POSITION_BITS) - 1)
+        if position:
+            due[position - 1] = begin + round(k * interval_ns)
     return Schedule(begin, due)

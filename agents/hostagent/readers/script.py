@@ -1,6 +1,6 @@
-"""The JSON lines that a definition's own load tool writes to stdout (docs/script-tool.md).
+"""Reads the JSON lines that a script as load tool writes to stdout (docs/script-tool.md).
 
-{out} becomes {"lines": n, "ended_s": s | null}; all else of it is in rows.json.
+{out} becomes {"lines": n, "ended_s": s | null}; the rest is in rows.json.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..paths import stdout_of
 from .request_counter import RequestCounter
 
 PROTOCOLS = ("h1", "h2", "h3", "grpc")
-#: A latency of more is no latency, but a mistake in the unit.
+#: A higher latency is a mistake in the unit.
 MAX_LATENCY_US = 86_400e6
 MAX_READINGS = 100
 
@@ -28,12 +28,12 @@ _EXCERPT_CHARS = 120
 
 
 class _InvalidLine(Exception):
-    """What is wrong with a line."""
+    """A line violates the contract; the message contains the problem."""
 
 
 def read(_folder: Path, out: Path, _rows: Path, warmup_s: float) -> dict[str, Any]:
-    """TrialFailed("tool_failed") names the first line that is not as the contract has it."""
-    tool_metrics = _ScriptOutput(warmup_s)
+    """Read the output; TrialFailed("tool_failed") names the first invalid line."""
+    output = _ScriptOutput(warmup_s)
     number, last = 0, ""
     with open(stdout_of(out), encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
@@ -41,34 +41,34 @@ def read(_folder: Path, out: Path, _rows: Path, warmup_s: float) -> dict[str, An
                 continue
             last = line.strip()
             try:
-                tool_metrics.add(_parse_line(line))
+                output.add(_parse_line(line))
             except _InvalidLine as wrong:
                 raise TrialFailed(
                     "tool_failed",
                     f"line {number} of the script's output: {wrong}: {last[:_EXCERPT_CHARS]!r}",
                 ) from wrong
-    if not tool_metrics.is_done:
+    if not output.is_done:
         raise TrialFailed(
             "tool_failed",
-            'the script\'s output ends without {"type": "done"}, so it is not whole; '
+            'the script\'s output ends without {"type": "done"}, so it is incomplete; '
             + (f"line {number} is the last: {last[:_EXCERPT_CHARS]!r}" if last else "it is empty"),
         )
-    write_json(out, {"lines": number, "ended_s": tool_metrics.ended_s})
-    return tool_metrics.rows_json()
+    write_json(out, {"lines": number, "ended_s": output.ended_s})
+    return output.rows_json()
 
 
 def _parse_line(line: str) -> Mapping[str, Any]:
     try:
-        found = json.loads(line)
+        parsed = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise _InvalidLine("not JSON, and only JSON lines may go to stdout") from error
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise _InvalidLine('not an object with a "type"')
-    return found
+    return parsed
 
 
 class _ScriptOutput:
-    """What the lines have told so far."""
+    """The content of the lines so far."""
 
     def __init__(self, warmup_s: float) -> None:
         self.is_done = False
@@ -140,7 +140,7 @@ class _ScriptOutput:
         if not isinstance(key, str):
             raise _InvalidLine(f"metric is {key!r}, expected a key such as script.upload_s")
         if key in self._readings:
-            raise _InvalidLine(f"{key} was told before")
+            raise _InvalidLine(f"{key} was reported before")
         if len(self._readings) >= MAX_READINGS:
             raise _InvalidLine(f"there are more than {MAX_READINGS} readings")
         self._readings[key] = _number(line.get("value"), "value")
@@ -160,7 +160,7 @@ class _ScriptOutput:
 
 
 def _optional(line: Mapping[str, Any], name: str, check: Callable[[Any, str], Any]) -> Any:
-    """None where it is missing or null."""
+    """None if it is missing or null."""
     value = line.get(name)
     return None if value is None else check(value, name)
 
