@@ -22,6 +22,7 @@ import pytest
 
 from devstack.processes import Child, Command, spawn
 from orchestrator.transport.address import SshAddress
+from perf.harness.sshd import sshd_command, sshd_program, write_sshd_files
 from tests.support.bridge import Network, NoNamespaces, ip, new_network
 from tests.support.hostparts import forget_kernel, give_clock, mount_disk, set_clock
 from tests.support.journals import StepJournal, read_journals
@@ -30,9 +31,6 @@ from tests.support.programs import missing
 from tests.support.sshd import (
     ServerKeys,
     new_server_keys,
-    sshd_command,
-    sshd_program,
-    write_sshd_files,
 )
 
 _PATIENCE_S = 60
@@ -228,7 +226,7 @@ def _new_host(folder: Path, network: Network, place: int, keys: ServerKeys) -> N
     work_dir = folder / "work"
     work_dir.mkdir(parents=True)
     address = network.add_host(folder.name, place)
-    write_sshd_files(folder, keys, address, 22)
+    write_sshd_files(folder, keys.files, keys.client, address=address, port=22)
     return NamespaceHost(
         name=folder.name,
         address=address,

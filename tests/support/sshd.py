@@ -11,16 +11,13 @@ import contextlib
 import json
 import os
 import pwd
-import re
 import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -28,36 +25,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from orchestrator.transport.address import SshAddress
 from orchestrator.transport.keys import KeyPair, generate_key, parse_private_key
-from tests.support.programs import find_program
+from perf.harness import sshd as harness
 
 #: Where the hosts of tests may be.
 LOOPBACK = ("127.0.0.0/8", "::1")
 _START_TIMEOUT_S = 20
-_STARTS = 5
-
-# The login's home may be the developer's own: nothing is read from it or written to it. With SHLVL,
-# bash takes itself for a nested shell and leaves out ~/.bashrc, whose programs may hold locks: one
-# that a test kills would make all later logins wait for it.
-_SSHD_CONFIG = """\
-ListenAddress {address}
-Port {port}
-HostKey {folder}/host_key
-HostKey {folder}/other_host_key
-PidFile none
-AuthorizedKeysFile {folder}/authorized_keys
-StrictModes no
-UsePAM no
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-PermitRootLogin prohibit-password
-PermitUserRC no
-PermitTTY no
-UseDNS no
-MaxStartups 200
-MaxSessions 50
-SetEnv SHLVL=1
-Subsystem sftp internal-sftp
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +71,11 @@ class ServerKeys:
     other_host: KeyPair
     client: KeyPair
 
+    @property
+    def files(self) -> dict[str, KeyPair]:
+        """The keys of the server, by the name of their file."""
+        return {"host_key": self.host, "other_host_key": self.other_host}
+
 
 def new_server_keys() -> ServerKeys:
     return ServerKeys(host=generate_key(), other_host=_ecdsa_key(), client=generate_key())
@@ -113,7 +90,7 @@ def sshd(tmp_path: Path) -> Iterator[SshServer]:
 
 def server_kinds() -> list[str]:
     """The servers that can be started here; the first is the one that is used by default."""
-    if os.environ.get("PITWALL_TEST_SSH_SERVER") == "asyncssh" or sshd_program() is None:
+    if os.environ.get("PITWALL_TEST_SSH_SERVER") == "asyncssh" or harness.sshd_program() is None:
         return ["asyncssh"]
     return ["sshd", "asyncssh"]
 
@@ -130,8 +107,11 @@ def start_sshd(
     folder = tmp_path / "ssh-server"
     folder.mkdir()
     keys = new_server_keys()
-    start = _start_sshd if kind == "sshd" else partial(_start_asyncssh, program)
-    process, port = start(folder, keys)
+    process: subprocess.Popen[Any]
+    if kind == "sshd":
+        process, port = harness.start_sshd(folder, keys.files, keys.client)
+    else:
+        process, port = _start_asyncssh(program, folder, keys)
     try:
         yield _server(kind, process, port, folder, keys)
     finally:
@@ -139,7 +119,7 @@ def start_sshd(
 
 
 def _server(
-    kind: str, process: subprocess.Popen[str], port: int, folder: Path, keys: ServerKeys
+    kind: str, process: subprocess.Popen[Any], port: int, folder: Path, keys: ServerKeys
 ) -> SshServer:
     account = pwd.getpwuid(os.getuid())
     drop = _drop_sshd_sessions if kind == "sshd" else _drop_asyncssh_connections
@@ -158,7 +138,7 @@ def _server(
     )
 
 
-def _stop(kind: str, process: subprocess.Popen[str]) -> None:
+def _stop(kind: str, process: subprocess.Popen[Any]) -> None:
     if kind == "sshd":
         _drop_sshd_sessions(process.pid)
     process.terminate()
@@ -174,69 +154,6 @@ def _ecdsa_key() -> KeyPair:
     form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8)
     pem = key.private_bytes(*form, serialization.NoEncryption())
     return parse_private_key(pem.decode())
-
-
-# sshd
-
-
-def sshd_program() -> str | None:
-    found = find_program("sshd")
-    return str(found) if found else None
-
-
-def _start_sshd(folder: Path, keys: ServerKeys) -> tuple[subprocess.Popen[str], int]:
-    for _ in range(_STARTS):
-        port = _free_port()
-        write_sshd_files(folder, keys, "127.0.0.1", port)
-        process = _spawn(sshd_command(folder), folder)
-        if _answers(process, port):
-            return process, port
-        process.kill()
-        process.communicate()
-    raise RuntimeError(f"sshd did not start: {(folder / 'log').read_text()}")
-
-
-def write_sshd_files(folder: Path, keys: ServerKeys, address: str, port: int) -> None:
-    """All that the command of `sshd_command` reads."""
-    (folder / "authorized_keys").write_text(keys.client.public_openssh + "\n")
-    for name, key in (("host_key", keys.host), ("other_host_key", keys.other_host)):
-        (folder / name).touch(mode=0o600)
-        (folder / name).write_text(key.private_openssh)
-    config = _SSHD_CONFIG.format(address=address, port=port, folder=folder)
-    (folder / "sshd_config").write_text(config)
-    _make_privilege_separation_folder(folder)
-
-
-def sshd_command(folder: Path) -> list[str]:
-    # Full paths, because sshd changes to / and calls itself again for each connection.
-    files = ["-f", str(folder / "sshd_config"), "-E", str(folder / "log")]
-    return [str(sshd_program()), "-D", *files]
-
-
-def _make_privilege_separation_folder(folder: Path) -> None:
-    """Root's sshd needs a folder that only a service manager makes."""
-    check = [str(sshd_program()), "-t", "-f", str(folder / "sshd_config")]
-    said = subprocess.run(check, capture_output=True, text=True, check=False).stderr
-    missing = re.search(r"Missing privilege separation directory: (\S+)", said)
-    if missing:
-        Path(missing[1]).mkdir(mode=0o755, parents=True, exist_ok=True)
-
-
-def _answers(process: subprocess.Popen[str], port: int) -> bool:
-    give_up = time.monotonic() + _START_TIMEOUT_S
-    while process.poll() is None and time.monotonic() < give_up:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as sock:
-            if sock.recv(4) == b"SSH-":
-                # Another program may have taken the port between our look and sshd's start.
-                return process.poll() is None
-        time.sleep(0.02)
-    return False
-
-
-def _free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 def _drop_sshd_sessions(listener_pid: int) -> None:
