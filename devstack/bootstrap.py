@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from devstack.filelock import waiting_for_lock
 from devstack.places import CHECKOUT, STATE, VENV, VENV_PYTHON, tools_cache
@@ -73,7 +74,7 @@ def fingerprint(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def read_stamp() -> dict:
+def read_stamp() -> dict[str, Any]:
     try:
         stamp = json.loads(STAMP.read_text())
     except (OSError, ValueError):
@@ -81,7 +82,7 @@ def read_stamp() -> dict:
     return stamp if isinstance(stamp, dict) else {}
 
 
-def write_stamp(stamp: dict) -> None:
+def write_stamp(stamp: dict[str, Any]) -> None:
     new = STAMP.with_name(STAMP.name + ".new")
     new.write_text(json.dumps(stamp))
     new.replace(STAMP)
@@ -173,7 +174,7 @@ def run(argv: list[str]) -> None:
         raise BootstrapError(f"`{' '.join(argv)}` ended with {status}. Its message is above.")
 
 
-def clean_environment() -> dict:
+def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
 
 

@@ -10,7 +10,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 #: What a mark does not tell, such as another name of a profile, is seen after so long.
@@ -38,7 +38,7 @@ class _Turn:
         self.lock = Lock()
 
 
-_parts: defaultdict[str, OrderedDict[Key, _Made]] = defaultdict(OrderedDict)
+_parts: defaultdict[str, OrderedDict[Key, _Made[Any]]] = defaultdict(OrderedDict)
 _turns: WeakValueDictionary[Key, _Turn] = WeakValueDictionary()
 _lock = Lock()
 
@@ -52,7 +52,7 @@ def kept(key: Key, mark: str | None, make: Callable[[], Part]) -> Part:
         return make()
     with _lock:
         turn = _turns.setdefault(key, _Turn())
-        known = _parts[key[0]].get(key)
+        known: _Made[Part] | None = _parts[key[0]].get(key)
     if known is not None and _counts(known, mark):
         return known.part
     with turn.lock:
@@ -70,11 +70,11 @@ def forget_parts() -> None:
         _parts.clear()
 
 
-def _counts(known: _Made, mark: str) -> bool:
+def _counts(known: _Made[Any], mark: str) -> bool:
     return known.mark == mark and time.monotonic() - known.at < KEEP_S
 
 
-def _keep(key: Key, made: _Made) -> None:
+def _keep(key: Key, made: _Made[Any]) -> None:
     with _lock:
         same_kind = _parts[key[0]]
         same_kind[key] = made

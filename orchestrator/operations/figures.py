@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 from django.db.models import Count, Min, Q, QuerySet
 
@@ -44,7 +45,7 @@ def _leases() -> dict[str, Samples]:
     return _count_and_age(held, "taken_at", "pitwall_leases", "pitwall_lease_oldest")
 
 
-def _count_and_age(rows: QuerySet, since: str, number: str, age: str) -> dict[str, Samples]:
+def _count_and_age(rows: QuerySet[Any], since: str, number: str, age: str) -> dict[str, Samples]:
     found = rows.aggregate(number=Count("pk"), oldest=Min(since))
     oldest = found["oldest"]
     waited = timedelta(0) if oldest is None else utc_now() - oldest

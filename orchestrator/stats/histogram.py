@@ -180,7 +180,8 @@ def _slot_of(values: Int64Array) -> Int64Array:
 
 
 def _shift(index: Int64Array) -> Int64Array:
-    return np.maximum((index >> _HALF_BITS) - 1, 0)
+    shift: Int64Array = np.maximum((index >> _HALF_BITS) - 1, 0)
+    return shift
 
 
 def _lowest(index: Int64Array) -> Int64Array:

@@ -80,7 +80,8 @@ def _with_zero_runs(index: Int64Array, count: Int64Array) -> Int64Array:
     # A single zero is written as itself, like the reference does.
     both = np.column_stack((np.where(gaps == 1, 0, -gaps), count)).ravel()
     keep = np.column_stack((gaps > 0, np.ones_like(count, dtype=bool))).ravel()
-    return both[keep]
+    written: Int64Array = both[keep]
+    return written
 
 
 def _without_zero_runs(values: Int64Array, slots: int) -> tuple[Int64Array, Int64Array]:

@@ -145,7 +145,8 @@ def _reaches(
 def _resolution(values: Floats, widths: Floats) -> Floats:
     """The standard deviation, as a log, that counters of finite width alone give a difference."""
     share = (widths / values).mean(axis=0)
-    return np.sqrt((share**2).sum(axis=0)) * _UNIFORM_SD
+    resolution: Floats = np.sqrt((share**2).sum(axis=0)) * _UNIFORM_SD
+    return resolution
 
 
 def _shrunken_correlation(differences: Floats) -> Floats:
@@ -160,7 +161,7 @@ def _shrunken_correlation(differences: Floats) -> Floats:
     others = ~np.eye(columns, dtype=bool)
     power = float((correlation[others] ** 2).sum())
     share = min(1.0, float(noise[others].sum()) / power) if power > 0 else 1.0
-    shrunken = correlation * (1 - share)
+    shrunken: Floats = correlation * (1 - share)
     np.fill_diagonal(shrunken, 1.0)
     return shrunken
 
