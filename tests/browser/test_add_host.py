@@ -41,7 +41,7 @@ def test_it_adds_a_host_step_by_step_and_mends_the_one_that_fails(
     page.get_by_label("Paste a private key").check()
     page.get_by_label("Private key", exact=True).fill(server.client_private_key)
     page.get_by_label("Work directory").fill(str(server.work_dir))
-    page.get_by_role("button", name="Add it and check it").click()
+    page.get_by_role("button", name="Add and check").click()
 
     # Nobody presses anything: the steps go on by themselves until one of them asks.
     fingerprint = HostKey.parse(server.host_key).fingerprint_sha256
@@ -52,7 +52,7 @@ def test_it_adds_a_host_step_by_step_and_mends_the_one_that_fails(
         look(page, Path(folder), "failed")
     assert Host.objects.get(name="rack-1").state == "unconfirmed"
 
-    page.get_by_text("Change how the host is reached", exact=True).click()
+    page.get_by_text("SSH settings", exact=True).click()
     page.get_by_label("User", exact=True).fill(server.user)
     page.get_by_role("button", name="Save and check again").click()
     expect(page.get_by_text("rack-1 is ready")).to_be_visible(timeout=60_000)

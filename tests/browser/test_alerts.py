@@ -22,7 +22,7 @@ def test_an_alert_is_found_read_and_acknowledged(page: Page, world: World) -> No
     page.get_by_role("link", name="Alerts 1 open").click()
     page.get_by_role("link", name="Hello: Requests per second").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("−8.0 %")
-    expect(page.get_by_role("region", name="Search for the commit")).to_contain_text("has it not")
+    expect(page.get_by_role("region", name="Bisection")).to_contain_text("good")
     for width in (1280, 400):
         page.set_viewport_size({"width": width, "height": 800})
         wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
@@ -32,9 +32,7 @@ def test_an_alert_is_found_read_and_acknowledged(page: Page, world: World) -> No
     expect(page.locator(".title .badge")).to_contain_text("Acknowledged")
     page.get_by_role("textbox", name="Note").fill("reverted")
     page.get_by_role("button", name="Confirm").click()
-    expect(page.get_by_role("region", name="What became of it")).to_contain_text(
-        "alice: confirmed: reverted"
-    )
+    expect(page.get_by_role("region", name="History")).to_contain_text("alice: confirmed: reverted")
     page.get_by_role("link", name="← Alerts").click()
 
     page.get_by_role("link", name="Hello: Requests per second").focus()

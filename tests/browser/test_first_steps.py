@@ -51,7 +51,7 @@ def test_an_empty_instance_gets_an_owner_who_invites_a_second_user(people: list[
     owner.get_by_role("button", name="Invite", exact=True).click()
     guest.goto(owner.locator(".secret").inner_text())
     assert [*looking.too_wide(guest), *looking.violations(guest)] == []
-    _make_account(guest, "gustav", "Make the account and join")
+    _make_account(guest, "gustav", "Create the account and join")
     expect(guest.get_by_text("Welcome to Web Servers.")).to_be_visible()
     guest.goto("/settings/members/")
     expect(guest.get_by_role("rowheader", name="olivia")).to_be_visible()

@@ -180,11 +180,11 @@ def test_a_click_shows_the_trials_of_a_commit(page: Page, shas: list[str]) -> No
 def test_a_history_is_begun_anew_from_the_chart(page: Page, shas: list[str]) -> None:
     _open(page, f"&from={shas[38]}&to={shas[42]}&at={shas[40]}")
     panel = page.locator("#point article")
-    panel.get_by_text("Begin the history anew here").click()
+    panel.get_by_text("Set a new baseline here").click()
     panel.get_by_label("Why?").fill("A slower, safer parser")
-    panel.get_by_role("button", name="Begin anew").click()
+    panel.get_by_role("button", name="Set new baseline").click()
 
-    expect(page.locator("main")).to_contain_text("The history begins anew here")
+    expect(page.locator("main")).to_contain_text("New baseline")
     expect(page.locator("#point article")).to_contain_text("A slower, safer parser")
     assert f"at={shas[40]}" in page.url
 
@@ -192,10 +192,10 @@ def test_a_history_is_begun_anew_from_the_chart(page: Page, shas: list[str]) -> 
 def test_a_note_is_written_at_a_point_and_found_again_by_key(page: Page, shas: list[str]) -> None:
     _open(page, f"&from={shas[38]}&to={shas[42]}&at={shas[40]}")
     panel = page.locator("#point article")
-    panel.get_by_text("Write a note here").click()
+    panel.get_by_text("Add an annotation").click()
     panel.get_by_label("Note").fill("The new parser")
     panel.get_by_label("Shown on").select_option("benchmark")
-    panel.get_by_role("button", name="Add the note").click()
+    panel.get_by_role("button", name="Add annotation").click()
     expect(page.locator("#point .note")).to_contain_text("The new parser")
     wait_until_drawn(page)
 

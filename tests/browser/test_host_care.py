@@ -34,14 +34,14 @@ def test_it_is_drained_and_released(page: Page, host: Host) -> None:
     expect(page.locator(".title .badge[data-state=maintenance]")).to_be_visible()
     expect(page.locator(".notice").first).to_have_text("alice: new fan")
 
-    page.get_by_role("button", name="Release it").click()
+    page.get_by_role("button", name="Activate").click()
     expect(page.locator(".title .badge[data-state=ready]")).to_be_visible()
 
 
 def test_its_hours_are_changed_in_place(page: Page, host: Host) -> None:
     page.goto(f"/hosts/{host.pk}/")
     expect(page.get_by_label("Open hours")).to_be_hidden()
-    page.get_by_text("Change how it is used").click()
+    page.get_by_text("Host settings").click()
     page.get_by_label("Open hours").fill("sat-sun")
     page.get_by_role("button", name="Save").first.click()
     expect(page.locator("dl.facts code").first).to_have_text("sat-sun")
@@ -61,7 +61,7 @@ def test_thirty_hosts_fit_a_phone(page: Page, world: World) -> None:
     alice = world.personas.alice
     for number in range(30):
         make_local_host(alice, f"rack-{number:02}")
-    reason = "golden job: drifted: latency p50 9.2 % slower than in its 12 runs before"
+    reason = "golden run: drifted: latency p50 9.2 % slower than in its 12 runs before"
     Host.objects.filter(name__in=["rack-07", "rack-21"]).update(state="quarantined", message=reason)
     Host.objects.filter(name="rack-09").update(state="maintenance", message="alice: new fan")
     Host.objects.filter(name="rack-11").update(tags=["quiet", "rack-2"], open_hours="sat-sun")
@@ -84,6 +84,6 @@ def test_thirty_hosts_fit_a_phone(page: Page, world: World) -> None:
         if folder := os.environ.get("PITWALL_LOOK"):
             page.screenshot(path=Path(folder) / f"fleet-{width}.png")
     row = page.get_by_role("row").filter(has_text=reason).first
-    row.get_by_role("button", name="Release it").click()
+    row.get_by_role("button", name="Activate").click()
     expect(page.get_by_role("heading", name="rack-07")).to_be_visible()
     expect(page.locator(".title .badge[data-state=ready]")).to_be_visible()

@@ -134,6 +134,6 @@ def test_nothing_jumps_while_cases_fill_up_and_one_is_cancelled(page: Page, worl
     page.get_by_text("Last failure").click()
     Job.objects.filter(run=run).update(state="finished")
     Run.objects.filter(pk=run.pk).update(state="finished", ended_at=utc_now())
-    expect(page.get_by_role("heading", name="How long it is kept")).to_be_visible()
+    expect(page.get_by_role("heading", name="Retention")).to_be_visible()
     expect(page.get_by_role("button", name="Cancel run")).to_have_count(0)
     expect(page.get_by_role("link", name="The failed trial")).to_be_visible()

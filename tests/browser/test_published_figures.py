@@ -1,4 +1,4 @@
-"""Published figures in a real browser: long addresses and wide tables stay on the page."""
+"""Reference results in a real browser: long addresses and wide tables stay on the page."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -17,7 +17,7 @@ def test_figures_are_found_on_a_wide_and_on_a_narrow_screen(page: Page, world: W
         page.goto("/published/")
         expect(page.locator("tbody tr")).to_have_count(5)
         page.get_by_role("link", name="HTTP servers' overhead, the report").click()
-        page.get_by_label("All of these words").fill("hello 10000")
+        page.get_by_label("Search").fill("hello 10000")
         page.get_by_role("button", name="Show", exact=True).click()
         expect(page.get_by_role("status")).to_have_text("24 of them match")
         wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")

@@ -1,4 +1,4 @@
-"""How long results are kept, in a browser: changed, pinned, and told where something went."""
+"""Retention, in a browser: changed, pinned, and told where something went."""
 
 from datetime import timedelta
 
@@ -23,7 +23,7 @@ def test_an_admin_changes_the_retention_and_keeps_what_matters(page: Page, world
 
     page.get_by_label("Commit", exact=True).fill(world.shas[0][:10])
     page.get_by_label("Reason").fill("Release 1.0, which we compare with")
-    page.get_by_role("button", name="Keep this commit for ever").click()
+    page.get_by_role("button", name="Pin this commit forever").click()
     expect(page.get_by_role("cell", name="Release 1.0, which we compare with")).to_be_visible()
 
 
@@ -37,11 +37,11 @@ def test_pages_tell_what_was_removed(page: Page, world: World) -> None:
     expect(page.get_by_text(told).first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
     page.get_by_role("link", name="retention of the project").click()
-    expect(page.get_by_role("heading", name="What was removed")).to_be_visible()
+    expect(page.get_by_role("heading", name="Removed data")).to_be_visible()
     expect(page.get_by_role("row", name="Raw output")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
     page.goto(f"/runs/{world.run.pk}/")
-    page.get_by_label("Keep it for ever, because").fill("the report of May")
-    page.get_by_role("button", name="Keep this run").click()
-    expect(page.get_by_text("Kept for ever: the report of May")).to_be_visible()
+    page.get_by_label("Reason to pin this run").fill("the report of May")
+    page.get_by_role("button", name="Pin this run").click()
+    expect(page.get_by_text("Pinned: the report of May")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0

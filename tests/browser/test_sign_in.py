@@ -60,7 +60,7 @@ def test_it_turns_a_second_factor_on_and_asks_for_it(page: Page) -> None:
     assert box
     assert min(box["width"], box["height"]) > 200
     judge(page, "second-factor-on")
-    page.get_by_text("The picture cannot be scanned").click()
+    page.get_by_text("Cannot scan the picture?").click()
     code = format_hotp_value(hotp_value(page.locator("pre.secret").inner_text(), 0))
     page.get_by_role("textbox", name="Authenticator code").fill(code)
     page.get_by_role("button", name="Turn it on").click()

@@ -82,7 +82,7 @@ def add_host(page: Page, machine: SshServer) -> None:
     page.get_by_label("Paste a private key").check()
     page.get_by_label("Private key", exact=True).fill(machine.client_private_key)
     page.get_by_label("Work directory").fill(str(machine.work_dir))
-    page.get_by_role("button", name="Add it and check it").click()
+    page.get_by_role("button", name="Add and check").click()
     page.get_by_role("button", name="This is my host: pin this key").click()
     expect(page.get_by_text("rack-1 is ready")).to_be_visible(timeout=60_000)
 

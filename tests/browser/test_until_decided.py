@@ -24,7 +24,7 @@ def test_the_plan_becomes_a_range_when_it_is_chosen(page: Page, world: World) ->
     page.get_by_label("until it is decided", exact=True).check()
     expect(plan).to_contain_text("5 to 20")
     expect(plan).to_contain_text("as a rule")
-    expect(plan).to_contain_text("looked at after 5, 7, 10, 15, 20")
+    expect(plan).to_contain_text("interim analyses after 5, 7, 10, 15, 20")
     page.get_by_label("Budget, minutes").fill("0.5")
     expect(plan).to_contain_text("30 s of machine time")
     page.get_by_role("button", name="Start run").click()

@@ -76,7 +76,7 @@ def test_one_of_them_leads_to_its_history_its_duel_and_the_search(
         assert reverse("run", args=[run.pk]) in page
     assert f"{reverse('compare')}?benchmark=server%2Fhello&amp;baseline=" in page
     assert f"{reverse('history')}?benchmark=server%2Fhello&amp;case=" in page
-    assert "has it not" in page
+    assert "good" in page
     assert line.commits[26].short_sha in page
     assert "it comes from" in page
 

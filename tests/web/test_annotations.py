@@ -37,7 +37,7 @@ def test_a_note_is_on_the_chart_in_the_table_and_at_the_point(
     assert _notes(bob) == [(1, "New <b>kernel</b>")]
     assert page.count("New &lt;b&gt;kernel&lt;/b&gt;") == 2
     assert "New &lt;b&gt;kernel" in point.content.decode()
-    assert "Write a note here" not in point.content.decode()
+    assert "Add an annotation" not in point.content.decode()
     assert reverse("annotation-edit", args=[Annotation.objects.get().pk]) not in page
 
 

@@ -58,7 +58,7 @@ def _preview(client: Client, world: World, **changes: str) -> str:
 
 
 def test_a_host_that_was_never_calibrated_says_so(world: World, alice: Client) -> None:
-    assert "It is not calibrated yet: which changes it can see" in _section(alice, world)
+    assert "Not calibrated yet, so the detectable changes are unknown" in _section(alice, world)
     panel = _preview(alice, world)
     assert "(by earlier runs there)" in panel
     assert f'href="{_address(world)}#noise"' in panel
@@ -111,7 +111,7 @@ def test_its_history_is_a_chart_with_a_table(world: World, alice: Client) -> Non
     HostChange.objects.create(
         host=world.host, snapshot=snapshot, changed={"kernel": ["1", "2"]}, at=snapshot.taken_at
     )
-    assert "since it became the machine that it is now" in _section(alice, world)
+    assert "since the host last changed" in _section(alice, world)
     assert "here has changed since it was calibrated" in _preview(alice, world)
     second = _calibrate(alice, world, wobble=0.01)
 

@@ -50,7 +50,7 @@ def test_it_shows_what_is_not_like_for_like_at_the_top(world: World, alice: Clie
         reverse("compare"), _query(world, version="1", contender_version="2")
     ).content.decode()
 
-    assert page.index("Not like for like") < page.index('class="compared"')
+    assert page.index("Not comparable") < page.index('class="compared"')
     assert "duration_s: 0.7" in page
     assert "Definition: 1 → 2" in page
     assert "! unpaired" in page

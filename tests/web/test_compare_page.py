@@ -132,7 +132,7 @@ def test_each_number_leads_to_what_stands_behind_it(world: World, alice: Client)
 
     assert len(set(trials)) == 2 * 6
     assert page.count("data-left-out") == 1
-    assert "round 1, left out" in page
+    assert "round 1, excluded" in page
     assert "oha 1.0" in page
     assert len(set(points)) == 2 * 4
     assert all("6 trials" in alice.get(each).content.decode() for each in points[::2])

@@ -78,7 +78,7 @@ def test_a_crowded_place_leads_to_its_cases_and_a_single_one_to_its_page(
     assert inside.context["chosen"].chosen == 10
 
     page = _get(alice, {**query, "host": "cat", "case": _huge_key()}).content.decode()
-    assert "At a glance" not in page
+    assert "Overview map" not in page
     both = {"rows": "size", "columns": "connections", "host": "cat", "metric": "latency.p50"}
     page = _get(alice, query, **both).content.decode()
     told = next(tile for tile in _tiles(page) if tile[0] == "regressed")

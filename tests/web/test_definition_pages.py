@@ -33,7 +33,7 @@ def test_it_judges_a_text_without_saving_it(world: World, bob: Client) -> None:
     good = bob.post(reverse("benchmark-check"), {"source": CHANGED}).content.decode()
     bad = bob.post(reverse("benchmark-check"), {"source": CHANGED.replace(": 9", ": many")})
 
-    assert "This can be saved" in good
+    assert "Valid." in good
     assert "<dt>Cases</dt><dd>2</dd>" in good
     assert "Line 13" in bad.content.decode()
     assert '<code class="break">rounds</code>' in bad.content.decode()
@@ -45,7 +45,7 @@ def test_it_checks_in_the_page_without_scripts(world: World, alice: Client) -> N
         data = {"source": CHANGED, "check": "1", "project": "server", "slug": "x"}
         answer = alice.post(address, data)
         assert answer.status_code == 200
-        assert "This can be saved" in answer.content.decode()
+        assert "Valid." in answer.content.decode()
     assert Definition.objects.count() == 1
 
 
@@ -60,7 +60,7 @@ def test_it_compares_any_two_versions(world: World, alice: Client, bob: Client) 
     assert signs.count("-") == 2
     assert signs.count("+") == 2
     assert "0 cases came, 1 went; 1 case keeps its history." in newest.content.decode()
-    assert "The two texts are the same." in whole
+    assert "The two versions are identical." in whole
     assert bob.get(address, {"from": "9"}).status_code == 404
 
 
@@ -78,7 +78,7 @@ def test_it_keeps_a_definition_in_the_repository(
     _import(alice)
     page = alice.get(reverse("benchmark", args=["server", "server"])).content.decode()
 
-    assert "Kept in the repository" in page
+    assert "Stored in the repository" in page
     assert "<textarea" not in page
     assert "<code>.pitwall.yaml</code> at <code>" in page
     refused = alice.post(reverse("benchmark", args=["server", "server"]), {"source": CHANGED})

@@ -27,7 +27,7 @@ from tests.support.factories import (
 )
 from tests.web.conftest import World, signed_in
 
-BUTTONS = ("Put in maintenance", "Release it", "Retire this host", "Take it back")
+BUTTONS = ("Put in maintenance", "Activate", "Retire this host")
 CARE = {"timezone": "UTC", "disk_limit_gib": "10"}
 
 
@@ -48,14 +48,14 @@ def _buttons(page: str) -> set[str]:
     [
         ("ready", {"Put in maintenance", "Retire this host"}, {"Put in maintenance"}),
         ("unreachable", {"Put in maintenance", "Retire this host"}, {"Put in maintenance"}),
-        ("maintenance", {"Release it", "Retire this host"}, {"Release it"}),
+        ("maintenance", {"Activate", "Retire this host"}, {"Activate"}),
         (
             "quarantined",
-            {"Put in maintenance", "Release it", "Retire this host"},
-            {"Put in maintenance", "Release it"},
+            {"Put in maintenance", "Activate", "Retire this host"},
+            {"Put in maintenance", "Activate"},
         ),
         ("unconfirmed", {"Retire this host"}, set()),
-        ("disabled", {"Take it back"}, set()),
+        ("disabled", {"Activate"}, set()),
     ],
 )
 def test_it_offers_only_what_can_be_done(
@@ -68,8 +68,8 @@ def test_it_offers_only_what_can_be_done(
     assert _buttons(_page(carol, world)) == member
     page = _page(bob, world)
     assert _buttons(page) == set()
-    assert "Change how it is used" not in page
-    assert "Set a golden job" not in page
+    assert "Host settings" not in page
+    assert "Set up a golden run" not in page
 
 
 def test_it_is_drained_released_and_retired(world: World, alice: Client) -> None:
@@ -228,7 +228,7 @@ def test_the_list_shows_a_fleet_at_a_glance(
     for number in range(20):
         make_local_host(world.alice, f"rack-{number:02}")
     sick = Host.objects.get(name="rack-17")
-    Host.objects.filter(pk=sick.pk).update(state="quarantined", message="golden job: p50 +9 %")
+    Host.objects.filter(pk=sick.pk).update(state="quarantined", message="golden run: p50 +9 %")
     told = {"coretemp Package id 0": 61.4, "nvme Composite": 75.0}
     record_snapshot(host=world.host, facts={"temperatures": told})
     for place, sigma in enumerate((0.02, 0.01, 0.0123)):
@@ -246,7 +246,7 @@ def test_the_list_shows_a_fleet_at_a_glance(
     assert len(rows) == 21
     # Who needs somebody comes first, with its reason and the way out of it.
     assert "rack-17" in rows[0]
-    assert "golden job: p50 +9 %" in rows[0].replace("&#x2B;", "+")
+    assert "golden run: p50 +9 %" in rows[0].replace("&#x2B;", "+")
     assert reverse("host-release", args=[sick.pk]) in rows[0]
     here = next(row for row in rows if _address(world) in row)
     # The processor's sensor, not the hotter disk's.
@@ -264,7 +264,7 @@ def test_the_list_shows_a_fleet_at_a_glance(
     part = alice.get(reverse("hosts"), headers=asked).content.decode()
     assert "hung up" in part
     assert "<html" not in part
-    assert "Release it" not in bob.get(reverse("hosts")).content.decode()
+    assert "Activate" not in bob.get(reverse("hosts")).content.decode()
     assert "rack-17" not in mallory.get(reverse("hosts")).content.decode()
 
 
@@ -309,11 +309,11 @@ def test_it_shows_how_a_host_changed_and_where_it_is_not_its_profile(
 ) -> None:
     save_profile(member=world.alice, slug="any", name="Any machine", cores=4)
     record_snapshot(host=world.host, facts={"fingerprint": "a", "kernel": "6.1", "cores": 4})
-    assert "How it has changed" not in _page(alice, world)
+    assert "History of changes" not in _page(alice, world)
     record_snapshot(host=world.host, facts={"fingerprint": "b", "kernel": "6.2", "cores": 8})
     page = _page(alice, world)
 
-    assert "How it has changed" in page
+    assert "History of changes" in page
     assert '<td>kernel</td><td class="break">6.1</td><td class="break">6.2</td>' in page
     assert "cores: the profile says 4, the host says 8" in page
 

@@ -49,7 +49,7 @@ def _check(client: Client, host: Host, **data: str) -> str:
     """All that can be tried, as a page without scripts asks for it and a worker does it."""
     address = reverse("host-checks", args=[host.pk])
     answer = client.post(address, data, follow=True)
-    assert "A worker is trying the steps" in answer.content.decode()
+    assert "A worker is running the checks" in answer.content.decode()
     carry_out(host.pk)
     return client.get(address).content.decode()
 
@@ -167,7 +167,7 @@ def test_a_script_asks_again_while_a_worker_tries(host: Host, alice: Client) -> 
     # The request itself has tried nothing.
     assert _outcomes(host) == {}
     assert "<html" not in part
-    assert "Address and port is being tried" in part
+    assert "Address and port is running" in part
     assert 'hx-trigger="load delay:1s"' in part
     carry_out(host.pk)
     part = alice.get(address, headers={"HX-Request": "true"}).content.decode()
@@ -202,7 +202,7 @@ def test_viewers_try_nothing_and_strangers_find_nothing(
         assert bob.post(reverse(name, args=[host.pk]), data).status_code == 403
     assert _change(bob, host, port=1).status_code == 403
     page = bob.get(reverse("host-checks", args=[host.pk])).content.decode()
-    assert "Change how the host is reached" not in page
+    assert "SSH settings" not in page
     assert "hx-post" not in page
     assert mallory.get(reverse("host-checks", args=[host.pk])).status_code == 404
     host.refresh_from_db()

@@ -50,7 +50,7 @@ def test_it_says_which_hosts_have_a_tool(world: World, alice: Client, mallory: C
     assert "here /opt/oha 1.16.0 http3" in shown["oha"]
     assert "here /opt/wrk 3.0.0 ✕ too old" in shown["wrk"]
     assert "unknown version: it did not answer in time" in shown["h2load"]
-    assert "No host of the team said that it has it" in shown["ghz"]
+    assert "No host of the team has reported it" in shown["ghz"]
     assert "/opt/oha" not in sections(mallory)["oha"]
 
 

@@ -1,4 +1,4 @@
-"""The pages of published figures: their sources, what each says, and where to find a figure."""
+"""The pages of reference results: their sources, what each says, and where to find a figure."""
 
 import html
 import re
@@ -66,7 +66,7 @@ def test_it_finds_figures_by_words(source: UUID, alice: Client) -> None:
     assert "axum" not in page
     paged = alice.get(f"{reverse('reference', args=[source])}?q=big-box&page=1").content.decode()
     assert "?page=2&amp;q=big-box" in paged
-    assert "No figure has all" in text(alice, f"{reverse('reference', args=[source])}?q=zzz")
+    assert "No results match" in text(alice, f"{reverse('reference', args=[source])}?q=zzz")
 
 
 def test_a_stranger_finds_none(source: UUID, mallory: Client, client: Client) -> None:
@@ -81,7 +81,7 @@ def test_a_member_removes_a_source_with_its_figures(
     assert alice.get(address).status_code == 405
     assert bob.post(address).status_code == 403
     assert mallory.post(address).status_code == 404
-    assert "Remove it" not in text(bob, reverse("reference", args=[source]))
+    assert "Remove with its results" not in text(bob, reverse("reference", args=[source]))
     assert ReferenceResult.objects.count() == 122
     assert alice.post(address).status_code == 302
     assert not ReferenceResult.objects.exists()

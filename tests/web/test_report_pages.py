@@ -42,7 +42,7 @@ def test_it_lists_reports_and_shows_one(saved: SavedReport, bob: Client) -> None
     assert "How fast" in text_of(bob, reverse("reports"))
     page = text_of(bob, reverse("report", args=["fast"]))
     assert "Rate (1/s)" in page
-    assert "How these numbers came about" in page
+    assert "Provenance" in page
     assert "Delete" not in page
     assert "×6" in page
     point = re.search(r'<a class="value" href="([^"]+)">', page)

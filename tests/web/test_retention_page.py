@@ -69,7 +69,7 @@ def test_a_commit_and_a_run_are_kept_for_ever(world: World, alice: Client, bob: 
     run = alice.post(
         reverse("run-keep", args=[world.run.pk]), {"reason": "the report"}, follow=True
     )
-    assert "Kept for ever: the report" in run.content.decode()
+    assert "Pinned: the report" in run.content.decode()
 
     page = bob.get(PAGE).content.decode()
 
@@ -109,7 +109,7 @@ def test_a_trial_says_what_was_removed_and_when(world: World, alice: Client) -> 
     assert answer.status_code == 200
     assert f"Raw output was removed after 90 days, on {today}" in page
     assert f"merged into one a commit and removed after 400 days, on {today}" in page
-    assert "This trial left no files" not in page
+    assert "This trial has no files" not in page
     assert PAGE + "#retention" in page
     for url in (
         reverse("trial-artifact", args=[trial.pk, "tool.json"]),

@@ -37,7 +37,7 @@ def test_it_polls_while_the_run_goes_on(world: World, alice: Client) -> None:
 def test_nothing_counts_down_before_a_run_begins(world: World, alice: Client) -> None:
     run = make_run(world.alice, world.shas[:2])
     page = alice.get(reverse("run", args=[run.pk])).content.decode()
-    assert "once it begins" in page
+    assert "after it starts" in page
     assert "data-seconds-left" not in page
 
 
@@ -78,7 +78,7 @@ def test_it_asks_no_more_once_the_run_has_ended(world: World, alice: Client) -> 
     panel = alice.get(reverse("run-progress", args=[world.run.pk]), HTTP_HX_REQUEST="true")
     page = alice.get(reverse("run", args=[world.run.pk])).content.decode()
 
-    assert "How long it is kept" in panel.content.decode()
+    assert "Retention" in panel.content.decode()
     assert "Cancel" not in panel.content.decode()
     assert "hx-get" not in panel.content.decode() + page
 

@@ -39,18 +39,18 @@ def test_it_says_why_it_is_invalid_and_what_to_do(trial: Trial, alice: Client) -
     page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
     text = text_of(alice, trial)
 
-    assert "Invalid: it enters no chart and no comparison" in text
+    assert "Invalid: it is excluded from charts and comparisons" in text
     assert "Answers of another status : 40 answers with status 500" in text
     assert f'href="{reverse("validity")}#http_errors"' in page
     assert "Measured ✕ invalid" in text
 
 
 def test_it_shows_the_protocol_asked_for_and_the_one_spoken(trial: Trial, alice: Client) -> None:
-    assert "Protocol spoken unknown: neither the load tool nor a check told" in text_of(
+    assert "Protocol used unknown: reported by neither the load tool nor a check" in text_of(
         alice, trial
     )
     provenance(trial, protocol="h2")
-    assert "Protocol asked for HTTP/1.1 Protocol spoken HTTP/2 ✕ not what was asked for" in (
+    assert "Requested protocol HTTP/1.1 Protocol used HTTP/2 ✕ differs from the requested one" in (
         text_of(alice, trial)
     )
     provenance(trial, protocol="h1")
@@ -158,7 +158,7 @@ def test_it_reads_any_percentile(trial: Trial, alice: Client) -> None:
     assert shown is not None
     assert float(shown[1]) == pytest.approx(expected, rel=0.01)
     assert f"Of {found.total_count:,}".replace(",", " ") + " good answers" in text
-    assert "p99.9 unknown: it takes 10 000 good answers" in text
+    assert "p99.9 unknown: needs 10 000 good answers" in text
 
 
 @pytest.mark.parametrize("asked", ["100", "0", "-3", "p50", "50,,99", "nan"])
@@ -188,7 +188,7 @@ def test_it_keeps_the_warm_up_apart(trial: Trial, alice: Client) -> None:
     page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
     text = text_of(alice, trial)
 
-    assert "Before second 0 it is the warm-up: kept apart, and in no number" in text
+    assert "Seconds before 0 are the warm-up, which is excluded from all results" in text
     assert "-1 warm-up 700 3.00 ms – 0 warm-up 2 9.00 ms –" in text
     assert "0 window 900 1.00 ms 4.00 ms 1 after the end 900 1.00 ms 4.00 ms" in text
     assert '"seconds": [-1, 0]' in page
@@ -215,7 +215,7 @@ def test_it_tells_how_requests_ended(trial: Trial, alice: Client) -> None:
     text = text_of(alice, trial)
 
     assert "By status 200 320, 500 40" in text
-    assert "Without an answer broken 40 connection closed before message completed" in text
+    assert "Without a response broken 40 connection closed before message completed" in text
     assert "Body bytes received 4.06 KiB" in text
     assert "Bytes sent unknown" in text
 

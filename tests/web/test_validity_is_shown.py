@@ -36,7 +36,7 @@ def text_of(client: Client, address: str, **query: Any) -> str:
 
 def test_a_run_says_how_many_trials_are_in_doubt(doubtful: World, alice: Client) -> None:
     text = text_of(alice, reverse("run", args=[doubtful.run.pk]))
-    assert "✕ invalid 1 trial left out of all numbers; ! suspect 2 trials counted" in text
+    assert "✕ invalid 1 trial excluded from all results; ! suspect 2 trials included" in text
     assert "CPU that the hypervisor took (2), Answers of another status (1)" in text
     assert "1 block excluded; ! 2 blocks with a suspect trial" in text
 
@@ -57,7 +57,7 @@ def test_trials_leave_out_the_invalid_ones_unless_asked(doubtful: World, alice: 
     without, with_them = text_of(alice, address), text_of(alice, address, invalid="1")
 
     assert "Trials 17" in without
-    assert "1 invalid trial left out. Show it, too" in without
+    assert "1 invalid trial excluded. Show it, too" in without
     assert "✕ invalid Answers of another status" not in without
     assert "! suspect CPU that the hypervisor took" in without
     assert "Trials 18" in with_them
@@ -77,8 +77,8 @@ def test_a_history_marks_points_and_leaves_the_invalid_out(doubtful: World, alic
     page = alice.get(address, {"benchmark": "server/hello"}).content.decode()
     text = text_of(alice, address, benchmark="server/hello")
 
-    assert "✕ invalid 1 trial left out of this series" in text
-    assert "5 ✕ 1 left out" in text
+    assert "✕ invalid 1 trial excluded from this series" in text
+    assert "5 ✕ 1 excluded" in text
     assert "6 ! 2 suspect" in text
     assert 'title="CPU that the hypervisor took (2)"' in page
     series = Series.objects.get(metric__key="requests.rate")
@@ -93,7 +93,7 @@ def test_what_is_all_invalid_is_said_to_be_so(world: World, alice: Client) -> No
     assert "All 18 trials with “Requests per second” are invalid, so none is shown" in history
     query = {"benchmark": "server/hello", "baseline": world.shas[0], "contender": world.shas[1]}
     compared = text_of(alice, reverse("compare"), **query)
-    assert "No block of both commits counts" in compared
+    assert "All blocks of both commits are excluded" in compared
     assert "✕ excluded 6 blocks" in compared
 
 
@@ -115,7 +115,7 @@ def test_a_calibration_says_what_it_left_out(world: World, alice: Client) -> Non
     judge_calibration(run)
     text = text_of(alice, reverse("host", args=[world.host.pk]))
 
-    assert "✕ invalid 1 trial left out of all numbers; ! suspect 1 trial counted" in text
+    assert "✕ invalid 1 trial excluded from all results; ! suspect 1 trial included" in text
     assert "✕ 1 invalid, ! 1 suspect" in text
     assert "5 pairs" in text
 
@@ -124,11 +124,12 @@ def test_a_golden_job_says_what_is_in_doubt(world: World, alice: Client) -> None
     new = NewGolden(benchmark="hello", commit=world.shas[0], every_hours=1)
     check = set_golden(member=world.alice, host_id=world.host.pk, new=new)
     type(check).objects.filter(pk=check.pk).update(last_run=world.run)
-    assert "In doubt" not in text_of(alice, reverse("host", args=[world.host.pk]))
+    assert "Validity issues" not in text_of(alice, reverse("host", args=[world.host.pk]))
     doubt(Trial.objects.filter(job__run=world.run)[0], "suspect", STEAL)
 
-    assert "In doubt ! suspect 1 trial counted, but marked. Why: CPU that the hypervisor" in (
-        text_of(alice, reverse("host", args=[world.host.pk]))
+    assert (
+        "Validity issues ! suspect 1 trial included, but marked. Why: CPU that the hypervisor"
+        in (text_of(alice, reverse("host", args=[world.host.pk])))
     )
 
 
