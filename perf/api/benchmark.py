@@ -15,10 +15,10 @@ import perf.harness.django_setup  # noqa: F401
 # isort: split
 from django.db import connections
 
-from perf.api import requests as asked
-from perf.api.dataset import Made, make
+from perf.api import requests
+from perf.api.dataset import Dataset, make
 from perf.api.long_polls import LIMITS, page_seconds, waiting
-from perf.api.requests import Contest, counting_s
+from perf.api.requests import TimedRequests, counting_s
 from perf.harness.machine import machine
 from perf.harness.report import Wanted, keep, table, verdict
 from perf.harness.web_servers import collect_static, serving, serving_bare
@@ -50,7 +50,7 @@ def main() -> None:
     options = parse()
     came_from, began = machine(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="pwb-") as name:
-        found, counted = measured(SHORT if options.short else FULL, Path(name))
+        found, counted = measure(SHORT if options.short else FULL, Path(name))
     figures = figures_of(found, counted)
     answer = verdict(NAME, figures, {key: WANTED.get(key) for key in figures})
     print(f"\n{text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
@@ -67,48 +67,48 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measured(extent: Extent, folder: Path) -> tuple[dict[str, list[float]], float]:
+def measure(extent: Extent, folder: Path) -> tuple[dict[str, list[float]], float]:
     collect_static()
-    made = make(folder)
+    dataset = make(folder)
     connections.close_all()
     local = {"PITWALL_ALLOW_LOCAL_REPOSITORIES": "1", **LIMITS}
     with (
         serving(SITE, folder, local) as site,
         serving_bare(folder) as bare,
     ):
-        contest = Contest(site, bare, made)
-        contest.warm_up()
+        timed = TimedRequests(site, bare, dataset)
+        timed.warm_up()
         for number in range(extent.rounds):
             print(f"  round {number + 1} of {extent.rounds}", flush=True)
-            contest.round(extent.requests)
-        pages = pages_alone_and_waiting(site.port, made, extent)
-    return {**contest.found, **pages}, counting_s(20 * extent.requests)
+            timed.round(extent.requests)
+        pages = pages_alone_and_waiting(site.port, dataset, extent)
+    return {**timed.found, **pages}, counting_s(20 * extent.requests)
 
 
-def pages_alone_and_waiting(port: int, made: Made, extent: Extent) -> dict[str, list[float]]:
+def pages_alone_and_waiting(port: int, dataset: Dataset, extent: Extent) -> dict[str, list[float]]:
     """In turns, so that what else the machine does is part of both."""
     found: dict[str, list[float]] = {ALONE: [], WAITING: []}
-    page_seconds(port, made, 8)
+    page_seconds(port, dataset, 8)
     for _ in range(extent.rounds):
-        found[ALONE] += page_seconds(port, made, extent.requests)
-        with waiting(port, made, extent.waiting):
-            found[WAITING] += page_seconds(port, made, extent.requests)
+        found[ALONE] += page_seconds(port, dataset, extent.requests)
+        with waiting(port, dataset, extent.waiting):
+            found[WAITING] += page_seconds(port, dataset, extent.requests)
     return found
 
 
 def figures_of(found: dict[str, list[float]], counted: float) -> dict[str, float]:
     typical = {name: median(each) for name, each in found.items()}
-    bare = typical[asked.BARE]
+    bare = typical[requests.BARE]
     return {
         "bare_view_ms": 1000 * bare,
-        "read_run_ms": 1000 * typical[asked.SHOW],
-        "read_run_to_bare": typical[asked.SHOW] / bare,
-        "read_queued_run_ms": 1000 * typical[asked.SHOW_QUEUED],
-        "read_again_ms": 1000 * typical[asked.AGAIN],
-        "list_runs_ms": 1000 * typical[asked.LIST],
-        "start_200_cases_ms": 1000 * typical[asked.START],
-        "start_200_cases_to_bare": typical[asked.START] / bare,
-        "start_same_key_ms": 1000 * typical[asked.REPEAT],
+        "read_run_ms": 1000 * typical[requests.SHOW],
+        "read_run_to_bare": typical[requests.SHOW] / bare,
+        "read_queued_run_ms": 1000 * typical[requests.SHOW_QUEUED],
+        "read_again_ms": 1000 * typical[requests.AGAIN],
+        "list_runs_ms": 1000 * typical[requests.LIST],
+        "start_200_cases_ms": 1000 * typical[requests.START],
+        "start_200_cases_to_bare": typical[requests.START] / bare,
+        "start_same_key_ms": 1000 * typical[requests.REPEAT],
         "count_request_ms": 1000 * counted,
         "page_p95_alone_ms": _spread(found[ALONE])["p95_ms"],
         "page_p95_waiting_ms": _spread(found[WAITING])["p95_ms"],
@@ -119,7 +119,7 @@ def figures_of(found: dict[str, list[float]], counted: float) -> dict[str, float
 
 
 def text(found: dict[str, list[float]]) -> str:
-    bare = median(found[asked.BARE])
+    bare = median(found[requests.BARE])
     rows = []
     for name, each in found.items():
         spread = _spread(each)

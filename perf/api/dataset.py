@@ -23,18 +23,18 @@ DEFINITION = factories.DEFINITION.replace(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
-    """`measured` and `queued` are runs of all cases with two commits each; `session` is the cookie
+class Dataset:
+    """`finished` and `queued` are runs of all cases with two commits each; `session` is the cookie
     of a user who is logged in."""
 
     token: str
     session: str
     shas: list[str]
-    measured: str
+    finished: str
     queued: str
 
 
-def make(folder: Path) -> Made:
+def make(folder: Path) -> Dataset:
     """Fills the empty database of the settings; the git repository is made in `folder`."""
     call_command("migrate", verbosity=0)
     alice = factories.make_personas().alice
@@ -42,15 +42,15 @@ def make(folder: Path) -> Made:
     factories.make_definition(alice, project, source=DEFINITION)
     factories.make_local_host(alice)
     queued = factories.make_run(alice, shas[:2], rounds=ROUNDS)
-    measured = factories.finish_run(
+    finished = factories.finish_run(
         factories.make_run(alice, shas[:2], rounds=ROUNDS), [1000.0, 990.0]
     )
     browser = Client()
     browser.force_login(alice.user)
-    return Made(
+    return Dataset(
         session=browser.cookies[settings.SESSION_COOKIE_NAME].value,
         token=create_token(member=alice, name="bench").secret,
         shas=shas,
-        measured=str(measured.pk),
+        finished=str(finished.pk),
         queued=str(queued.pk),
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import cycle, islice
 
-from perf.api.dataset import Made
+from perf.api.dataset import Dataset
 from perf.scale.http_clients import Connection, Request
 
 WAIT_S = 60
@@ -27,11 +27,11 @@ class WaitingError(Exception):
 class Crowd:
     """Clients that wait for the queued run, one of which asks again every AGAIN_S."""
 
-    def __init__(self, port: int, made: Made, size: int) -> None:
+    def __init__(self, port: int, dataset: Dataset, size: int) -> None:
         self._port, self._size = port, size
         self._asked = (
-            f"GET /api/v1/runs/{made.queued}?wait={WAIT_S} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-            f"Authorization: Bearer {made.token}\r\n\r\n"
+            f"GET /api/v1/runs/{dataset.queued}?wait={WAIT_S} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            f"Authorization: Bearer {dataset.token}\r\n\r\n"
         ).encode()
         self._clients: list[socket.socket] = []
         self._answers = selectors.DefaultSelector()
@@ -73,8 +73,8 @@ class Crowd:
 
 
 @contextmanager
-def waiting(port: int, made: Made, size: int) -> Iterator[None]:
-    crowd = Crowd(port, made, size)
+def waiting(port: int, dataset: Dataset, size: int) -> Iterator[None]:
+    crowd = Crowd(port, dataset, size)
     crowd.start()
     try:
         yield
@@ -82,10 +82,10 @@ def waiting(port: int, made: Made, size: int) -> Iterator[None]:
         crowd.stop()
 
 
-def page_seconds(port: int, made: Made, count: int) -> list[float]:
+def page_seconds(port: int, dataset: Dataset, count: int) -> list[float]:
     """What a logged-in user waits for pages, as the browser sees it: the list of runs and a run."""
-    headers = {"Cookie": f"sessionid={made.session}"}
-    paths = cycle(["/runs/", f"/runs/{made.measured}/"])
+    headers = {"Cookie": f"sessionid={dataset.session}"}
+    paths = cycle(["/runs/", f"/runs/{dataset.finished}/"])
     connection, found = Connection(port), []
     for path in islice(paths, count):
         began = time.perf_counter()

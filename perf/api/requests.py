@@ -10,7 +10,7 @@ from statistics import median
 from uuid import uuid4
 
 from orchestrator.api.limits import count_request
-from perf.api.dataset import ROUNDS, Made
+from perf.api.dataset import ROUNDS, Dataset
 from perf.harness.web_servers import Server
 from perf.scale.http_clients import Connection, Request
 
@@ -21,10 +21,10 @@ START, REPEAT = "start 200 cases", "start, same key"
 SELDOM = {START: 5}
 
 
-def requests(made: Made, tag: str) -> Mapping[str, Iterator[Request]]:
-    """What is asked for, again and again; `tag` is the entity tag of the measured run."""
-    headers = {"Authorization": f"Bearer {made.token}"}
-    run = f"/api/v1/runs/{made.measured}"
+def make_requests(dataset: Dataset, tag: str) -> Mapping[str, Iterator[Request]]:
+    """The requests by name, without end; `tag` is the entity tag of the finished run."""
+    headers = {"Authorization": f"Bearer {dataset.token}"}
+    run = f"/api/v1/runs/{dataset.finished}"
 
     def read(path: str, **more: str) -> Iterator[Request]:
         status = 304 if more else 200
@@ -32,31 +32,31 @@ def requests(made: Made, tag: str) -> Mapping[str, Iterator[Request]]:
 
     return {
         SHOW: read(run),
-        SHOW_QUEUED: read(f"/api/v1/runs/{made.queued}"),
+        SHOW_QUEUED: read(f"/api/v1/runs/{dataset.queued}"),
         AGAIN: read(run, **{"If-None-Match": tag}),
         LIST: read("/api/v1/runs?limit=20"),
-        START: _starts(headers, made.shas[0], made.shas[1]),
-        REPEAT: _repeats(headers, made),
+        START: _starts(headers, dataset.shas[0], dataset.shas[1]),
+        REPEAT: _repeats(headers, dataset),
     }
 
 
-def tag_of(server: Server, made: Made) -> str:
-    """The entity tag of the measured run."""
+def tag_of(server: Server, dataset: Dataset) -> str:
+    """The entity tag of the finished run."""
     connection = Connection(server.port)
-    headers = {"Authorization": f"Bearer {made.token}"}
-    answer = connection.answer(Request(path=f"/api/v1/runs/{made.measured}", headers=headers))
+    headers = {"Authorization": f"Bearer {dataset.token}"}
+    answer = connection.answer(Request(path=f"/api/v1/runs/{dataset.finished}", headers=headers))
     connection.close()
     return answer.headers["ETag"]
 
 
-class Contest:
-    """Seconds in the server, by what was asked for."""
+class TimedRequests:
+    """Seconds in the server, by the kind of request."""
 
-    def __init__(self, site: Server, bare: Server, made: Made) -> None:
+    def __init__(self, site: Server, bare: Server, dataset: Dataset) -> None:
         self._servers = {BARE: bare}
         self._requests: dict[str, Iterator[Request]] = {BARE: cycle([Request(path="/")])}
-        for name, asked in requests(made, tag_of(site, made)).items():
-            self._servers[name], self._requests[name] = site, asked
+        for name, endless in make_requests(dataset, tag_of(site, dataset)).items():
+            self._servers[name], self._requests[name] = site, endless
         self.found: dict[str, list[float]] = {name: [] for name in self._requests}
 
     def warm_up(self) -> None:
@@ -65,7 +65,7 @@ class Contest:
             self._ask(name, 4)
 
     def round(self, count: int) -> None:
-        """Each contestant once, the bare view between."""
+        """Each kind once, with the bare view among them."""
         for name in self._requests:
             self.found[name] += self._ask(name, max(1, count // SELDOM.get(name, 1)))
 
@@ -101,10 +101,10 @@ def _starts(headers: Mapping[str, str], baseline: str, contender: str) -> Iterat
         )
 
 
-def _repeats(headers: Mapping[str, str], made: Made) -> Iterator[Request]:
+def _repeats(headers: Mapping[str, str], dataset: Dataset) -> Iterator[Request]:
     """The first makes a run; the others get it."""
     kept = {**headers, "Content-Type": "application/json", "Idempotency-Key": "the same"}
-    body = _body(made.shas[0], made.shas[1])
+    body = _body(dataset.shas[0], dataset.shas[1])
     yield Request(path="/api/v1/runs", headers=kept, body=body, status=201)
     while True:
         yield Request(path="/api/v1/runs", headers=kept, body=body)

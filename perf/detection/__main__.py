@@ -11,9 +11,9 @@ import json
 import time
 
 from perf.detection import summary
-from perf.detection.comparisons import duels
+from perf.detection.comparisons import comparisons
 from perf.detection.detectors import detectors, otava_version
-from perf.detection.evaluation import FULL, SHORT, Contests, Extent
+from perf.detection.evaluation import FULL, SHORT, Evaluation, Extent
 from perf.detection.summary import WANTED, Measurements
 from perf.harness.machine import machine
 from perf.harness.report import keep, verdict
@@ -37,16 +37,16 @@ def main() -> None:
 
 
 def measure(extent: Extent, seed: int) -> Measurements:
-    contests = Contests(extent, seed)
+    evaluation = Evaluation(extent, seed)
     results = {}
     for detector in detectors():
         print(f"  {detector.title}", flush=True)
-        every, sure = contests.results(detector)
+        every, sure = evaluation.results(detector)
         results[detector.title] = every
         if detector.title == summary.PITWALL:
             results[summary.ALERTS] = sure
     print("  comparisons", flush=True)
-    return Measurements(results, duels(extent.duels, seed))
+    return Measurements(results, comparisons(extent.comparisons, seed))
 
 
 def parse() -> argparse.Namespace:

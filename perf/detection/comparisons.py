@@ -21,7 +21,7 @@ CHANGED = (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.TRIVIAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Duels:
+class Comparisons:
     """Of many comparisons with this noise of a trial and this slowdown: shares, and mean blocks."""
 
     noise: float
@@ -32,20 +32,20 @@ class Duels:
     blocks: float
 
 
-def duels(number: int, seed: int) -> list[Duels]:
+def comparisons(number: int, seed: int) -> list[Comparisons]:
     """The grid of noises and effects, `number` comparisons each."""
     rng = np.random.default_rng([seed, 9])
     return [_duels(rng, number, noise, effect) for noise in NOISES for effect in EFFECTS]
 
 
-def _duels(rng: np.random.Generator, number: int, noise: float, effect: float) -> Duels:
+def _duels(rng: np.random.Generator, number: int, noise: float, effect: float) -> Comparisons:
     shape = number, INTERIM_BLOCKS[-1]
     drift = np.cumsum(rng.normal(0, DRIFT, shape), axis=1)
     before = 100 * np.exp(drift + rng.normal(0, noise, shape))
     after = 100 * np.exp(drift + np.log1p(effect) + rng.normal(0, noise, shape))
     ends = _ends(before, after)
     verdicts = Counter(end.verdict for end in ends)
-    return Duels(
+    return Comparisons(
         noise=noise,
         effect=effect,
         regressed=verdicts[Verdict.REGRESSED] / number,

@@ -44,7 +44,7 @@ class Detector:
 
 
 def detectors() -> list[Detector]:
-    """Pitwall's first, then the rivals; installs Otava where it is not there yet."""
+    """Pitwall's first, then the alternatives; installs Otava if it is missing."""
     python = alternatives_venv(RIVALS) / "python"
     return [
         Detector("Pitwall", _pitwall),

@@ -29,11 +29,11 @@ class Extent:
     quiet: int
     steps: int
     timed: int
-    duels: int
+    comparisons: int
 
 
-FULL = Extent(planted=600, quiet=1000, steps=150, timed=9, duels=600)
-SHORT = Extent(planted=20, quiet=20, steps=10, timed=3, duels=20)
+FULL = Extent(planted=600, quiet=1000, steps=150, timed=9, comparisons=600)
+SHORT = Extent(planted=20, quiet=20, steps=10, timed=3, comparisons=20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Result:
         return median(known) if known else float("nan")
 
 
-class Contests:
+class Evaluation:
     """The series, made once for all detectors."""
 
     def __init__(self, extent: Extent, seed: int) -> None:

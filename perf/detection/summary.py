@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from perf.detection.comparisons import MARGIN, Duels
+from perf.detection.comparisons import MARGIN, Comparisons
 from perf.detection.evaluation import CONFIRMING, MORE, WATCHED, Result
 from perf.detection.scores import TOLERANCE, Score
 from perf.harness.report import Wanted, table
@@ -37,7 +37,7 @@ class Measurements:
     """Results by the detector's title, and the grid of comparisons."""
 
     results: Mapping[str, Result]
-    duels: Sequence[Duels]
+    comparisons: Sequence[Comparisons]
 
 
 def measured(found: Measurements) -> dict[str, float]:
@@ -57,20 +57,22 @@ def measured(found: Measurements) -> dict[str, float]:
         "real_f1_of_alerts_to_otava": _ratio(alerts.real, otava.real),
         "time_of_1000_points_to_otava": ours.ms_per_1000 / otava.ms_per_1000,
         "comparisons_that_see_a_change_without_one": max(
-            each.changed for each in found.duels if each.effect == 0
+            each.changed for each in found.comparisons if each.effect == 0
         ),
         "comparisons_that_call_the_margin_equivalent": max(
-            each.equivalent for each in found.duels if each.effect == MARGIN
+            each.equivalent for each in found.comparisons if each.effect == MARGIN
         ),
         "comparisons_that_find_5_percent_at_2_percent_noise": next(
-            each.regressed for each in found.duels if (each.noise, each.effect) == (0.02, 0.05)
+            each.regressed
+            for each in found.comparisons
+            if (each.noise, each.effect) == (0.02, 0.05)
         ),
     }
 
 
 def text(found: Measurements) -> str:
     """The tables for people."""
-    return "\n\n".join([_scores(found), _alarms(found), _comparisons(found.duels)])
+    return "\n\n".join([_scores(found), _alarms(found), _comparisons(found.comparisons)])
 
 
 def details(found: Measurements) -> dict[str, Any]:
@@ -78,7 +80,7 @@ def details(found: Measurements) -> dict[str, Any]:
     return {
         "tolerance_points": TOLERANCE,
         "detectors": {title: _detail(each) for title, each in found.results.items()},
-        "comparisons": [asdict(each) for each in found.duels],
+        "comparisons": [asdict(each) for each in found.comparisons],
     }
 
 
@@ -136,7 +138,7 @@ def _alarms(found: Measurements) -> str:
     return table(("", "false histories", "alarms/1,000", *within, "ms/1,000"), rows)
 
 
-def _comparisons(duels: Sequence[Duels]) -> str:
+def _comparisons(comparisons: Sequence[Comparisons]) -> str:
     rows = [
         (
             f"noise {100 * each.noise:.0f} %, change +{100 * each.effect:.0f} %",
@@ -151,7 +153,7 @@ def _comparisons(duels: Sequence[Duels]) -> str:
             ),
             f"{each.blocks:.1f}",
         )
-        for each in duels
+        for each in comparisons
     ]
     head = ("Comparisons", "regressed", "any change", "equivalent", "inconclusive", "blocks")
     return table(head, rows)

@@ -47,7 +47,7 @@ server.shell(commands=[f"test -s {target}"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rival:
+class Alternative:
     """`argv(work, hosts, target)` is one invocation that serves these hosts.
 
     `target` names the file to be made in each host's folder.
@@ -59,8 +59,8 @@ class Rival:
     forms: tuple[Form, ...] = (Form.EACH, Form.BATCH)
 
 
-class Rivals:
-    """The rivals, set up for a fleet: inventories, configurations, a file of 1 MB."""
+class Alternatives:
+    """The alternatives, set up for a fleet: inventories, configurations, a file of 1 MB."""
 
     def __init__(self, fleet: Fleet, folder: Path) -> None:
         self._fleet = fleet
@@ -72,15 +72,15 @@ class Rivals:
         self._sockets = folder / "s"
         self._write_files()
 
-    def all(self) -> list[Rival]:
+    def all(self) -> list[Alternative]:
         ssh = subprocess.run(["ssh", "-V"], capture_output=True, text=True).stderr.strip()
         each = (Form.EACH,)
         return [
-            Rival(name="ssh", version=ssh, argv=self._ssh, forms=each),
-            Rival(name="ssh, ControlMaster", version=ssh, argv=self._ssh_master, forms=each),
-            Rival(name="fabric", version=version_of("fabric"), argv=self._fabric),
-            Rival(name="pyinfra", version=version_of("pyinfra"), argv=self._pyinfra),
-            Rival(name="ansible", version=version_of("ansible-core"), argv=self._ansible),
+            Alternative(name="ssh", version=ssh, argv=self._ssh, forms=each),
+            Alternative(name="ssh, ControlMaster", version=ssh, argv=self._ssh_master, forms=each),
+            Alternative(name="fabric", version=version_of("fabric"), argv=self._fabric),
+            Alternative(name="pyinfra", version=version_of("pyinfra"), argv=self._pyinfra),
+            Alternative(name="ansible", version=version_of("ansible-core"), argv=self._ansible),
         ]
 
     def environment(self) -> dict[str, str]:

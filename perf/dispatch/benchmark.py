@@ -16,14 +16,14 @@ import perf.harness.django_setup  # noqa: F401
 # isort: split
 from devstack.demo_client import Client
 from perf.dispatch import summary
-from perf.dispatch.alternatives import Rival, Rivals
+from perf.dispatch.alternatives import Alternative, Alternatives
 from perf.dispatch.extent import FULL, SHORT, Extent
 from perf.dispatch.latency import latency
 from perf.dispatch.matrix import measure_matrix
 from perf.dispatch.pitwall import Queue
 from perf.dispatch.service_cpu import Services
-from perf.dispatch.summary import PITWALL, WANTED, Contestant, Measurements
-from perf.dispatch.throughput import Contest
+from perf.dispatch.summary import PITWALL, WANTED, Candidate, Measurements
+from perf.dispatch.throughput import Throughput
 from perf.dispatch.workload import Form, Work
 from perf.harness.machine import machine
 from perf.harness.report import keep, verdict
@@ -37,16 +37,18 @@ NAME = "dispatch"
 class Bench:
     """All contestants, set up on one fleet."""
 
-    def __init__(self, extent: Extent, contest: Contest, rivals: list[Rival], folder: Path) -> None:
+    def __init__(
+        self, extent: Extent, throughput: Throughput, alternatives: list[Alternative], folder: Path
+    ) -> None:
         self.extent = extent
-        self.contest = contest
-        self.rivals = rivals
+        self.throughput = throughput
+        self.alternatives = alternatives
         self.found = Measurements()
         self._folder = folder
         self._account = make_account()
         self._services = Services(os.getppid())
-        add_fleet(self._account.member, contest.fleet)
-        self._queue = Queue(self._account.member, contest.fleet, self._services, folder)
+        add_fleet(self._account.member, throughput.fleet)
+        self._queue = Queue(self._account.member, throughput.fleet, self._services, folder)
         self._shas = server_repository(folder / "server")
         self._client = Client(os.environ["PITWALL_BASE_URL"], self._account.token)
 
@@ -80,43 +82,47 @@ class Bench:
         )
 
     def _round(self, work: Work, number: int, rate: float) -> float:
-        """Every contestant once, each round beginning with another; Pitwall's jobs a minute."""
-        contestants = [(rival, form) for rival in self.rivals for form in rival.forms]
-        order: list[tuple[Rival, Form] | None] = [None, *contestants]
+        """Every candidate once, each round beginning with another; Pitwall's jobs a minute."""
+        candidates = [
+            (alternative, form) for alternative in self.alternatives for form in alternative.forms
+        ]
+        order: list[tuple[Alternative, Form] | None] = [None, *candidates]
         start = number * 4 % len(order)
         for each in order[start:] + order[:start]:
             if each is None:
                 rate = self._score_pitwall(work, rate)
             else:
-                self._score_rival(work, *each)
+                self._score_alternative(work, *each)
         return rate
 
     def _score_pitwall(self, work: Work, rate: float) -> float:
         """As many jobs as it will do in the window, by what it did the last time."""
-        hosts, window_s = len(self.contest.fleet.hosts), self.extent.window_s
+        hosts, window_s = len(self.throughput.fleet.hosts), self.extent.window_s
         score = self._queue.score(work, max(2, round(rate / 60 * window_s / hosts)))
-        contestant = Contestant(PITWALL, Form.EACH)
-        self.found.add(work, contestant, score)
+        candidate = Candidate(PITWALL, Form.EACH)
+        self.found.add(work, candidate, score)
         a_job = {name: used / score.jobs for name, used in score.services_s.items()}
         self.found.services.setdefault(work, []).append(a_job)
-        tell(work, contestant, score.jobs_per_minute, score.cpu_ms_per_job)
+        print_rate(work, candidate, score.jobs_per_minute, score.cpu_ms_per_job)
         return score.jobs_per_minute
 
-    def _score_rival(self, work: Work, rival: Rival, form: Form) -> None:
-        score = self.contest.score(rival, work, form, self.extent.window_s)
-        contestant = Contestant(rival.name, form)
-        self.found.add(work, contestant, score)
-        tell(work, contestant, score.jobs_per_minute, score.cpu_ms_per_job)
+    def _score_alternative(self, work: Work, alternative: Alternative, form: Form) -> None:
+        score = self.throughput.score(alternative, work, form, self.extent.window_s)
+        candidate = Candidate(alternative.name, form)
+        self.found.add(work, candidate, score)
+        print_rate(work, candidate, score.jobs_per_minute, score.cpu_ms_per_job)
 
     def _measure_latencies(self) -> None:
-        ansible = next(rival for rival in self.rivals if rival.name == "ansible")
-        host = self.contest.fleet.hosts[0]
+        ansible = next(
+            alternative for alternative in self.alternatives if alternative.name == "ansible"
+        )
+        host = self.throughput.fleet.hosts[0]
         say("first process after POST /api/v1/runs")
         for number in range(self.extent.latencies + 1):
             found = latency(self._client, "first", self._shas, host)
             if number > 0:  # the first one brings the commits to the host
                 self.found.latencies.append(found)
-                self.found.ansible_alone_s.append(self.contest.alone_s(ansible, host))
+                self.found.ansible_alone_s.append(self.throughput.alone_s(ansible, host))
 
     def _measure_matrix(self) -> None:
         extent = self.extent
@@ -126,7 +132,7 @@ class Bench:
                 self._client,
                 "matrix",
                 self._shas,
-                self.contest.fleet.hosts[0],
+                self.throughput.fleet.hosts[0],
                 extent.matrix_rounds,
                 limit_s=120 + 3 * trials * (extent.trial_s + extent.warmup_s),
             )
@@ -143,7 +149,7 @@ def main() -> None:
     answer = verdict(NAME, summary.measured(found), WANTED)
     print(f"\n{summary.text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
-        versions = {rival.name: rival.version for rival in bench.rivals}
+        versions = {alternative.name: alternative.version for alternative in bench.alternatives}
         more = {"machine": came_from, "versions": versions, "details": summary.details(found)}
         print(f"kept in {keep(NAME, {**answer, **more})}")
     print(json.dumps(answer))
@@ -158,22 +164,24 @@ def parse() -> argparse.Namespace:
 
 @contextmanager
 def ready_bench(extent: Extent) -> Iterator[Bench]:
-    """The hosts, the rivals and Pitwall, set up; hosts and files are gone afterwards."""
+    """The hosts, the alternatives and Pitwall, set up; hosts and files are gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="pwb-") as name:
         folder = Path(name)
         with running_fleet(folder / "hosts", extent.hosts) as fleet:
-            (folder / "rivals").mkdir()
-            rivals = Rivals(fleet, folder / "rivals")
-            contest = Contest(fleet=fleet, environment=rivals.environment(), folder=folder)
-            yield Bench(extent, contest, rivals.all(), folder)
+            (folder / "alternatives").mkdir()
+            alternatives = Alternatives(fleet, folder / "alternatives")
+            throughput = Throughput(
+                fleet=fleet, environment=alternatives.environment(), folder=folder
+            )
+            yield Bench(extent, throughput, alternatives.all(), folder)
 
 
 def say(text: str) -> None:
     print(f"  {text}", flush=True)
 
 
-def tell(work: Work, contestant: Contestant, rate: float, cpu_ms: float) -> None:
-    say(f"{work}: {contestant}: {rate:.0f} jobs/min, {cpu_ms:.1f} CPU ms each")
+def print_rate(work: Work, candidate: Candidate, rate: float, cpu_ms: float) -> None:
+    say(f"{work}: {candidate}: {rate:.0f} jobs/min, {cpu_ms:.1f} CPU ms each")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """`window_s`: for how long each contestant is kept busy, in each round.
+    """`window_s`: for how long each candidate is kept busy, in each round.
 
     The matrix has `matrix_cases` cases of two commits, `matrix_rounds` times; it is measured
     `matrix_times` times.

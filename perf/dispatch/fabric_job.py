@@ -1,6 +1,6 @@
 """The job as a user of Fabric would write it: `fabric_job.py KEY WORK SOURCE TARGET HOST...`.
 
-Run by the rivals' Python, not by ours. HOST is `user@address:port=folder of its files`; several
+The Python of the alternatives runs it. HOST is `user@address:port=folder of its files`; several
 are served at once, each by a thread.
 """
 

@@ -1,4 +1,4 @@
-"""Pitwall at the rivals' work: jobs in its queue, its own worker, beat, PostgreSQL and Redis."""
+"""Pitwall at the same work: jobs in its queue, its own worker, beat, PostgreSQL and Redis."""
 
 from __future__ import annotations
 

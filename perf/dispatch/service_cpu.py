@@ -16,7 +16,7 @@ SIGNS = {
     "PostgreSQL": ("postgres",),
     "Redis": ("-server",),
 }
-#: What counts as the controller's CPU time, because the rivals have nothing like the rest.
+#: What counts as the controller's CPU time, because the alternatives have nothing like the rest.
 CONTROLLER = ("worker", "fetcher", "beat")
 
 

@@ -14,7 +14,7 @@ from perf.dispatch.workload import Form, Work
 from perf.harness.report import Wanted, table
 
 PITWALL = "Pitwall"
-#: Of the rivals' two forms the first is how jobs really come: one by one.
+#: Of the alternatives' two forms the first is how jobs really come: one by one.
 WANTED: dict[str, Wanted | None] = {
     "jobs_a_minute_to_ansible_one_by_one": Wanted(relation=">", limit=5),
     "jobs_a_minute_to_ansible_in_batches": None,
@@ -26,8 +26,8 @@ WANTED: dict[str, Wanted | None] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Contestant:
-    """A rival in one of its forms, or Pitwall, whose jobs always come one by one."""
+class Candidate:
+    """An alternative in one of its forms, or Pitwall, whose jobs always come one by one."""
 
     name: str
     form: Form
@@ -40,31 +40,31 @@ class Contestant:
 class Measurements:
     """Everything that was measured, one entry a round."""
 
-    scores: dict[tuple[Work, Contestant], list[Score]] = field(default_factory=dict)
+    scores: dict[tuple[Work, Candidate], list[Score]] = field(default_factory=dict)
     services: dict[Work, list[dict[str, float]]] = field(default_factory=dict)
     idle: dict[str, float] = field(default_factory=dict)
     latencies: list[Latency] = field(default_factory=list)
     ansible_alone_s: list[float] = field(default_factory=list)
     matrices: list[MatrixTimes] = field(default_factory=list)
 
-    def add(self, work: Work, contestant: Contestant, score: Score) -> None:
-        self.scores.setdefault((work, contestant), []).append(score)
+    def add(self, work: Work, candidate: Candidate, score: Score) -> None:
+        self.scores.setdefault((work, candidate), []).append(score)
 
-    def rate(self, work: Work, contestant: Contestant) -> float:
+    def rate(self, work: Work, candidate: Candidate) -> float:
         """Jobs a minute, the median of the rounds."""
-        return median(score.jobs_per_minute for score in self.scores[work, contestant])
+        return median(score.jobs_per_minute for score in self.scores[work, candidate])
 
-    def cpu_ms(self, work: Work, contestant: Contestant) -> float:
+    def cpu_ms(self, work: Work, candidate: Candidate) -> float:
         """The controller's CPU milliseconds a job, the median of the rounds."""
-        return median(score.cpu_ms_per_job for score in self.scores[work, contestant])
+        return median(score.cpu_ms_per_job for score in self.scores[work, candidate])
 
 
 def measured(found: Measurements) -> dict[str, float]:
     """The ratios that WANTED speaks of, under the same keys."""
-    ours = Contestant(PITWALL, Form.EACH)
+    ours = Candidate(PITWALL, Form.EACH)
     ratios = {}
     for form, words in ((Form.EACH, "one_by_one"), (Form.BATCH, "in_batches")):
-        ansible, pyinfra = Contestant("ansible", form), Contestant("pyinfra", form)
+        ansible, pyinfra = Candidate("ansible", form), Candidate("pyinfra", form)
         rate = found.rate(Work.EMPTY, ours) / found.rate(Work.EMPTY, ansible)
         ratios[f"jobs_a_minute_to_ansible_{words}"] = rate
         cpu = found.cpu_ms(Work.COPY, ours) / found.cpu_ms(Work.COPY, pyinfra)
@@ -84,11 +84,11 @@ def details(found: Measurements) -> dict[str, Any]:
     """The figures behind the ratios, for the file of results."""
     return {
         "jobs": {
-            f"{work}: {contestant}": {
+            f"{work}: {candidate}": {
                 "jobs_a_minute": [round(score.jobs_per_minute, 1) for score in scores],
                 "cpu_ms_a_job": [round(score.cpu_ms_per_job, 2) for score in scores],
             }
-            for (work, contestant), scores in found.scores.items()
+            for (work, candidate), scores in found.scores.items()
         },
         "services_cpu_ms_a_job": {
             str(work): {name: round(ms, 2) for name, ms in _services_ms(found, work).items()}
@@ -110,9 +110,9 @@ def details(found: Measurements) -> dict[str, Any]:
 
 
 def _jobs_table(found: Measurements, work: Work) -> str:
-    ours = Contestant(PITWALL, Form.EACH)
-    contestants = [contestant for kind, contestant in found.scores if kind == work]
-    contestants.sort(key=lambda each: found.rate(work, each))
+    ours = Candidate(PITWALL, Form.EACH)
+    candidates = [candidate for kind, candidate in found.scores if kind == work]
+    candidates.sort(key=lambda each: found.rate(work, each))
     rows = [
         (
             str(each),
@@ -121,7 +121,7 @@ def _jobs_table(found: Measurements, work: Work) -> str:
             f"{found.cpu_ms(work, each):.1f}",
             f"{found.cpu_ms(work, ours) / found.cpu_ms(work, each):.2f}",
         )
-        for each in contestants
+        for each in candidates
     ]
     title = {Work.EMPTY: "An empty job", Work.COPY: "A new file of 1 MB and a command"}[work]
     return table((title, "jobs/min", "Pitwall is ×", "CPU ms/job", "Pitwall is ×"), rows)

@@ -1,4 +1,4 @@
-"""One rival at work for a while: how many jobs it finishes, and what CPU time that takes."""
+"""One alternative at work for a while: how many jobs it finishes, and what CPU time that takes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from perf.dispatch.alternatives import Rival
+from perf.dispatch.alternatives import Alternative
 from perf.dispatch.workload import Form, Work
 from perf.harness.meter import metered
 from perf.harness.ssh_hosts import Fleet, SshHost
 
-#: A rival that takes longer than this beside its window is broken.
+#: A alternative that takes longer than this beside its window is broken.
 GRACE_S = 120.0
 _numbers = itertools.count()
 
@@ -38,24 +38,24 @@ class Score:
 
 
 class InvocationFailedError(Exception):
-    """A rival ended with an error; the text has its output."""
+    """A alternative ended with an error; the text has its output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contest:
-    """Where rivals are set to work."""
+class Throughput:
+    """Where alternatives are set to work."""
 
     fleet: Fleet
     environment: Mapping[str, str]
     folder: Path
 
-    def score(self, rival: Rival, work: Work, form: Form, window_s: float) -> Score:
+    def score(self, alternative: Alternative, work: Work, form: Form, window_s: float) -> Score:
         """Keep all hosts busy for `window_s`; an invocation that runs then is let finish."""
         hosts = self.fleet.hosts
         groups = [hosts] if form is Form.BATCH else [(host,) for host in hosts]
         start = next(_numbers) * 1_000_000
         done = metered(
-            lambda: self._keep_busy(rival, work, groups, window_s, start),
+            lambda: self._keep_busy(alternative, work, groups, window_s, start),
             limit_s=window_s + GRACE_S,
         )
         invocations, elapsed_s = done.value
@@ -63,19 +63,19 @@ class Contest:
         jobs = invocations * len(groups[0])
         return Score(jobs=jobs, elapsed_s=elapsed_s, cpu_s=done.cpu_s)
 
-    def alone_s(self, rival: Rival, host: SshHost) -> float:
+    def alone_s(self, alternative: Alternative, host: SshHost) -> float:
         """Seconds of one invocation for an empty job, with nothing else to do and none before."""
 
         def once() -> float:
             began = time.monotonic()
-            self._invoke(rival.argv(Work.EMPTY, (host,), "none"))
+            self._invoke(alternative.argv(Work.EMPTY, (host,), "none"))
             return time.monotonic() - began
 
         return float(metered(once, limit_s=GRACE_S).value)
 
     def _keep_busy(
         self,
-        rival: Rival,
+        alternative: Alternative,
         work: Work,
         groups: Sequence[Sequence[SshHost]],
         window_s: float,
@@ -87,7 +87,7 @@ class Contest:
         def serve(hosts: Sequence[SshHost]) -> int:
             for served in itertools.count(1):
                 target = f"{next(numbers)}.bin"
-                self._invoke(rival.argv(work, hosts, target))
+                self._invoke(alternative.argv(work, hosts, target))
                 if time.monotonic() > began + window_s:
                     return served
             raise AssertionError("unreachable")

@@ -1,4 +1,4 @@
-"""The two kinds of work that every contestant is given, and the two ways to give it."""
+"""The two kinds of work that every candidate is given, and the two ways to give it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import perf.harness.django_setup  # noqa: F401
 
 # isort: split
 from perf.fidelity import summary
-from perf.fidelity.direct import HandError, by_hand
+from perf.fidelity.direct import DirectRunError, run_directly
 from perf.fidelity.extent import FULL, SHORT, Extent
 from perf.fidelity.loads import LOADS, PACKAGES, Load, program_of
 from perf.fidelity.pitwall import Pitwall, PitwallError, Reading
@@ -75,7 +75,7 @@ class Bench:
 
     def _hand(self, load: Load, first: Reading) -> Figures:
         program = self._programs[load.tool]
-        return by_hand(load, program, self._target, self._extent, first.pinned, self._folder)
+        return run_directly(load, program, self._target, self._extent, first.pinned, self._folder)
 
 
 def main() -> int:
@@ -95,7 +95,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="pwf-") as name:
         try:
             found = Bench(extent, here, programs, Path(name)).run(random.Random(seed))
-        except (TargetError, HandError, PitwallError) as error:
+        except (TargetError, DirectRunError, PitwallError) as error:
             print(f"{NAME}: {error}", file=sys.stderr)
             return 1
     answer = verdict(NAME, summary.measured(found), summary.wanted(found))

@@ -23,14 +23,14 @@ from devstack.processes import die_with_parent
 from perf.fidelity.extent import Extent
 from perf.fidelity.loads import Load, files_of
 from perf.fidelity.target import Target
-from perf.fidelity.tool_output import Figures, Printed
+from perf.fidelity.tool_output import Figures, PrintedValues
 
 READY_S = 10.0
 #: For a tool to connect, to wait for its last answer and to write its report.
 GRACE_S = 30.0
 
 
-class HandError(Exception):
+class DirectRunError(Exception):
     """A server or a tool did not do what it should; the text says which."""
 
 
@@ -42,7 +42,7 @@ class Pinned:
     tool: tuple[int, ...]
 
 
-def by_hand(
+def run_directly(
     load: Load, program: Path, target: Target, extent: Extent, pinned: Pinned, folder: Path
 ) -> Figures:
     """Start the server, warm it up, measure, and read what the tool printed in the end."""
@@ -67,7 +67,7 @@ def by_hand(
 
 def _run(
     load: Load, words: Mapping[str, str], pinned: Pinned, here: Path, seconds: float
-) -> Printed:
+) -> PrintedValues:
     times = {"ms": f"{seconds * 1000:.0f}", "s": f"{seconds:.0f}"}
     argv = [_filled(word, {**words, **times}) for word in load.typed]
     try:
@@ -82,10 +82,12 @@ def _run(
             preexec_fn=partial(die_with_parent, os.getpid(), signal.SIGKILL),
         )
     except subprocess.TimeoutExpired as error:
-        raise HandError(f"{load.tool} did not end by itself: {argv}") from error
+        raise DirectRunError(f"{load.tool} did not end by itself: {argv}") from error
     if done.returncode != 0:
-        raise HandError(f"{load.tool} ended with {done.returncode}: {done.stderr[-1000:]}")
-    return Printed(out=here / "out", rows=here / "rows", stdout=done.stdout, duration_s=seconds)
+        raise DirectRunError(f"{load.tool} ended with {done.returncode}: {done.stderr[-1000:]}")
+    return PrintedValues(
+        out=here / "out", rows=here / "rows", stdout=done.stdout, duration_s=seconds
+    )
 
 
 def _filled(word: str, words: Mapping[str, str]) -> str:
@@ -122,7 +124,7 @@ def _await(server: subprocess.Popen[bytes], port: int) -> None:
     deadline = time.monotonic() + READY_S
     while not _answers(port):
         if server.poll() is not None or time.monotonic() > deadline:
-            raise HandError(f"the server does not answer on port {port}; exit {server.poll()}")
+            raise DirectRunError(f"the server does not answer on port {port}; exit {server.poll()}")
         time.sleep(0.01)
 
 

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perf.fidelity.tool_output import Figures, Printed, of_ghz, of_h2load, of_oha, of_wrk
+from perf.fidelity.tool_output import (
+    Figures,
+    PrintedValues,
+    read_ghz,
+    read_h2load,
+    read_oha,
+    read_wrk,
+)
 
 HERE = Path(__file__).resolve().parent
 LUA = HERE / "percentiles.lua"
@@ -44,7 +51,7 @@ class Load:
     tool: str
     asked: Mapping[str, Any]
     typed: tuple[str, ...]
-    printed: Callable[[Printed], Figures]
+    printed: Callable[[PrintedValues], Figures]
 
 
 LOADS = (
@@ -54,7 +61,7 @@ LOADS = (
         tool="oha",
         asked={"path": "/hello", "connections": 10},
         typed=(*_OHA, *_OHA_END),
-        printed=of_oha,
+        printed=read_oha,
     ),
     Load(
         key="oha_rate",
@@ -62,7 +69,7 @@ LOADS = (
         tool="oha",
         asked={"path": "/hello", "connections": 10, "rate": 2000},
         typed=(*_OHA, "-q", "2000", "--latency-correction", *_OHA_END),
-        printed=of_oha,
+        printed=read_oha,
     ),
     Load(
         key="ghz",
@@ -80,7 +87,7 @@ LOADS = (
             "--duration-stop", "wait", "--insecure", "--proto", "hello.proto", "-i", "{tree}",
             "--call", CALL, "-D", "{trial_dir}/grpc-data.json", "127.0.0.1:{port}",
         ),
-        printed=of_ghz,
+        printed=read_ghz,
     ),
     Load(
         key="wrk",
@@ -91,7 +98,7 @@ LOADS = (
             "{tool}", "-t", "1", "-c", "10", "-d", "{s}s", "--timeout", "10s", "-s", str(LUA),
             "-H", _PLAIN, _URL,
         ),
-        printed=of_wrk,
+        printed=read_wrk,
     ),
     Load(
         key="h2load",
@@ -102,7 +109,7 @@ LOADS = (
             "{tool}", "-t", "1", "-c", "4", "--log-file={rows}", "-D", "{ms}ms", "-m", "4",
             "--no-tls-proto=h2c", "-H", ":method: GET", "-H", _PLAIN, _URL,
         ),
-        printed=of_h2load,
+        printed=read_h2load,
     ),
 )  # fmt: skip
 

@@ -19,7 +19,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Printed:
+class PrintedValues:
     """What one start of a tool left: its report, its log of requests, its stdout."""
 
     out: Path
@@ -28,7 +28,7 @@ class Printed:
     duration_s: float
 
 
-def of_oha(printed: Printed) -> Figures:
+def read_oha(printed: PrintedValues) -> Figures:
     """Its JSON; the rate is answered ones by the duration: oha's own counts errors as well."""
     report = json.loads(printed.out.read_bytes())
     ok = sum(
@@ -38,14 +38,14 @@ def of_oha(printed: Printed) -> Figures:
     return Figures(rate=ok / printed.duration_s, p50=latencies["p50"], p99=latencies["p99"])
 
 
-def of_ghz(printed: Printed) -> Figures:
+def read_ghz(printed: PrintedValues) -> Figures:
     """Its JSON report, which has nanoseconds."""
     report = json.loads(printed.rows.read_bytes())
     told = {each["percentage"]: each["latency"] / 1e9 for each in report["latencyDistribution"]}
     return Figures(rate=report["rps"], p50=told[50], p99=told[99])
 
 
-def of_wrk(printed: Printed) -> Figures:
+def read_wrk(printed: PrintedValues) -> Figures:
     """The line that `percentiles.lua` adds to what it prints."""
     told = json.loads(printed.stdout.splitlines()[-1])
     return Figures(
@@ -55,7 +55,7 @@ def of_wrk(printed: Printed) -> Figures:
     )
 
 
-def of_h2load(printed: Printed) -> Figures:
+def read_h2load(printed: PrintedValues) -> Figures:
     """The rate of its text; percentiles, which it does not print, of its log, by nearest rank."""
     found = re.search(r"^finished in \S+, ([0-9.]+) req/s", printed.stdout, re.MULTILINE)
     if found is None:

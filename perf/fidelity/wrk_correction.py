@@ -17,13 +17,13 @@ def as_wrk_prints(rate: float, report: Mapping[str, Any], rows: Mapping[str, Any
     """Of a trial of wrk: `report` is its tool.json, `rows` its rows.json."""
     measured = dict(zip(rows["ok"]["value_us"], rows["ok"]["count"], strict=True))
     interval = report["duration_us"] // (report["requests"] // report["connections"])
-    counts = with_made_up(measured, int(interval))
+    counts = with_added_latencies(measured, int(interval))
     return Figures(
         rate=rate, p50=percentile_us(counts, 50) / 1e6, p99=percentile_us(counts, 99) / 1e6
     )
 
 
-def with_made_up(measured: Mapping[int, int], interval: int) -> dict[int, int]:
+def with_added_latencies(measured: Mapping[int, int], interval: int) -> dict[int, int]:
     """The counts by latency (µs) as wrk has them in the end."""
     counts = dict(measured)
     for us, count in measured.items():

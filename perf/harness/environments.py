@@ -16,7 +16,7 @@ FOLDER = STATE / "bench"
 def alternatives_venv(which: str = "") -> Path:
     """The folder of the environment's programs; made or made anew where it is not up to date.
 
-    `which`: of a benchmark whose rivals do not go together with the others'.
+    `which`: of a benchmark whose alternatives do not go together with the others'.
     """
     return venv_of(_name("venv", which), CHECKOUT / "requirements" / f"{_name('bench', which)}.txt")
 
@@ -26,7 +26,7 @@ def venv_of(name: str, lock: Path) -> Path:
     FOLDER.mkdir(parents=True, exist_ok=True)
     stamp = FOLDER / f"{name}.installed"
     with waiting_for_lock(
-        FOLDER / f"{name}.lock", "pitwall: another process installs rivals; waiting."
+        FOLDER / f"{name}.lock", "pitwall: another process installs alternatives; waiting."
     ):
         if not stamp.exists() or stamp.read_text() != fingerprint(lock):
             stamp.unlink(missing_ok=True)
@@ -50,7 +50,7 @@ def _name(stem: str, which: str) -> str:
 
 
 def _fill(venv: Path, lock: Path) -> None:
-    print("pitwall: installing the rivals of the benchmark", file=sys.stderr, flush=True)
+    print("pitwall: installing the alternatives of the benchmark", file=sys.stderr, flush=True)
     python = str(venv / "bin" / "python")
     base = str(getattr(sys, "_base_executable", sys.executable))
     uv = uv_on_path() or uv_of_ours()

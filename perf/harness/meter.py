@@ -1,7 +1,7 @@
 """CPU time of what a piece of work starts, whatever of it detaches itself.
 
 The work runs in a fork that adopts orphans (`PR_SET_CHILD_SUBREAPER`), so that a helper that a
-rival leaves in the background, such as ssh's ControlMaster, is ended and counted as well.
+alternative leaves in the background, such as ssh's ControlMaster, is ended and counted as well.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executab
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SshHost:
-    """One host as every contestant reaches it; `work_dir` is its own folder for files."""
+    """One host as every candidate reaches it; `work_dir` is its own folder for files."""
 
     name: str
     port: int

@@ -26,7 +26,7 @@ from perf.harness.machine import machine
 from perf.harness.report import keep, verdict
 from perf.harness.web_servers import collect_static, serving
 from perf.pages import live_run, summary
-from perf.pages.lighthouse import MissingError, install, looks, programs
+from perf.pages.lighthouse import MissingError, audits, install, programs
 from tests.browser.screens import screens_of
 from tests.support.filled import Filled, fill
 
@@ -54,8 +54,8 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    looks: list[dict[str, Any]]
+class Measurements:
+    audits: list[dict[str, Any]]
     waits: dict[str, list[float]]
 
 
@@ -63,19 +63,19 @@ def main() -> int:
     options = parse()
     came_from, began = machine(), time.monotonic()
     try:
-        found = looked(plan_of(options))
+        found = measure_pages(plan_of(options))
     except MissingError as error:
         print(error, file=sys.stderr)
         return 1
-    medians = summary.medians_of(found.looks)
-    of_looks, of_waits = summary.measured(medians), live_run.measured(found.waits)
-    wanted = summary.wanted(of_looks) | {key: live_run.wanted(key) for key in of_waits}
-    answer = verdict(NAME, of_looks | of_waits, wanted)
-    tables = [summary.text(medians)] if found.looks else []
+    medians = summary.medians_of(found.audits)
+    audit_values, wait_values = summary.measured(medians), live_run.measured(found.waits)
+    wanted = summary.wanted(audit_values) | {key: live_run.wanted(key) for key in wait_values}
+    answer = verdict(NAME, audit_values | wait_values, wanted)
+    tables = [summary.text(medians)] if found.audits else []
     tables += [live_run.text(found.waits)] if found.waits else []
     print("", *tables, f"{time.monotonic() - began:.0f} s in all\n", sep="\n\n")
     if options.keep:
-        more = {"machine": came_from, "details": summary.details(found.looks)}
+        more = {"machine": came_from, "details": summary.details(found.audits)}
         print(f"kept in {keep(NAME, {**answer, **more})}")
     print(json.dumps(answer))
     return 0
@@ -106,7 +106,7 @@ def plan_of(options: argparse.Namespace) -> Plan:
     )
 
 
-def looked(plan: Plan) -> Found:
+def measure_pages(plan: Plan) -> Measurements:
     found = programs()
     npm = found.pop("npm")
     if plan.names:
@@ -120,8 +120,8 @@ def looked(plan: Plan) -> Found:
             base = f"http://127.0.0.1:{server.port}"
             wanted = addresses(plan, filled, base)
             visit = live_run.LoggedIn(chromium=found["chromium"], base=base, cookie=cookie)
-            return Found(
-                looks=list(told(looks(wanted, cookie=cookie, **found))) if wanted else [],
+            return Measurements(
+                audits=list(print_scores(audits(wanted, cookie=cookie, **found))) if wanted else [],
                 waits=live_run.waits(filled, visit, short=plan.short) if plan.live else {},
             )
 
@@ -137,11 +137,12 @@ def addresses(plan: Plan, filled: Filled, base: str) -> list[dict[str, str]]:
     ]
 
 
-def told(looks: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    for look in looks:
-        scores = " ".join(str(look[score]) for score in summary.SCORES)
-        print(f"  {look['name']} {look['form']}: {scores} {' '.join(look['failed'])}", flush=True)
-        yield look
+def print_scores(audits: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for audit in audits:
+        scores = " ".join(str(audit[score]) for score in summary.SCORES)
+        failed = " ".join(audit["failed"])
+        print(f"  {audit['name']} {audit['form']}: {scores} {failed}", flush=True)
+        yield audit
 
 
 def cookie_of(filled: Filled) -> str:

@@ -53,7 +53,7 @@ def install(npm: str) -> None:
         stamp.write_text(wanted)
 
 
-def looks(
+def audits(
     wanted: Sequence[Mapping[str, str]], *, cookie: str, chromium: str, node: str
 ) -> Iterator[dict[str, Any]]:
     """What Lighthouse says of each (name, url, form), one after the other."""

@@ -64,8 +64,8 @@ def waits(filled: Filled, visit: LoggedIn, *, short: bool) -> dict[str, list[flo
         found = {}
         for size, run in runs.items():
             found[size] = list(_waits_of(context.new_page(), run, trials))
-            told = " ".join(f"{each:.2f}" for each in found[size])
-            print(f"  {size} run, shown after: {told} s", flush=True)
+            print_scores = " ".join(f"{each:.2f}" for each in found[size])
+            print(f"  {size} run, shown after: {print_scores} s", flush=True)
         browser.close()
     return found
 

@@ -16,12 +16,12 @@ FIGURES = (*SCORES, "shift", "blocked_ms", "first_ms", "largest_ms", "bytes")
 Medians = dict[tuple[str, str], dict[str, float]]
 
 
-def medians_of(looks: Sequence[dict[str, Any]]) -> Medians:
+def medians_of(audits: Sequence[dict[str, Any]]) -> Medians:
     found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for look in looks:
-        found[look["name"], look["form"]].append(look)
+    for audit in audits:
+        found[audit["name"], audit["form"]].append(audit)
     return {
-        key: {figure: median(look[figure] for look in several) for figure in FIGURES}
+        key: {figure: median(audit[figure] for audit in several) for figure in FIGURES}
         for key, several in found.items()
     }
 
@@ -78,17 +78,17 @@ def text(medians: Medians) -> str:
     return table(head, rows)
 
 
-def details(looks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def details(audits: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """By screen and form: the medians, and the audits that were not passed in full."""
     return {
         f"{name} {form}": {
             **{key: round(value, 4) for key, value in figures.items()},
             "failed": sorted({
                 audit
-                for look in looks
-                if (look["name"], look["form"]) == (name, form)
-                for audit in look["failed"]
+                for audit in audits
+                if (audit["name"], audit["form"]) == (name, form)
+                for audit in audit["failed"]
             }),
         }
-        for (name, form), figures in sorted(medians_of(looks).items())
+        for (name, form), figures in sorted(medians_of(audits).items())
     }  # fmt: skip

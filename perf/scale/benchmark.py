@@ -20,9 +20,9 @@ from perf.scale import summary
 from perf.scale.databases import Postgres, fill
 from perf.scale.extent import FULL, SHORT, Extent
 from perf.scale.ingest import Load, Sender
-from perf.scale.loading import Made
-from perf.scale.page_requests import Contest
-from perf.scale.summary import Found
+from perf.scale.loading import Dataset
+from perf.scale.page_requests import PageTimings
+from perf.scale.summary import Measurements
 
 NAME = "scale"
 SITE = "orchestrator.config.wsgi"
@@ -56,50 +56,50 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measured(extent: Extent, folder: Path) -> Found:
+def measured(extent: Extent, folder: Path) -> Measurements:
     postgres = Postgres.ours()
     collect_static()
     urls = {size: postgres.database(f"scale_{size.lower()}") for size in extent.sizes}
-    made = filled(postgres, urls)
-    found = Found(sites=made)
-    with sites_of(made, urls, folder) as sites, serving_bare(folder) as bare:
-        contest = Contest(sites, bare, postgres, clients=extent.clients)
+    dataset = fill_databases(postgres, urls)
+    found = Measurements(sites=dataset)
+    with sites_of(dataset, urls, folder) as sites, serving_bare(folder) as bare:
+        timings = PageTimings(sites, bare, postgres, clients=extent.clients)
         say("warming up")
-        contest.warm_up()
+        timings.warm_up()
         for number in range(extent.rounds):
             say(f"pages, round {number + 1} of {extent.rounds}")
-            contest.round(-(-extent.requests // extent.rounds))
-        found.beside, found.first_s = contest.found, contest.first_s
+            timings.round(-(-extent.requests // extent.rounds))
+        found.beside, found.first_s = timings.found, timings.first_s
         print(f"\n{summary.pages_text(found)}\n", flush=True)
         for size in dict.fromkeys((extent.smallest, extent.largest)):
-            sender = Sender(made[size], sites[size][1], postgres, urls[size])
+            sender = Sender(dataset[size], sites[size][1], postgres, urls[size])
             send(found, size, sender, extent)
         found.memory_bytes = {size: each.memory_bytes() for size, (_, each) in sites.items()}
     return found
 
 
-def filled(postgres: Postgres, urls: dict[str, str]) -> dict[str, Made]:
-    made = {}
+def fill_databases(postgres: Postgres, urls: dict[str, str]) -> dict[str, Dataset]:
+    dataset = {}
     with postgres.loading():
         for size, url in urls.items():
             say(f"filling a database of {size} trials")
-            made[size] = fill(url, size)
-            say(f"  {made[size].trials:,} trials: {made[size].seconds}")
-    return made
+            dataset[size] = fill(url, size)
+            say(f"  {dataset[size].trials:,} trials: {dataset[size].seconds}")
+    return dataset
 
 
 @contextmanager
 def sites_of(
-    made: dict[str, Made], urls: dict[str, str], folder: Path
-) -> Iterator[dict[str, tuple[Made, Server]]]:
+    dataset: dict[str, Dataset], urls: dict[str, str], folder: Path
+) -> Iterator[dict[str, tuple[Dataset, Server]]]:
     with ExitStack() as stack:
         yield {
             size: (each, stack.enter_context(serving(SITE, folder, {"DATABASE_URL": urls[size]})))
-            for size, each in made.items()
+            for size, each in dataset.items()
         }
 
 
-def send(found: Found, size: str, sender: Sender, extent: Extent) -> None:
+def send(found: Measurements, size: str, sender: Sender, extent: Extent) -> None:
     sender.send(Load(clients=8, results_a_post=50, metrics=4), 1.0)
     for number in range(extent.ingest_rounds):
         say(f"ingest at {size}, round {number + 1} of {extent.ingest_rounds}")

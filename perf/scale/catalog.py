@@ -187,6 +187,6 @@ def _series(
         for case, host in cells
         for metric in metrics
     ]
-    made = [row.pk for row in Series.objects.bulk_create(rows, batch_size=2_000)]
+    dataset = [row.pk for row in Series.objects.bulk_create(rows, batch_size=2_000)]
     width = len(metrics)
-    return [made[place : place + width] for place in range(0, len(made), width)]
+    return [dataset[place : place + width] for place in range(0, len(dataset), width)]

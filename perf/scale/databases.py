@@ -17,7 +17,7 @@ from psycopg import sql
 from devstack.places import CHECKOUT
 from perf.harness.processes import children_of, tree_cpu_s
 from perf.harness.web_servers import ServerError
-from perf.scale.loading import Made
+from perf.scale.loading import Dataset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +64,11 @@ class Postgres:
         return psycopg.connect(url, autocommit=True)
 
 
-def fill(url: str, size: str) -> Made:
+def fill(url: str, size: str) -> Dataset:
     """A process of its own per database: Django knows one."""
     argv = [sys.executable, "-m", "perf.scale.loading", size]
     environment = {**os.environ, "DATABASE_URL": url}
     done = subprocess.run(argv, cwd=CHECKOUT, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
         raise ServerError(f"filling {size} failed\n{done.stderr}")
-    return Made(**json.loads(done.stdout.splitlines()[-1]))
+    return Dataset(**json.loads(done.stdout.splitlines()[-1]))

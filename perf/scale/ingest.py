@@ -22,7 +22,7 @@ from perf.harness.web_servers import Server
 from perf.scale.databases import Postgres
 from perf.scale.extent import METRICS
 from perf.scale.http_clients import Connection, Request, in_parallel
-from perf.scale.loading import Made
+from perf.scale.loading import Dataset
 
 #: A new commit after so many results of a client.
 RESULTS_A_COMMIT = 500
@@ -65,8 +65,8 @@ class Sent:
 class Sender:
     """Sends made results to one server."""
 
-    def __init__(self, made: Made, server: Server, postgres: Postgres, database: str) -> None:
-        self._made = made
+    def __init__(self, dataset: Dataset, server: Server, postgres: Postgres, database: str) -> None:
+        self._made = dataset
         self._server = server
         self._postgres = postgres
         self._database = database
@@ -75,7 +75,7 @@ class Sender:
         # A reading's id begins with the number of its commit.
         self._first = uuid.UUID(int=(newest + 1) << 80)
         self._headers = {
-            "Authorization": f"Bearer {made.token}",
+            "Authorization": f"Bearer {dataset.token}",
             "Content-Type": "application/json",
         }
 

@@ -44,7 +44,7 @@ tables:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class Dataset:
     """`session` is the cookie of a member, `token` that of the API; `seconds` are by step.
 
     `series` are those along all commits, each a [number, case, metric]; `full` the hashes of the
@@ -70,7 +70,7 @@ def main() -> None:
     print(json.dumps(asdict(fill(size))))
 
 
-def fill(size: Size) -> Made:
+def fill(size: Size) -> Dataset:
     seconds: dict[str, float] = {}
     with timed(seconds, "schema"):
         call_command("migrate", verbosity=0)
@@ -83,11 +83,11 @@ def fill(size: Size) -> Made:
         direct.execute("SET synchronous_commit = off")
         direct.execute("SET maintenance_work_mem = '1GB'")
         with without_indexes(direct, seconds):
-            for part, made in zip(catalog.parts, runs, strict=True):
+            for part, dataset in zip(catalog.parts, runs, strict=True):
                 with timed(seconds, "rows"):
-                    copy_results(direct, catalog, part, made)
+                    copy_results(direct, catalog, part, dataset)
                 with timed(seconds, "trials"):
-                    copy_trials(direct, part, made)
+                    copy_trials(direct, part, dataset)
         with timed(seconds, "vacuum"):
             direct.execute("VACUUM ANALYZE")
             direct.execute("CHECKPOINT")
@@ -162,12 +162,12 @@ def binary_copy(table: str, names: tuple[str, ...]) -> sql.Composed:
     return query.format(sql.Identifier(table), listed)
 
 
-def made_of(catalog: Catalog, seconds: dict[str, float]) -> Made:
+def made_of(catalog: Catalog, seconds: dict[str, float]) -> Dataset:
     wide = catalog.parts[0]
     client = Client()
     client.force_login(catalog.member.user)
     commits = wide.benchmark.project.commits.order_by("-position").values_list("sha", flat=True)
-    return Made(
+    return Dataset(
         token=catalog.token,
         session=client.cookies["sessionid"].value,
         benchmark=wide.benchmark.slug,

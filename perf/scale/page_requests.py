@@ -12,7 +12,7 @@ from perf.harness.processes import tree_cpu_s
 from perf.harness.web_servers import Server
 from perf.scale.databases import Postgres
 from perf.scale.http_clients import Request, ask_many
-from perf.scale.loading import Made
+from perf.scale.loading import Dataset
 
 BARE = Request(path="/")
 #: So many addresses are asked for over and over where it is told what that costs.
@@ -61,22 +61,22 @@ class Beside:
         return self.page.cpu_ms / self.bare.cpu_ms if self.bare.cpu_ms else 0.0
 
 
-def pages(made: Made) -> Mapping[str, Iterator[Request]]:
+def pages(dataset: Dataset) -> Mapping[str, Iterator[Request]]:
     """What is asked for, signed in as a browser is, again and again.
 
     Histories and comparisons are of another series or pair of commits each time, as far as there
     are others; what is asked for again, as by all who follow one link, is in rows of its own, and
     so are leaderboards of other commits.
     """
-    headers = {"Cookie": f"sessionid={made.session}", "Accept-Encoding": "gzip"}
-    key = f"{made.project}/{made.benchmark}"
+    headers = {"Cookie": f"sessionid={dataset.session}", "Accept-Encoding": "gzip"}
+    key = f"{dataset.project}/{dataset.benchmark}"
 
     def asked(paths: Iterable[str]) -> Iterator[Request]:
         return cycle([Request(path=path, headers=headers) for path in paths])
 
-    data = [f"/history/{number}/data" for number, _, _ in made.series]
-    histories = [_history(key, made.host, *each[1:]) for each in made.series]
-    comparisons = [_compare(key, *pair) for pair in pairwise(made.full)]
+    data = [f"/history/{number}/data" for number, _, _ in dataset.series]
+    histories = [_history(key, dataset.host, *each[1:]) for each in dataset.series]
+    comparisons = [_compare(key, *pair) for pair in pairwise(dataset.full)]
     return {
         "history data": asked(data),
         "history data seen before": asked(data[-AGAIN:]),
@@ -87,7 +87,7 @@ def pages(made: Made) -> Mapping[str, Iterator[Request]]:
         "overview": asked(["/"]),
         "leaderboard": asked(["/reports/leaderboard/"]),
         "leaderboards of other commits": asked(
-            f"/reports/leaderboard/?commit={sha[:12]}" for sha in made.full
+            f"/reports/leaderboard/?commit={sha[:12]}" for sha in dataset.full
         ),
         "run list": asked(["/runs/"]),
     }
@@ -103,12 +103,12 @@ def _compare(benchmark: str, contender: str, baseline: str) -> str:
     return f"/compare/?{urlencode(query)}"
 
 
-class Contest:
+class PageTimings:
     """All pages of all sizes, the bare view before each."""
 
     def __init__(
         self,
-        sites: Mapping[str, tuple[Made, Server]],
+        sites: Mapping[str, tuple[Dataset, Server]],
         bare: Server,
         postgres: Postgres,
         *,
@@ -118,7 +118,7 @@ class Contest:
         self._bare = bare
         self._postgres = postgres
         self._clients = clients
-        asked = {size: pages(made) for size, (made, _) in sites.items()}
+        asked = {size: pages(dataset) for size, (dataset, _) in sites.items()}
         names = next(iter(asked.values()))
         self._asked = {(name, size): asked[size][name] for name in names for size in asked}
         self.found = {key: Beside() for key in self._asked}

@@ -9,7 +9,7 @@ from typing import Any
 
 from perf.harness.report import Wanted, table
 from perf.scale.ingest import Sent
-from perf.scale.loading import Made
+from perf.scale.loading import Dataset
 from perf.scale.page_requests import Beside
 
 #: A page's median may be so many times that of the bare view.
@@ -28,10 +28,10 @@ ONE, FOUR, SINGLE, METRICS_4, AGAIN, NEW_COMMIT = (
 
 
 @dataclass(slots=True, kw_only=True)
-class Found:
+class Measurements:
     """Everything measured; `sent[load, size]` are the rounds."""
 
-    sites: Mapping[str, Made]
+    sites: Mapping[str, Dataset]
     beside: dict[tuple[str, str], Beside] = field(default_factory=dict)
     sent: dict[tuple[str, str], list[Sent]] = field(default_factory=dict)
     first_s: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Found:
         return list(dict.fromkeys(name for name, _ in self.beside))
 
 
-def wanted(found: Found) -> dict[str, Wanted | None]:
+def wanted(found: Measurements) -> dict[str, Wanted | None]:
     limits: dict[str, Wanted | None] = {}
     for page in found.pages:
         key = page.replace(" ", "_")
@@ -74,7 +74,7 @@ def wanted(found: Found) -> dict[str, Wanted | None]:
     }
 
 
-def measured(found: Found) -> dict[str, float]:
+def measured(found: Measurements) -> dict[str, float]:
     """At the largest size; `growth` is the ratio there to that at the smallest."""
     figures: dict[str, float] = {}
     large, small = found.largest, found.smallest
@@ -105,23 +105,23 @@ def rate_of(rounds: list[Sent]) -> float:
     return median(sent.rate for sent in rounds)
 
 
-def text(found: Found) -> str:
+def text(found: Measurements) -> str:
     return "\n\n".join([_sites(found), pages_text(found), _sent(found)])
 
 
-def details(found: Found) -> dict[str, Any]:
+def details(found: Measurements) -> dict[str, Any]:
     """What stands beside the figures that are kept."""
     return {
         "databases": {
             size: {
-                "trials": made.trials,
-                "points": made.points,
-                "runs": made.runs,
-                "bytes": made.bytes,
-                "seconds": made.seconds,
+                "trials": dataset.trials,
+                "points": dataset.points,
+                "runs": dataset.runs,
+                "bytes": dataset.bytes,
+                "seconds": dataset.seconds,
                 "server_bytes": found.memory_bytes.get(size),
             }
-            for size, made in found.sites.items()
+            for size, dataset in found.sites.items()
         },
         "pages": {
             f"{page}, {size}": {
@@ -149,24 +149,24 @@ def details(found: Found) -> dict[str, Any]:
     }
 
 
-def _sites(found: Found) -> str:
+def _sites(found: Measurements) -> str:
     rows = [
         [
             size,
-            f"{made.trials:,}",
-            f"{made.points:,}",
-            f"{made.runs:,}",
-            f"{made.bytes / 1e9:.2f} GB",
-            f"{sum(made.seconds.values()):.0f} s",
+            f"{dataset.trials:,}",
+            f"{dataset.points:,}",
+            f"{dataset.runs:,}",
+            f"{dataset.bytes / 1e9:.2f} GB",
+            f"{sum(dataset.seconds.values()):.0f} s",
             f"{found.memory_bytes.get(size, 0) / 1e6:.0f} MB",
         ]
-        for size, made in found.sites.items()
+        for size, dataset in found.sites.items()
     ]
     head = ["database", "trials", "points", "runs", "on disk", "filled in", "server's memory"]
     return table(head, rows)
 
 
-def pages_text(found: Found) -> str:
+def pages_text(found: Measurements) -> str:
     """What is known before anything is sent."""
     rows = [
         [
@@ -186,7 +186,7 @@ def pages_text(found: Found) -> str:
     return table(head, rows)
 
 
-def _sent(found: Found) -> str:
+def _sent(found: Measurements) -> str:
     rows = [
         [
             f"{load}, {size}",

@@ -29,8 +29,8 @@ from perf.harness.web_servers import collect_static
 from perf.soak.faults import Faults
 from perf.soak.losses import left_over, trials
 from perf.soak.memory import Growth, Watch, growth
-from perf.soak.services import Parts, running_parts
-from perf.soak.usage import Use, wait_for_the_end
+from perf.soak.services import Services, running_services
+from perf.soak.usage import Usage, wait_for_the_end
 
 NAME = "soak"
 HOSTS = 4
@@ -111,32 +111,32 @@ def extent_of(options: argparse.Namespace) -> Extent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Soaked:
+class SoakResult:
     counts: dict[str, int]  # what is wrong
     faults: dict[str, int]  # how often each struck
     pages: dict[str, int]  # by status
     memory: dict[str, Growth]
 
 
-def soak(extent: Extent, seed: int, folder: Path) -> Soaked:
+def soak(extent: Extent, seed: int, folder: Path) -> SoakResult:
     account, shas, project = prepare(folder)
     with running_fleet(folder, HOSTS) as fleet:
         add_fleet(account.member, fleet)
-        with running_parts(folder) as parts:
-            url = f"http://127.0.0.1:{parts.web.port}"
+        with running_services(folder) as services:
+            url = f"http://127.0.0.1:{services.web.port}"
             public = f"{url}/public/{account.member.team.slug}/{project.slug}/"
-            use = Use(Client(url, account.token), fleet, shas, public)
-            faults = Faults(parts, fleet, seed=seed, every_s=extent.fault_every_s)
-            watch = use_and_break(extent, parts, use, faults)
-            wait_for_the_end(use.asked, limit_s=END_S)
-            counts = trials(use.asked, fleet)
+            usage = Usage(Client(url, account.token), fleet, shas, public)
+            faults = Faults(services, fleet, seed=seed, every_s=extent.fault_every_s)
+            watch = use_and_break(extent, services, usage, faults)
+            wait_for_the_end(usage.requested, limit_s=END_S)
+            counts = trials(usage.requested, fleet)
         counts |= left_over(fleet)
-    counts["pages_with_another_answer"] = use.wrong_answers
+    counts["pages_with_another_answer"] = usage.wrong_answers
     counts["processes_that_ended"] = len(watch.ended)
     memory = {name: growth(samples) for name, samples in watch.own.items()}
     memory |= {f"{name}_rss": growth(samples) for name, samples in watch.rss.items()}
-    pages = {str(status): number for status, number in sorted(use.answers.items())}
-    return Soaked(counts=counts, faults=faults.struck, pages=pages, memory=memory)
+    pages = {str(status): number for status, number in sorted(usage.answers.items())}
+    return SoakResult(counts=counts, faults=faults.struck, pages=pages, memory=memory)
 
 
 def prepare(folder: Path) -> tuple[Account, tuple[str, str], Project]:
@@ -153,17 +153,17 @@ def prepare(folder: Path) -> tuple[Account, tuple[str, str], Project]:
     return account, shas, project
 
 
-def use_and_break(extent: Extent, parts: Parts, use: Use, faults: Faults) -> Watch:
+def use_and_break(extent: Extent, services: Services, usage: Usage, faults: Faults) -> Watch:
     """Runs, pages and faults for as long as the extent says, with memory watched."""
     began, length_s = time.monotonic(), 60 * extent.minutes
     with Progress("Soaking, seconds", out=sys.stderr) as show:
 
-        def tell() -> None:
-            note = f"{len(use.asked)} runs, {sum(faults.struck.values())} faults"
+        def show_progress() -> None:
+            note = f"{len(usage.requested)} runs, {sum(faults.struck.values())} faults"
             show(int(min(time.monotonic() - began, length_s)), int(length_s), note)
 
-        watch = Watch(pids=parts.steady, every_s=extent.sample_every_s, tick=tell)
-        with watch, use:
+        watch = Watch(pids=services.steady, every_s=extent.sample_every_s, tick=show_progress)
+        with watch, usage:
             faults.break_things(length_s)
     return watch
 
@@ -181,7 +181,7 @@ def figures_of(memory: dict[str, Growth]) -> dict[str, float]:
     }
 
 
-def text(found: Soaked) -> str:
+def text(found: SoakResult) -> str:
     counts = [[name.replace("_", " "), str(number)] for name, number in found.counts.items()]
     faults = [[name, str(number)] for name, number in sorted(found.faults.items())]
     sizes = [

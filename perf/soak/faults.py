@@ -14,7 +14,7 @@ import psycopg
 
 from devstack.processes import descendants
 from perf.harness.ssh_hosts import Fleet, SshHost
-from perf.soak.services import Parts
+from perf.soak.services import Services
 from tests.support.journals import read_journals
 from tests.support.proc import command_line, kill, name_of
 
@@ -28,7 +28,7 @@ class Faults:
     """Breaks one thing after the other; `struck` counts them by kind, less those that found nothing
     to break."""
 
-    def __init__(self, parts: Parts, fleet: Fleet, *, seed: int, every_s: float) -> None:
+    def __init__(self, services: Services, fleet: Fleet, *, seed: int, every_s: float) -> None:
         self._kinds: dict[str, Callable[[], bool]] = {
             "worker killed": self._kill_worker,
             "agent killed": lambda: self._somewhere(_kill_agent),
@@ -39,7 +39,7 @@ class Faults:
         }
         self.struck = dict.fromkeys(self._kinds, 0)
         self._tried = dict.fromkeys(self._kinds, 0)
-        self._parts, self._fleet, self._every_s = parts, fleet, every_s
+        self._parts, self._fleet, self._every_s = services, fleet, every_s
         self._random = random.Random(seed)
 
     def break_things(self, seconds: float) -> None:

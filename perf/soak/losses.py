@@ -26,9 +26,9 @@ KEPT = frozenset(
 )  # fmt: skip
 
 
-def trials(asked: Iterable[UUID], fleet: Fleet) -> dict[str, int]:
+def trials(requested: Iterable[UUID], fleet: Fleet) -> dict[str, int]:
     """Counts of trials, and of those of which the hosts tell something else than the database."""
-    ours = Trial.objects.filter(job__run__in=list(asked))
+    ours = Trial.objects.filter(job__run__in=list(requested))
     for trial in ours.exclude(state="measured"):
         print(f"  {trial.state}: trial {trial.pk}: {trial.message[:1000]}", flush=True)
     measured = {str(pk) for pk in ours.filter(state="measured").values_list("pk", flat=True)}
@@ -42,8 +42,8 @@ def trials(asked: Iterable[UUID], fleet: Fleet) -> dict[str, int]:
         all=Sum(F("n") + F("invalid"))
     )
     return {
-        "runs": len(list(asked)),
-        "runs_not_finished": Run.objects.filter(pk__in=list(asked))
+        "runs": len(list(requested)),
+        "runs_not_finished": Run.objects.filter(pk__in=list(requested))
         .exclude(state="finished")
         .count(),
         "trials": ours.count(),

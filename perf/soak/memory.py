@@ -55,8 +55,8 @@ def growth(samples: Sequence[tuple[float, int]]) -> Growth:
 
 def _parts(samples: Sequence[tuple[float, int]]) -> tuple[list[float], list[float]]:
     """Means of equal parts: hours, and bytes."""
-    parts = [part for part in np.array_split(np.array(samples, dtype=float), PARTS) if len(part)]
-    means = [part.mean(axis=0) for part in parts]
+    services = [part for part in np.array_split(np.array(samples, dtype=float), PARTS) if len(part)]
+    means = [part.mean(axis=0) for part in services]
     return [float(each[0]) / 3600 for each in means], [float(each[1]) for each in means]
 
 

@@ -56,7 +56,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class Services:
     """`steady` has what is never killed, of which the memory is watched: a web server, a worker and
     the beat. `victim` is the other worker."""
 
@@ -72,7 +72,7 @@ class Parts:
 
 
 @contextlib.contextmanager
-def running_parts(folder: Path) -> Iterator[Parts]:
+def running_services(folder: Path) -> Iterator[Services]:
     """All of them at work; ended with the block."""
     redis = Redis(data=folder / "redis", log=folder / "redis.log")
     env = {
@@ -90,7 +90,7 @@ def running_parts(folder: Path) -> Iterator[Parts]:
         schedule = ("-s", str(folder / "beat-schedule"))
         beat = _started(stack, _celery(folder, env, "beat", "beat", *schedule))
         web = stack.enter_context(serving("orchestrator.config.wsgi", folder, env))
-        yield Parts(web=web, worker=workers[0], victim=workers[1], beat=beat, redis=queue)
+        yield Services(web=web, worker=workers[0], victim=workers[1], beat=beat, redis=queue)
 
 
 def _started(stack: contextlib.ExitStack, part: Part) -> Part:

@@ -25,14 +25,14 @@ AHEAD = 2
 LOOK_EVERY_S = 0.2
 
 
-class Use:
+class Usage:
     """Keeps all hosts busy and looks at pages, each in a thread of its own, until it is left.
 
     `asked` are the runs; `answers` counts pages by their status, NOBODY where there was none.
     """
 
     def __init__(self, client: Client, fleet: Fleet, shas: tuple[str, str], pages: str) -> None:
-        self.asked: list[UUID] = []
+        self.requested: list[UUID] = []
         self.answers: Counter[int] = Counter()
         self._client, self._fleet, self._shas, self._pages = client, fleet, shas, pages
         self._over = threading.Event()
@@ -44,7 +44,7 @@ class Use:
     def wrong_answers(self) -> int:
         return sum(number for status, number in self.answers.items() if status not in RIGHT)
 
-    def __enter__(self) -> Use:
+    def __enter__(self) -> Usage:
         for thread in self._threads:
             thread.start()
         return self
@@ -70,7 +70,7 @@ class Use:
                     continue
                 try:
                     made = self._client.post("/api/v1/runs", wanted, key=f"soak-{number}")
-                    self.asked.append(UUID(made["id"]))
+                    self.requested.append(UUID(made["id"]))
                     break
                 except ApiError:
                     continue
@@ -79,13 +79,13 @@ class Use:
                 return
 
     def _waiting(self) -> int:
-        return len(self.asked[-100:]) - len(self._ended())
+        return len(self.requested[-100:]) - len(self._ended())
 
     def _ended(self) -> list[UUID]:
         """Of the last hundred, in no order. Faults end sessions of the database, ours too: none is
         seen then."""
         try:
-            ended = Run.objects.filter(pk__in=self.asked[-100:], state__in=RUN_ENDED)
+            ended = Run.objects.filter(pk__in=self.requested[-100:], state__in=RUN_ENDED)
             return list(ended.values_list("pk", flat=True))
         except OperationalError:
             connection.close()
@@ -125,12 +125,12 @@ def _answer(opener: urllib.request.OpenerDirector, page: str) -> int:
         return NOBODY
 
 
-def wait_for_the_end(asked: list[UUID], *, limit_s: float) -> None:
+def wait_for_the_end(requested: list[UUID], *, limit_s: float) -> None:
     """Until all runs have ended; TimeoutError where they do not."""
     # Faults ended the sessions of the database, that of this thread too.
     connection.close()
     give_up = time.monotonic() + limit_s
-    while left := Run.objects.filter(pk__in=asked).exclude(state__in=RUN_ENDED).count():
+    while left := Run.objects.filter(pk__in=requested).exclude(state__in=RUN_ENDED).count():
         if time.monotonic() > give_up:
             raise TimeoutError(f"{left} runs do not end")
         time.sleep(0.5)

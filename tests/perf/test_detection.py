@@ -40,7 +40,7 @@ def test_planted_steps_lie_apart_from_each_other_and_the_ends():
         assert all(b - a >= APART for a, b in pairwise(edges))
 
 
-def test_the_rivals_find_what_is_plain():
+def test_the_alternatives_find_an_obvious_step():
     rng = np.random.default_rng(2)
     values = np.concatenate([rng.normal(100, 1, 40), rng.normal(120, 1, 40)]).tolist()
     assert _perfherder(values) == [40]

@@ -14,8 +14,8 @@ from perf.fidelity.loads import LOADS, files_of
 from perf.fidelity.pitwall import definition
 from perf.fidelity.ratios import ratio_of
 from perf.fidelity.target import Target
-from perf.fidelity.tool_output import Printed, of_h2load, of_oha
-from perf.fidelity.wrk_correction import percentile_us, with_made_up
+from perf.fidelity.tool_output import PrintedValues, read_h2load, read_oha
+from perf.fidelity.wrk_correction import percentile_us, with_added_latencies
 
 TARGET = Target(binary=Path("/server"), repository=Path("/repository"), sha="0" * 40)
 TIMES = {"{ms}": str(1000 * FULL.duration_s), "{s}": str(FULL.duration_s)}
@@ -57,11 +57,11 @@ def test_it_starts_wrk_as_pitwall_does_but_for_the_script():
     [({100: 5, 250: 2, 1000: 1}, 100), ({10: 3}, 100), ({200: 1, 201: 1, 999: 4}, 100)],
 )
 def test_it_adds_what_the_agent_takes_out_of_the_latencies_of_wrk(counts, interval):
-    assert remove_corrections(with_made_up(counts, interval), interval) == counts
+    assert remove_corrections(with_added_latencies(counts, interval), interval) == counts
 
 
 def test_it_adds_a_latency_for_each_interval_that_a_slow_answer_lasted():
-    assert with_made_up({100: 1, 450: 1}, 100) == {100: 1, 450: 1, 350: 1, 250: 1, 150: 1}
+    assert with_added_latencies({100: 1, 450: 1}, 100) == {100: 1, 450: 1, 350: 1, 250: 1, 150: 1}
 
 
 def test_it_takes_percentiles_by_the_rule_of_wrk():
@@ -92,7 +92,7 @@ def test_it_counts_only_good_answers_of_oha(tmp_path):
         "latencyPercentiles": {"p50": 0.002, "p99": 0.01},
     }
     (tmp_path / "out").write_text(json.dumps(report))
-    figures = of_oha(printed(tmp_path, duration_s=2))
+    figures = read_oha(printed(tmp_path, duration_s=2))
     assert (figures.rate, figures.p50, figures.p99) == (46, 0.002, 0.01)
 
 
@@ -100,9 +100,11 @@ def test_it_reads_the_rate_of_h2load_and_percentiles_from_its_log(tmp_path):
     lines = [f"{n}\t200\t{us}\n" for n, us in enumerate(range(100, 0, -1))]
     (tmp_path / "rows").write_text("".join([*lines, "7\t-1\t5000\n"]))
     stdout = "starting benchmark...\n\nfinished in 2.01s, 10963.00 req/s, 375.07KB/s\n"
-    figures = of_h2load(printed(tmp_path, stdout=stdout))
+    figures = read_h2load(printed(tmp_path, stdout=stdout))
     assert (figures.rate, figures.p50, figures.p99) == (10963.0, 50e-6, 99e-6)
 
 
 def printed(folder, *, stdout="", duration_s=1):
-    return Printed(out=folder / "out", rows=folder / "rows", stdout=stdout, duration_s=duration_s)
+    return PrintedValues(
+        out=folder / "out", rows=folder / "rows", stdout=stdout, duration_s=duration_s
+    )

@@ -1,4 +1,4 @@
-"""What a rival's work costs is counted, also where it goes on in the background."""
+"""What a alternative's work costs is counted, also where it goes on in the background."""
 
 import os
 import subprocess
@@ -42,9 +42,9 @@ def test_it_counts_and_ends_what_the_work_left_behind(tmp_path):
 
 def test_it_tells_what_went_wrong_in_the_work():
     def work():
-        raise ValueError("a broken rival")
+        raise ValueError("a broken alternative")
 
-    with pytest.raises(WorkFailedError, match="a broken rival"):
+    with pytest.raises(WorkFailedError, match="a broken alternative"):
         metered(work, limit_s=60)
 
 

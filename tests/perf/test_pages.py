@@ -8,22 +8,22 @@ from perf.pages.lighthouse import MissingError, programs
 
 
 def _look(name, performance, **changes):
-    look = {
+    audit = {
         "name": name, "form": "mobile", "performance": performance, "accessibility": 100,
         "best_practices": 100, "shift": 0.0, "blocked_ms": 20.0, "first_ms": 900.0,
         "largest_ms": 1200.0, "bytes": 40_000, "failed": [],
     }  # fmt: skip
-    return {**look, **changes}
+    return {**audit, **changes}
 
 
-def _answer(looks):
-    measured = summary.measured(summary.medians_of(looks))
+def _answer(audits):
+    measured = summary.measured(summary.medians_of(audits))
     return verdict("pages", measured, summary.wanted(measured))
 
 
 def test_the_worst_screen_counts_by_the_median_of_its_looks():
-    looks = [_look("runs", 99), _look("compare", 80), _look("compare", 96), _look("compare", 97)]
-    answer = _answer(looks)
+    audits = [_look("runs", 99), _look("compare", 80), _look("compare", 96), _look("compare", 97)]
+    answer = _answer(audits)
     assert answer["measured"]["mobile_performance_worst"] == 96
     assert answer["met"]
 

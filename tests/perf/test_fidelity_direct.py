@@ -5,7 +5,7 @@ import os
 import pytest
 
 from devstack.processes import descendants
-from perf.fidelity.direct import HandError, Pinned, by_hand
+from perf.fidelity.direct import DirectRunError, Pinned, run_directly
 from perf.fidelity.extent import SHORT
 from perf.fidelity.loads import LOADS
 from perf.fidelity.target import built_target
@@ -23,7 +23,7 @@ def target(tmp_path_factory):
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: load.key)
 def test_it_reads_what_the_tool_prints_and_leaves_nothing_running(load, target, tmp_path):
     before = set(descendants(os.getpid()))
-    figures = by_hand(load, tool(load.tool), target, SHORT, PINNED, tmp_path)
+    figures = run_directly(load, tool(load.tool), target, SHORT, PINNED, tmp_path)
     assert figures.rate > 0
     assert 0 < figures.p50 < figures.p99
     assert set(descendants(os.getpid())) <= before
@@ -32,5 +32,5 @@ def test_it_reads_what_the_tool_prints_and_leaves_nothing_running(load, target, 
 
 def test_it_says_how_a_tool_failed(target, tmp_path):
     wrk = next(load for load in LOADS if load.tool == "wrk")
-    with pytest.raises(HandError, match="wrk ended with 2"):
-        by_hand(wrk, tool("oha"), target, SHORT, PINNED, tmp_path)
+    with pytest.raises(DirectRunError, match="wrk ended with 2"):
+        run_directly(wrk, tool("oha"), target, SHORT, PINNED, tmp_path)
