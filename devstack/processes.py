@@ -35,7 +35,7 @@ class Service:
     """A command that is meant to stay until it is stopped.
 
     `ready` is asked until it is true. `stop` is a ladder of (signal, seconds to wait); after its
-    last rung the group is killed. `restarts` is how often in a row an unexpected death is mended.
+    last rung the group is killed. `restarts` is how often in a row an unexpected death is fixed.
     For `start_retry_s` a death before readiness is taken to be a leftover that will go away.
     """
 

@@ -85,12 +85,13 @@ PAGES: Mapping[str, PageRow] = {
     ),
     **_pages("run-preview benchmark-check team-switch team-leave", do=VIEWER),
     **_pages(
-        """run-again run-keep run-cancel run-cancel-part history-baseline annotation-new
+        """run-rerun run-keep run-cancel run-cancel-part history-baseline annotation-new
         annotation-edit annotation-delete history-baseline-remove history-dismiss history-confirm
         alert-change alert-confirm report-delete host-golden
         host-golden-remove host-golden-forget host-calibrate host-maintenance host-release
-        benchmark-keep project-pin project-pin-remove reference-catalogue reference-remove
-        schedule-enable schedule-delete token-revoke channel-test delivery-again forge-answer
+        benchmark-repository-definition project-pin project-pin-remove
+        reference-catalogue reference-remove schedule-enable
+        schedule-delete token-revoke channel-test delivery-redeliver forge-answer
         share-revoke project-fetch-now""",
         do=MEMBER,
     ),
@@ -104,7 +105,7 @@ PAGES: Mapping[str, PageRow] = {
     **_pages("project-repository", see=VIEWER, do=MAINTAINER),
     **_pages("host-new", see=MAINTAINER, do=MAINTAINER),
     **_pages(
-        """host-pin host-way host-remove host-care host-retire member-role member-remove
+        """host-pin host-ssh host-remove host-care host-retire member-role member-remove
         invitation-new invitation-withdraw channel-enable channel-delete project-forge-secret
         project-forge-remove project-access-key project-access-host-key
         project-access-host-key-keep project-access-host-key-forget
@@ -144,7 +145,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         GET /projects/{project}/changes
         GET /projects/{project}/definition-files
         GET /projects/{project}/forge
-        GET /projects/{project}/forge/incoming
+        GET /projects/{project}/forge/webhooks
         GET /projects/{project}/forge/requests
         GET /benchmark-requests/{request_id}
         GET /projects/{project}/pins
@@ -194,7 +195,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         """
         POST /runs
         POST /runs/{run_id}/cancel
-        POST /runs/{run_id}/again
+        POST /runs/{run_id}/rerun
         POST /runs/{run_id}/cases/{case}/cancel
         POST /runs/{run_id}/jobs/{job_id}/cancel
         POST /runs/{run_id}/pull-request
@@ -238,7 +239,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         POST /benchmark-requests/{request_id}/approve
         POST /benchmark-requests/{request_id}/decline
         POST /benchmarks/{project}/{benchmark}/definitions
-        POST /benchmarks/{project}/{benchmark}/keep
+        POST /benchmarks/{project}/{benchmark}/repository-definition
         POST /change-points/{change_id}/dismiss
         POST /projects/{project}/fetch
         POST /projects/{project}/imports
@@ -260,7 +261,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
     **_operations(
         """
         POST /channels/{channel_id}/test
-        POST /deliveries/{delivery_id}/again
+        POST /deliveries/{delivery_id}/redeliver
         POST /projects
         PUT /profiles/{profile}
         POST /references
@@ -309,7 +310,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         DELETE /hosts/{host_id}
         POST /hosts/{host_id}/checks
         PUT /hosts/{host_id}/key
-        PUT /hosts/{host_id}/way
+        PUT /hosts/{host_id}/ssh
         PATCH /hosts/{host_id}
         POST /hosts/{host_id}/retire
         GET /audit

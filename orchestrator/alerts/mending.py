@@ -7,16 +7,16 @@ from orchestrator.alerts.models import Alert
 from orchestrator.benchmarks.models import Commit
 from orchestrator.results.models import ChangeKind, ChangePoint, ChangeState
 
-#: What may be left of a regression that counts as mended, as a share of it: levels have noise.
+#: What may be left of a regression that counts as fixed, as a share of it: levels have noise.
 LEFT = 0.25
 _NOTHING = (ChangeState.REFUTED, ChangeState.DISMISSED, ChangeState.SUPERSEDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mend:
+class Fix:
     """The level is back since `commit`, but for `left` (a change against before the regression).
 
-    `sure`: a duel confirmed it, or it is sure and nothing can be measured again.
+    `sure`: a confirmation run confirmed it, or it is sure and nothing can be measured again.
     """
 
     commit: Commit
@@ -24,7 +24,7 @@ class Mend:
     sure: bool
 
 
-def mend_of(alert: Alert) -> Mend | None:
+def fix_of(alert: Alert) -> Fix | None:
     """None unless the level is back in all series of the alert; the last commit that it took."""
     rows = [row for row in alert.change_points.all() if row.state not in _NOTHING]
     shifts = ChangePoint.objects.filter(
@@ -34,24 +34,24 @@ def mend_of(alert: Alert) -> Mend | None:
     found = [
         _mend(row, [each for each in known if each.series_id == row.series_id]) for row in rows
     ]
-    mends = [each for each in found if each is not None]
-    if not mends or len(mends) < len(found):
+    fixes = [each for each in found if each is not None]
+    if not fixes or len(fixes) < len(found):
         return None
-    last = max(mends, key=lambda each: each.commit.position or 0)
-    worst = max(mends, key=lambda each: abs(each.left))
-    return Mend(commit=last.commit, left=worst.left, sure=all(each.sure for each in mends))
+    last = max(fixes, key=lambda each: each.commit.position or 0)
+    worst = max(fixes, key=lambda each: abs(each.left))
+    return Fix(commit=last.commit, left=worst.left, sure=all(each.sure for each in fixes))
 
 
-def _mend(row: ChangePoint, shifts: Sequence[ChangePoint]) -> Mend | None:
+def _mend(row: ChangePoint, shifts: Sequence[ChangePoint]) -> Fix | None:
     """Changes since multiply: that holds across another host or definition, levels do not."""
     factor, sure = 1 + row.change, True
     for each in _after(row, shifts):
         factor *= 1 + each.change
         sure = sure and _is_sure(each)
         left = factor - 1
-        # Further the same way is worse, not mended.
+        # Further the same way is worse, not fixed.
         if not each.regressed and left * row.change <= LEFT * row.change**2:
-            return Mend(commit=each.commit, left=left, sure=sure)
+            return Fix(commit=each.commit, left=left, sure=sure)
     return None
 
 
@@ -70,5 +70,5 @@ def _after(row: ChangePoint, shifts: Iterable[ChangePoint]) -> list[ChangePoint]
 def _is_sure(row: ChangePoint) -> bool:
     if row.state == ChangeState.CONFIRMED:
         return True
-    unanswered = row.duel_change is None and row.settled
+    unanswered = row.confirmed_change is None and row.settled
     return row.state == ChangeState.OPEN and row.kind == ChangeKind.ALERT and unanswered

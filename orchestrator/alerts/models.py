@@ -29,10 +29,11 @@ class Alert(models.Model):
     """A regression that someone should look at: one, however many cases and metrics show it.
 
     `change_point` is the one that shows it most; `change_points` are all of them, on one host.
-    `confirmed`: a duel confirmed it; where nothing could be measured again it is not. The state of
-    the same name is what somebody says who looked at it. One that is silenced opens again by itself
-    at `silenced_until`. `mended_by`: the later commit that brought the level back. `log`: {"at",
-    "by", "text"} for each thing done about it; `by` is empty where Pitwall did it by itself.
+    `confirmed`: a confirmation run confirmed it; where nothing could be measured again it is not.
+    The state of the same name is what somebody says who looked at it. One that is silenced opens
+    again by itself at `silenced_until`. `fixed_by`: the later commit that brought the level back.
+    `log`: {"at", "by", "text"} for each thing done about it; `by` is empty where Pitwall did it by
+    itself.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -46,7 +47,7 @@ class Alert(models.Model):
     )
     note = models.TextField(blank=True)
     silenced_until = models.DateTimeField(null=True, blank=True)
-    mended_by = models.ForeignKey(
+    fixed_by = models.ForeignKey(
         Commit, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     log = models.JSONField(default=list, blank=True)
@@ -108,7 +109,7 @@ class Digest(models.TextChoices):
 class Channel(models.Model):
     """A way to tell a team, or its machines, of events.
 
-    `sealed_url` is where it goes to, a secret with most chats; `place` is what pages show of it.
+    `sealed_url` is where it goes to, a secret with most chats; `target` is what pages show of it.
     `sealed_secret` signs what a webhook is sent. E-mail has `addresses` instead of both.
     """
 
@@ -116,7 +117,7 @@ class Channel(models.Model):
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="channels")
     name = models.CharField(max_length=100)
     kind = models.CharField(max_length=8, choices=ChannelKind.choices)
-    place = models.CharField(max_length=300)
+    target = models.CharField(max_length=300)
     sealed_url = models.BinaryField(null=True, editable=False)
     sealed_secret = models.BinaryField(null=True, editable=False)
     addresses = ArrayField(models.EmailField(), default=list, blank=True)

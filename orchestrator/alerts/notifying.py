@@ -83,7 +83,7 @@ def create_channel(*, member: Member, new: NewChannel) -> MadeChannel:
     _check(new)
     by_mail = new.kind == ChannelKind.EMAIL
     addresses = _addresses(new.target) if by_mail else []
-    place = ", ".join(addresses) if by_mail else _checked_host(new.target)
+    target = ", ".join(addresses) if by_mail else _checked_host(new.target)
     secret = new_secret(Kind.CHANNEL_WEBHOOK).text if new.kind == ChannelKind.WEBHOOK else ""
     try:
         with transaction.atomic():
@@ -91,7 +91,7 @@ def create_channel(*, member: Member, new: NewChannel) -> MadeChannel:
                 team=member.team,
                 name=new.name.strip()[:100],
                 kind=new.kind,
-                place=place[:300],
+                target=target[:300],
                 addresses=addresses,
                 events=list(dict.fromkeys(new.events)),
                 digest=new.digest,

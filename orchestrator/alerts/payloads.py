@@ -43,7 +43,7 @@ def alert_data(alert: Alert, kind: EventKind) -> dict[str, Any]:
     """Of one of `alerts_of`."""
     row = alert.change_point
     series = row.series
-    change = row.duel_change if row.duel_change is not None else row.change
+    change = row.confirmed_change if row.confirmed_change is not None else row.change
     label = alert.get_state_display().lower()
     what = "alert" if kind == EventKind.ALERT_RAISED else f"alert {label}"
     told = (

@@ -1,8 +1,9 @@
-"""When an alert is raised: for a regression that a duel confirmed, or that nothing can confirm.
+"""When an alert is raised: for a regression that a confirmation run confirmed, or that nothing can
+confirm.
 
 A host of ours measures again before anybody is told; where results come from elsewhere, or no host
 was free, the alert says so. Whoever has looked at an alert is not told of it again. One that a
-later commit mended is resolved; one that is silenced opens again when its time has come.
+later commit fixed is resolved; one that is silenced opens again when its time has come.
 """
 
 from datetime import datetime
@@ -12,26 +13,26 @@ from django.db.models import F, Q, QuerySet
 
 from orchestrator.accounts.models import Team
 from orchestrator.alerts.log import note_done
-from orchestrator.alerts.mending import mend_of
+from orchestrator.alerts.mending import fix_of
 from orchestrator.alerts.models import ALERT_ENDED, Alert, AlertState
 from orchestrator.results.models import ChangeKind, ChangePoint, ChangeState
 
 #: Of a change point that raises an alert, now or later.
 _CONFIRMED = Q(state=ChangeState.CONFIRMED)
 _UNCONFIRMABLE = Q(
-    state=ChangeState.OPEN, settled=True, kind=ChangeKind.ALERT, duel_change=None, seen=True
+    state=ChangeState.OPEN, settled=True, kind=ChangeKind.ALERT, confirmed_change=None, seen=True
 )
 _OVER = (ChangeState.REFUTED, ChangeState.DISMISSED, ChangeState.SUPERSEDED)
 
 
 def tick(now: datetime) -> None:
-    """Raises what is due, ends what nothing is left of or what was mended, and opens again what was
+    """Raises what is due, ends what nothing is left of or what was fixed, and opens again what was
     silenced until now. May run twice."""
     due = _due().values_list("series__benchmark__project__team", flat=True)
     for team in set(due.order_by()):
         raise_alerts(team, now)
     _end_what_is_over(now)
-    _end_what_is_mended(now)
+    _resolve_fixed_alerts(now)
     _wake(now)
 
 
@@ -61,7 +62,8 @@ def _due() -> QuerySet[ChangePoint]:
 
 
 def _alert_of(row: ChangePoint) -> Alert | None:
-    """The alert of the same duel, or of commits that overlap with these, on the same host."""
+    """The alert of the same confirmation run, or of commits that overlap with these, on the same
+    host."""
     same = Q(
         change_points__before__position__lt=row.commit.position,
         change_points__commit__position__gt=row.before.position,
@@ -95,7 +97,7 @@ def _end_what_is_over(now: datetime) -> None:
             _set(alert, AlertState.RESOLVED, "resolved: nothing of it was borne out", now)
 
 
-def _end_what_is_mended(now: datetime) -> None:
+def _resolve_fixed_alerts(now: datetime) -> None:
     """Once: one that somebody opens again stays open."""
     later = Q(
         change_points__series__change_points__regressed=False,
@@ -104,14 +106,14 @@ def _end_what_is_mended(now: datetime) -> None:
         ),
         change_points__series__change_points__state__in=[ChangeState.OPEN, ChangeState.CONFIRMED],
     )
-    todo = Alert.objects.exclude(state__in=ALERT_ENDED).filter(later, mended_by=None)
+    todo = Alert.objects.exclude(state__in=ALERT_ENDED).filter(later, fixed_by=None)
     with transaction.atomic():
         for alert in _taken(todo):
-            mend = mend_of(alert)
-            if mend is None or not mend.sure:
+            fix = fix_of(alert)
+            if fix is None or not fix.sure:
                 continue
-            alert.mended_by = mend.commit
-            text = f"resolved: mended by {mend.commit.short_sha} {mend.commit.subject}"
+            alert.fixed_by = fix.commit
+            text = f"resolved: fixed by {fix.commit.short_sha} {fix.commit.subject}"
             _set(alert, AlertState.RESOLVED, text, now)
 
 

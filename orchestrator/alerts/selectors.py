@@ -22,7 +22,7 @@ def alerts_of(member: Member) -> QuerySet[Alert]:
     parts = with_parts(ChangePoint.objects.all())
     return (
         Alert.objects.filter(_seen(member))
-        .select_related("assignee", "changed_by", "mended_by")
+        .select_related("assignee", "changed_by", "fixed_by")
         .prefetch_related(
             Prefetch("change_point", queryset=with_parts(ChangePoint.objects.all(), every=True)),
             Prefetch("change_points", queryset=parts.order_by("series__case__label", "pk")),
@@ -46,7 +46,7 @@ def narrowed(rows: QuerySet[Alert], member: Member, *, owner: str) -> QuerySet[A
 
 
 def largest_first(rows: QuerySet[Alert]) -> QuerySet[Alert]:
-    """By the change that shows most, as the duel measured it where there was one."""
+    """By the change that shows most, as the confirmation run measured it where there was one."""
     change = Coalesce("change_point__duel_change", "change_point__change")
     return rows.order_by(Abs(change).desc(), "-pk")
 

@@ -34,7 +34,7 @@ def acknowledge(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
 
 
 def confirm_alert(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
-    """It is a real regression, which somebody will mend: the member, unless it is another's."""
+    """It is a real regression, which somebody will fix: the member, unless it is another's."""
     with transaction.atomic():
         alert = _to_do(member, alert_id, to="confirm an alert")
         if alert.state == AlertState.CONFIRMED:

@@ -295,13 +295,14 @@ class Case(models.Model):
 class ShareLink(models.Model):
     """A secret link to one page of a project; only the SHA-256 of its secret is kept.
 
-    `page` is the name of the page's address, `given` what is in its path and `query` its query.
+    `page` is the name of the page's address, `parameters` what is in its path and `query` its
+    query.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="share_links")
     page = models.CharField(max_length=30)
-    given = models.JSONField(default=dict)
+    parameters = models.JSONField(default=dict)
     query = models.CharField(max_length=2000, blank=True)
     title = models.CharField(max_length=200)
     prefix = models.CharField(max_length=12)

@@ -36,7 +36,7 @@ class SharedPage:
 
     project: Project
     page: str
-    given: Mapping[str, str]
+    parameters: Mapping[str, str]
     query: str
     title: str
 
@@ -92,7 +92,7 @@ def create_share_link(*, member: Member, shared: SharedPage, days: int) -> NewLi
         link = ShareLink.objects.create(
             project=shared.project,
             page=shared.page,
-            given=dict(shared.given),
+            parameters=dict(shared.parameters),
             query=shared.query,
             title=shared.title[:200],
             prefix=secret.beginning,
@@ -116,7 +116,7 @@ def revoke_share_link(*, member: Member, link_id: UUID) -> None:
 
 def shared_address(new: NewLink) -> str:
     """What is passed on: it opens the page that was shared."""
-    path = reverse(new.link.page, kwargs=new.link.given)
+    path = reverse(new.link.page, kwargs=new.link.parameters)
     return f"{settings.BASE_URL}/shared/{new.secret}{path}"
 
 

@@ -1,4 +1,4 @@
-"""Trying a host step by step: from its port to how quiet it is, with what mends each failure."""
+"""Trying a host step by step: from its port to how quiet it is, with what fixes each failure."""
 
 import logging
 import time
@@ -87,7 +87,7 @@ def _try_next(request: CheckRequest, claim: Claim) -> bool:
     """Tries one step; False where none is left, or the host is not to be disturbed now."""
     host = Host.objects.select_related("credential").get(pk=request.host_id)
     step = checks_of(host).next_step
-    if step is None or host.state == HostState.DISABLED or hasattr(host, "lease"):
+    if step is None or host.state == HostState.RETIRED or hasattr(host, "lease"):
         return False
     began = time.monotonic()
     claim.begin(f"the check {step.label!r} of {host.name}", STEP_S)
@@ -103,7 +103,7 @@ def _try_next(request: CheckRequest, claim: Claim) -> bool:
 def _host(member: Member, host_id: UUID) -> Host:
     member.require(Role.MAINTAINER, to="check a host")
     host = own_host_for(member, host_id)
-    if host.state == HostState.DISABLED:
+    if host.state == HostState.RETIRED:
         raise ConflictError(f"{host} is retired: take it back first")
     if hasattr(host, "lease"):
         raise ConflictError(
@@ -146,7 +146,7 @@ def _key(host: Host, _: Claim) -> Finding:
         message = f"It shows the key that is pinned: {shown.fingerprint_sha256} ({shown.type})"
         return Finding(outcome=CheckOutcome.PASSED, message=message)
     return Finding(
-        outcome=CheckOutcome.ASKS,
+        outcome=CheckOutcome.ACTION_REQUIRED,
         message=_question(host, shown),
         remedies=mending.to_compare_keys(shown),
         shown_key=shown.line,

@@ -46,7 +46,7 @@ _TIME = "import time; print(repr(time.time()))"
 
 @contextlib.contextmanager
 def way_to(host: Host, claim: Claim) -> Iterator[Transport]:
-    """Open whatever state the host is in: it is being set up, or mended."""
+    """Open whatever state the host is in: it is being set up, or fixed."""
     with _open(host) as transport, claim.closing(transport.close):
         yield GuardedTransport(transport, claim)
 
@@ -153,7 +153,7 @@ def _tools(host: Host, _: Claim) -> Finding:
             fit.append(f"{name} (sent by Pitwall)" if own else f"{name} ({path})")
     if not fit:
         return Finding(
-            outcome=CheckOutcome.WARNED,
+            outcome=CheckOutcome.WARNING,
             message=f"{host.name} has none of {', '.join(missing)}, and Pitwall has none to send: "
             "it can run servers, and make no load.",
             remedies=mending.to_get_tools(facts),
@@ -177,7 +177,7 @@ def _clock(host: Host, claim: Claim) -> Finding:
         return _passed(message)
     side = "ahead of" if off_s > 0 else "behind"
     return Finding(
-        outcome=CheckOutcome.WARNED,
+        outcome=CheckOutcome.WARNING,
         message=f"Its clock is {format_duration(abs(off_s))} {side} Pitwall's {known}. Jobs do not "
         "need the right time, but its logs cannot be laid beside others.",
         remedies=mending.TO_SET_CLOCKS,
@@ -207,7 +207,7 @@ def _quiet(host: Host, claim: Claim) -> Finding:
         used = "what others use is not told" if share is None else f"others use {_of_core(share)}"
         return _passed(f"Nothing disturbs it: {used}")
     return Finding(
-        outcome=CheckOutcome.WARNED,
+        outcome=CheckOutcome.WARNING,
         message=f"Results here will be less steady: {'; '.join(found)}",
         remedies=mending.to_be_quiet(look),
     )

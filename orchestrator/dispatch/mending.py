@@ -1,4 +1,4 @@
-"""What mends a step of a check-up that failed: what to do, and the command or line for it."""
+"""What fixes a step of a check-up that failed: what to do, and the command or line for it."""
 
 from collections.abc import Mapping
 from typing import Any

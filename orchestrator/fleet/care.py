@@ -37,8 +37,8 @@ _MAY_FOLLOW: Mapping[HostState, frozenset[HostState]] = {
     ),
     # Whoever is at work on a host in maintenance must not find it in another state.
     HostState.QUARANTINED: frozenset({HostState.READY, HostState.UNREACHABLE}),
-    HostState.READY: frozenset({HostState.MAINTENANCE, HostState.QUARANTINED, HostState.DISABLED}),
-    HostState.DISABLED: frozenset(HostState) - {HostState.DISABLED, HostState.EXTERNAL},
+    HostState.READY: frozenset({HostState.MAINTENANCE, HostState.QUARANTINED, HostState.RETIRED}),
+    HostState.RETIRED: frozenset(HostState) - {HostState.RETIRED, HostState.EXTERNAL},
 }
 
 
@@ -112,12 +112,12 @@ def release_host(*, member: Member, host_id: UUID) -> Host:
     """Lets jobs run again on a host that is in maintenance, quarantined or retired."""
     member.require(Role.MEMBER, to="release a host")
     host = selectors.host_for(member, host_id)
-    if host.state == HostState.DISABLED:
+    if host.state == HostState.RETIRED:
         member.require(Role.MAINTAINER, to="take back a retired host")
     if host.transport == HostTransport.SSH and not host.host_key:
         raise ConflictError(f"the key of {host} is not confirmed yet; confirm it first")
     with transaction.atomic():
-        if host.state == HostState.DISABLED:
+        if host.state == HostState.RETIRED:
             check_room(member.team)
         _move(host, HostState.READY, message="", unreachable_at=None)
         record_audit(member=member, action="host.released", subject=host)
@@ -129,7 +129,7 @@ def retire_host(*, member: Member, host_id: UUID) -> Host:
     member.require(Role.MAINTAINER, to="retire a host")
     host = selectors.host_for(member, host_id)
     with transaction.atomic():
-        _move(host, HostState.DISABLED, message="retired; its results are kept")
+        _move(host, HostState.RETIRED, message="retired; its results are kept")
         record_audit(member=member, action="host.retired", subject=host)
     return selectors.host_for(member, host_id)
 

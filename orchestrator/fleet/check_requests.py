@@ -19,19 +19,19 @@ def request_check(host: Host) -> None:
 
     One that comes while a worker carries them out outlives that worker: see `end_request`.
     """
-    CheckRequest.objects.update_or_create(host=host, defaults={"asked_at": Now()})
+    CheckRequest.objects.update_or_create(host=host, defaults={"requested_at": Now()})
 
 
 def due_requests() -> list[uuid.UUID]:
     """The hosts whose checks no living worker carries out."""
-    return list(_free().order_by("asked_at").values_list("host_id", flat=True)[:100])
+    return list(_free().order_by("requested_at").values_list("host_id", flat=True)[:100])
 
 
 def take_request(host_id: uuid.UUID) -> CheckRequest | None:
     """The request, claimed by the caller; None if there is none, or somebody else has it."""
     mine = _free().filter(host=host_id)
     until = Now() + timedelta(seconds=CLAIM_S)
-    if not mine.update(claim=uuid.uuid4(), claim_until=until, tries=F("tries") + 1):
+    if not mine.update(claim=uuid.uuid4(), claimed_until=until, tries=F("tries") + 1):
         return None
     return CheckRequest.objects.get(host=host_id)
 
@@ -39,7 +39,7 @@ def take_request(host_id: uuid.UUID) -> CheckRequest | None:
 def claim_of(request: CheckRequest, *, since: float) -> Claim:
     """For a heartbeat; `since`: monotonic seconds, before the request was taken."""
     held = CheckRequest.objects.filter(pk=request.pk, claim=request.claim)
-    return claim_of_row(held, until="claim_until", lasts_s=CLAIM_S, since=since)
+    return claim_of_row(held, until="claimed_until", lasts_s=CLAIM_S, since=since)
 
 
 def note_progress(request: CheckRequest) -> None:
@@ -50,9 +50,9 @@ def note_progress(request: CheckRequest) -> None:
 def end_request(request: CheckRequest) -> None:
     """Removes the request, or frees it where somebody has asked again since it was taken."""
     mine = CheckRequest.objects.filter(pk=request.pk, claim=request.claim)
-    deleted, _ = mine.filter(asked_at=request.asked_at).delete()
+    deleted, _ = mine.filter(requested_at=request.requested_at).delete()
     if not deleted:
-        mine.update(claim=None, claim_until=None, tries=0)
+        mine.update(claim=None, claimed_until=None, tries=0)
 
 
 def _free() -> QuerySet[CheckRequest]:

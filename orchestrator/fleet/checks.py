@@ -1,6 +1,6 @@
 """The checks of a host: which there are, how each went, and what a host is after them.
 
-Nothing is lost where one fails: the host is kept, and not used before it is mended.
+Nothing is lost where one fails: the host is kept, and not used before it is fixed.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from orchestrator.fleet.models import (
 )
 
 #: After these the next step is tried; the others wait for somebody.
-GOES_ON = frozenset({CheckOutcome.PASSED, CheckOutcome.WARNED})
+GOES_ON = frozenset({CheckOutcome.PASSED, CheckOutcome.WARNING})
 #: What there is to check of the machine that the workers run on.
 LOCAL_STEPS = (CheckStep.PYTHON, CheckStep.AGENT, CheckStep.TOOLS, CheckStep.QUIET)
 
@@ -70,7 +70,7 @@ class CheckList:
     @property
     def warned(self) -> int:
         return sum(
-            check is not None and check.outcome == CheckOutcome.WARNED for _, check in self.rows
+            check is not None and check.outcome == CheckOutcome.WARNING for _, check in self.rows
         )
 
 

@@ -61,12 +61,12 @@ class HostState(models.TextChoices):
     UNREACHABLE = "unreachable", "Unreachable"
     MAINTENANCE = "maintenance", "In maintenance"
     QUARANTINED = "quarantined", "Quarantined"
-    DISABLED = "disabled", "Retired"
+    RETIRED = "retired", "Retired"
     EXTERNAL = "external", "Measured elsewhere"
 
 
 #: A host in one of these can be asked for by nobody: it is not a host of ours yet, or no more.
-UNUSABLE = frozenset({HostState.UNCONFIRMED, HostState.DISABLED, HostState.EXTERNAL})
+UNUSABLE = frozenset({HostState.UNCONFIRMED, HostState.RETIRED, HostState.EXTERNAL})
 #: No job is given to a host in one of these; what runs there already may end.
 HELD = UNUSABLE | {HostState.MAINTENANCE, HostState.QUARANTINED}
 
@@ -199,13 +199,13 @@ class CheckStep(models.TextChoices):
     AGENT = "agent", "Agent"
     TOOLS = "tools", "Load tools"
     CLOCK = "clock", "Clock"
-    QUIET = "quiet", "Quietness"
+    QUIET = "quiet", "Idle check"
 
 
 class CheckOutcome(models.TextChoices):
     PASSED = "passed", "passed"
-    WARNED = "warned", "look at this"
-    ASKS = "asks", "needs your answer"
+    WARNING = "warning", "warning"
+    ACTION_REQUIRED = "action_required", "action required"
     FAILED = "failed", "failed"
 
 
@@ -214,7 +214,7 @@ class HostCheck(models.Model):
 
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="checks")
     step = models.CharField(max_length=8, choices=CheckStep.choices)
-    outcome = models.CharField(max_length=8, choices=CheckOutcome.choices)
+    outcome = models.CharField(max_length=15, choices=CheckOutcome.choices)
     message = models.TextField(help_text="What was found, and at which address.")
     remedies = models.JSONField(default=list, help_text="[what to do, the command for it], …")
     shown_key = models.TextField(blank=True, help_text="The host key that waits for an answer.")
@@ -240,10 +240,10 @@ class CheckRequest(models.Model):
     host = models.OneToOneField(
         Host, on_delete=models.CASCADE, primary_key=True, related_name="check_request"
     )
-    asked_at = models.DateTimeField(auto_now_add=True)
+    requested_at = models.DateTimeField(auto_now_add=True)
     tries = models.PositiveSmallIntegerField(default=0)
     claim = models.UUIDField(null=True)
-    claim_until = models.DateTimeField(null=True)
+    claimed_until = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return f"checks of {self.host_id}"

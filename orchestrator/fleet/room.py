@@ -9,7 +9,7 @@ from orchestrator.fleet.models import HardwareProfile, Host, HostState, HostTran
 
 def hosts_counted(team: Team) -> int:
     """Those that Pitwall measures on: neither retired ones nor the names of others' machines."""
-    counted = Host.objects.filter(team=team).exclude(state=HostState.DISABLED)
+    counted = Host.objects.filter(team=team).exclude(state=HostState.RETIRED)
     return counted.exclude(transport=HostTransport.EXTERNAL).count()
 
 

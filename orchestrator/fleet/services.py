@@ -190,7 +190,7 @@ def remove_host(*, member: Member, host_id: UUID) -> None:
             if host.state == HostState.EXTERNAL:
                 raise ConflictError(f"results of {host} were sent to us; they would go with it")
             Host.objects.filter(pk=host.pk).update(
-                state=HostState.DISABLED, message="removed by a member; its results are kept"
+                state=HostState.RETIRED, message="removed by a member; its results are kept"
             )
         record_audit(member=member, action="host.removed", subject=host.name)
 

@@ -59,7 +59,7 @@ MOST_FETCHES = 3
 REF_PATIENCE = timedelta(hours=1)
 #: After so many seconds a forge that did not answer is asked again; after the last it is given up.
 PAUSES_S = (15, 60, 300, 1800, 7200)
-_OPEN = (RequestState.ASKED, RequestState.APPROVED, RequestState.STARTED)
+_OPEN = (RequestState.REQUESTED, RequestState.APPROVED, RequestState.STARTED)
 
 
 def due_pulls() -> list[int]:
@@ -137,7 +137,7 @@ def _waits(request: BenchmarkRequest, pull: PullRequest, forge: Forge, claim: Cl
 
 
 def _step(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> None:
-    if request.state == RequestState.ASKED:
+    if request.state == RequestState.REQUESTED:
         _pin(request, pull, forge)
     if request.state == RequestState.APPROVED or _may_start(request):
         _start(request, pull, forge)
@@ -155,7 +155,7 @@ def _change(request: BenchmarkRequest, **changes: Any) -> None:
 
 
 def _may_start(request: BenchmarkRequest) -> bool:
-    return request.state == RequestState.ASKED and not request.from_fork
+    return request.state == RequestState.REQUESTED and not request.from_fork
 
 
 def _has_ended(request: BenchmarkRequest) -> bool:
@@ -187,7 +187,7 @@ def _start(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> None:
     except FetchRunningError:
         raise
     except PitwallError as error:
-        _change(request, state=RequestState.REFUSED, message=str(error)[:1000])
+        _change(request, state=RequestState.DECLINED, message=str(error)[:1000])
 
 
 @transaction.atomic
@@ -199,7 +199,7 @@ def _create_run(request: BenchmarkRequest, connection: Connection, baseline: str
     run = create_run(
         member=member, request=_run_request(request, connection, baseline), trigger=Trigger.API
     )
-    subject = f"{request} {request.head_sha[:10]}, asked for by {request.asked_by}"
+    subject = f"{request} {request.head_sha[:10]}, asked for by {request.requested_by}"
     record_audit(member=member, action="benchmark_request.started", subject=subject)
     _change(request, run=run, state=RequestState.STARTED)
 
@@ -345,8 +345,8 @@ def _give_up(pull: PullRequest, problem: str) -> None:
     if not _let_go(pull, None, tries=0, problem=problem):
         return
     logger.warning("%s: given up: %s", pull, problem)
-    unstarted = pull.requests.filter(state__in=[RequestState.ASKED, RequestState.APPROVED])
-    unstarted.update(state=RequestState.REFUSED, message=problem[:1000])
+    unstarted = pull.requests.filter(state__in=[RequestState.REQUESTED, RequestState.APPROVED])
+    unstarted.update(state=RequestState.DECLINED, message=problem[:1000])
     pull.requests.filter(state=RequestState.STARTED).update(state=RequestState.ENDED)
 
 

@@ -44,21 +44,21 @@ class Connection(models.Model):
         return f"{self.repository} on {self.get_kind_display()}"
 
 
-class Incoming(models.Model):
+class ReceivedWebhook(models.Model):
     """A verified delivery of the forge, and what came of it; each id counts once."""
 
-    connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="incoming")
+    connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="webhooks")
     delivery_id = models.CharField(max_length=100)
     event = models.CharField(max_length=60)
     outcome = models.TextField(blank=True)
     at = models.DateTimeField()
 
     class Meta:
-        verbose_name_plural = "incoming"
+        verbose_name_plural = "webhooks"
         ordering = ["-pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["connection", "delivery_id"], name="incoming_delivery_once"
+                fields=["connection", "delivery_id"], name="received_webhook_once"
             )
         ]
 
@@ -94,33 +94,35 @@ class PullRequest(models.Model):
 
 
 class RequestState(models.TextChoices):
-    ASKED = "asked", "Asked for"
+    REQUESTED = "requested", "Requested"
     WAITING = "waiting", "Waiting for approval"
     APPROVED = "approved", "Approved"
     STARTED = "started", "Started"
     ENDED = "ended", "Ended"
-    REFUSED = "refused", "Refused"
+    DECLINED = "declined", "Declined"
 
 
 class BenchmarkRequest(models.Model):
     """`/benchmark <name>` in a comment: of the commit that was the head then, and no later one.
 
-    `asked_by` is a name on the forge. What comes from a fork waits until a member has approved its
-    `head_sha`. `status` is what the forge was told of that commit last.
+    `requested_by` is a name on the forge. What comes from a fork waits until a member has approved
+    its `head_sha`. `status` is what the forge was told of that commit last.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     pull = models.ForeignKey(PullRequest, on_delete=models.CASCADE, related_name="requests")
     note_id = models.CharField(max_length=40)
-    asked_by = models.CharField(max_length=100)
+    requested_by = models.CharField(max_length=100)
     benchmark = models.CharField(max_length=60)
     head_sha = models.CharField(max_length=40, blank=True)
     base_branch = models.CharField(max_length=200, blank=True)
     from_fork = models.BooleanField(default=False)
-    state = models.CharField(max_length=8, choices=RequestState.choices, default=RequestState.ASKED)
+    state = models.CharField(
+        max_length=9, choices=RequestState.choices, default=RequestState.REQUESTED
+    )
     message = models.TextField(blank=True)
     run = models.OneToOneField(
-        Run, on_delete=models.SET_NULL, null=True, blank=True, related_name="asked_on_forge"
+        Run, on_delete=models.SET_NULL, null=True, blank=True, related_name="forge_request"
     )
     approved_by = models.ForeignKey(
         User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -139,7 +141,7 @@ class BenchmarkRequest(models.Model):
                 fields=["pull", "note_id", "benchmark"], name="benchmark_request_once"
             ),
             models.CheckConstraint(
-                condition=Q(state__in=["asked", "refused"]) | ~Q(head_sha=""),
+                condition=Q(state__in=["requested", "declined"]) | ~Q(head_sha=""),
                 name="benchmark_request_is_pinned",
             ),
         ]

@@ -11,7 +11,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import PermissionRefusedError
 from orchestrator.database.clock import database_now
 from orchestrator.fleet.vault import unseal
-from orchestrator.forges.models import BenchmarkRequest, Connection, Incoming, PullRequest
+from orchestrator.forges.models import BenchmarkRequest, Connection, PullRequest, ReceivedWebhook
 from orchestrator.forges.notices import Comment, Notice, Push, is_genuine, read_notice
 from orchestrator.runs.models import Schedule
 
@@ -32,23 +32,23 @@ def receive(connection: Connection, headers: Mapping[str, str], body: bytes) -> 
     notice = read_notice(connection.kind, headers, body)
     try:
         with transaction.atomic():
-            incoming = Incoming.objects.create(
+            webhook = ReceivedWebhook.objects.create(
                 connection=connection,
                 delivery_id=notice.delivery_id,
                 event=notice.event,
                 at=utc_now(),
             )
-            incoming.outcome = _take(connection, notice)
-            incoming.save(update_fields=["outcome"])
+            webhook.outcome = _take(connection, notice)
+            webhook.save(update_fields=["outcome"])
     except IntegrityError:
         return "seen already, nothing done"
-    return incoming.outcome
+    return webhook.outcome
 
 
 def forget_old(now: datetime) -> None:
     """Deliveries that no forge sends again."""
-    old = Incoming.objects.filter(at__lt=now - KEPT).values_list("pk", flat=True)[:500]
-    Incoming.objects.filter(pk__in=list(old)).delete()
+    old = ReceivedWebhook.objects.filter(at__lt=now - KEPT).values_list("pk", flat=True)[:500]
+    ReceivedWebhook.objects.filter(pk__in=list(old)).delete()
 
 
 def _take(connection: Connection, notice: Notice) -> str:
@@ -85,7 +85,7 @@ def _commented(connection: Connection, comment: Comment) -> str:
             pull=pull,
             note_id=comment.note_id,
             benchmark=benchmark,
-            defaults={"asked_by": comment.user, "at": utc_now()},
+            defaults={"requested_by": comment.user, "at": utc_now()},
         )
     PullRequest.objects.filter(pk=pull.pk).update(next_at=Now(), tries=0)
     return f"{', '.join(comment.benchmarks)} asked for by {comment.user} on #{comment.number}"

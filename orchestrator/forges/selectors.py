@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.errors import NotFoundError
-from orchestrator.forges.models import BenchmarkRequest, Connection, Incoming
+from orchestrator.forges.models import BenchmarkRequest, Connection, ReceivedWebhook
 
 
 def connection_of(member: Member, project: Project) -> Connection | None:
@@ -37,9 +37,9 @@ def request_for(member: Member, request_id: UUID) -> BenchmarkRequest:
     return found
 
 
-def incoming_of(connection: Connection) -> QuerySet[Incoming]:
+def received_webhooks(connection: Connection) -> QuerySet[ReceivedWebhook]:
     """Newest first."""
-    return connection.incoming.order_by("-pk")
+    return connection.webhooks.order_by("-pk")
 
 
 def connection_at(connection_id: UUID) -> Connection:

@@ -125,7 +125,7 @@ def decline(*, member: Member, request_id: UUID) -> BenchmarkRequest:
     member.require(Role.MEMBER, to="decline a benchmark of a fork")
     request = request_for(member, request_id)
     waiting = BenchmarkRequest.objects.filter(pk=request.pk, state=RequestState.WAITING)
-    if not waiting.update(state=RequestState.REFUSED, message="A member of the team declined it."):
+    if not waiting.update(state=RequestState.DECLINED, message="A member of the team declined it."):
         raise ConflictError("this does not wait for an approval any more")
     _wake(request.pull)
     record_audit(member=member, action="benchmark_request.declined", subject=_subject(request))
@@ -152,7 +152,7 @@ def report_run(*, member: Member, run_id: UUID, number: int) -> BenchmarkRequest
         defaults={
             "pull": pull,
             "note_id": str(run.pk),
-            "asked_by": member.user.get_username()[:100],
+            "requested_by": member.user.get_username()[:100],
             "benchmark": run.definition.benchmark.slug,
             "head_sha": contender.commit.sha,
             "state": RequestState.STARTED,
@@ -172,7 +172,7 @@ def _wake(pull: PullRequest) -> None:
 
 
 def _subject(request: BenchmarkRequest) -> str:
-    return f"{request} {request.head_sha[:10]}, asked for by {request.asked_by}"
+    return f"{request} {request.head_sha[:10]}, asked for by {request.requested_by}"
 
 
 def _checked(new: NewConnection) -> dict[str, object]:

@@ -70,7 +70,7 @@ def _part(request: BenchmarkRequest) -> str:
 
 def _said(request: BenchmarkRequest) -> str:
     sha = f"`{request.head_sha[:10]}`"
-    if request.state == RequestState.REFUSED:
+    if request.state == RequestState.DECLINED:
         return f"Not measured: {_quoted(request.message)}"
     if request.state == RequestState.WAITING:
         project = request.pull.connection.project
@@ -83,7 +83,7 @@ def _said(request: BenchmarkRequest) -> str:
     if run is None:
         return "Asked for; it will start in a moment."
     if run.state not in RUN_ENDED:
-        return f"{sha}, asked for by `{request.asked_by}`: [run {run.state}]({run_url(run)})."
+        return f"{sha}, asked for by `{request.requested_by}`: [run {run.state}]({run_url(run)})."
     return _result(request, run)
 
 
@@ -104,7 +104,9 @@ def _result(request: BenchmarkRequest, run: Run) -> str:
         return "\n\n".join(parts or [f"[The run]({run_url(run)}) has nothing to compare."])
     parts.append(comparison_markdown(report, _address(report)).strip())
     parts.append(_open_cases(report))
-    told = f"[Run]({run_url(run)}) of {request.head_sha[:10]}, asked for by `{request.asked_by}`."
+    told = (
+        f"[Run]({run_url(run)}) of {request.head_sha[:10]}, asked for by `{request.requested_by}`."
+    )
     return "\n\n".join([*filter(None, parts), f"<sub>{told}</sub>"])
 
 

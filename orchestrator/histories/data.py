@@ -116,7 +116,9 @@ def _changes(shifts: Shifts, places: dict[int, int]) -> list[dict[str, Any]]:
             "low": _rounded(shift.interval[0]),
             "high": _rounded(shift.interval[1]),
             "regressed": shift.regressed,
-            "duel": None if shift.duel is None else _rounded(shift.duel),
+            "confirmed_change": None
+            if shift.confirmed_change is None
+            else _rounded(shift.confirmed_change),
         }
         for shift in sorted(shifts.points, key=lambda each: places.get(each.commit, -1))
         if shift.commit in places

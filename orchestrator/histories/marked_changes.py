@@ -15,7 +15,7 @@ from django.db import connection
 SHIFTS = """
 (
     SELECT jsonb_agg(jsonb_build_array(
-        id, commit_id, kind, state, change, low, high, regressed, duel_change, message))
+        id, commit_id, kind, state, change, low, high, regressed, confirmed_change, message))
     FROM results_changepoint
     WHERE series_id = series.id AND state <> 'superseded'
         AND (seen OR state IN ('confirmed', 'confirming'))
@@ -56,7 +56,8 @@ PARTS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shift:
-    """A change point at the commit `commit`; `duel` is what the duel measured, if there was one.
+    """A change point at the commit `commit`; `confirmed_change` is what the confirmation run
+    measured, if there was one.
 
     `state` is one of `ChangeState`, `kind` one of `ChangeKind`.
     """
@@ -68,7 +69,7 @@ class Shift:
     change: float
     interval: tuple[float, float]
     regressed: bool
-    duel: float | None
+    confirmed_change: float | None
     message: str
 
 
@@ -136,7 +137,7 @@ def read_shifts(
 
 def _shift(
     pk: str, commit: int, kind: str, state: str, change: float, low: float, high: float,
-    regressed: bool, duel: float | None, message: str,
+    regressed: bool, confirmed_change: float | None, message: str,
 ) -> Shift:  # fmt: skip
     return Shift(
         id=UUID(pk),
@@ -146,7 +147,7 @@ def _shift(
         change=change,
         interval=(low, high),
         regressed=regressed,
-        duel=duel,
+        confirmed_change=confirmed_change,
         message=message,
     )
 

@@ -47,7 +47,7 @@ def _process(kind: str) -> str:
     try:
         known = heard(redis_of(url), queue)
     except RedisError as error:
-        # It is Redis that is ill: a restart of this process would mend nothing.
+        # It is Redis that is ill: a restart of this process would fix nothing.
         print(f"Redis cannot be asked: {error}")
         return ""
     here = [each for each in known if each.kind == kind and each.machine == machine]

@@ -1,7 +1,7 @@
-"""What is wrong with a deployment and how to mend it, asked of the parts themselves.
+"""What is wrong with a deployment and how to fix it, asked of the parts themselves.
 
 Each check tells one `Finding` or several. `FAILED` is what will lose data, let somebody in or keep
-Pitwall from working; `WARNED` is worth a look.
+Pitwall from working; `WARNED` is worth attention.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,8 +11,8 @@ from enum import StrEnum
 
 class Outcome(StrEnum):
     OK = "ok"
-    WARNED = "look"
-    FAILED = "MEND"
+    WARNED = "warning"
+    FAILED = "FIX"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,11 +37,11 @@ def database() -> Iterator[Finding]:
             major = int(cursor.fetchone()[0]) // 10_000
     except DatabaseError as error:
         said = f"does not answer: {str(error).strip().splitlines()[0]}"
-        yield failed("database", said, "Start PostgreSQL, or mend DATABASE_URL.")
+        yield failed("database", said, "Start PostgreSQL, or fix DATABASE_URL.")
         return
     if major < OLDEST_POSTGRES:
-        mend = f"Move to PostgreSQL {OLDEST_POSTGRES} or newer."
-        yield failed("database", f"PostgreSQL {major} is too old", mend)
+        fix = f"Move to PostgreSQL {OLDEST_POSTGRES} or newer."
+        yield failed("database", f"PostgreSQL {major} is too old", fix)
     else:
         yield ok("database", f"PostgreSQL {major}")
 
@@ -68,8 +68,8 @@ def database_settings() -> Iterator[Finding]:
             "database keeps", "fsync is off: a crash can lose all", "ALTER SYSTEM SET fsync = on"
         )
     elif commits == "off":
-        mend = "ALTER SYSTEM SET synchronous_commit = on"
-        yield warned("database keeps", "synchronous_commit is off: a crash loses seconds", mend)
+        fix = "ALTER SYSTEM SET synchronous_commit = on"
+        yield warned("database keeps", "synchronous_commit is off: a crash loses seconds", fix)
     else:
         yield ok("database keeps", f"what it has confirmed; {connections} connections at most")
     if encoding != "UTF8":
@@ -105,8 +105,8 @@ def clock() -> Iterator[Finding]:
         theirs = float(cursor.fetchone()[0])
     off_s = theirs - (began + time.time()) / 2
     if abs(off_s) > MOST_CLOCK_S:
-        mend = "Run an NTP client on both machines."
-        yield failed("clock", f"differs from the database's by {off_s:+.1f} s", mend)
+        fix = "Run an NTP client on both machines."
+        yield failed("clock", f"differs from the database's by {off_s:+.1f} s", fix)
     else:
         yield ok("clock", "that of the database")
 
@@ -120,8 +120,8 @@ def sealed_secrets() -> Iterator[Finding]:
         return
     if broken:
         steps = missing_keys(keys_in_use())
-        mend = "; ".join(steps) or "enter them again: `manage.py rotate_secrets --dry-run` has them"
-        yield failed("sealed secrets", f"{broken} cannot be opened with the keys given", mend)
+        fix = "; ".join(steps) or "enter them again: `manage.py rotate_secrets --dry-run` has them"
+        yield failed("sealed secrets", f"{broken} cannot be opened with the keys given", fix)
     else:
         yield ok("sealed secrets", f"all can be opened; new ones get the key {newest}")
 
@@ -137,8 +137,8 @@ def redis_server() -> Iterator[Finding]:
     try:
         redis.ping()
     except RedisError as error:
-        mend = "Start Redis, or mend REDIS_URL. Until then no job goes on."
-        yield failed("Redis", f"does not answer: {error}", mend)
+        fix = "Start Redis, or fix REDIS_URL. Until then no job goes on."
+        yield failed("Redis", f"does not answer: {error}", fix)
         return
     policy = _setting(redis, "maxmemory-policy")
     if policy and policy not in _KEPT:
@@ -203,8 +203,8 @@ def mail_server() -> Iterator[Finding]:
         server.open()
         server.close()
     except OSError as error:
-        mend = "Mend PITWALL_SMTP_HOST, _PORT, _USER, _PASSWORD, _TLS; invitations wait for it."
-        yield failed("mail server", f"cannot be used: {error}", mend)
+        fix = "Fix PITWALL_SMTP_HOST, _PORT, _USER, _PASSWORD, _TLS; invitations wait for it."
+        yield failed("mail server", f"cannot be used: {error}", fix)
     else:
         yield ok("mail server", "takes our log-in")
 
@@ -228,7 +228,7 @@ def repositories() -> Iterator[Finding]:
 
 
 def hosts() -> Iterator[Finding]:
-    used = Host.objects.exclude(state__in=(HostState.DISABLED, HostState.EXTERNAL))
+    used = Host.objects.exclude(state__in=(HostState.RETIRED, HostState.EXTERNAL))
     lost = used.filter(state=HostState.UNREACHABLE).count()
     if used.filter(transport=HostTransport.LOCAL).exists():
         yield warned(

@@ -35,7 +35,7 @@ gauge     pitwall_fetches               state          Fetches of repositories, 
 gauge     pitwall_deliveries_waiting    -              Messages of channels, not delivered yet
 gauge     pitwall_broker_messages       -              Messages of Celery that nobody has taken up
 gauge     pitwall_processes             process        Workers and beats that were heard lately
-gauge     pitwall_heard_seconds         process        How long ago the last one was heard
+gauge     pitwall_heartbeat_age_seconds         process        How long ago the last one was heard
 counter   pitwall_host_failures_total   kind           Times a host could not be used
 counter   pitwall_trials_total          outcome        Trials that were taken in from hosts
 counter   pitwall_results_total         way            Results that were sent, by post or as a file

@@ -55,6 +55,6 @@ def _processes() -> dict[str, Samples]:
             last[label] = min(each.seconds_ago for each in ours)
     return {
         "pitwall_processes": alive,
-        "pitwall_heard_seconds": last,
+        "pitwall_heartbeat_age_seconds": last,
         "pitwall_broker_messages": {(): float(redis.llen(queue))},
     }

@@ -39,7 +39,7 @@ def probes(get_response: GetResponse) -> GetResponse:
 
 
 def _healthz(_: HttpRequest) -> HttpResponse:
-    """This process answers; a restart would mend nothing else."""
+    """This process answers; a restart would fix nothing else."""
     return HttpResponse("alive\n", content_type="text/plain; charset=utf-8")
 
 

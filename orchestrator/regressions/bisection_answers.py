@@ -14,7 +14,7 @@ from orchestrator.stats.bisection import (
 )
 from orchestrator.stats.summary import t_quantile
 
-#: Of the duel whose interval is known and whose blocks are not.
+#: Of the confirmation run whose interval is known and whose blocks are not.
 USUAL_BLOCKS = 10
 
 
@@ -35,9 +35,14 @@ def chances_of(search: Bisection) -> tuple[float, ...]:
 
 
 def effect_of(row: ChangePoint) -> tuple[float, float]:
-    """ln(after / before) with its standard error: as the duel measured it, else as it was seen."""
-    if row.duel_change is not None and row.duel_low is not None and row.duel_high is not None:
-        change, low, high = row.duel_change, row.duel_low, row.duel_high
+    """ln(after / before) with its standard error: as the confirmation run measured it, else as it
+    was seen."""
+    if (
+        row.confirmed_change is not None
+        and row.confirmed_low is not None
+        and row.confirmed_high is not None
+    ):
+        change, low, high = row.confirmed_change, row.confirmed_low, row.confirmed_high
     else:
         change, low, high = row.change, row.low, row.high
     reach = (math.log1p(high) - math.log1p(low)) / 2

@@ -137,7 +137,7 @@ def _go_on(search: Bisection, now: datetime) -> None:
     if not project.bisect_changes:
         _end(search, BisectionState.STOPPED, "the project's settings say not to search")
     elif is_at_it(host):
-        search.message = f"waits for another duel on {host.name}"
+        search.message = f"waits for another confirmation run on {host.name}"
     elif left_s(project, now) <= 0:
         minutes = project.machine_minutes_a_day
         search.message = f"waits: today's {minutes} minutes of machine time are used up"
@@ -242,9 +242,10 @@ def _share_culprits() -> None:
 
 
 def _to_search() -> list[ChangePoint]:
-    """Confirmed regressions without a culprit: of each duel the one that it showed most clearly.
+    """Confirmed regressions without a culprit: of each confirmation run the one that it showed most
+    clearly.
 
-    One search is enough for what a duel confirmed: it names the culprit of all of it.
+    One search is enough for what a confirmation run confirmed: it names the culprit of all of it.
     """
     searched = Bisection.objects.filter(change_point__run__isnull=False)
     rows = _changes(

@@ -1,6 +1,6 @@
 """Change points as pages, the API and people see them: reads, and what somebody decides of one.
 
-They are found in `search`, measured again in `duels`, and traced to a commit in
+They are found in `segmentation`, measured again in `confirmations`, and traced to a commit in
 `bisections`.
 """
 
@@ -29,7 +29,7 @@ from orchestrator.results.models import (
     ChangePoint,
     ChangeState,
     Series,
-    SeriesLook,
+    SeriesDetection,
 )
 
 MAX_REVISIONS = 50
@@ -41,8 +41,8 @@ class ChangeMark:
 
     `commit` is the first of the new level, `before` the last of the old one. `state` is one of
     `ChangeState` (never superseded); `settled`: nothing will be measured to confirm it any more,
-    and `message` says why. `run_id` is its newest duel, `duel_change` what that measured, with
-    `duel_interval`. `searching`: a bisection for its commit is under way.
+    and `message` says why. `run_id` is its newest confirmation run, `confirmed_change` what that
+    measured, with `confirmed_interval`. `searching`: a bisection for its commit is under way.
     """
 
     id: UUID
@@ -62,8 +62,8 @@ class ChangeMark:
     recent: bool
     message: str
     run_id: UUID | None
-    duel_change: float | None
-    duel_interval: tuple[float, float] | None
+    confirmed_change: float | None
+    confirmed_interval: tuple[float, float] | None
     culprit: Commit | None
     searching: bool
     found_at: datetime
@@ -77,11 +77,6 @@ def changes_in(series: Iterable[int]) -> dict[int, tuple[ChangeMark, ...]]:
     for row in rows.order_by("commit__position", "pk"):
         found[row.series_id].append(mark_of(row))
     return {number: tuple(marks) for number, marks in found.items()}
-
-
-def looks_at(series: Iterable[int]) -> dict[int, SeriesLook]:
-    """What the last look at each found: its noise, outliers (ids of commits), and if unstable."""
-    return SeriesLook.objects.in_bulk(list(series))
 
 
 def baselines_of(series: Iterable[Series]) -> dict[int, Baseline]:
@@ -159,9 +154,9 @@ def with_parts(rows: QuerySet[ChangePoint], *, every: bool = False) -> QuerySet[
 
 def mark_of(row: Any) -> ChangeMark:
     """Of a row of `with_parts`."""
-    duel = None
-    if row.duel_low is not None and row.duel_high is not None:
-        duel = (row.duel_low, row.duel_high)
+    confirmed_interval = None
+    if row.confirmed_low is not None and row.confirmed_high is not None:
+        confirmed_interval = (row.confirmed_low, row.confirmed_high)
     return ChangeMark(
         id=row.pk,
         series=row.series_id,
@@ -180,8 +175,8 @@ def mark_of(row: Any) -> ChangeMark:
         recent=row.recent,
         message=row.message,
         run_id=row.run_id,
-        duel_change=row.duel_change,
-        duel_interval=duel,
+        confirmed_change=row.confirmed_change,
+        confirmed_interval=confirmed_interval,
         culprit=row.culprit,
         searching=row.searching,
         found_at=row.found_at,
@@ -279,7 +274,7 @@ def _look_again(baseline: Baseline) -> None:
     )
     numbers = list(rows.values_list("pk", flat=True))
     # As if for the first time: all of the history.
-    SeriesLook.objects.filter(series__in=numbers).delete()
+    SeriesDetection.objects.filter(series__in=numbers).delete()
     ChangedSeries.objects.create(series=numbers)
 
 

@@ -1,4 +1,4 @@
-"""What a duel measured: the blocks of its two commits in one series."""
+"""What a confirmation run measured: the blocks of its two commits in one series."""
 
 import math
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""The runs of duels: two commits, the cases concerned, the host where it was seen."""
+"""Confirmation runs: two commits, the cases concerned, the host where it was seen."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -30,7 +30,8 @@ def start_run(
     budget_s: float | None = None,
     rounds: int | None = None,
 ) -> Run:
-    """Queues the duel of two commits in these series, which share a benchmark and a host.
+    """Queues the confirmation run of two commits in these series, which share a benchmark and a
+    host.
 
     Without a number of rounds it goes on until its cases are decided. TooLittleTimeError where
     `budget_s` of machine time cannot hold a verdict.

@@ -1,4 +1,5 @@
-"""What a duel says of a change point, and whether one says it of another metric as well."""
+"""What a confirmation run says of a change point, and whether one says it of another metric as
+well."""
 
 from orchestrator.core.units import format_change
 from orchestrator.regressions.change_points import note_revision
@@ -8,13 +9,17 @@ from orchestrator.runs.models import Run, Trigger
 from orchestrator.runs.states import RUN_ENDED
 from orchestrator.stats.comparison import Comparison, Verdict
 
-#: So many earlier duels are asked whether they answer for another metric.
+#: So many earlier confirmation runs are asked whether they answer for another metric.
 MOST_EARLIER = 10
 
 
 def store_outcome(row: ChangePoint, outcome: Comparison) -> None:
-    """Notes what a duel measured, and what follows from it."""
-    row.duel_change, row.duel_low, row.duel_high = outcome.change, outcome.low, outcome.high
+    """Notes what a confirmation run measured, and what follows from it."""
+    row.confirmed_change, row.confirmed_low, row.confirmed_high = (
+        outcome.change,
+        outcome.low,
+        outcome.high,
+    )
     row.state, row.message = _judged(row, outcome)
     row.settled = row.state == ChangeState.OPEN
     note_revision(row, row.message)
@@ -22,9 +27,10 @@ def store_outcome(row: ChangePoint, outcome: Comparison) -> None:
 
 
 def is_answered(row: ChangePoint) -> bool:
-    """Whether an earlier duel around these commits, in the same case, confirms this one as well.
+    """Whether an earlier confirmation run around these commits, in the same case, confirms this one
+    as well.
 
-    Metrics shift together, and one duel measures them all. If so, that is noted.
+    Metrics shift together, and one confirmation run measures them all. If so, that is noted.
     """
     others = ChangePoint.objects.filter(
         series__case=row.series.case_id,
@@ -57,7 +63,7 @@ def _judged(row: ChangePoint, outcome: Comparison) -> tuple[str, str]:
         case verdict if verdict is expected:
             return ChangeState.CONFIRMED, f"confirmed: {measured}"
         case Verdict.INCONCLUSIVE:
-            return ChangeState.OPEN, f"not decided by a duel: {measured}"
+            return ChangeState.OPEN, f"not decided by a confirmation run: {measured}"
         case Verdict.TRIVIAL:
             return ChangeState.REFUTED, f"refuted: less than matters, {measured}"
         case Verdict.EQUIVALENT:

@@ -1,4 +1,5 @@
-"""Duels: the two commits on both sides of a suspected change are measured against each other.
+"""Confirmation runs: the two commits on both sides of a suspected change are measured against each
+other.
 
 In one run, interleaved, on the host where it was seen, and only the cases concerned; nobody is
 alerted of a change of a host of ours before. Each step claims its rows first, so that a tick may
@@ -36,16 +37,17 @@ from orchestrator.runs.states import RUN_ENDED, RunState
 
 logger = logging.getLogger(__name__)
 
-#: A duel that no host took up for so long is given up.
+#: A confirmation run that no host took up for so long is given up.
 PATIENCE = timedelta(hours=6)
-#: A duel whose run failed is tried again, so often at most.
+#: A confirmation run whose run failed is tried again, so often at most.
 MOST_TRIES = 2
 
 Group = tuple[int, UUID, int, int]
 
 
 def tick(now: datetime) -> None:
-    """Judges the duels that have ended, gives up those that found no host, starts those wanted."""
+    """Judges the confirmation runs that have ended, gives up those that found no host, starts those
+    wanted."""
     for row in _rows(state=ChangeState.CONFIRMING, run__state__in=RUN_ENDED):
         _guarded(judge, row.pk)
     queued = _rows(state=ChangeState.CONFIRMING, run__state=RunState.QUEUED)
@@ -57,7 +59,7 @@ def tick(now: datetime) -> None:
 
 
 def confirm_now(*, member: Member, change_id: UUID) -> Run:
-    """Starts a duel at once, whatever the project's settings are.
+    """Starts a confirmation run at once, whatever the project's settings are.
 
     ConflictError while one is under way; InvalidRequestError where nothing can be measured.
     """
@@ -72,12 +74,12 @@ def confirm_now(*, member: Member, change_id: UUID) -> Run:
         if row.state == ChangeState.CONFIRMING:
             raise ConflictError("this change is being measured again already")
         run = _begin(member, [row])
-        record_audit(member=member, action="change_point.duel_asked", subject=row.pk)
+        record_audit(member=member, action="change_point.confirmation_requested", subject=row.pk)
     return run
 
 
 def judge(change_id: UUID) -> None:
-    """Notes what an ended duel says of a change point, once."""
+    """Notes what an ended confirmation run says of a change point, once."""
     with transaction.atomic():
         row = (
             _rows(pk=change_id, state=ChangeState.CONFIRMING, run__state__in=RUN_ENDED)
@@ -96,7 +98,7 @@ def judge(change_id: UUID) -> None:
 
 
 def _nothing_measured(row: ChangePoint, run: Run) -> None:
-    again = run.state != RunState.CANCELLED and row.duels < MOST_TRIES
+    again = run.state != RunState.CANCELLED and row.confirmation_runs < MOST_TRIES
     told = run.message or "none of its blocks is valid"
     why = "was cancelled" if run.state == RunState.CANCELLED else f"measured nothing: {told}"
     row.state, row.settled = ChangeState.OPEN, not again
@@ -123,14 +125,15 @@ def _give_up(change_id: UUID) -> None:
 
 
 def _orphans() -> None:
-    """Duels whose run was deleted are wanted anew."""
+    """Confirmation runs whose run was deleted are wanted anew."""
     ChangePoint.objects.filter(state=ChangeState.CONFIRMING, run=None).update(
         state=ChangeState.OPEN
     )
 
 
 def _wanted(now: datetime) -> list[list[UUID]]:
-    """Groups of change points that one duel serves; regressions first, then the sure ones."""
+    """Groups of change points that one confirmation run serves; regressions first, then the sure
+    ones."""
     rows = _rows(state=ChangeState.OPEN, settled=False, seen=True, recent=True)
     groups: dict[Group, list[ChangePoint]] = defaultdict(list)
     for row in rows.order_by("-regressed", "kind", "found_at"):
@@ -140,7 +143,7 @@ def _wanted(now: datetime) -> list[list[UUID]]:
 
 
 def _start(group: Sequence[UUID], now: datetime) -> None:
-    """Starts the duel of a group, or notes why not."""
+    """Starts the confirmation run of a group, or notes why not."""
     with transaction.atomic():
         rows = list(
             _rows(pk__in=group, state=ChangeState.OPEN, settled=False)
@@ -154,7 +157,7 @@ def _start(group: Sequence[UUID], now: datetime) -> None:
         if not project.confirm_changes:
             _note(rows, "not confirmed: the project's settings say not to", settled=True)
         elif is_at_it(host):
-            _note(rows, f"waits for another duel on {host.name}")
+            _note(rows, f"waits for another confirmation run on {host.name}")
         elif left_s(project, now) <= 0:
             minutes = project.machine_minutes_a_day
             _note(rows, f"waits: today's {minutes} minutes of machine time are used up")
@@ -189,7 +192,7 @@ def _begin(member: Member, rows: Sequence[ChangePoint], budget_s: float | None =
     )
     for row in rows:
         row.state, row.run, row.settled = ChangeState.CONFIRMING, run, False
-        row.duels += 1
+        row.confirmation_runs += 1
         row.message = f"measured again: {row.before.short_sha} against {row.commit.short_sha}"
         note_revision(row, row.message)
         row.save()
@@ -228,4 +231,4 @@ def _guarded(step: Callable[..., object], *given: object) -> None:
     try:
         step(*given)
     except Exception:
-        logger.exception("a duel cannot be looked after: %s", given)
+        logger.exception("a confirmation run cannot be looked after: %s", given)

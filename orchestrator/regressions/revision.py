@@ -1,7 +1,7 @@
 """Settling what a look at a series found with the change points that are known of it.
 
 A change point that moved stays the same row, with what became of it; one that is seen no more is
-superseded, unless somebody or a duel has judged it.
+superseded, unless somebody or a confirmation run has judged it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ RECENT = 30
 #: As more points come, a change point moves by few of them.
 NEAR = 3
 #: A refuted change point that comes back stronger is measured again, so often at most.
-MOST_DUELS = 3
+MAX_CONFIRMATION_RUNS = 3
 
 
 def settle(
@@ -148,7 +148,11 @@ def _revise(row: ChangePoint, facts: dict[str, Any]) -> None:
     moved = (row.commit_id, row.before_id) != (facts["commit"].pk, facts["before"].pk)
     for field, value in facts.items():
         setattr(row, field, value)
-    if row.state == ChangeState.REFUTED and (stronger or moved) and row.duels < MOST_DUELS:
+    if (
+        row.state == ChangeState.REFUTED
+        and (stronger or moved)
+        and row.confirmation_runs < MAX_CONFIRMATION_RUNS
+    ):
         row.state, row.settled = ChangeState.OPEN, False
         told.append("to be measured again")
     if told:

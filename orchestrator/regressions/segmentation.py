@@ -22,7 +22,7 @@ from orchestrator.loadtools.metrics import metric_for
 from orchestrator.regressions.change_points import baselines_of
 from orchestrator.regressions.main_line import LinePoint, line_of
 from orchestrator.regressions.revision import settle
-from orchestrator.results.models import ChangedSeries, Series, SeriesLook
+from orchestrator.results.models import ChangedSeries, Series, SeriesDetection
 from orchestrator.stats.changes import Changes, find_changes
 
 logger = logging.getLogger(__name__)
@@ -48,15 +48,15 @@ def look_at_changed() -> int:
     back, and stops no other.
     """
     try:
-        return _look_at(NOTES_AT_ONCE)
+        return _detect(NOTES_AT_ONCE)
     except OperationalError:
         raise
     except Exception:
         logger.exception("a look at changed series failed; each is looked at by itself")
-    return sum(_look_at(1) for _ in range(NOTES_AT_ONCE_AFTER_A_FAILURE))
+    return sum(_detect(1) for _ in range(NOTES_AT_ONCE_AFTER_A_FAILURE))
 
 
-def _look_at(most: int) -> int:
+def _detect(most: int) -> int:
     """Takes at most so many notes in one transaction; a single one that fails is put back."""
     taken: list[int] = []
     try:
@@ -114,7 +114,7 @@ def revise(series: Iterable[int]) -> None:
         if _is_judged(row.metric.key, metrics):
             wanted.append(row)
     begins = baselines_of(wanted)
-    looked_at = set(SeriesLook.objects.filter(series__in=wanted).values_list("pk", flat=True))
+    looked_at = set(SeriesDetection.objects.filter(series__in=wanted).values_list("pk", flat=True))
     for row in wanted:
         baseline = begins.get(row.pk)
         most = POINTS_THEN if row.pk in looked_at else POINTS_AT_FIRST
@@ -145,7 +145,7 @@ def breaks_in(line: list[LinePoint]) -> tuple[int, ...]:
 
 
 def _note_look(series: Series, line: list[LinePoint], found: Changes) -> None:
-    SeriesLook.objects.update_or_create(
+    SeriesDetection.objects.update_or_create(
         series=series,
         defaults={
             "at": utc_now(),

@@ -30,26 +30,28 @@ def shared_page(member: Member, address: str) -> SharedPage:
             "a run, a comparison, a report or a badge can be shared, and this is none",
             field="page",
         )
-    given = {key: str(value) for key, value in match.kwargs.items()}
+    parameters = {key: str(value) for key, value in match.kwargs.items()}
     project, title = _about(member, name, match.kwargs, QueryDict(parts.query))
-    return SharedPage(project=project, page=name, given=given, query=parts.query, title=title)
+    return SharedPage(
+        project=project, page=name, parameters=parameters, query=parts.query, title=title
+    )
 
 
 def _about(
-    member: Member, name: str, given: Mapping[str, Any], query: QueryDict
+    member: Member, name: str, parameters: Mapping[str, Any], query: QueryDict
 ) -> tuple[Project, str]:
     """The project of a page, and what the page is called in lists."""
     if name == "run":
-        run = run_for(member, given["run_id"])
+        run = run_for(member, parameters["run_id"])
         benchmark = run.definition.benchmark
         return benchmark.project, f"Run of {benchmark.title}, {run.created_at:%Y-%m-%d %H:%M}"
     if name == "report":
-        report = saved_report_for(member, given["slug"])
+        report = saved_report_for(member, parameters["slug"])
         return report.benchmark.project, f"Report {report.title}"
     if name == "compare":
         return _about_comparison(member, query)
-    project = project_for(member, given["project"])
-    return project, f"Badge of {project.name}/{given['slug']}"
+    project = project_for(member, parameters["project"])
+    return project, f"Badge of {project.name}/{parameters['slug']}"
 
 
 def _about_comparison(member: Member, query: QueryDict) -> tuple[Project, str]:

@@ -218,7 +218,7 @@ def requeue_job(
 def fail_jobs_of_retired_hosts() -> int:
     """Queued jobs that name a host which will never be leased again; how many were ended."""
     waiting = Job.objects.filter(
-        state=JobState.QUEUED, placements__wanted_host__state=HostState.DISABLED
+        state=JobState.QUEUED, placements__wanted_host__state=HostState.RETIRED
     )
     return sum(_fail_queued(job) for job in waiting.distinct())
 
@@ -227,7 +227,7 @@ def _fail_queued(job: Job) -> bool:
     names = ", ".join(
         place.wanted_host.name
         for place in job.placements.select_related("wanted_host")
-        if place.wanted_host and place.wanted_host.state == HostState.DISABLED
+        if place.wanted_host and place.wanted_host.state == HostState.RETIRED
     )
     with transaction.atomic():
         ended = Job.objects.filter(pk=job.pk, state=JobState.QUEUED).update(

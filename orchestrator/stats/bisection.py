@@ -102,7 +102,8 @@ def has_effect(answer: Answer, *, effect: float, effect_error: float) -> bool:
 
 
 def blocks_to_ask(whole: Answer) -> int:
-    """How many blocks a step should have, from what the duel of both ends measured (`whole`).
+    """How many blocks a step should have, from what the confirmation run of both ends measured
+    (`whole`).
 
     So many that half the effect, which is what tells its presence from its absence, is three
     standard errors: a step is then wrong about once in 700.

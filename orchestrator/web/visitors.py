@@ -86,7 +86,7 @@ def _visitor(request: HttpRequest, place: str, named: Mapping[str, str]) -> Visi
     return Visitor(
         project=link.project_id,
         place=place,
-        page=(link.page, link.given),
+        page=(link.page, link.parameters),
         parts=SHAREABLE.get(link.page, frozenset()),
     )
 

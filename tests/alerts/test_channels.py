@@ -250,7 +250,7 @@ def test_it_tells_of_alerts_and_what_people_do_about_them(
 
 
 def raise_of(line: Any) -> Alert:
-    """An alert as if a duel had confirmed the change."""
+    """An alert as if a confirmation run had confirmed the change."""
     ChangePoint.objects.update(state="confirmed", recent=True)
     raising.tick(utc_now())
     return Alert.objects.get()

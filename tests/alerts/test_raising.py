@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.alerts import raising
-from orchestrator.alerts.mending import mend_of
+from orchestrator.alerts.mending import fix_of
 from orchestrator.alerts.models import Alert
 from orchestrator.alerts.selectors import alert_for, alerts_of, counts_of, open_alerts
 from orchestrator.alerts.services import (
@@ -143,19 +143,19 @@ def test_accepting_begins_the_histories_anew_where_they_shifted(line: Line) -> N
 
 def test_one_that_a_later_commit_mended_resolves_itself_once_that_is_sure(line: Line) -> None:
     alert = raised(line)
-    assert mend_of(alert) is None
+    assert fix_of(alert) is None
     levels = dict.fromkeys(range(40, 55), 1000.0)
     line.measure(levels, case=0, seed=5)
     line.look()
     raising.tick(utc_now())
-    assert mend_of(alert) is None, "the other case is as slow as before"
+    assert fix_of(alert) is None, "the other case is as slow as before"
     line.measure(levels, case=1, seed=6)
     line.look()
     raising.tick(utc_now())
-    mend = mend_of(alert)
-    assert mend is not None
-    assert (mend.commit.position, mend.sure, Alert.objects.get().state) == (40, False, "open")
-    assert abs(mend.left) < 0.02
+    fix = fix_of(alert)
+    assert fix is not None
+    assert (fix.commit.position, fix.sure, Alert.objects.get().state) == (40, False, "open")
+    assert abs(fix.left) < 0.02
 
     for _ in range(3):
         confirmations.tick(utc_now())
@@ -164,8 +164,8 @@ def test_one_that_a_later_commit_mended_resolves_itself_once_that_is_sure(line: 
     confirmations.tick(utc_now())
     raising.tick(utc_now())
     ended = Alert.objects.get()
-    assert (ended.state, ended.mended_by) == ("resolved", line.commits[40])
-    assert "mended by" in ended.note
+    assert (ended.state, ended.fixed_by) == ("resolved", line.commits[40])
+    assert "fixed by" in ended.note
     reopen(member=line.member, alert_id=alert.pk)
     raising.tick(utc_now())
     assert Alert.objects.get().state == "open"
@@ -177,7 +177,7 @@ def test_what_came_back_only_in_part_is_not_mended(line: Line) -> None:
         line.measure(dict.fromkeys(range(40, 55), 960.0), case=case, seed=5 + case)
     line.look()
     assert ChangePoint.objects.filter(regressed=False).count() == 2
-    assert mend_of(alert) is None
+    assert fix_of(alert) is None
 
 
 def test_dismissing_it_dismisses_its_change_points(line: Line) -> None:

@@ -66,9 +66,9 @@ def test_an_alert_says_what_was_measured_and_searched(line: Line, alice: ApiClie
     (found,) = alice.get("alerts", state="open").json()["alerts"]
     assert (found["id"], found["confirmed"]) == (str(alert.pk), True)
     assert found["change_points"][0]["culprit"]["commit"] == line.commits[26].sha
-    (search,) = found["searches"]
+    (search,) = found["bisections"]
     assert search["state"] == "found"
-    steps = {step["commit"]: step["has_it"] for step in search["steps"]}
+    steps = {step["commit"]: step["is_bad"] for step in search["steps"]}
     assert steps[line.commits[26].sha]
     assert alice.get(f"alerts/{alert.pk}").json() == found
 
@@ -96,7 +96,7 @@ def test_alerts_are_triaged(line: Line, alice: ApiClient) -> None:
     assert alice.get("alerts", assignee="nobody").json()["alerts"] == []
     assert alice.put(f"{path}/note", {"note": ""}).json()["note"] == ""
     accepted = alice.post(f"{path}/accept", {"reason": "safer"}).json()
-    assert (accepted["state"], accepted["mended_by"]) == ("accepted", None)
+    assert (accepted["state"], accepted["fixed_by"]) == ("accepted", None)
     assert [each["text"].split(" ")[0] for each in accepted["log"]] == [
         "silenced", "confirmed", "note", "accepted:",
     ]  # fmt: skip

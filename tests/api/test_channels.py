@@ -42,9 +42,9 @@ def test_a_channel_delivers_what_it_signs_and_delivers_it_again(alice: Any) -> N
         failing = alice.get(path).json()
         assert (failing["last_try"]["status"], failing["next_at"] is None) == (500, False)
         assert alice.get(f"channels/{made['id']}").json()["problem"] == "the answer was 500"
-        assert alice.post(f"{path}/again").status_code == 409
+        assert alice.post(f"{path}/redeliver").status_code == 409
         Delivery.objects.update(state="failed")
-        assert alice.post(f"{path}/again").status_code == 202
+        assert alice.post(f"{path}/redeliver").status_code == 202
         deliver(due, utc_now())
 
     first, second = receiver.got
@@ -137,7 +137,7 @@ def test_viewers_and_strangers(alice: Any, bob: Any, mallory: Any) -> None:
         assert client.patch(channel, {"enabled": False}).status_code == status
         assert client.delete(channel).status_code == status
         assert client.post(f"{channel}/test").status_code == status
-        assert client.post(f"{delivery}/again").status_code == status
+        assert client.post(f"{delivery}/redeliver").status_code == status
     assert bob.get(delivery).status_code == 200
     for path in (channel, f"{channel}/deliveries", delivery):
         assert mallory.get(path).status_code == 404

@@ -87,11 +87,11 @@ def test_a_connection_believes_what_is_signed_with_its_secret(alice: Any) -> Non
     assert send(url, secret, PUSH) == 200
     assert send(url, secret, {"zen": "x"}, "ping", "d-2") == 200
 
-    page = alice.get(f"{FORGE}/incoming", limit=1).json()
-    rest = alice.get(f"{FORGE}/incoming", limit=1, cursor=page["next"]).json()
-    told = [(each["delivery"], each["event"]) for each in page["incoming"] + rest["incoming"]]
+    page = alice.get(f"{FORGE}/webhooks", limit=1).json()
+    rest = alice.get(f"{FORGE}/webhooks", limit=1, cursor=page["next"]).json()
+    told = [(each["delivery"], each["event"]) for each in page["webhooks"] + rest["webhooks"]]
     assert (told, rest["next"]) == ([("d-2", "ping"), ("d-1", "push")], None)
-    assert rest["incoming"][0]["outcome"].startswith("fetching main")
+    assert rest["webhooks"][0]["outcome"].startswith("fetching main")
 
     renewed = alice.post(f"{FORGE}/secret").json()["secret"]
     assert send(url, secret, PUSH, delivery="d-3") == 403
@@ -143,7 +143,7 @@ def test_a_fork_is_measured_once_its_commit_is_approved(lab: Lab, alice: Any, he
         follow_pulls()
         [waiting] = alice.get(f"{FORGE}/requests", state="waiting").json()["requests"]
         assert (waiting["commit"], waiting["from_fork"]) == (head, True)
-        assert (waiting["number"], waiting["asked_by"], waiting["run"]) == (5, "grace", None)
+        assert (waiting["number"], waiting["requested_by"], waiting["run"]) == (5, "grace", None)
         path = f"benchmark-requests/{waiting['id']}"
         assert alice.post(f"{path}/approve", {"commit": lab.shas[2]}).status_code == 409
         assert not Run.objects.exists()
@@ -175,9 +175,9 @@ def test_viewers_and_strangers(alice: Any, bob: Any, mallory: Any, head: str) ->
         assert client.post(f"{FORGE}/secret").status_code == status
         assert client.post(f"{request}/approve", {"commit": head}).status_code == status
         assert client.post(f"{request}/decline").status_code == status
-    for path in (FORGE, f"{FORGE}/incoming", f"{FORGE}/requests", request):
+    for path in (FORGE, f"{FORGE}/webhooks", f"{FORGE}/requests", request):
         assert bob.get(path).status_code == 200
         assert mallory.get(path).status_code == 404
     assert BenchmarkRequest.objects.get().state == "waiting"
-    assert alice.post(f"{request}/decline").json()["state"] == "refused"
+    assert alice.post(f"{request}/decline").json()["state"] == "declined"
     assert Connection.objects.get().repository == "ada/server"

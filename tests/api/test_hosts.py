@@ -105,7 +105,7 @@ def test_it_is_drained_and_released(alice: ApiClient, host: Host) -> None:
 
 
 def test_it_retires_a_host(alice: ApiClient, host: Host) -> None:
-    assert alice.post(f"hosts/{host.pk}/retire").json()["state"] == "disabled"
+    assert alice.post(f"hosts/{host.pk}/retire").json()["state"] == "retired"
     assert alice.post(f"hosts/{host.pk}/retire").status_code == 409
 
 

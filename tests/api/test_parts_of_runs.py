@@ -28,7 +28,7 @@ def test_a_case_and_a_job_are_cancelled(lab, alice, bob, mallory):
 
 def test_it_is_started_again(lab, alice, bob, mallory):
     run = lab.measured_run(1000, 900)
-    path = f"runs/{run.pk}/again"
+    path = f"runs/{run.pk}/rerun"
     assert (bob.post(path).status_code, mallory.post(path).status_code) == (403, 404)
     answer = alice.post(path, key="again")
     assert alice.post(path, key="again").json() == answer.json()

@@ -93,14 +93,14 @@ def test_a_host_is_set_up_step_by_step(lab, alice, bob, mallory):
     assert checks["steps"][0]["remedies"]
 
     moved = {name: wanted[name] for name in ("address", "login", "credential")} | {"port": 2}
-    assert alice.put(f"{host}/way", moved).json()["blocked"] is None
+    assert alice.put(f"{host}/ssh", moved).json()["blocked"] is None
     assert Host.objects.get(name="rack-1").port == 2
     pinned = alice.put(f"{host}/key", {"host_key": key["public_key"]})
     assert pinned.status_code == 200
     assert alice.put(f"{host}/key", {"host_key": "no key"}).status_code == 422
     for client, status in ((bob, 403), (mallory, 404)):
         assert client.post(f"{host}/checks").status_code == status
-        assert client.put(f"{host}/way", moved).status_code == status
+        assert client.put(f"{host}/ssh", moved).status_code == status
         assert client.delete(host).status_code == status
     assert alice.delete(host).status_code == 204
     assert not Host.objects.filter(name="rack-1").exists()

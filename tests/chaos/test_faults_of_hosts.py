@@ -55,7 +55,7 @@ def test_it_outlives_a_link_that_is_cut(
 ) -> None:
     victim.cut()
     time.sleep(CUT_S)
-    victim.mend()
+    victim.fix()
     assert_all_finish(engine, hosts, [run])
 
 

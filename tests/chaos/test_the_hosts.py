@@ -70,7 +70,7 @@ def test_it_cuts_and_mends_a_link(hosts: list[NamespaceHost]) -> None:
     with pytest.raises(UnreachableError):
         said(hosts[0], "true")
     assert said(hosts[1], "hostname") == "b"
-    hosts[0].mend()
+    hosts[0].fix()
     wait_for(hosts[0].answers)
     assert said(hosts[0], "hostname") == "a"
 

@@ -20,7 +20,7 @@ READER = "github.com/compose-spec/compose-go/v2/cmd@v2.16.2"
 
 def main() -> int:
     problems = [*linted(), *read()]
-    print("\n".join(problems) or "docker/: nothing to mend")
+    print("\n".join(problems) or "docker/: nothing to fix")
     return 1 if problems else 0
 
 

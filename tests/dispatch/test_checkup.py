@@ -97,7 +97,11 @@ def test_it_says_with_whose_rights_measured_code_runs(
 
 @pytest.mark.parametrize(
     ("off_s", "outcome", "words"),
-    [(90.0, "warned", "1 min 30 s ahead of"), (-5.0, "warned", "5 s behind"), (0.2, "passed", "")],
+    [
+        (90.0, "warning", "1 min 30 s ahead of"),
+        (-5.0, "warning", "5 s behind"),
+        (0.2, "passed", ""),
+    ],
 )
 def test_a_clock_that_is_off_warns(
     off_s: float, outcome: str, words: str, host: Host, personas: Personas,
@@ -110,7 +114,7 @@ def test_a_clock_that_is_off_warns(
     )
     assert check.outcome == outcome
     assert words in check.message
-    assert ("chrony" in json.dumps(check.remedies)) == (outcome == "warned")
+    assert ("chrony" in json.dumps(check.remedies)) == (outcome == "warning")
 
 
 @pytest.mark.parametrize(
@@ -120,10 +124,10 @@ def test_a_clock_that_is_off_warns(
         ({}, "passed", "what others use is not told"),
         (
             {"foreign_share": 1.5, "foreign": [{"name": "backupd", "cpu_s": 3.0}]},
-            "warned",
+            "warning",
             "others use 150 % of a core (backupd), at most 5 % of a core is good",
         ),
-        ({"steal_share": 0.2, "on_battery": True}, "warned", "it runs on battery"),
+        ({"steal_share": 0.2, "on_battery": True}, "warning", "it runs on battery"),
     ],
 )
 def test_a_host_that_is_not_quiet_warns(
@@ -138,7 +142,7 @@ def test_a_host_that_is_not_quiet_warns(
 @pytest.mark.parametrize(
     ("tools", "outcome", "words"),
     [
-        ({}, "warned", "none of ghz, h2load, k6, oha, wrk"),
+        ({}, "warning", "none of ghz, h2load, k6, oha, wrk"),
         ({"wrk": {"path": "/usr/bin/wrk", "version": "4.2.0"}}, "passed", "wrk (/usr/bin/wrk)"),
     ],
 )

@@ -56,11 +56,11 @@ def test_from_a_slower_commit_to_its_alert(engine: Engine, team: Personas, tmp_p
     found = alert.change_point
     assert found.state == "confirmed"
     assert found.regressed
-    assert found.duel_change is not None
-    assert abs(found.duel_change) > 0.2
+    assert found.confirmed_change is not None
+    assert abs(found.confirmed_change) > 0.2
     assert found.run is not None
-    duel = [variant.commit.sha for variant in found.run.variants.all()]
-    assert duel == [shas[2], shas[6]]
+    confirmed = [variant.commit.sha for variant in found.run.variants.all()]
+    assert confirmed == [shas[2], shas[6]]
     search = Bisection.objects.earliest("pk")
     assert search.path == shas[3:7]
     steps = Run.objects.filter(trigger="bisect")

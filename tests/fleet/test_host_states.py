@@ -79,7 +79,7 @@ def test_only_admins_retire_a_host_and_take_it_back(host: Host, personas: Person
     with pytest.raises(PermissionRefusedError):
         retire_host(member=carol, host_id=host.pk)
     retire_host(member=personas.alice, host_id=host.pk)
-    assert _now(host)[0] == "disabled"
+    assert _now(host)[0] == "retired"
     with pytest.raises(PermissionRefusedError):
         release_host(member=carol, host_id=host.pk)
     release_host(member=personas.alice, host_id=host.pk)
@@ -91,8 +91,8 @@ def test_only_admins_retire_a_host_and_take_it_back(host: Host, personas: Person
     [
         ("ready", release_host, "here is ready; only a host that is in maintenance or quarantined"),
         ("unconfirmed", put_in_maintenance, "here is not confirmed; only a host that is ready or"),
-        ("disabled", put_in_maintenance, "here is retired; only a host that is ready or"),
-        ("disabled", retire_host, "here is retired; only a host that is not confirmed or ready or"),
+        ("retired", put_in_maintenance, "here is retired; only a host that is ready or"),
+        ("retired", retire_host, "here is retired; only a host that is not confirmed or ready or"),
     ],
 )
 def test_it_says_what_a_state_does_not_allow(
@@ -108,7 +108,7 @@ def test_it_says_what_a_state_does_not_allow(
 def test_it_does_not_release_a_host_whose_key_nobody_confirmed(
     host: Host, personas: Personas
 ) -> None:
-    Host.objects.filter(pk=host.pk).update(transport="ssh", state="disabled")
+    Host.objects.filter(pk=host.pk).update(transport="ssh", state="retired")
     with pytest.raises(ConflictError, match="the key of here is not confirmed yet"):
         release_host(member=personas.alice, host_id=host.pk)
 
@@ -170,7 +170,7 @@ def test_a_host_that_lacks_something_for_one_job_stays_ready(host: Host) -> None
         ("unreachable", "ready"),
         ("maintenance", "maintenance"),
         ("quarantined", "quarantined"),
-        ("disabled", "disabled"),
+        ("retired", "retired"),
     ],
 )
 def test_a_confirmed_key_releases_only_those_that_waited_for_it(

@@ -303,7 +303,7 @@ def test_it_gives_up_where_the_token_is_refused(world: World, personas: Personas
     world.follow()
 
     request = BenchmarkRequest.objects.get()
-    assert request.state == "refused"
+    assert request.state == "declined"
     assert "401" in request.message
     assert saved.secret == ""
 
@@ -327,7 +327,7 @@ def test_two_workers_start_one_run(world: World) -> None:
     world.comment()
     world.follow()
     Run.objects.all().delete()
-    BenchmarkRequest.objects.update(state="asked", run=None)
+    BenchmarkRequest.objects.update(state="requested", run=None)
     first, second = BenchmarkRequest.objects.get(), BenchmarkRequest.objects.get()
     following._create_run(first, world.connection, world.base)
     with pytest.raises(ClaimLost), transaction.atomic():
@@ -393,7 +393,7 @@ def test_a_ref_that_waits_for_its_turn_is_not_refused(
     run_next_fetch()
     assert fetch_of(world.connection.project).refs == ["refs/pull/4/head", "refs/pull/5/head"]
     follow_pulls(FETCH_LOOK_EVERY)
-    assert BenchmarkRequest.objects.get().state == "asked"
+    assert BenchmarkRequest.objects.get().state == "requested"
     run_fetches()
     follow_pulls(FETCH_LOOK_EVERY)
     assert Run.objects.count() == 1
@@ -408,7 +408,7 @@ def test_a_ref_that_was_left_out_is_requested_again_a_few_times(world: World) ->
     for _ in range(MOST_FETCHES - 1):
         run_fetches()
         follow_pulls(FETCH_LOOK_EVERY)
-        assert BenchmarkRequest.objects.get().state == "asked"
+        assert BenchmarkRequest.objects.get().state == "requested"
     git(world.repository, "update-ref", refs, world.head)
     run_fetches()
     follow_pulls(FETCH_LOOK_EVERY)
@@ -422,5 +422,5 @@ def test_a_ref_that_was_left_out_is_requested_again_a_few_times(world: World) ->
         run_fetches()
         follow_pulls(FETCH_LOOK_EVERY)
     last = BenchmarkRequest.objects.get(note_id="78")
-    assert (last.state, last.fetches) == ("refused", MOST_FETCHES)
+    assert (last.state, last.fetches) == ("declined", MOST_FETCHES)
     assert "is not in the repository any more" in last.message

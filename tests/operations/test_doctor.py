@@ -1,4 +1,4 @@
-"""The doctor finds what is wrong, says how to mend it, and fails where something must be."""
+"""The doctor finds what is wrong, says how to fix it, and fails where something must be."""
 
 import json
 from pathlib import Path
@@ -51,7 +51,7 @@ def findings(capsys, *, healthy):
     if healthy:
         call_command("doctor", "--json")
     else:
-        with pytest.raises(CommandError, match=r"\d+ to mend") as stopped:
+        with pytest.raises(CommandError, match=r"\d+ to fix") as stopped:
             call_command("doctor", "--json")
         assert stopped.value.returncode == 1
     told = json.loads(capsys.readouterr().out)
@@ -64,7 +64,7 @@ def test_it_finds_a_database_that_a_crash_would_empty(deployed, capsys):
         cursor.execute("SHOW fsync")
         waits = cursor.fetchone()[0] == "on"
     found = findings(capsys, healthy=waits)
-    assert found["database keeps"]["outcome"] == ("ok" if waits else "MEND")
+    assert found["database keeps"]["outcome"] == ("ok" if waits else "FIX")
 
 
 def test_a_good_deployment_has_nothing_to_mend(deployed, capsys, waits_for_its_disk):
@@ -98,7 +98,7 @@ def test_it_finds_a_mistake_and_says_what_to_do(deployed, capsys, part, changes)
     for name, value in changes.items():
         setattr(deployed, name, value)
     found = findings(capsys, healthy=False)
-    assert found[part]["outcome"] == "MEND"
+    assert found[part]["outcome"] == "FIX"
     assert found[part]["remedy"]
 
 
@@ -117,7 +117,7 @@ def test_people_read_a_line_for_each_with_what_to_do_below(deployed, capsys):
     with pytest.raises(CommandError):
         call_command("doctor")
     lines = capsys.readouterr().out.splitlines()
-    at = next(i for i, line in enumerate(lines) if line.startswith("MEND  debug:"))
+    at = next(i for i, line in enumerate(lines) if line.startswith("FIX   debug:"))
     assert lines[at + 1] == "      -> PITWALL_DEBUG=0"
 
 

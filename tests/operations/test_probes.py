@@ -77,4 +77,4 @@ def test_a_container_is_ill_once_its_worker_is_silent(redis, own_queue, monkeypa
     forget(redis, own_queue, "worker", own_name())
     assert alive.main() == 1
     monkeypatch.setenv("REDIS_URL", NOBODY)
-    assert alive.main() == 0, "a restart of the worker does not mend Redis"
+    assert alive.main() == 0, "a restart of the worker does not fix Redis"

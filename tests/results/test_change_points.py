@@ -12,12 +12,11 @@ from orchestrator.regressions.change_points import (
     baselines_of,
     changes_in,
     dismiss,
-    looks_at,
     rebaseline,
     remove_baseline,
 )
 from orchestrator.regressions.segmentation import look_at_changed
-from orchestrator.results.models import ChangedSeries, ChangePoint, ChangeState
+from orchestrator.results.models import ChangedSeries, ChangePoint, ChangeState, SeriesDetection
 from tests.support.changes import Line, make_line
 from tests.support.factories import Personas
 
@@ -39,7 +38,7 @@ def test_a_step_is_found_where_it_is(line: Line) -> None:
     assert found.high > -0.09
     assert found.recent
     assert not found.settled
-    look = looks_at([found.series_id])[found.series_id]
+    look = SeriesDetection.objects.get(pk=found.series_id)
     assert look.points == 40
     assert not look.unstable
 
@@ -108,7 +107,7 @@ def test_commits_measured_again_in_another_epoch_do_not_break_the_line(line: Lin
 def test_a_lone_spike_is_an_outlier_and_no_change(line: Line) -> None:
     line.measure({place: 800.0 if place == 20 else 1000.0 for place in range(40)})
     assert line.look() == []
-    look = looks_at([line.series().pk])[line.series().pk]
+    look = SeriesDetection.objects.get(pk=line.series().pk)
     assert look.outliers == [line.commits[20].pk]
 
 

@@ -70,7 +70,7 @@ def test_a_duel_of_both_sides_starts_by_itself(line: Line) -> None:
     assert commits == [change.before, change.commit] == [line.commits[24], line.commits[28]]
     assert [job.host for job in run.jobs.all()] == [line.host]
     change.refresh_from_db()
-    assert (change.state, change.run, change.duels) == ("confirming", run, 1)
+    assert (change.state, change.run, change.confirmation_runs) == ("confirming", run, 1)
     assert AuditEntry.objects.get(action="run.created").actor is None
 
 
@@ -94,7 +94,7 @@ def test_what_the_duel_measured_decides(line: Line, change: float, state: str, w
     found = confirmed(line, suspected(line), truth(line, 25, change))
     assert found.state == state
     assert words in found.message
-    assert found.duel_change == pytest.approx(change, abs=0.01)
+    assert found.confirmed_change == pytest.approx(change, abs=0.01)
     assert found.run is not None
 
 

@@ -158,7 +158,7 @@ def test_it_ends_what_waits_for_a_host_that_was_retired(
     personas: Personas, shas: list[str]
 ) -> None:
     waiting, other = any_host(personas, shas, "one"), any_host(personas, shas, "two")
-    Host.objects.filter(name="one").update(state="disabled")
+    Host.objects.filter(name="one").update(state="retired")
     assert claims.fail_jobs_of_retired_hosts() == 1
     waiting.refresh_from_db()
     other.refresh_from_db()

@@ -19,8 +19,10 @@ from orchestrator.stats.bisection import (
 BLOCKS = 7
 
 
-def duel(rng: np.random.Generator, effect: float, noise: float, index: int = 0) -> Answer:
-    """What a duel of seven blocks says where the truth is `effect`."""
+def confirmation_run(
+    rng: np.random.Generator, effect: float, noise: float, index: int = 0
+) -> Answer:
+    """What a confirmation run of seven blocks says where the truth is `effect`."""
     values = rng.normal(effect, noise * math.sqrt(2), BLOCKS)
     error = float(values.std(ddof=1)) / math.sqrt(BLOCKS)
     return Answer(index=index, difference=float(values.mean()), error=error, blocks=BLOCKS)
@@ -36,10 +38,10 @@ def search(
     unbuildable: frozenset[int] = frozenset(),
 ) -> tuple[Found, int]:
     """The outcome and the steps of a whole search."""
-    whole = duel(rng, math.log1p(effect), noise)
+    whole = confirmation_run(rng, math.log1p(effect), noise)
     while whole.difference < 3 * whole.error:
         # It would not have been confirmed, and so not searched for.
-        whole = duel(rng, math.log1p(effect), noise)
+        whole = confirmation_run(rng, math.log1p(effect), noise)
     answers: list[Answer] = []
     skipped: set[int] = set()
     for steps in range(100):
@@ -56,7 +58,7 @@ def search(
             skipped.add(step.index)
             continue
         truth = math.log1p(effect) if step.index >= culprit else 0.0
-        answers.append(duel(rng, truth, noise, step.index))
+        answers.append(confirmation_run(rng, truth, noise, step.index))
     raise AssertionError("it never ends")
 
 

@@ -193,7 +193,7 @@ def _told(personas: Personas, project: Project) -> tuple[Channel, Delivery]:
     saved = save_connection(member=personas.alice, project=project, new=forge)
     pull = PullRequest.objects.create(connection=saved.connection, number=5)
     BenchmarkRequest.objects.create(
-        pull=pull, note_id="7", asked_by="grace", benchmark="hello", head_sha="a" * 40,
+        pull=pull, note_id="7", requested_by="grace", benchmark="hello", head_sha="a" * 40,
         from_fork=True, state="waiting", at=utc_now(),
     )  # fmt: skip
     return channel, delivery

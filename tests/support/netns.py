@@ -90,7 +90,7 @@ class NamespaceHost:
         )
         wait_for(lambda: name_of(self._find_init()) == "sleep")
         self._pid_namespace = pid_namespace_of(self._init)
-        self.mend()
+        self.fix()
         self.start_sshd()
 
     def power_off(self) -> None:
@@ -111,7 +111,7 @@ class NamespaceHost:
     def cut(self) -> None:
         ip("link", "set", self.network.link(self.name), "down")
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         ip("link", "set", self.network.link(self.name), "up")
 
     def start_sshd(self) -> None:

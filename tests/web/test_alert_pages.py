@@ -58,7 +58,7 @@ def test_the_list_says_what_where_and_since_which_commit(
     page = text(alice, reverse("alerts"))
     assert "Hello: Requests per second" in page
     assert "−8.0 %" in page
-    assert "confirmed by a duel" in page
+    assert "confirmed by a confirmation run" in page
     assert "and 1 more" in page
     assert f"between {line.commits[24].short_sha} and {line.commits[28].short_sha}" in page
     assert '<span class="count">1<' in page

@@ -41,7 +41,7 @@ def test_a_delivery_is_made_looked_at_and_replayed(personas: Personas, alice: Cl
         assert f"Pitwall-Delivery: {delivery.pk}" in page
         assert "This channel works" in page
         assert "s3cret" not in page
-        again = reverse("delivery-again", args=[delivery.pk])
+        again = reverse("delivery-redeliver", args=[delivery.pk])
         assert alice.post(again).status_code == 409
         listed = alice.get(reverse("channels")).content.decode()
         assert "failing" in listed
@@ -104,7 +104,7 @@ def test_viewers_look_and_strangers_do_not(
     posts = [
         (reverse(f"channel-{action}", args=[channel.pk]), {"enabled": "false"})
         for action in ("enable", "delete", "test")
-    ] + [(reverse("delivery-again", args=[delivery.pk]), {})]
+    ] + [(reverse("delivery-redeliver", args=[delivery.pk]), {})]
     looks = [reverse("channel", args=[channel.pk]), reverse("delivery", args=[delivery.pk])]
 
     assert make(bob, name="mine").status_code == 403

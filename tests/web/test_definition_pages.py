@@ -84,7 +84,7 @@ def test_it_keeps_a_definition_in_the_repository(
     refused = alice.post(reverse("benchmark", args=["server", "server"]), {"source": CHANGED})
     assert refused.status_code == 422
 
-    alice.post(reverse("benchmark-keep", args=["server", "server"]))
+    alice.post(reverse("benchmark-repository-definition", args=["server", "server"]))
     assert (
         "<textarea" in alice.get(reverse("benchmark", args=["server", "server"])).content.decode()
     )
@@ -150,10 +150,10 @@ def test_it_refuses_viewers_and_hides_from_strangers(
     address = reverse("project-import", args=["server"])
     assert bob.get(address).status_code == 200
     assert bob.post(address, {"path": ".pitwall.yaml"}).status_code == 403
-    assert bob.post(reverse("benchmark-keep", args=HELLO)).status_code == 403
+    assert bob.post(reverse("benchmark-repository-definition", args=HELLO)).status_code == 403
     assert mallory.get(address).status_code == 404
     assert mallory.get(reverse("benchmark-diff", args=HELLO)).status_code == 404
-    assert mallory.post(reverse("benchmark-keep", args=HELLO)).status_code == 404
+    assert mallory.post(reverse("benchmark-repository-definition", args=HELLO)).status_code == 404
     assert Benchmark.objects.count() == 1
 
 

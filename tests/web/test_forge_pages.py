@@ -143,7 +143,7 @@ def test_it_refuses_what_is_not_signed_with_the_secret(world: World, alice: Clie
     assert send(secret, PUSH, **{"X-Hub-Signature-256": ""}).status_code == 403
     assert send(secret, b"{").status_code == 400
     assert send(secret, b"x" * 5_000_001).status_code == 413
-    assert not Connection.objects.get().incoming.exists()
+    assert not Connection.objects.get().webhooks.exists()
     assert Client().post(reverse("forge-hook", args=[uuid4()])).status_code == 404
     assert Client().get(reverse("forge-hook", args=[uuid4()])).status_code == 405
 
@@ -201,7 +201,7 @@ def test_it_refuses_what_cannot_be(world: World, alice: Client, field: str, valu
 def waiting() -> BenchmarkRequest:
     pull = PullRequest.objects.create(connection=Connection.objects.get(), number=5)
     return BenchmarkRequest.objects.create(
-        pull=pull, note_id="7", asked_by="grace", benchmark="hello", head_sha="a" * 40,
+        pull=pull, note_id="7", requested_by="grace", benchmark="hello", head_sha="a" * 40,
         from_fork=True, state="waiting", at=utc_now(),
     )  # fmt: skip
 

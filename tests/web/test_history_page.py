@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from orchestrator.benchmarks.models import Commit
 from orchestrator.core.clock import utc_now
-from orchestrator.results.models import Baseline, ChangePoint, Series, SeriesLook
+from orchestrator.results.models import Baseline, ChangePoint, Series, SeriesDetection
 from tests.support.factories import finish_run, make_run
 from tests.web.conftest import World
 
@@ -143,7 +143,7 @@ def test_it_marks_changes_outliers_and_where_a_history_begins_anew(
     _change(world, 2, message="three pairs of trials")
     commit = Commit.objects.get(sha=world.shas[1])
     Baseline.objects.create(series=_series(), commit=commit, reason="a new server")
-    SeriesLook.objects.create(
+    SeriesDetection.objects.create(
         series=_series(), at=utc_now(), points=3, noise=0.01, unstable=True, outliers=[commit.pk]
     )
     answer = _page(alice)

@@ -1,4 +1,4 @@
-"""Setting a host up: each step against a real SSH server, and what mends the one that fails."""
+"""Setting a host up: each step against a real SSH server, and what fixes the one that fails."""
 
 import re
 from collections.abc import Iterator
@@ -67,14 +67,14 @@ def _outcomes(host: Host) -> dict[str, str]:
 def _change(client: Client, host: Host, **changes: Any) -> Any:
     fields = ("address", "port", "login", "work_dir", "python")
     way = {name: getattr(host, name) for name in fields} | {"credential": host.credential_id}
-    return client.post(reverse("host-way", args=[host.pk]), way | changes)
+    return client.post(reverse("host-ssh", args=[host.pk]), way | changes)
 
 
 def test_it_asks_for_the_key_and_makes_the_host_ready_when_all_steps_are_through(
     server: SshServer, host: Host, alice: Client
 ) -> None:
     page = _check(alice, host)
-    assert _outcomes(host) == {"reach": "passed", "key": "asks"}
+    assert _outcomes(host) == {"reach": "passed", "key": "action_required"}
     assert f"answers on port {server.port}: SSH-2.0" in page
     key = HostKey.parse(server.host_key)
     assert key.fingerprint_sha256.replace("+", "&#x2B;") in page.replace("+", "&#x2B;")
@@ -89,7 +89,7 @@ def test_it_asks_for_the_key_and_makes_the_host_ready_when_all_steps_are_through
     outcomes = _outcomes(host)
     assert len(outcomes) == 8
     assert {outcomes[step] for step in ("reach", "key", "login", "python", "agent")} == {"passed"}
-    assert set(outcomes.values()) <= {"passed", "warned"}
+    assert set(outcomes.values()) <= {"passed", "warning"}
     assert "rack-1 is ready" in page
     assert (server.work_dir / "agents").is_dir()
     assert host.snapshots.count() == 1
@@ -104,7 +104,7 @@ def test_a_failed_step_says_how_to_mend_it_and_nothing_is_lost(
     assert "127.0.0.1:1 refused: nothing listens on this port" in page
     assert "sudo systemctl enable --now ssh" in page
 
-    # It goes on from what was mended, and stops at what is wrong next.
+    # It goes on from what was fixed, and stops at what is wrong next.
     assert _change(alice, host, port=server.port).status_code == 302
     page = _check(alice, host)
     assert _outcomes(host) == {"reach": "passed", "key": "passed", "login": "failed"}
@@ -140,7 +140,7 @@ def test_another_key_is_asked_for_and_never_taken_by_itself(
 ) -> None:
     Host.objects.update(host_key=HostKey.parse(server.other_host_key).line, python="python9")
     page = _check(alice, host)
-    assert _outcomes(host)["key"] == "asks"
+    assert _outcomes(host)["key"] == "action_required"
     assert "another key than the pinned one" in page
     _pin(alice, host, page)
     _check(alice, host)
@@ -171,7 +171,7 @@ def test_a_script_asks_again_while_a_worker_tries(host: Host, alice: Client) -> 
     assert 'hx-trigger="load delay:1s"' in part
     carry_out(host.pk)
     part = alice.get(address, headers={"HX-Request": "true"}).content.decode()
-    assert _outcomes(host) == {"reach": "passed", "key": "asks"}
+    assert _outcomes(host) == {"reach": "passed", "key": "action_required"}
     # Something waits for a person: nothing goes on by itself.
     assert 'hx-trigger="submit"' in part
     assert "load delay" not in part
@@ -186,7 +186,7 @@ def test_checks_are_carried_out_by_one_worker_and_not_for_ever(host: Host, alice
         assert request is not None
         assert request.tries == tries
         assert (take_request(host.pk), due_requests()) == (None, [])
-        CheckRequest.objects.update(claim_until=Now() - timedelta(seconds=1))
+        CheckRequest.objects.update(claimed_until=Now() - timedelta(seconds=1))
     carry_out(host.pk)
     assert _outcomes(host) == {"reach": "failed"}
     assert due_requests() == []
@@ -195,7 +195,7 @@ def test_checks_are_carried_out_by_one_worker_and_not_for_ever(host: Host, alice
 def test_viewers_try_nothing_and_strangers_find_nothing(
     host: Host, bob: Client, mallory: Client
 ) -> None:
-    for name in ("host-checks", "host-pin", "host-way"):
+    for name in ("host-checks", "host-pin", "host-ssh"):
         address = reverse(name, args=[host.pk])
         assert mallory.post(address, {"host_key": "ssh-ed25519 AAAA"}).status_code == 404
     for name, data in (("host-checks", {}), ("host-pin", {"host_key": "ssh-ed25519 AAAA"})):

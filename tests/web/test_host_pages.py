@@ -122,7 +122,7 @@ def test_it_removes_a_host_but_keeps_its_results(
     assert bob.post(address).status_code == 403
     assert alice.post(address).headers["Location"] == reverse("hosts")
     world.host.refresh_from_db()
-    assert world.host.state == "disabled"
+    assert world.host.state == "retired"
 
 
 def test_it_adds_a_profile(personas: Personas, alice: Client, bob: Client) -> None:

@@ -209,7 +209,7 @@ def _tomorrow() -> str:
 
 
 def test_it_does_not_offer_a_retired_host(world: World, alice: Client, fleet: list[Host]) -> None:
-    Host.objects.filter(name="left").update(state="disabled")
+    Host.objects.filter(name="left").update(state="retired")
     page = alice.get(reverse("run-new")).content.decode()
 
     assert re.search(r'value="left"\s+disabled', page)
@@ -490,7 +490,7 @@ def test_it_starts_the_same_run_again_at_once(
     run = make_run(
         world.alice, world.shas, hosts=(), placements=asked, priority="low", until="decided"
     )
-    address = reverse("run-again", args=[run.pk])
+    address = reverse("run-rerun", args=[run.pk])
     assert (bob.post(address).status_code, mallory.post(address).status_code) == (403, 404)
     alice.post(address)
     again = Run.objects.latest("created_at")

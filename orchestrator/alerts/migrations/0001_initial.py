@@ -42,7 +42,7 @@ class Migration(migrations.Migration):
                         max_length=8,
                     ),
                 ),
-                ("place", models.CharField(max_length=300)),
+                ("target", models.CharField(max_length=300)),
                 ("sealed_url", models.BinaryField(null=True)),
                 ("sealed_secret", models.BinaryField(null=True)),
                 (
@@ -246,7 +246,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "mended_by",
+                    "fixed_by",
                     models.ForeignKey(
                         blank=True,
                         null=True,

@@ -80,7 +80,11 @@ def show_benchmark(request: CallerRequest, project: Text, benchmark: Text) -> Be
     return benchmark_out(newest, newest.version)
 
 
-@router.post(BENCHMARK + "/keep", response=BenchmarkOut, summary="Keep a definition in Pitwall")
+@router.post(
+    BENCHMARK + "/repository-definition",
+    response=BenchmarkOut,
+    summary="Keep a definition in Pitwall",
+)
 def keep_benchmark(request: CallerRequest, project: Text, benchmark: Text) -> BenchmarkOut:
     """From now on it is changed here; the file of the repository is read no more."""
     member = request.auth.member

@@ -78,7 +78,7 @@ def show_change_point(request: CallerRequest, change_id: UUID) -> ChangePointOut
 
 @router.post(CHANGE + "/confirm", response=ChangePointOut, summary="Measure a change again")
 def confirm_change_point(request: CallerRequest, change_id: UUID) -> ChangePointOut:
-    """Starts a duel of its two commits, whatever the project's settings are."""
+    """Starts a confirmation run of its two commits, whatever the project's settings are."""
     member = request.auth.member
     confirmations.confirm_now(member=member, change_id=change_id)
     wake_engine()

@@ -80,7 +80,7 @@ def add_credential(request: CallerRequest, payload: CredentialIn) -> Status[Cred
     return Status(HTTPStatus.CREATED, credential_out(made))
 
 
-@router.put("/hosts/{uuid:host_id}/way", response=ChecksOut, summary="Change how a host is reached")
+@router.put("/hosts/{uuid:host_id}/ssh", response=ChecksOut, summary="Change how a host is reached")
 def change_host_way(request: CallerRequest, host_id: UUID, payload: WayIn) -> ChecksOut:
     """For maintainers. A pinned key stays pinned; the checks begin anew."""
     given = payload.model_dump(exclude={"credential"})

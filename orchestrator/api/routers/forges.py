@@ -16,12 +16,12 @@ from orchestrator.api.schemas.forges import (
     BenchmarkRequestPage,
     ForgeIn,
     ForgeOut,
-    IncomingPage,
+    ReceivedWebhookPage,
     SavedForgeOut,
     WebhookSecretOut,
     benchmark_request_out,
     forge_out,
-    incoming_out,
+    received_webhook_out,
     saved_forge_out,
 )
 from orchestrator.benchmarks.models import Project
@@ -29,7 +29,12 @@ from orchestrator.benchmarks.selectors import project_for
 from orchestrator.dispatch.waking import wake_forges
 from orchestrator.forges import services
 from orchestrator.forges.models import RequestState
-from orchestrator.forges.selectors import connection_for, incoming_of, request_for, requests_of
+from orchestrator.forges.selectors import (
+    connection_for,
+    received_webhooks,
+    request_for,
+    requests_of,
+)
 
 router = Router(tags=["forges"])
 
@@ -69,14 +74,16 @@ def renew_webhook_secret(request: CallerRequest, project: Text) -> WebhookSecret
     return WebhookSecretOut(secret=services.renew_secret(member=member, project=found))
 
 
-@router.get(FORGE + "/incoming", response=IncomingPage, summary="List what a forge sent")
+@router.get(FORGE + "/webhooks", response=ReceivedWebhookPage, summary="List what a forge sent")
 def list_incoming(
     request: CallerRequest, project: Text, cursor: NumberCursor = None, limit: Limit = 50
-) -> IncomingPage:
+) -> ReceivedWebhookPage:
     """Newest first, of 30 days; what was not signed with the secret is refused and not listed."""
-    rows = incoming_of(connection_for(*_at(request, project)))
+    rows = received_webhooks(connection_for(*_at(request, project)))
     found, following = page_of(rows, after=cursor, limit=limit)
-    return IncomingPage(incoming=[incoming_out(each) for each in found], next=following)
+    return ReceivedWebhookPage(
+        webhooks=[received_webhook_out(each) for each in found], next=following
+    )
 
 
 @router.get(

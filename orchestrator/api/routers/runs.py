@@ -137,7 +137,7 @@ def cancel_case(request: CallerRequest, run_id: UUID, case: Text) -> RunOut:
 
 
 @router.post(
-    "/runs/{uuid:run_id}/again", response={201: RunOut}, summary="Start the same run again"
+    "/runs/{uuid:run_id}/rerun", response={201: RunOut}, summary="Start the same run again"
 )
 def run_again(request: CallerRequest, response: HttpResponse, run_id: UUID) -> Status[RunOut]:
     """The same commits, cases and hosts, with a new seed."""

@@ -31,16 +31,16 @@ class RevisionOut(Schema):
 
 
 class StepOut(Schema):
-    """A commit that was measured against the last good one; `has_it`: it has the change."""
+    """A commit that was measured against the last good one; `is_bad`: it has the change."""
 
     commit: str
     change: float
     blocks: int
-    has_it: bool
+    is_bad: bool
     run: UUID | None
 
 
-class SearchOut(Schema):
+class BisectionOut(Schema):
     """The search for the commit that a change comes from, among `commits`, oldest first."""
 
     state: BisectionState
@@ -54,8 +54,9 @@ class SearchOut(Schema):
 
 class ChangePointOut(Schema):
     """`commit` is the first of the new level, `before_commit` the last of the old one, as far as
-    they were measured. `change` is after / before - 1 with its 95 % `interval`. `run` is the duel
-    that measured both again, and `duel_change` what it found; without one `message` says why.
+    they were measured. `change` is after / before - 1 with its 95 % `interval`. `run` is the
+    confirmation run that measured both again, and `confirmed_change` what it found; without one
+    `message` says why.
     """
 
     id: UUID
@@ -77,8 +78,8 @@ class ChangePointOut(Schema):
     seen: bool
     message: str
     run: UUID | None
-    duel_change: float | None
-    duel_interval: tuple[float, float] | None
+    confirmed_change: float | None
+    confirmed_interval: tuple[float, float] | None
     culprit: CommitOut | None
     found_at: datetime
     revisions: list[RevisionOut]
@@ -98,9 +99,10 @@ class DoneOut(Schema):
 
 
 class AlertOut(Schema):
-    """`confirmed`: a duel confirmed it. The first of `change_points` shows it most; `searches` are
-    for the commit that it comes from. `silenced_until`: when it opens again by itself.
-    `mended_by`: the later commit that brought the level back. `log`: what was done about it."""
+    """`confirmed`: a confirmation run confirmed it. The first of `change_points` shows it most;
+    `bisections` are for the commit that it comes from. `silenced_until`: when it opens again by
+    itself. `fixed_by`: the later commit that brought the level back. `log`: what was done about
+    it."""
 
     id: UUID
     state: AlertState
@@ -110,11 +112,11 @@ class AlertOut(Schema):
     raised_at: datetime
     changed_at: datetime
     silenced_until: datetime | None
-    mended_by: CommitOut | None
+    fixed_by: CommitOut | None
     log: list[DoneOut]
     web_url: str
     change_points: list[ChangePointOut]
-    searches: list[SearchOut]
+    bisections: list[BisectionOut]
 
 
 class AlertPage(Schema):
@@ -202,9 +204,9 @@ class ChangeRules(Schema, extra="forbid"):
 def change_point_out(row: Any) -> ChangePointOut:
     """Of a row of `regressions.change_points.with_parts`."""
     series = row.series
-    duel = None
-    if row.duel_low is not None and row.duel_high is not None:
-        duel = (row.duel_low, row.duel_high)
+    confirmed_interval = None
+    if row.confirmed_low is not None and row.confirmed_high is not None:
+        confirmed_interval = (row.confirmed_low, row.confirmed_high)
     return ChangePointOut(
         id=row.pk,
         benchmark=series.benchmark.slug,
@@ -225,8 +227,8 @@ def change_point_out(row: Any) -> ChangePointOut:
         seen=row.seen,
         message=row.message,
         run=row.run_id,
-        duel_change=row.duel_change,
-        duel_interval=duel,
+        confirmed_change=row.confirmed_change,
+        confirmed_interval=confirmed_interval,
         culprit=commit_out(row.culprit) if row.culprit else None,
         found_at=row.found_at,
         revisions=[RevisionOut(**each) for each in row.revisions],
@@ -245,26 +247,26 @@ def alert_out(alert: Alert) -> AlertOut:
         raised_at=alert.raised_at,
         changed_at=alert.changed_at,
         silenced_until=alert.silenced_until,
-        mended_by=commit_out(alert.mended_by) if alert.mended_by else None,
+        fixed_by=commit_out(alert.fixed_by) if alert.fixed_by else None,
         log=[DoneOut(**each) for each in alert.log],
         web_url=web_url("alert", alert.pk),
         change_points=[change_point_out(row) for row in rows],
-        searches=[_search_out(each) for each in searches_of(alert)],
+        bisections=[_bisection_out(each) for each in searches_of(alert)],
     )
 
 
-def _search_out(search: Bisection) -> SearchOut:
+def _bisection_out(search: Bisection) -> BisectionOut:
     steps = [
         StepOut(
             commit=search.path[answer.index],
             change=answer.change,
             blocks=answer.blocks,
-            has_it=bad_of(search, answer),
+            is_bad=bad_of(search, answer),
             run=told.get("run"),
         )
         for answer, told in zip(answers_of(search), search.answers, strict=True)
     ]
-    return SearchOut(
+    return BisectionOut(
         state=BisectionState(search.state),
         message=search.message,
         good=commit_out(search.good),

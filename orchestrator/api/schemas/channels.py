@@ -1,5 +1,5 @@
 """Channels, and what was delivered through them. Where a channel leads to is a secret with most
-chats: `place` is what is told of it."""
+chats: `target` is what is told of it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -48,7 +48,7 @@ class ChannelOut(Schema):
     id: UUID
     name: str
     kind: ChannelKind
-    place: str
+    target: str
     events: list[ChosenEvent]
     digest: Digest
     enabled: bool
@@ -142,7 +142,7 @@ def delivery_detail_out(delivery: Delivery) -> DeliveryDetailOut:
 
 
 def _channel(channel: Channel) -> dict[str, Any]:
-    named = ("id", "name", "kind", "place", "events", "digest", "enabled", "created_at")
+    named = ("id", "name", "kind", "target", "events", "digest", "enabled", "created_at")
     by = channel.created_by
     return {
         **{name: getattr(channel, name) for name in named},

@@ -12,7 +12,7 @@ from orchestrator.forges.models import (
     BenchmarkRequest,
     Connection,
     ForgeKind,
-    Incoming,
+    ReceivedWebhook,
     RequestState,
 )
 from orchestrator.forges.services import MOST_BUDGET, NewConnection, SavedConnection
@@ -82,7 +82,7 @@ class WebhookSecretOut(Schema):
     secret: str
 
 
-class IncomingOut(Schema):
+class ReceivedWebhookOut(Schema):
     """A verified delivery of the forge; `outcome` is what came of it, in words."""
 
     id: int
@@ -92,8 +92,8 @@ class IncomingOut(Schema):
     at: datetime
 
 
-class IncomingPage(Schema):
-    incoming: list[IncomingOut]
+class ReceivedWebhookPage(Schema):
+    webhooks: list[ReceivedWebhookOut]
     next: str | None
 
 
@@ -109,7 +109,7 @@ class BenchmarkRequestOut(Schema):
     commit: str | None
     base_branch: str | None
     from_fork: bool
-    asked_by: str
+    requested_by: str
     approved_by: str | None
     state: RequestState
     message: str
@@ -139,13 +139,13 @@ def saved_forge_out(saved: SavedConnection) -> SavedForgeOut:
     return SavedForgeOut(**_forge(saved.connection), secret=saved.secret or None)
 
 
-def incoming_out(incoming: Incoming) -> IncomingOut:
-    return IncomingOut(
-        id=incoming.pk,
-        delivery=incoming.delivery_id,
-        event=incoming.event,
-        outcome=incoming.outcome,
-        at=incoming.at,
+def received_webhook_out(webhook: ReceivedWebhook) -> ReceivedWebhookOut:
+    return ReceivedWebhookOut(
+        id=webhook.pk,
+        delivery=webhook.delivery_id,
+        event=webhook.event,
+        outcome=webhook.outcome,
+        at=webhook.at,
     )
 
 
@@ -160,7 +160,7 @@ def benchmark_request_out(request: BenchmarkRequest) -> BenchmarkRequestOut:
         commit=request.head_sha or None,
         base_branch=request.base_branch or None,
         from_fork=request.from_fork,
-        asked_by=request.asked_by,
+        requested_by=request.requested_by,
         approved_by=by.get_username() if by else None,
         state=RequestState(request.state),
         message=request.message,

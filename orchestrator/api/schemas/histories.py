@@ -15,7 +15,7 @@ from orchestrator.histories.reports import History, HistoryPoint
 class ShiftOut(Schema):
     """From this point on the series is on another level, by `change` (a share) with its 95 %
     interval. `kind`: alert or candidate; `state`: open, confirming, confirmed, refuted or
-    dismissed; `duel_change`: what measuring both commits again said."""
+    dismissed; `confirmed_change`: what measuring both commits again said."""
 
     id: UUID
     kind: str
@@ -23,7 +23,7 @@ class ShiftOut(Schema):
     change: float
     interval: tuple[float, float]
     regressed: bool
-    duel_change: float | None
+    confirmed_change: float | None
 
 
 class WrittenOut(Schema):
@@ -261,5 +261,5 @@ def _shift_out(shift: Shift) -> ShiftOut:
         change=shift.change,
         interval=shift.interval,
         regressed=shift.regressed,
-        duel_change=shift.duel,
+        confirmed_change=shift.confirmed_change,
     )

@@ -103,7 +103,7 @@ def public_out(project: Project) -> PublicOut:
 
 
 def share_link_out(link: ShareLink) -> ShareLinkOut:
-    page = web_url(link.page, **link.given)
+    page = web_url(link.page, **link.parameters)
     return ShareLinkOut(
         id=link.pk,
         project=link.project.slug,

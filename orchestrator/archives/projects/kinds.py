@@ -41,7 +41,7 @@ from orchestrator.results.models import (
     Retention,
     SavedReport,
     Series,
-    SeriesLook,
+    SeriesDetection,
 )
 from orchestrator.runs.models import Build, InterimAnalysis, Job, Placement, Run, Trial, Variant
 from orchestrator.runs.states import RUN_ENDED
@@ -214,7 +214,7 @@ KINDS = (
     Kind(name="artifacts", model=Artifact, path=_OF_TRIAL, run="trial__job__run"),
     Kind(name="point_histograms", model=PointHistogram, path=_OF_CASE),
     Kind(name="change_points", model=ChangePoint, path="series__benchmark__project"),
-    Kind(name="series_looks", model=SeriesLook, path="series__benchmark__project"),
+    Kind(name="series_detections", model=SeriesDetection, path="series__benchmark__project"),
     Kind(
         name="baselines",
         model=Baseline,

@@ -89,7 +89,7 @@ class Converter:
             return [self._ids.metric(key) for key in told]
         if place == ("points", "blocks"):
             return [self._ids.block(number) for number in told]
-        if place == ("series_looks", "outliers"):
+        if place == ("series_detections", "outliers"):
             return [self._ids.of("commits", number) for number in told]
         if place in {("bisections", "answers"), ("bisections", "failures")}:
             return self._ids.within(told)

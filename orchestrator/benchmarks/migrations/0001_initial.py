@@ -200,7 +200,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("page", models.CharField(max_length=30)),
-                ("given", models.JSONField(default=dict)),
+                ("parameters", models.JSONField(default=dict)),
                 ("query", models.CharField(blank=True, max_length=2000)),
                 ("title", models.CharField(max_length=200)),
                 ("prefix", models.CharField(max_length=12)),

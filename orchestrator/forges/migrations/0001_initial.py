@@ -123,7 +123,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("note_id", models.CharField(max_length=40)),
-                ("asked_by", models.CharField(max_length=100)),
+                ("requested_by", models.CharField(max_length=100)),
                 ("benchmark", models.CharField(max_length=60)),
                 ("head_sha", models.CharField(blank=True, max_length=40)),
                 ("base_branch", models.CharField(blank=True, max_length=200)),
@@ -132,15 +132,15 @@ class Migration(migrations.Migration):
                     "state",
                     models.CharField(
                         choices=[
-                            ("asked", "Asked for"),
+                            ("requested", "Requested"),
                             ("waiting", "Waiting for approval"),
                             ("approved", "Approved"),
                             ("started", "Started"),
                             ("ended", "Ended"),
-                            ("refused", "Refused"),
+                            ("declined", "Declined"),
                         ],
-                        default="asked",
-                        max_length=8,
+                        default="requested",
+                        max_length=9,
                     ),
                 ),
                 ("message", models.TextField(blank=True)),
@@ -169,7 +169,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="asked_on_forge",
+                        related_name="forge_request",
                         to="runs.run",
                     ),
                 ),
@@ -187,7 +187,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Incoming",
+            name="ReceivedWebhook",
             fields=[
                 (
                     "id",
@@ -203,19 +203,14 @@ class Migration(migrations.Migration):
                     "connection",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,
-                        related_name="incoming",
+                        related_name="webhooks",
                         to="forges.connection",
                     ),
                 ),
             ],
             options={
-                "verbose_name_plural": "incoming",
+                "verbose_name_plural": "webhooks",
                 "ordering": ["-pk"],
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("connection", "delivery_id"), name="incoming_delivery_once"
-                    )
-                ],
             },
         ),
         migrations.AddConstraint(
@@ -234,11 +229,17 @@ class Migration(migrations.Migration):
             model_name="benchmarkrequest",
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    ("state__in", ["asked", "refused"]),
+                    ("state__in", ["requested", "declined"]),
                     models.Q(("head_sha", ""), _negated=True),
                     _connector="OR",
                 ),
                 name="benchmark_request_is_pinned",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="receivedwebhook",
+            constraint=models.UniqueConstraint(
+                fields=("connection", "delivery_id"), name="received_webhook_once"
             ),
         ),
     ]

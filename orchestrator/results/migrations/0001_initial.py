@@ -92,7 +92,7 @@ class Migration(migrations.Migration):
                 (
                     "not_before",
                     models.DateTimeField(
-                        blank=True, help_text="A look that failed is repeated then.", null=True
+                        blank=True, help_text="A detection that failed is repeated then.", null=True
                     ),
                 ),
                 ("failures", models.PositiveSmallIntegerField(db_default=0, default=0)),
@@ -605,14 +605,14 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="SeriesLook",
+            name="SeriesDetection",
             fields=[
                 (
                     "series",
                     models.OneToOneField(
                         on_delete=django.db.models.deletion.CASCADE,
                         primary_key=True,
-                        related_name="look",
+                        related_name="detection",
                         serialize=False,
                         to="results.series",
                     ),
@@ -747,10 +747,10 @@ class Migration(migrations.Migration):
                 ),
                 ("settled", models.BooleanField(default=False)),
                 ("message", models.TextField(blank=True)),
-                ("duels", models.PositiveSmallIntegerField(default=0)),
-                ("duel_change", models.FloatField(null=True)),
-                ("duel_low", models.FloatField(null=True)),
-                ("duel_high", models.FloatField(null=True)),
+                ("confirmation_runs", models.PositiveSmallIntegerField(default=0)),
+                ("confirmed_change", models.FloatField(null=True)),
+                ("confirmed_low", models.FloatField(null=True)),
+                ("confirmed_high", models.FloatField(null=True)),
                 ("revisions", models.JSONField(default=list)),
                 ("found_at", models.DateTimeField()),
                 ("revised_at", models.DateTimeField()),

@@ -10,7 +10,7 @@ from orchestrator.results.models.changes import (
     ChangeKind,
     ChangePoint,
     ChangeState,
-    SeriesLook,
+    SeriesDetection,
 )
 from orchestrator.results.models.hosts import Calibration, GoldenOutcome, GoldenVerdict
 from orchestrator.results.models.imports import (
@@ -71,5 +71,5 @@ __all__ = [
     "RunVerdict",
     "SavedReport",
     "Series",
-    "SeriesLook",
+    "SeriesDetection",
 ]

@@ -30,12 +30,13 @@ CHANGE_JUDGED = frozenset({ChangeState.CONFIRMED, ChangeState.REFUTED, ChangeSta
 
 
 class ChangedSeries(models.Model):
-    """Series whose points were written and not looked at since: a row a write, deleted with the
-    look. Rows are only added, so that writers never wait for each other or for the look."""
+    """Series whose points were written since their last detection: one row per write, deleted by
+    the detection. Rows are only added, so that writers never wait for each other or for a
+    detection."""
 
     series = ArrayField(models.BigIntegerField())
     not_before = models.DateTimeField(
-        null=True, blank=True, help_text="A look that failed is repeated then."
+        null=True, blank=True, help_text="A detection that failed is repeated then."
     )
     failures = models.PositiveSmallIntegerField(default=0, db_default=0)
 
@@ -43,11 +44,11 @@ class ChangedSeries(models.Model):
         return f"{len(self.series)} series"
 
 
-class SeriesLook(models.Model):
-    """What the last look at a series found beside its change points."""
+class SeriesDetection(models.Model):
+    """The result of the last detection in a series, besides its change points."""
 
     series = models.OneToOneField(
-        Series, on_delete=models.CASCADE, primary_key=True, related_name="look"
+        Series, on_delete=models.CASCADE, primary_key=True, related_name="detection"
     )
     at = models.DateTimeField()
     points = models.PositiveIntegerField()
@@ -64,11 +65,12 @@ class ChangePoint(models.Model):
 
     `commit` is the first of the new level and `before` the last of the old one, on the main line
     of the default branch, as far as they have been measured. `change` is the new level / the old
-    one − 1, bounded by `low` and `high`. A suspicion is confirmed or refuted by a duel of the two
-    commits (`run`; `duel_change` is what it measured); `message` says why there is none, and with
-    `settled` none will come. `culprit` is the one commit that a bisection found, or that had no
-    unmeasured ones beside it. `seen`: the last look still found it. `recent`: it was found among
-    the newest points, and so is news. `revisions`: {"at", "text"} for each time it was revised.
+    one − 1, bounded by `low` and `high`. A suspicion is confirmed or refuted by a confirmation
+    run of the two commits (`run`; `confirmed_change` is the change that it measured); `message`
+    says why there is none, and with `settled` none will come. `culprit` is the one commit that a
+    bisection found, or that had no unmeasured ones beside it. `seen`: the last detection still
+    found it. `recent`: it was found among the newest points, and so is news. `revisions`: {"at",
+    "text"} for each time it was revised.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -91,10 +93,10 @@ class ChangePoint(models.Model):
     run = models.ForeignKey(
         Run, on_delete=models.SET_NULL, null=True, blank=True, related_name="change_points"
     )
-    duels = models.PositiveSmallIntegerField(default=0)
-    duel_change = models.FloatField(null=True)
-    duel_low = models.FloatField(null=True)
-    duel_high = models.FloatField(null=True)
+    confirmation_runs = models.PositiveSmallIntegerField(default=0)
+    confirmed_change = models.FloatField(null=True)
+    confirmed_low = models.FloatField(null=True)
+    confirmed_high = models.FloatField(null=True)
     culprit = models.ForeignKey(
         Commit, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -169,7 +171,7 @@ class Bisection(models.Model):
     """The search for the one commit that a confirmed change point comes from.
 
     `path`: the hashes of the commits after the last good one (`good`), oldest first; the last of
-    them has the change. `answers`: what the duels of commits of the path against `good` measured,
+    them has the change. `answers`: what the runs of commits of the path against `good` measured,
     as `stats.bisection.Answer` with the run. `unbuildable`: places in `path`. `run` is the step
     under way. All state is here, so that a restart loses nothing.
     """

@@ -50,8 +50,10 @@ class ChangeView:
 
     @property
     def shown_change(self) -> float:
-        """As the duel measured it where there was one, else as it was seen."""
-        return self.row.duel_change if self.row.duel_change is not None else self.row.change
+        """As the confirmation run measured it where there was one, else as it was seen."""
+        return (
+            self.row.confirmed_change if self.row.confirmed_change is not None else self.row.change
+        )
 
     @property
     def revisions(self) -> list[tuple[datetime, str]]:
@@ -67,8 +69,8 @@ class ChangeView:
 
     @property
     def shown_interval(self) -> tuple[float, float]:
-        if self.row.duel_low is not None and self.row.duel_high is not None:
-            return self.row.duel_low, self.row.duel_high
+        if self.row.confirmed_low is not None and self.row.confirmed_high is not None:
+            return self.row.confirmed_low, self.row.confirmed_high
         return self.row.low, self.row.high
 
 

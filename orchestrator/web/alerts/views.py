@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.selectors import members_of
-from orchestrator.alerts.mending import mend_of
+from orchestrator.alerts.mending import fix_of
 from orchestrator.alerts.models import ALERT_ENDED, Alert, AlertState
 from orchestrator.alerts.selectors import (
     alert_for,
@@ -156,7 +156,7 @@ def _page(
         "members": members_of(member),
         "problem": problem,
         "story": story_of(found),
-        "mend": None if found.mended_by or found.state in ALERT_ENDED else mend_of(found),
+        "fix": None if found.fixed_by or found.state in ALERT_ENDED else fix_of(found),
         "ended": found.state in ALERT_ENDED,
         **_form(request),
     }

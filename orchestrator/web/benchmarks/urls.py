@@ -10,5 +10,9 @@ urlpatterns = [
     path("benchmarks/check", views.check, name="benchmark-check"),
     path("benchmarks/<slug:project>/<slug:slug>/", views.benchmark, name="benchmark"),
     path("benchmarks/<slug:project>/<slug:slug>/diff", views.diff, name="benchmark-diff"),
-    path("benchmarks/<slug:project>/<slug:slug>/keep", views.keep, name="benchmark-keep"),
+    path(
+        "benchmarks/<slug:project>/<slug:slug>/repository-definition",
+        views.keep,
+        name="benchmark-repository-definition",
+    ),
 ]

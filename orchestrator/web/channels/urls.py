@@ -11,5 +11,7 @@ urlpatterns = [
     path("settings/channels/<uuid:channel_id>/delete", views.delete, name="channel-delete"),
     path("settings/channels/<uuid:channel_id>/test", views.test, name="channel-test"),
     path("settings/deliveries/<uuid:delivery_id>/", views.delivery, name="delivery"),
-    path("settings/deliveries/<uuid:delivery_id>/again", views.again, name="delivery-again"),
+    path(
+        "settings/deliveries/<uuid:delivery_id>/redeliver", views.again, name="delivery-redeliver"
+    ),
 ]

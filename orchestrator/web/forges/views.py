@@ -20,7 +20,7 @@ from orchestrator.forges.receiving import MOST_BYTES, receive
 from orchestrator.forges.selectors import (
     connection_at,
     connection_of,
-    incoming_of,
+    received_webhooks,
     request_for,
     requests_of,
 )
@@ -114,7 +114,7 @@ def _page(
         "secret": secret,
         "address": address,
         "requests": requests_of(connection)[:MOST_REQUESTS] if connection else (),
-        "incoming": incoming_of(connection)[:MOST_INCOMING] if connection else (),
+        "webhooks": received_webhooks(connection)[:MOST_INCOMING] if connection else (),
     }
     return render(request, "forges/detail.html", context, status=form.status)
 

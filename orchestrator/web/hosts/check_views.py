@@ -1,4 +1,4 @@
-"""Setting a host up step by step: what was tried, what it found, and what mends it."""
+"""Setting a host up step by step: what was tried, what it found, and what fixes it."""
 
 from uuid import UUID
 

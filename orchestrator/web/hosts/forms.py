@@ -1,4 +1,4 @@
-"""The form that mends how a host is reached."""
+"""The form that fixes how a host is reached."""
 
 from decimal import Decimal
 from typing import Any
@@ -20,7 +20,7 @@ _GIB = 2**30
 
 
 class WayForm(TeamForm):
-    """How a host is reached, to be mended."""
+    """How a host is reached, to be fixed."""
 
     renamed = {"credential_id": "credential"}
 

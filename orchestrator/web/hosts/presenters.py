@@ -19,7 +19,7 @@ from orchestrator.web.sparklines import Sparkline, sparkline
 
 _ORDER = (
     HostState.QUARANTINED, HostState.UNREACHABLE, HostState.UNCONFIRMED, HostState.MAINTENANCE,
-    HostState.READY, HostState.EXTERNAL, HostState.DISABLED,
+    HostState.READY, HostState.EXTERNAL, HostState.RETIRED,
 )  # fmt: skip
 
 

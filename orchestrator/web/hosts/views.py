@@ -54,7 +54,7 @@ from orchestrator.web.hosts.presenters import fleet_counts, fleet_rows, fleet_ta
 
 LATEST_JOBS = 20
 #: The states for which the page has a button.
-HELD_OR_READY = (HostState.READY, HostState.MAINTENANCE, HostState.DISABLED)
+HELD_OR_READY = (HostState.READY, HostState.MAINTENANCE, HostState.RETIRED)
 _GIB = 1024**3
 #: Fields of the form that are fields of the profile.
 _SAME = (

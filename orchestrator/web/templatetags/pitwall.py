@@ -46,7 +46,7 @@ STATE_SYMBOLS = {
     "stopped early": "–",
     "undecided": "?",
     "unsupported": "⊘",
-    "disabled": "–",
+    "retired": "–",
     "external": "⇠",
     "unconfirmed": "!",
     "maintenance": "‖",
@@ -63,8 +63,8 @@ STATE_SYMBOLS = {
     "building": "◑",
     "done": "●",
     "passed": "✓",
-    "warned": "!",
-    "asks": "?",
+    "warning": "!",
+    "action_required": "?",
     "missed": "✕",
 }
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")

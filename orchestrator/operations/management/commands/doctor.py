@@ -1,4 +1,4 @@
-"""`manage.py doctor`: checks this deployment and says what to mend."""
+"""`manage.py doctor`: checks this deployment and says what to fix."""
 
 import json
 from argparse import ArgumentParser
@@ -36,7 +36,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 class Command(BaseCommand):
-    help = "Check this deployment and say what to mend; exit status 1 where something must be."
+    help = "Check this deployment and say what to fix; exit status 1 where something must be."
     # It tells of what Django's own checks would stop it for.
     requires_system_checks = ()
 
@@ -54,9 +54,9 @@ class Command(BaseCommand):
             told = {"ok": not bad, "findings": [asdict(finding) for finding in findings]}
             self.stdout.write(json.dumps(told, indent=2))
         if bad:
-            raise CommandError(f"{bad} to mend", returncode=1)
+            raise CommandError(f"{bad} to fix", returncode=1)
         if not options["json"]:
-            self.stdout.write("Nothing must be mended.")
+            self.stdout.write("Nothing must be fixed.")
 
     def _tell(self, finding: Finding) -> None:
         self.stdout.write(f"{finding.outcome:<5} {finding.part}: {finding.said}")
