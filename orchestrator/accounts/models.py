@@ -160,7 +160,7 @@ class TeamQuota(models.Model):
     what was imported since."""
 
     team = models.OneToOneField(Team, on_delete=models.CASCADE, related_name="quota")
-    own = models.BooleanField(default=False, help_text="The limits below count, not the usual.")
+    own = models.BooleanField(default=False, help_text="The quotas below apply, not the defaults.")
     hosts = models.PositiveIntegerField(null=True, blank=True)
     queued_minutes = models.PositiveIntegerField(null=True, blank=True)
     storage_mib = models.PositiveIntegerField(null=True, blank=True)

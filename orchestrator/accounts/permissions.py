@@ -72,7 +72,7 @@ PAGES: Mapping[str, PageRow] = {
         trial-histogram validity load-tools compare compare-case compare-choose history
         history-data history-commit history-point alerts alert reports report report-export
         report-new hosts host benchmark-diff catalogue catalogue-suite references reference imports
-        schedules benchmarks members sharing settings-limits project-badges badge-value
+        schedules benchmarks members sharing settings-quotas project-badges badge-value
         badge-verdict embed channel delivery project-fetch""",
         see=VIEWER,
     ),
@@ -331,7 +331,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         GET /channels/{channel_id}
         GET /channels/{channel_id}/deliveries
         GET /deliveries/{delivery_id}
-        GET /limits
+        GET /quotas
         GET /members
         GET /tokens
         """,

@@ -21,7 +21,7 @@ MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Quotas:
     """None is no limit; `own` where they were set for the team."""
 
     hosts: int | None
@@ -49,11 +49,11 @@ class QuotaExceededError(ConflictError):
     """The team has used what it may."""
 
 
-def limits_of(team: Team) -> Limits:
+def load_quotas(team: Team) -> Quotas:
     kept = TeamQuota.objects.filter(team=team).first()
     used = 0 if kept is None else kept.storage_used
     if kept is not None and kept.own:
-        return Limits(
+        return Quotas(
             hosts=kept.hosts,
             queued_minutes=kept.queued_minutes,
             storage_mib=kept.storage_mib,
@@ -62,7 +62,7 @@ def limits_of(team: Team) -> Limits:
             storage_used=used,
         )
     usual: Mapping[str, int | None] = settings.QUOTAS
-    return Limits(
+    return Quotas(
         hosts=usual["hosts"],
         queued_minutes=usual["queued_minutes"],
         storage_mib=usual["storage_mib"],
@@ -72,25 +72,25 @@ def limits_of(team: Team) -> Limits:
 
 
 @transaction.atomic
-def set_limits(*, team: Team, limits: Limits) -> None:
-    """Gives a team limits of its own, or with `own=False` the usual ones again; for the people who
+def set_quotas(*, team: Team, quotas: Quotas) -> None:
+    """Gives a team quotas of its own, or with `own=False` the usual ones again; for the people who
     run this Pitwall, since a team does not raise its own."""
     values = {
-        "own": limits.own,
-        "hosts": limits.hosts if limits.own else None,
-        "queued_minutes": limits.queued_minutes if limits.own else None,
-        "storage_mib": limits.storage_mib if limits.own else None,
-        "mirrors_mib": limits.mirrors_mib if limits.own else None,
+        "own": quotas.own,
+        "hosts": quotas.hosts if quotas.own else None,
+        "queued_minutes": quotas.queued_minutes if quotas.own else None,
+        "storage_mib": quotas.storage_mib if quotas.own else None,
+        "mirrors_mib": quotas.mirrors_mib if quotas.own else None,
     }
     TeamQuota.objects.update_or_create(team=team, defaults=values)
     said = ", ".join(f"{name} {value}" for name, value in values.items() if name != "own")
-    subject = said.replace("None", "without limit") if limits.own else "the usual ones"
+    subject = said.replace("None", "without limit") if quotas.own else "the usual ones"
     record_system_audit(team=team, action="quota.set", subject=subject)
 
 
-def check_hosts(*, team: Team, limits: Limits, used: int) -> None:
+def check_hosts(*, team: Team, quotas: Quotas, used: int) -> None:
     """Before a host is added: `used` are those there are."""
-    limit = limits.hosts
+    limit = quotas.hosts
     if limit is not None and used >= limit:
         raise QuotaExceededError(
             f"{team.name} may have {limit} host{'' if limit == 1 else 's'} and has {used}; retire "
@@ -98,9 +98,9 @@ def check_hosts(*, team: Team, limits: Limits, used: int) -> None:
         )
 
 
-def check_queue(*, team: Team, limits: Limits, queued_s: float, added_s: float) -> None:
+def check_queue(*, team: Team, quotas: Quotas, queued_s: float, added_s: float) -> None:
     """Before a run is queued that adds `added_s` of machine time to the `queued_s` in the queue."""
-    limit = limits.queued_s
+    limit = quotas.queued_s
     if limit is not None and queued_s + added_s > limit:
         raise QuotaExceededError(
             f"this run would queue {format_duration(added_s)} of machine time; {team.name} may "
@@ -110,12 +110,12 @@ def check_queue(*, team: Team, limits: Limits, queued_s: float, added_s: float) 
         )
 
 
-def check_storage(*, team: Team, limits: Limits, added: int = 0) -> None:
+def check_storage(*, team: Team, quotas: Quotas, added: int = 0) -> None:
     """Before anything is measured or taken in that will be stored; `added`: its bytes, if known."""
-    limit = limits.storage_bytes
+    limit = quotas.storage_bytes
     if limit is None:
         return
-    used = limits.storage_used
+    used = quotas.storage_used
     if used >= limit or used + added > limit:
         more = f", and this would add {format_bytes(added)}" if added else ""
         raise QuotaExceededError(
@@ -134,13 +134,13 @@ def note_import(*, team: Team, added: int) -> None:
         TeamQuota.objects.get_or_create(team=team, defaults={"storage_used": added})
 
 
-def locked_limits(team: Team) -> Limits:
-    """The limits, and the team held to the end of the transaction where there are any: others may
+def lock_quotas(team: Team) -> Quotas:
+    """The quotas, and the team held to the end of the transaction where there are any: others may
     reach them meanwhile."""
-    limits = limits_of(team)
-    if (limits.hosts, limits.queued_minutes, limits.storage_mib) != (None, None, None):
+    quotas = load_quotas(team)
+    if (quotas.hosts, quotas.queued_minutes, quotas.storage_mib) != (None, None, None):
         Team.objects.select_for_update(no_key=True).get(pk=team.pk)
-    return limits
+    return quotas
 
 
 def note_storage(*, team: Team, used: int) -> None:

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
-from orchestrator.accounts.quotas import limits_of
+from orchestrator.accounts.quotas import load_quotas
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.access import access_of
 from orchestrator.benchmarks.loads import check_loads
@@ -57,7 +57,7 @@ def team_mirrors_of(project: Project) -> TeamMirrors:
         team=team.name,
         root=Path(settings.DATA_DIR) / "repositories",
         projects=frozenset(team.projects.values_list("pk", flat=True)),
-        most_bytes=limits_of(team).mirrors_bytes,
+        most_bytes=load_quotas(team).mirrors_bytes,
     )
 
 

@@ -14,8 +14,8 @@ from orchestrator.accounts.services import record_audit, record_system_audit
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.fleet import selectors, windows
 from orchestrator.fleet.checks import begin_again
+from orchestrator.fleet.host_quota import check_room
 from orchestrator.fleet.models import CheckStep, Host, HostState, HostTransport
-from orchestrator.fleet.room import check_room
 from orchestrator.fleet.tuning import checked_tuning
 from orchestrator.fleet.ways import checked_user
 

@@ -5,8 +5,8 @@ from django.db import transaction
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
+from orchestrator.fleet.host_quota import check_room_for_names
 from orchestrator.fleet.models import HardwareProfile, Host, HostState, HostTransport
-from orchestrator.fleet.room import check_room_for_names
 
 PROFILE = "external"
 

@@ -23,6 +23,7 @@ from orchestrator.core.errors import (
 from orchestrator.fleet import selectors, vault
 from orchestrator.fleet.care import quarantine
 from orchestrator.fleet.facts import changed_facts, profile_fields
+from orchestrator.fleet.host_quota import check_room, check_room_for_names
 from orchestrator.fleet.models import (
     HELD,
     Credential,
@@ -33,7 +34,6 @@ from orchestrator.fleet.models import (
     HostState,
     HostTransport,
 )
-from orchestrator.fleet.room import check_room, check_room_for_names
 from orchestrator.fleet.ways import NAME, check_way, check_word, checked_user, credential_of
 from orchestrator.transport import keys
 from orchestrator.transport.ssh import HostKey, scan_host_key

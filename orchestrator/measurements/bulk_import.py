@@ -16,7 +16,7 @@ from django.db import IntegrityError, connection, transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
-from orchestrator.accounts.quotas import check_storage, limits_of
+from orchestrator.accounts.quotas import check_storage, load_quotas
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.told import Told, commits_told
 from orchestrator.core.clock import utc_now
@@ -190,8 +190,8 @@ def import_file(
 
 
 def check_room(member: Member, checked: Checked) -> None:
-    limits = limits_of(member.team)
-    check_storage(team=member.team, limits=limits, added=checked.stored_bytes)
+    quotas = load_quotas(member.team)
+    check_storage(team=member.team, quotas=quotas, added=checked.stored_bytes)
 
 
 def batches_of(path: Path, bounds: Bounds = ANY_SIZE, skip: int = 0) -> Iterator[list[Line]]:
@@ -218,7 +218,7 @@ def store_batch(
         # Something that was remembered has been deleted meanwhile.
         forget()
         new = _stored(member, results, places, f"file {name}", note)
-    if limits_of(member.team).storage_bytes is not None:
+    if load_quotas(member.team).storage_bytes is not None:
         note_stored(member, results, new)
     return new
 

@@ -111,7 +111,7 @@ def _claimed() -> ResultImport | None:
     found = (
         free.exclude(team__in=teams)
         .select_for_update(skip_locked=True, of=("self",))
-        .order_by(F("looked_at").asc(nulls_first=True), "pk")
+        .order_by(F("last_step_at").asc(nulls_first=True), "pk")
         .first()
     )
     if found is None:
@@ -120,7 +120,7 @@ def _claimed() -> ResultImport | None:
     ResultImport.objects.filter(pk=found.pk).update(
         claim=found.claim,
         claimed_until=Now() + CLAIM,
-        looked_at=Now(),
+        last_step_at=Now(),
         state=ImportState.RUNNING,
         tries=F("tries") + 1,
     )

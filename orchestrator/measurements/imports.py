@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, Team
-from orchestrator.accounts.quotas import QuotaExceededError, check_storage, limits_of
+from orchestrator.accounts.quotas import QuotaExceededError, check_storage, load_quotas
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.measurements.bulk_import import MOST_FAULTS
 from orchestrator.measurements.result_files import SMALL, TooLargeError, read_results
@@ -43,7 +43,7 @@ def queue_import(*, member: Member, path: Path, project: str, name: str) -> Resu
     member.require(Role.MEMBER, to="send results")
     assert member.token is not None, "files are sent by the API"
     size = path.stat().st_size
-    check_storage(team=member.team, limits=limits_of(member.team), added=size)
+    check_storage(team=member.team, quotas=load_quotas(member.team), added=size)
     with transaction.atomic():
         Team.objects.select_for_update(no_key=True).get(pk=member.team.pk)
         going_on = ResultImport.objects.filter(team=member.team).exclude(state__in=IMPORT_ENDED)

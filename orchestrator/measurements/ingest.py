@@ -18,7 +18,7 @@ from django.db import IntegrityError, transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
-from orchestrator.accounts.quotas import check_storage, limits_of, note_import
+from orchestrator.accounts.quotas import check_storage, load_quotas, note_import
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.core.clock import utc_now
 from orchestrator.core.counting import count
@@ -50,11 +50,11 @@ def take_results(*, member: Member, results: Sequence[ResultIn], token: str = ""
     an id is taken by a result with other content: then nothing is stored.
     """
     member.require(Role.MEMBER, to="send results")
-    limits = limits_of(member.team)
-    limited = limits.storage_bytes is not None
+    quotas = load_quotas(member.team)
+    limited = quotas.storage_bytes is not None
     if limited:
         added = sum(map(stored_bytes, results))
-        check_storage(team=member.team, limits=limits, added=added)
+        check_storage(team=member.team, quotas=quotas, added=added)
     try:
         accepted = _taken(member, results, token)
     except IntegrityError:

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, Team
-from orchestrator.accounts.quotas import check_storage, limits_of, note_import
+from orchestrator.accounts.quotas import check_storage, load_quotas, note_import
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
@@ -105,8 +105,8 @@ def import_results(
     rows = [_completed(row, new) for row in format_named(new.format).read(new.content)]
     if not rows:
         raise InvalidRequestError("there is no figure in this file", field="file")
-    limits = limits_of(member.team)
-    check_storage(team=member.team, limits=limits, added=len(rows) * BYTES_A_FIGURE)
+    quotas = load_quotas(member.team)
+    check_storage(team=member.team, quotas=quotas, added=len(rows) * BYTES_A_FIGURE)
     with transaction.atomic():
         source, _ = ReferenceSource.objects.update_or_create(
             team=member.team,
@@ -114,7 +114,7 @@ def import_results(
             defaults={"origin": new.origin, "format": new.format, "imported_at": utc_now()},
         )
         added, changed = _store(source, rows, progress)
-        if limits.storage_bytes is not None:
+        if quotas.storage_bytes is not None:
             note_import(team=member.team, added=added * BYTES_A_FIGURE)
         record_audit(
             member=member, action="references.imported", subject=f"{name}: {len(rows)} figures"

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 #: Batches for each look of the tasks at a project; `manage.py prune` goes on until the end.
 BATCHES = 20
 #: So long nothing more can be due: retentions are counted in days.
-NEXT_LOOK = timedelta(hours=1)
+CHECK_EVERY = timedelta(hours=1)
 
 #: What goes with a run, in this order, and what takes away a batch of it.
 _OF_RUNS: dict[Removed, Callable[[Run], Gone]] = {
@@ -55,8 +55,8 @@ def prune_due(now: datetime) -> None:
         [Retention(project=project) for project in Project.objects.filter(retention=None)],
         ignore_conflicts=True,
     )
-    due = Project.objects.filter(Q(retention__look_at=None) | Q(retention__look_at__lte=now))
-    for project in due.order_by("retention__look_at", "pk"):
+    due = Project.objects.filter(Q(retention__next_at=None) | Q(retention__next_at__lte=now))
+    for project in due.order_by("retention__next_at", "pk"):
         try:
             prune(project, now, batches=BATCHES)
         except Exception:
@@ -118,7 +118,7 @@ def _batch(project: Project, kept: Kept, now: datetime) -> bool:
                 return True
         elif _take_from_project(project, what, days, held, kept, now):
             return True
-    Retention.objects.filter(pk=held.pk).update(look_at=now + NEXT_LOOK)
+    Retention.objects.filter(pk=held.pk).update(next_at=now + CHECK_EVERY)
     return False
 
 

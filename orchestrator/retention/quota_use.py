@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 
 from orchestrator.accounts.models import Team
-from orchestrator.accounts.quotas import Limits, limits_of
+from orchestrator.accounts.quotas import Quotas, load_quotas
 from orchestrator.benchmarks.selectors import mirrors_bytes_of
 from orchestrator.core.clock import utc_now
-from orchestrator.fleet.room import hosts_counted
+from orchestrator.fleet.host_quota import hosts_counted
 from orchestrator.retention.storage import storage_of
 from orchestrator.runs.backlog import queued_s_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamUse:
-    limits: Limits
+    quotas: Quotas
     hosts: int
     queued_s: float
     storage_bytes: int
@@ -22,7 +22,7 @@ class TeamUse:
 
 def use_of(team: Team) -> TeamUse:
     return TeamUse(
-        limits=limits_of(team),
+        quotas=load_quotas(team),
         hosts=hosts_counted(team),
         queued_s=queued_s_of(team),
         storage_bytes=storage_of(team, utc_now()),

@@ -49,7 +49,7 @@ def save_retention(*, member: Member, project: Project, wanted: Wanted) -> Reten
         held = Retention.objects.select_for_update().get(project=project)
         for name, value in asdict(wanted).items():
             setattr(held, name, value)
-        held.look_at = None
+        held.next_at = None
         held.save()
         told = ", ".join(f"{name} {value}" for name, value in asdict(wanted).items())
         record_audit(member=member, action="retention.changed", subject=f"{project}: {told}")

@@ -6,7 +6,7 @@ from django.db import connection
 from django.db.models import Q
 
 from orchestrator.accounts.models import Team, TeamQuota
-from orchestrator.accounts.quotas import limits_of, note_storage
+from orchestrator.accounts.quotas import load_quotas, note_storage
 
 #: Counting reads a row of every file: a limit is looked after to within this time where more than
 #: half of it is used, else to within the longer one.
@@ -55,10 +55,10 @@ def measure_stale(now: datetime) -> None:
     """Of teams that have a limit, those that were not counted lately."""
     lately = Q(quota__storage_at__gt=now - STALE)
     for team in Team.objects.exclude(lately).select_related("quota"):
-        limits = limits_of(team)
-        if limits.storage_bytes is None:
+        quotas = load_quotas(team)
+        if quotas.storage_bytes is None:
             continue
         counted_at = team.quota.storage_at if hasattr(team, "quota") else None
-        has_room = limits.storage_used * 2 < limits.storage_bytes
+        has_room = quotas.storage_used * 2 < quotas.storage_bytes
         if counted_at is None or not has_room or counted_at < now - STALE_WITH_ROOM:
             measure_storage(team)

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import ApiToken, Role
-from orchestrator.accounts.quotas import check_queue, check_storage, locked_limits
+from orchestrator.accounts.quotas import check_queue, check_storage, lock_quotas
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.from_repository import store_definition
 from orchestrator.benchmarks.services import case_ids_of
@@ -75,9 +75,9 @@ def _create_run(
     member.require(Role.MEMBER, to="start a run")
     plan = plan_run(member=member, request=request)
     with span("create run"), transaction.atomic():
-        limits = locked_limits(member.team)
-        check_storage(team=member.team, limits=limits)
-        queued_s = 0.0 if limits.queued_s is None else queued_s_of(member.team)
+        quotas = lock_quotas(member.team)
+        check_storage(team=member.team, quotas=quotas)
+        queued_s = 0.0 if quotas.queued_s is None else queued_s_of(member.team)
         run = Run.objects.create(
             team=member.team,
             definition=store_definition(plan.definition, by=member.actor),
@@ -100,7 +100,7 @@ def _create_run(
         cases = case_ids_of(benchmark=plan.definition.benchmark, cases=plan.cases)
         jobs = _plan_jobs(run, plan, cases, [variant.pk for variant in variants])
         added_s = sum(job.expected_s for job in jobs)
-        check_queue(team=member.team, limits=limits, queued_s=queued_s, added_s=added_s)
+        check_queue(team=member.team, quotas=quotas, queued_s=queued_s, added_s=added_s)
         record_audit(member=member, action="run.created", subject=run.pk)
     return run, jobs
 

@@ -12,7 +12,7 @@ def test_a_limit_that_is_set_is_told_and_refuses_the_next_host(
 ):
     lab.queued_run()
     call_command("quota", "red", "--hosts", "1", "--queued-minutes", "1", stdout=StringIO())
-    told = bob.get("limits").json()
+    told = bob.get("quotas").json()
     assert (told["own"], told["hosts"]) == (True, {"used": 1, "limit": 1})
     assert told["queue"]["limit_s"] == 60
     assert told["queue"]["used_s"] > 0
@@ -29,4 +29,4 @@ def test_a_limit_that_is_set_is_told_and_refuses_the_next_host(
     assert "may have 1 host and has 1; retire one" in refused.json()["detail"]
     call_command("quota", "red", "--hosts", "2", stdout=StringIO())
     assert alice.post("hosts", new).status_code == 201
-    assert bob.get("limits").json()["hosts"] == {"used": 2, "limit": 2}
+    assert bob.get("quotas").json()["hosts"] == {"used": 2, "limit": 2}

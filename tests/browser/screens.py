@@ -77,7 +77,7 @@ def screens_of(filled: Filled) -> list[Screen]:
         "delivery": f"/settings/deliveries/{ids['delivery']}/",
         "project-forge": "/projects/server/forge",
         "project-access": "/projects/server/access",
-        "settings-limits": "/settings/limits",
+        "settings-quotas": "/settings/quotas",
         "sharing": "/sharing/",
         "project-public": "/projects/server/public",
         "project-badges": "/projects/server/badges?benchmark=long",

@@ -168,7 +168,7 @@ COVERED: Mapping[str, tuple[str, ...]] = {
         "POST /benchmark-requests/{request_id}/decline",
     ),
     "settings": ("GET /tokens", "POST /tokens"),
-    "settings-limits": ("GET /limits",),
+    "settings-quotas": ("GET /quotas",),
     "token-revoke": ("DELETE /tokens/{token_id}",),
     "members": ("GET /members", "GET /invitations"),
     "member-role": ("PUT /members/{username}",),

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.accounts.models import AuditEntry, TeamQuota
-from orchestrator.accounts.quotas import QuotaExceededError, limits_of
+from orchestrator.accounts.quotas import QuotaExceededError, load_quotas
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.care import release_host, retire_host
@@ -124,7 +124,7 @@ def test_it_shows_a_team_what_it_uses(
     world: World, alice: Client, bob: Client, mallory: Client, client: Client
 ) -> None:
     quota("--hosts", "4")
-    address = reverse("settings-limits")
+    address = reverse("settings-quotas")
     page = bob.get(address).content.decode()
     assert "own" in page
     assert "25 %" in page
@@ -165,6 +165,6 @@ def test_names_of_other_machines_and_profiles_are_limited(world: World, settings
 
 
 def test_every_team_has_limits_from_the_start(world: World) -> None:
-    limits = limits_of(world.alice.team)
-    assert (limits.hosts, limits.queued_minutes, limits.storage_mib) == (50, 20_160, 51_200)
-    assert limits.mirrors_mib == 51_200
+    quotas = load_quotas(world.alice.team)
+    assert (quotas.hosts, quotas.queued_minutes, quotas.storage_mib) == (50, 20_160, 51_200)
+    assert quotas.mirrors_mib == 51_200

@@ -114,7 +114,7 @@ class Migration(migrations.Migration):
                 (
                     "own",
                     models.BooleanField(
-                        default=False, help_text="The limits below count, not the usual."
+                        default=False, help_text="The quotas below apply, not the defaults."
                     ),
                 ),
                 ("hosts", models.PositiveIntegerField(blank=True, null=True)),

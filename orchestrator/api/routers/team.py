@@ -116,10 +116,10 @@ def revoke_token(request: CallerRequest, token_id: UUID) -> Status[None]:
     return Status(HTTPStatus.NO_CONTENT, None)
 
 
-@router.get("/limits", response=shapes.LimitsOut, summary="Show what the team uses and may use")
-def show_limits(request: CallerRequest) -> shapes.LimitsOut:
+@router.get("/quotas", response=shapes.QuotasOut, summary="Show what the team uses and may use")
+def show_quotas(request: CallerRequest) -> shapes.QuotasOut:
     """Beyond a limit, hosts and runs are refused with 409."""
-    return shapes.limits_out(use_of(request.auth.member.team))
+    return shapes.quotas_out(use_of(request.auth.member.team))
 
 
 @router.get("/audit", response=shapes.AuditPage, summary="Read the audit log, newest first")

@@ -102,9 +102,9 @@ class MirrorsUseOut(Schema):
     limit_bytes: int | None
 
 
-class LimitsOut(Schema):
+class QuotasOut(Schema):
     """What the team uses, and what it may use; a limit is null where there is none. `own`: the
-    limits were set for this team. Whoever runs this Pitwall changes them."""
+    quotas were set for this team. Whoever runs this Pitwall changes them."""
 
     own: bool
     hosts: HostsUseOut
@@ -148,14 +148,14 @@ def new_token_out(token: ApiToken, *, secret: str) -> NewTokenOut:
     return NewTokenOut(**_token(token), secret=secret)
 
 
-def limits_out(use: TeamUse) -> LimitsOut:
-    limits = use.limits
-    return LimitsOut(
-        own=limits.own,
-        hosts=HostsUseOut(used=use.hosts, limit=limits.hosts),
-        queue=QueueUseOut(used_s=use.queued_s, limit_s=limits.queued_s),
-        storage=StorageUseOut(used_bytes=use.storage_bytes, limit_bytes=limits.storage_bytes),
-        mirrors=MirrorsUseOut(used_bytes=use.mirrors_bytes, limit_bytes=limits.mirrors_bytes),
+def quotas_out(use: TeamUse) -> QuotasOut:
+    quotas = use.quotas
+    return QuotasOut(
+        own=quotas.own,
+        hosts=HostsUseOut(used=use.hosts, limit=quotas.hosts),
+        queue=QueueUseOut(used_s=use.queued_s, limit_s=quotas.queued_s),
+        storage=StorageUseOut(used_bytes=use.storage_bytes, limit_bytes=quotas.storage_bytes),
+        mirrors=MirrorsUseOut(used_bytes=use.mirrors_bytes, limit_bytes=quotas.mirrors_bytes),
     )
 
 

@@ -235,7 +235,7 @@ KINDS = (
     ),
     Kind(name="golden_outcomes", model=GoldenOutcome, path=f"run__{_OF_RUN}", run="run"),
     Kind(name="calibrations", model=Calibration, path=f"run__{_OF_RUN}", run="run"),
-    Kind(name="retention", model=Retention, path="project", left_out=_out("look_at")),
+    Kind(name="retention", model=Retention, path="project", left_out=_out("next_at")),
     Kind(name="pins", model=Pin, path="project", run="run"),
     Kind(name="removals", model=Removal, path="project", run="run"),
     Kind(name="reports", model=SavedReport, path="benchmark__project"),

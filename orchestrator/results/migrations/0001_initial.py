@@ -491,7 +491,7 @@ class Migration(migrations.Migration):
                 ("accepted", models.PositiveIntegerField(default=0)),
                 ("faults", models.JSONField(default=list)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("looked_at", models.DateTimeField(null=True)),
+                ("last_step_at", models.DateTimeField(null=True)),
                 ("ended_at", models.DateTimeField(null=True)),
                 ("claim", models.UUIDField(null=True)),
                 ("claimed_until", models.DateTimeField(null=True)),
@@ -549,7 +549,7 @@ class Migration(migrations.Migration):
                 ("trials_days", models.PositiveIntegerField(default=None, null=True)),
                 ("points_days", models.PositiveIntegerField(default=None, null=True)),
                 ("keep_every", models.PositiveSmallIntegerField(default=None, null=True)),
-                ("look_at", models.DateTimeField(null=True)),
+                ("next_at", models.DateTimeField(null=True)),
                 (
                     "project",
                     models.OneToOneField(
@@ -1354,7 +1354,7 @@ class Migration(migrations.Migration):
             model_name="resultimport",
             index=models.Index(
                 condition=models.Q(("state__in", ["queued", "running"])),
-                fields=["looked_at"],
+                fields=["last_step_at"],
                 name="import_going_on",
             ),
         ),

@@ -39,7 +39,7 @@ class ResultImport(models.Model):
     accepted = models.PositiveIntegerField(default=0)
     faults = models.JSONField(default=list)
     created_at = models.DateTimeField(auto_now_add=True)
-    looked_at = models.DateTimeField(null=True)
+    last_step_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     claim = models.UUIDField(null=True)
     claimed_until = models.DateTimeField(null=True)
@@ -48,7 +48,7 @@ class ResultImport(models.Model):
     class Meta:
         indexes = [
             models.Index(
-                fields=["looked_at"],
+                fields=["last_step_at"],
                 condition=Q(state__in=["queued", "running"]),
                 name="import_going_on",
             ),

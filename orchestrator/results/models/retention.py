@@ -24,8 +24,8 @@ class Retention(models.Model):
     """The days after the end of a run for which a project keeps what it left; null: for ever.
 
     Raw output goes first, then the distributions of single trials (merged into one a point), then
-    the trials' own rows, then points of all but every n-th commit (`keep_every`). The tasks look
-    at the project again at `look_at`.
+    the trials' own rows, then points of all but every n-th commit (`keep_every`). The tasks process
+    the project again at `next_at`.
     """
 
     project = models.OneToOneField(Project, on_delete=models.CASCADE, related_name="retention")
@@ -34,7 +34,7 @@ class Retention(models.Model):
     trials_days = models.PositiveIntegerField(null=True, default=None)
     points_days = models.PositiveIntegerField(null=True, default=None)
     keep_every = models.PositiveSmallIntegerField(null=True, default=None)
-    look_at = models.DateTimeField(null=True)
+    next_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [

@@ -20,6 +20,6 @@ urlpatterns = [
     path("invitations/<str:secret>", member_views.invitation, name="invitation"),
     path("team/switch", views.switch, name="team-switch"),
     path("team/leave", views.leave, name="team-leave"),
-    path("settings/limits", views.quotas, name="settings-limits"),
+    path("settings/quotas", views.quotas, name="settings-quotas"),
     path("settings/tokens/<uuid:token_id>/revoke", views.revoke, name="token-revoke"),
 ]

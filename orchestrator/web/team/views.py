@@ -86,22 +86,22 @@ class QuotaUse:
 @for_member
 def quotas(request: HttpRequest, member: Member) -> HttpResponse:
     used = use_of(member.team)
-    limits = used.limits
+    quotas = used.quotas
     uses = [
         _quota_use(
-            "Hosts", used.hosts, limits.hosts, str, "Retire hosts that are no longer needed."
+            "Hosts", used.hosts, quotas.hosts, str, "Retire hosts that are no longer needed."
         ),
         _quota_use(
             "Machine time in the queue",
             used.queued_s,
-            limits.queued_s,
+            quotas.queued_s,
             format_duration,
             "Cancel runs, or wait for them.",
         ),
         _quota_use(
             "Raw output and imports",
             used.storage_bytes,
-            limits.storage_bytes,
+            quotas.storage_bytes,
             format_bytes,
             "Shorten how long projects keep raw files, distributions and single trials, or remove "
             "imported figures.",
@@ -109,12 +109,12 @@ def quotas(request: HttpRequest, member: Member) -> HttpResponse:
         _quota_use(
             "Mirrors of repositories",
             used.mirrors_bytes,
-            limits.mirrors_bytes,
+            quotas.mirrors_bytes,
             format_bytes,
             "Remove large files from the history of repositories.",
         ),
     ]
-    return render(request, "team/quotas.html", {"uses": uses, "limits": limits})
+    return render(request, "team/quotas.html", {"uses": uses, "quotas": quotas})
 
 
 @for_member

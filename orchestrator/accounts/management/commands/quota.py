@@ -1,6 +1,6 @@
 """Shows or sets what a team may use; see docs/configuration.md.
 
-`quota TEAM --hosts 4 --queued-minutes 600 --storage-mib none` gives it limits of its own, of which
+`quota TEAM --hosts 4 --queued-minutes 600 --storage-mib none` gives it quotas of its own, of which
 those that are left out stay as they are; `quota TEAM --usual` takes them back.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from orchestrator.accounts.quotas import limits_of, set_limits
+from orchestrator.accounts.quotas import load_quotas, set_quotas
 from orchestrator.accounts.selectors import team_named
 from orchestrator.core.errors import NotFoundError
 
@@ -25,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("team", help="slug of the team")
         for name in _LIMITS:
             parser.add_argument(f"--{name.replace('_', '-')}", help="a number, or none")
-        parser.add_argument("--usual", action="store_true", help="the limits of all teams again")
+        parser.add_argument("--usual", action="store_true", help="the quotas of all teams again")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -34,15 +34,15 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         asked = {name: options[name] for name in _LIMITS if options[name] is not None}
         if options["usual"]:
-            set_limits(team=team, limits=replace(limits_of(team), own=False))
+            set_quotas(team=team, quotas=replace(load_quotas(team), own=False))
         elif asked:
             changes: dict[str, Any] = {name: _limit(name, text) for name, text in asked.items()}
-            set_limits(team=team, limits=replace(limits_of(team), own=True, **changes))
-        limits = limits_of(team)
+            set_quotas(team=team, quotas=replace(load_quotas(team), own=True, **changes))
+        quotas = load_quotas(team)
         for name in _LIMITS:
-            value = getattr(limits, name)
+            value = getattr(quotas, name)
             self.stdout.write(f"{name}: {'no limit' if value is None else value}")
-        self.stdout.write("of its own" if limits.own else "as for all teams")
+        self.stdout.write("of its own" if quotas.own else "as for all teams")
 
 
 def _limit(name: str, text: str) -> int | None:

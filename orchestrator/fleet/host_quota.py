@@ -3,7 +3,7 @@
 from django.conf import settings
 
 from orchestrator.accounts.models import Team
-from orchestrator.accounts.quotas import QuotaExceededError, check_hosts, locked_limits
+from orchestrator.accounts.quotas import QuotaExceededError, check_hosts, lock_quotas
 from orchestrator.fleet.models import HardwareProfile, Host, HostState, HostTransport
 
 
@@ -15,9 +15,9 @@ def hosts_counted(team: Team) -> int:
 
 def check_room(team: Team) -> None:
     """Call it inside the transaction that adds a host; ConflictError where the team has enough."""
-    limits = locked_limits(team)
-    if limits.hosts is not None:
-        check_hosts(team=team, limits=limits, used=hosts_counted(team))
+    quotas = lock_quotas(team)
+    if quotas.hosts is not None:
+        check_hosts(team=team, quotas=quotas, used=hosts_counted(team))
 
 
 def check_room_for_names(team: Team, *, hosts: int = 0, profiles: int = 0) -> None:
