@@ -47,7 +47,7 @@ def narrowed(rows: QuerySet[Alert], member: Member, *, owner: str) -> QuerySet[A
 
 def largest_first(rows: QuerySet[Alert]) -> QuerySet[Alert]:
     """By the change that shows most, as the confirmation run measured it where there was one."""
-    change = Coalesce("change_point__duel_change", "change_point__change")
+    change = Coalesce("change_point__confirmed_change", "change_point__change")
     return rows.order_by(Abs(change).desc(), "-pk")
 
 

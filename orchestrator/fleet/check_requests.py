@@ -56,4 +56,4 @@ def end_request(request: CheckRequest) -> None:
 
 
 def _free() -> QuerySet[CheckRequest]:
-    return CheckRequest.objects.filter(Q(claim=None) | Q(claim_until__lt=Now()))
+    return CheckRequest.objects.filter(Q(claim=None) | Q(claimed_until__lt=Now()))

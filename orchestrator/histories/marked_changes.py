@@ -23,9 +23,9 @@ SHIFTS = """
     SELECT jsonb_build_array(commit_id, reason) FROM results_baseline
     WHERE series_id = series.id OR case_id = series.case_id ORDER BY id DESC LIMIT 1
 ), (
-    SELECT to_jsonb(outliers) FROM results_serieslook WHERE series_id = series.id
+    SELECT to_jsonb(outliers) FROM results_seriesdetection WHERE series_id = series.id
 ), (
-    SELECT unstable FROM results_serieslook WHERE series_id = series.id
+    SELECT unstable FROM results_seriesdetection WHERE series_id = series.id
 ), (
     SELECT jsonb_agg(jsonb_build_array(
         note.id, note.commit_id, own.sha, own.position, note.text, author.username,

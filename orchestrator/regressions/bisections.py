@@ -22,7 +22,11 @@ from orchestrator.core.errors import PitwallError
 from orchestrator.regressions.bisection_answers import blocks_of, chances_of, effect_of, step_of
 from orchestrator.regressions.change_points import note_revision
 from orchestrator.regressions.commit_paths import commits_of, path_between, path_merged
-from orchestrator.regressions.confirmation_readings import as_answer, cannot_be_built, read_duel
+from orchestrator.regressions.confirmation_readings import (
+    as_answer,
+    cannot_be_built,
+    read_confirmation_run,
+)
 from orchestrator.regressions.confirmation_runs import TooLittleTimeError, start_run
 from orchestrator.regressions.machine_time import is_at_it, left_s
 from orchestrator.results.models import Bisection, BisectionState, ChangePoint, ChangeState
@@ -107,7 +111,7 @@ def _take_in(search: Bisection, run: Run) -> None:
     variant = run.variants.select_related("commit").get(position=1)
     index = search.path.index(variant.commit.sha)
     broken = cannot_be_built(run)
-    outcome = read_duel(run, row.series)
+    outcome = read_confirmation_run(run, row.series)
     answer = as_answer(index, outcome) if outcome is not None else None
     search.run = None
     if answer is not None:

@@ -14,7 +14,7 @@ from orchestrator.stats.comparison import Comparison, compare_blocks
 from orchestrator.stats.summary import t_quantile
 
 
-def read_duel(run: Run, series: Series) -> Comparison | None:
+def read_confirmation_run(run: Run, series: Series) -> Comparison | None:
     """The run's two commits compared in one series; None where they share no block."""
     info = metric_for(series.metric.key)
     blocks = _blocks(run, series)

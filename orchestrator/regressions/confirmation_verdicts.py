@@ -3,7 +3,7 @@ well."""
 
 from orchestrator.core.units import format_change
 from orchestrator.regressions.change_points import note_revision
-from orchestrator.regressions.confirmation_readings import read_duel
+from orchestrator.regressions.confirmation_readings import read_confirmation_run
 from orchestrator.results.models import ChangePoint, ChangeState
 from orchestrator.runs.models import Run, Trigger
 from orchestrator.runs.states import RUN_ENDED
@@ -53,7 +53,7 @@ def _outcome_around(row: ChangePoint, run: Run) -> Comparison | None:
     before, after = row.before.position, row.commit.position
     if first is None or last is None or before is None or after is None:
         return None
-    return read_duel(run, row.series) if first <= before and after <= last else None
+    return read_confirmation_run(run, row.series) if first <= before and after <= last else None
 
 
 def _judged(row: ChangePoint, outcome: Comparison) -> tuple[str, str]:

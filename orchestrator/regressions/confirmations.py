@@ -21,7 +21,7 @@ from orchestrator.accounts.services import record_audit
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PitwallError
 from orchestrator.fleet.models import HostTransport
 from orchestrator.regressions.change_points import change_for, note_revision
-from orchestrator.regressions.confirmation_readings import read_duel
+from orchestrator.regressions.confirmation_readings import read_confirmation_run
 from orchestrator.regressions.confirmation_runs import (
     CASES_LENGTH,
     TooLittleTimeError,
@@ -88,7 +88,7 @@ def judge(change_id: UUID) -> None:
         )
         if row is None or row.run is None:
             return
-        outcome = read_duel(row.run, row.series)
+        outcome = read_confirmation_run(row.run, row.series)
         if outcome is not None and outcome.change is not None:
             store_outcome(row, outcome)
             return

@@ -44,25 +44,25 @@ def suspect(line: Line, change: float = -0.08, **more: object) -> None:
     line.look()
 
 
-def have_duels(line: Line, change: float = -0.08) -> None:
+def confirm_changes(line: Line, change: float = -0.08) -> None:
     confirmations.tick(utc_now())
     rates = {c.sha: 1000 * (1 + change if n >= 25 else 1) for n, c in enumerate(line.commits)}
-    line.answer_duels(rates)
+    line.answer_confirmation_runs(rates)
     confirmations.tick(utc_now())
 
 
 def raised(line: Line) -> Alert:
     suspect(line)
-    have_duels(line)
+    confirm_changes(line)
     raising.tick(utc_now())
     return Alert.objects.get()
 
 
-def test_nobody_is_told_before_a_duel_has_confirmed_it(line: Line) -> None:
+def test_nobody_is_told_before_a_confirmation_run_has_confirmed_it(line: Line) -> None:
     suspect(line)
     raising.tick(utc_now())
     assert not Alert.objects.exists()
-    have_duels(line)
+    confirm_changes(line)
     raising.tick(utc_now())
     raising.tick(utc_now())
     alert = Alert.objects.get()
@@ -73,14 +73,14 @@ def test_nobody_is_told_before_a_duel_has_confirmed_it(line: Line) -> None:
 
 def test_a_refuted_one_and_an_improvement_raise_none(line: Line) -> None:
     suspect(line)
-    have_duels(line, 0.0)
+    confirm_changes(line, 0.0)
     raising.tick(utc_now())
     assert not Alert.objects.exists()
 
 
 def test_an_improvement_raises_none(line: Line) -> None:
     suspect(line, 0.08)
-    have_duels(line, 0.08)
+    confirm_changes(line, 0.08)
     raising.tick(utc_now())
     assert set(ChangePoint.objects.values_list("state", flat=True)) == {"confirmed"}
     assert not Alert.objects.exists()
@@ -160,7 +160,7 @@ def test_one_that_a_later_commit_mended_resolves_itself_once_that_is_sure(line: 
     for _ in range(3):
         confirmations.tick(utc_now())
         rates = {c.sha: 920 if 25 <= n < 40 else 1000 for n, c in enumerate(line.commits)}
-        line.answer_duels(rates)
+        line.answer_confirmation_runs(rates)
     confirmations.tick(utc_now())
     raising.tick(utc_now())
     ended = Alert.objects.get()

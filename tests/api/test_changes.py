@@ -33,7 +33,7 @@ def raise_alert(line: Line) -> Alert:
     for _ in range(6):
         confirmations.tick(utc_now())
         bisections.tick(utc_now())
-        line.answer_duels(rates)
+        line.answer_confirmation_runs(rates)
     raising.tick(utc_now())
     return Alert.objects.get()
 
@@ -114,7 +114,9 @@ def test_strangers_and_viewers_are_refused(line: Line, personas: Personas) -> No
     assert mallory.get("projects/server/changes").status_code == 404
 
 
-def test_results_that_are_sent_raise_an_alert_without_a_duel(line: Line, alice: ApiClient) -> None:
+def test_results_that_are_sent_raise_an_alert_without_a_confirmation_run(
+    line: Line, alice: ApiClient
+) -> None:
     rng = np.random.default_rng(3)
     results = [
         {

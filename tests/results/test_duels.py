@@ -44,7 +44,7 @@ def follow(line: Line, known: dict[str, float], *, turns: int = 40) -> None:
     for _ in range(turns):
         confirmations.tick(utc_now())
         bisections.tick(utc_now())
-        idle = 0 if line.answer_duels(known) else idle + 1
+        idle = 0 if line.answer_confirmation_runs(known) else idle + 1
         if idle == 2:
             return
         line.look()
@@ -53,13 +53,13 @@ def follow(line: Line, known: dict[str, float], *, turns: int = 40) -> None:
 
 def confirmed(line: Line, change: ChangePoint, known: dict[str, float]) -> ChangePoint:
     confirmations.tick(utc_now())
-    line.answer_duels(known)
+    line.answer_confirmation_runs(known)
     confirmations.tick(utc_now())
     change.refresh_from_db()
     return change
 
 
-def test_a_duel_of_both_sides_starts_by_itself(line: Line) -> None:
+def test_a_confirmation_run_of_both_sides_starts_by_itself(line: Line) -> None:
     change = suspected(line)
     confirmations.tick(utc_now())
     confirmations.tick(utc_now())
@@ -90,7 +90,9 @@ def test_only_the_cases_concerned_are_measured(personas: Personas, tmp_path: Pat
     [(-0.08, "confirmed", "confirmed: −8.0 %"), (0.0, "refuted", "the two measure the same"),
      (0.08, "refuted", "the other way")],
 )  # fmt: skip
-def test_what_the_duel_measured_decides(line: Line, change: float, state: str, words: str) -> None:
+def test_what_the_confirmation_run_measured_decides(
+    line: Line, change: float, state: str, words: str
+) -> None:
     found = confirmed(line, suspected(line), truth(line, 25, change))
     assert found.state == state
     assert words in found.message
@@ -107,7 +109,9 @@ def test_a_refuted_one_is_not_measured_again_when_more_of_the_same_come(line: Li
     assert (found.state, Run.objects.count()) == ("refuted", 1)
 
 
-def test_another_metric_of_the_case_is_answered_for_by_the_same_duel(line: Line) -> None:
+def test_another_metric_of_the_case_is_answered_for_by_the_same_confirmation_run(
+    line: Line,
+) -> None:
     found = confirmed(line, suspected(line), truth(line, 26))
     follow(line, truth(line, 26))
     runs = Run.objects.count()
@@ -197,7 +201,10 @@ def test_a_commit_that_cannot_be_built_is_passed_over(line: Line) -> None:
         for run in Run.objects.filter(state="queued", trigger="bisect"):
             if run.variants.get(position=1).commit == line.commits[26]:
                 cannot_be_built(run)
-        if not line.answer_duels(known) and not Run.objects.filter(state="queued").exists():
+        if (
+            not line.answer_confirmation_runs(known)
+            and not Run.objects.filter(state="queued").exists()
+        ):
             bisections.tick(utc_now())
             if not Run.objects.filter(state="queued").exists():
                 break
@@ -220,7 +227,7 @@ def cannot_be_built(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(state="failed", message="it does not build")
 
 
-def test_one_search_names_the_culprit_of_all_that_its_duel_confirmed(
+def test_one_search_names_the_culprit_of_all_that_its_confirmation_run_confirmed(
     personas: Personas, tmp_path: Path
 ) -> None:
     line = make_line(personas.alice, tmp_path / "origin", cases=2)
@@ -298,7 +305,7 @@ def test_a_run_that_somebody_cancelled_is_not_started_again(line: Line) -> None:
     assert Run.objects.count() == 1
 
 
-def test_a_duel_that_measured_nothing_is_tried_once_more(line: Line) -> None:
+def test_a_confirmation_run_that_measured_nothing_is_tried_once_more(line: Line) -> None:
     change = suspected(line)
     for _ in range(3):
         confirmations.tick(utc_now())
@@ -313,7 +320,7 @@ def test_a_dismissed_change_is_not_searched_on(line: Line) -> None:
     change = confirmed(line, suspected(line), truth(line, 26))
     bisections.tick(utc_now())
     dismiss(member=line.member, change_id=change.pk, reason="meant so")
-    line.answer_duels(truth(line, 26))
+    line.answer_confirmation_runs(truth(line, 26))
     bisections.tick(utc_now())
     assert Bisection.objects.get().state == "stopped"
     assert not Run.objects.filter(state="queued").exists()

@@ -90,7 +90,7 @@ class Line:
             pass
         return list(ChangePoint.objects.order_by("commit__position", "found_at"))
 
-    def answer_duels(self, truth: Mapping[str, float]) -> int:
+    def answer_confirmation_runs(self, truth: Mapping[str, float]) -> int:
         """Fills queued runs in: hash of a commit → requests/s; how many runs there were."""
         runs = list(self.benchmark.definitions.get().runs.filter(state="queued"))
         for run in runs:

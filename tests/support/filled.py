@@ -249,7 +249,7 @@ def raise_alert(line: Line) -> Alert:
     for _ in range(6):
         confirmations.tick(utc_now())
         bisections.tick(utc_now())
-        line.answer_duels(rates)
+        line.answer_confirmation_runs(rates)
     raising.tick(utc_now())
     return Alert.objects.get()
 

@@ -33,7 +33,7 @@ def alert(line: Line) -> Alert:
         line.step(until=41, at=26, change=-0.08, every=4, case=case, seed=case)
     line.look()
     confirmations.tick(utc_now())
-    line.answer_duels(rates(line))
+    line.answer_confirmation_runs(rates(line))
     confirmations.tick(utc_now())
     raising.tick(utc_now())
     return Alert.objects.get()
@@ -65,12 +65,12 @@ def test_the_list_says_what_where_and_since_which_commit(
     assert reverse("alert", args=[alert.pk]) in page
 
 
-def test_one_of_them_leads_to_its_history_its_duel_and_the_search(
+def test_one_of_them_leads_to_its_history_its_confirmation_run_and_the_search(
     line: Line, alert: Alert, alice: Client
 ) -> None:
     for _ in range(6):
         bisections.tick(utc_now())
-        line.answer_duels(rates(line))
+        line.answer_confirmation_runs(rates(line))
     page = text(alice, reverse("alert", args=[alert.pk]))
     for run in Run.objects.all():
         assert reverse("run", args=[run.pk]) in page
